@@ -15,7 +15,7 @@ def check_options(
     function_name: str,
     refused: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Return the options that `known` declares; raise for any other.
+    """Return the options that `known` declares. Raise for any other.
 
     Args:
         options: Values by option name.

@@ -162,7 +162,7 @@ def _get_position(node: ast.stmt) -> tuple[int, int]:
 
 
 def migrate_notebook(source: str) -> MigrationResult:
-    """Rewrite the imports of a notebook's cells; see `migrate`.
+    """Rewrite the imports of a notebook's cells. See `migrate`.
 
     Args:
         source: The notebook's JSON.
@@ -188,7 +188,7 @@ def migrate_notebook(source: str) -> MigrationResult:
 
 
 def _migrate_cell(text: str) -> MigrationResult:
-    """Migrate one cell, leaving magics alone; return a cell that is not Python unchanged."""
+    """Migrate one cell, leaving magics alone. Return a cell that is not Python unchanged."""
     try:
         if text.startswith("%%") and not text.startswith(_PYTHON_CELL_MAGICS):
             raise SyntaxError(f"it is for {text.split()[0]}")
@@ -212,7 +212,7 @@ _MAGIC_PREFIX = "#\N{INVISIBLE SEPARATOR}"
 def _rewrite_module_imports(
     node: ast.Import, notes: list[Note], modules: dict[str, str]
 ) -> list[str] | None:
-    """Rewrite ``import module`` statements; all names of a library are in one package here."""
+    """Rewrite ``import module`` statements. All names of a library are in one package here."""
     made: list[str] = []
     for alias in node.names:
         package = alias.name.split(".")[0]

@@ -125,7 +125,7 @@ class Weather:
 def tools(
     base_url: str = "", geocoding_url: str = "", *, timeout: float = 10.0
 ) -> tuple[AnyTool, ...]:
-    """Return the tools of this file, for a service at these addresses; see `Weather`."""
+    """Return the tools of this file, for a service at these addresses. See `Weather`."""
     return (Weather(base_url, geocoding_url, timeout=timeout).weather,)
 
 

@@ -49,7 +49,7 @@ TIME = "2026-01-01T12:00"
 
 
 class WeatherFixture:
-    """A server that runs while the block runs; the block gets its address.
+    """A server that runs while the block runs. The block gets its address.
 
     >>> with WeatherFixture() as url:
     ...     url.startswith("http://127.0.0.1:")

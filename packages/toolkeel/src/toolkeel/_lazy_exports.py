@@ -51,7 +51,7 @@ def door(module: str, places: Mapping[str, str], others: Mapping[str, str] = NOW
 
 
 class ReplacedName(AttributeError):
-    """A name that a module does not have, with what to write instead in its message."""
+    """Raised for a name that a module lacks, with the name to write instead."""
 
 
 def missing_name(name: str, message: str) -> ReplacedName | ImportError:

@@ -131,7 +131,7 @@ def block_from_bytes(data: bytes, name: str = "file") -> Block:
 
 
 def content_text(content: Content) -> str:
-    """Return the text in `content`; other blocks become a short note.
+    """Return the text in `content`, with a short note for each other block.
 
     >>> content_text((Text("see"), Image(b"", "image/png")))
     'see\\n[image/png, 0 bytes]'

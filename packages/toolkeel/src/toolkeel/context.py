@@ -143,7 +143,7 @@ class RunContext(Generic[C]):
         return value
 
     def get_taint(self) -> Taint:
-        """Return the taint of the run tree; create it if nothing is tainted yet."""
+        """Return the taint of the run tree, created at the first use."""
         if self.taint is None:
             self.taint = Taint(self)
         return self.taint
@@ -154,7 +154,7 @@ class RunContext(Generic[C]):
         return seq, time(), self.id
 
     def make_inner(self, call: ToolContext, name: str, deps: D) -> RunContext[D]:
-        """Return the context of a run inside a running call; it shares limits, rules and approver.
+        """Return the context of a run inside a running call, with its limits, rules and approver.
 
         Args:
             call: The running call.
@@ -184,7 +184,7 @@ class RunContext(Generic[C]):
         return self.loop_state.can_suspend and not WITHIN_BODY.get()
 
     def emit(self, event: Event) -> None:
-        """Send an event to every listener; log and ignore their exceptions."""
+        """Send an event to every listener. Their exceptions are logged."""
         if self.mask is not None:
             try:
                 event = self.mask.mask_event(event)
@@ -202,7 +202,7 @@ class RunContext(Generic[C]):
         return value if self.mask is None else self.mask.mask_value(value)
 
     async def close(self) -> None:
-        """Run the cleanup functions, last first; an agent does it at the run's end."""
+        """Run the cleanup functions, last first. An agent calls this at the run's end."""
         cleanups = self.loop_state.cleanups
         while cleanups:
             try:
@@ -280,7 +280,7 @@ class ToolContext(Generic[C]):
         return self.run.state
 
     def update(self, key: str, function: Callable[[Any], T], default: object = None) -> T:
-        """Change one value of the run's `state`; see `RunContext.update`."""
+        """Change one value of the run's `state`. See `RunContext.update`."""
         return self.run.update(key, function, default)
 
     @property

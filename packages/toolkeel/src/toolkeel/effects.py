@@ -10,7 +10,7 @@ from toolkeel._records.record import record
 
 
 class Resource(str):
-    """A resource as written, such as ``file:{path}``; a subclass may compute its key."""
+    """A resource as written, such as ``file:{path}``. A subclass may compute its key."""
 
     __slots__ = ()
 
@@ -79,7 +79,7 @@ class Effects:
 
     @property
     def writes(self) -> bool:
-        """True if a call may change something."""
+        """Return True if a call may change anything."""
         return not self.read_only
 
     @property

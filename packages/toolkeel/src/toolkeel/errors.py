@@ -70,7 +70,7 @@ def describe_error(error: BaseException) -> str:
 
 
 class SetupError(ToolkeelError):
-    """Something is wired up wrongly; the text names it and the fix."""
+    """Raised for a wrong setup. The message names the fault and the fix."""
 
 
 class DefinitionError(SetupError):
@@ -78,7 +78,7 @@ class DefinitionError(SetupError):
 
 
 class SchemaAnnotationError(DefinitionError):
-    """A class-style tool annotates `parameters` with something that is not a class."""
+    """Raised if a tool class annotates `parameters` with anything but a class."""
 
 
 class DuplicateToolError(SetupError):
@@ -158,7 +158,7 @@ class ModelUnavailable(ModelError):
 
 
 class RateLimited(ModelUnavailable):
-    """Too many requests or tokens at once; `retry_after` says for how long, if anything does."""
+    """Raised for too many requests or tokens. `retry_after` has the seconds to wait, if known."""
 
 
 class RequestRejected(ModelError):
@@ -170,7 +170,7 @@ class AccessDenied(RequestRejected):
 
 
 class RequestTooLarge(RequestRejected):
-    """The request's body has too many bytes; pictures are most of them as a rule."""
+    """Raised if the request has too many bytes, usually because of pictures."""
 
 
 def model_error(
@@ -370,7 +370,7 @@ class Skipped(CallError):
 
 
 class ToolError(CallError):
-    """Raise this in a tool body to tell the model what went wrong, in your own words."""
+    """Raise this in a tool's body to give the model an error message of your own."""
 
     kind = "tool_error"
 
@@ -381,7 +381,7 @@ class ToolError(CallError):
 
 
 class Crashed(CallError):
-    """The body raised something else; `__cause__` is that exception."""
+    """Raised if a tool's body raised another exception, which is `__cause__`."""
 
     kind = "crashed"
 

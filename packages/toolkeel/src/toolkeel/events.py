@@ -80,7 +80,7 @@ class Streamed(RunEvent):
 
 @record
 class Retrying(RunEvent):
-    """The model's server failed before the reply started; the request is sent again.
+    """The model's server failed before the reply started. The request is sent again.
 
     Args:
         attempt: Number of the next repetition, from 1.
@@ -106,7 +106,7 @@ class Replied(RunEvent):
 
 @record
 class ToolStarted(CallEvent):
-    """A call arrived; its arguments are raw and not yet validated."""
+    """A call arrived. Its arguments are raw and not yet validated."""
 
     type: ClassVar[str] = "tool_started"
     call: ToolCall
@@ -265,7 +265,7 @@ Event: TypeAlias = (
 
 
 def event_dict(event: Event) -> dict[str, object]:
-    """Return the event as JSON-ready data, its `type` first; other objects become text.
+    """Return the event as JSON-ready data, its `type` first. Other objects become text.
 
     >>> event_dict(Coerced(1, 0.0, "r", "c", ("trimmed",)))
     {'type': 'coerced', 'seq': 1, 'at': 0.0, 'run_id': 'r', 'call_id': 'c', 'changes': ['trimmed']}

@@ -52,7 +52,7 @@ class Native:
 
     @property
     def type(self) -> str:
-        """The type in its JSON; that of Gemini's tools is their only key."""
+        """Return the type in its JSON, which for Gemini's tools is their only key."""
         kind = self.body.get("type")
         return kind if isinstance(kind, str) else next(iter(self.body), "")
 
@@ -74,7 +74,7 @@ class Hosted:
     where: Where = "auto"
 
     def native_for(self, wire: str, *, hosting: bool = True, name: str = "") -> Native | None:
-        """Return what replaces the tool on a wire, or None if it is sent as a function.
+        """Return the provider's own tool that replaces this one, or None to send a function.
 
         Args:
             wire: Which one.
@@ -100,7 +100,7 @@ class Hosted:
 
 
 def native_of(tool: object, wire: str, *, hosting: bool = True) -> Native | None:
-    """Return what replaces `tool` on a wire, if it is hosted; see `Hosted.native_for`."""
+    """Return the provider's own tool that replaces `tool` on a wire, or None."""
     hosted = getattr(tool, "hosted", None)
     if not isinstance(hosted, Hosted):
         return None

@@ -87,7 +87,7 @@ class ToolMessage:
 
     @property
     def text(self) -> str:
-        """The content as text; pictures and files become a short note."""
+        """Return the content as text, with a short note for each picture and file."""
         return content_text(self.content)
 
     @property

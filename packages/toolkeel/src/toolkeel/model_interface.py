@@ -21,7 +21,7 @@ class TextDelta:
 
 @record
 class ReasoningDelta:
-    """A piece of the model's reasoning; `signature`, if any, comes with the last piece."""
+    """A piece of the model's reasoning. The last piece may have the `signature`."""
 
     text: str = ""
     signature: str = ""
@@ -67,7 +67,7 @@ class Finish:
 
 @record
 class RetryDelta:
-    """The request failed before the reply started; the model sends it again.
+    """The request failed before the reply started. The model sends it again.
 
     Args:
         attempt: Number of this repetition, from 1.
@@ -120,7 +120,7 @@ class OutputFormat:
 @checked
 @record
 class Settings:
-    """Sampling settings of a reply; None leaves a choice to the provider.
+    """Sampling settings of a reply. None leaves the choice to the provider.
 
     Args:
         tool_choice: If and which tool the model must call.
@@ -175,7 +175,7 @@ class Model(Protocol):
         ...
 
     def stream(self, request: ModelRequest) -> AsyncIterator[Delta | AssistantMessage]:
-        """Answer a transcript: yield deltas, then `Finish`; or yield the complete reply."""
+        """Answer a transcript. Yield deltas and then `Finish`, or yield the complete reply."""
         ...
 
 
@@ -211,7 +211,7 @@ _connect: list[Callable[[str], Model]] = []
 
 
 def set_model_resolver(connect: Callable[[str], Model]) -> None:
-    """Set the function that finds models by name; the chapter `providers` calls it."""
+    """Set the function that finds models by name, as `providers` does when imported."""
     _connect[:] = [connect]
 
 
@@ -242,7 +242,7 @@ _prices: list[Callable[[str], Callable[[Usage], float] | None]] = []
 
 
 def set_price_lookup(price_of: Callable[[str], Callable[[Usage], float] | None]) -> None:
-    """Set the function that finds prices of models; the chapter `providers` calls it."""
+    """Set the function that finds models' prices, as `providers` does when imported."""
     _prices[:] = [price_of]
 
 
@@ -259,7 +259,7 @@ _sessions: list[Callable[[Any], Any]] = []
 
 
 def set_session_lookup(find: Callable[[Any], Any]) -> None:
-    """Set the function that finds sessions by name or path; the chapter `sessions` calls it."""
+    """Set the function that finds sessions by name or path, as `sessions` does when imported."""
     _sessions[:] = [find]
 
 

@@ -139,7 +139,7 @@ class Spending:
         return known
 
     def reserve(self, expected: Usage, cost: float) -> str:
-        """Reserve what a request may take, before it is sent.
+        """Reserve the expected cost of a request before it is sent.
 
         Args:
             expected: Tokens it may take.
@@ -186,7 +186,7 @@ class Spending:
             self._reserved[1] -= cost
 
     def settle(self, reserved: tuple[Usage, float], spent: tuple[Usage, float]) -> None:
-        """Release the reservation of a request, and count what it has taken."""
+        """Release the reservation of a request, and count its real cost."""
         expected, cost = reserved
         for pool in self._pools():
             pool._release(expected.total_tokens, cost)
@@ -214,7 +214,7 @@ class Spending:
         return {name: count for name, count in counts.items() if count}
 
     def restore_counts(self, counts: Mapping[str, int], cost: float) -> None:
-        """Continue counting from what a saved run had spent."""
+        """Restore the counts and cost of a saved run."""
         self.cost += cost
         for name, count in counts.items():
             what, _, tool = name.partition(" ")
@@ -258,7 +258,7 @@ class Spending:
                 )
 
     def uncount_call(self, tool: str) -> None:
-        """Take back the count of a call that did not run because it waits for a person."""
+        """Undo the count of a call that has not run because it waits for a person."""
         for pool in self._pools():
             with pool._lock:
                 pool.calls[tool] = max(pool.calls.get(tool, 0) - 1, 0)

@@ -206,7 +206,7 @@ def _to_verdict(guardrail: Any, output: Any, ending: type[Exception]) -> guard.V
 
 
 def _convert_output(value: object) -> object:
-    """Convert the SDK's structured outputs to content blocks; return other values unchanged."""
+    """Convert the SDK's structured outputs to content blocks. Return other values unchanged."""
     if isinstance(value, list | tuple) and any(_is_part(item) for item in value):
         return [_convert_output(item) for item in value]
     block = to_block(value) if _is_part(value) else None

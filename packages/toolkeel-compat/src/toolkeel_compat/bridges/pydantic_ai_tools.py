@@ -200,7 +200,7 @@ def _convert_result(value: Any) -> object:
 
 
 def _to_block(part: object) -> object:
-    """Convert one part to a block; return other values unchanged.
+    """Convert one part to a block. Return other values unchanged.
 
     Raises:
         SetupError: Only a provider can read the part.

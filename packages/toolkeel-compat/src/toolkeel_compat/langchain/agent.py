@@ -243,7 +243,7 @@ class CompiledAgent(Invokable):
         context: object = None,
         stream_mode: str | Sequence[str] = "updates",
     ) -> AsyncGenerator[Any, None]:
-        """Run to the end, and yield what happens; see `stream`."""
+        """Run to the end, and yield what happens. See `stream`."""
         alone = isinstance(stream_mode, str)
         modes = sort_modes([stream_mode] if isinstance(stream_mode, str) else stream_mode)
         prompt, options, shared = await self._prepare_run(state, config, context)
@@ -372,7 +372,7 @@ def create_react_agent(
     version: Literal["v1", "v2"] = "v2",
     **options: Unpack[AgentOptions],
 ) -> CompiledAgent:
-    """Create an agent, under LangGraph's older name; see `create_agent`.
+    """Create an agent, under LangGraph's older name. See `create_agent`.
 
     Args:
         model: See `create_agent`.

@@ -143,18 +143,18 @@ def to_tool(tool: Any) -> Any:
 
 
 def convert_to_openai_tool(tool: object, *, strict: bool | None = None) -> dict[str, Any]:
-    """Convert a tool to OpenAI's Chat Completions format; see `convert_tool`."""
+    """Convert a tool to OpenAI's Chat Completions format. See `convert_tool`."""
     return convert_tool(tool, "openai-chat", strict=strict)
 
 
 def convert_to_openai_function(tool: object, *, strict: bool | None = None) -> dict[str, Any]:
-    """Return the value of ``function`` in OpenAI's format; see `convert_tool`."""
+    """Return the value of ``function`` in OpenAI's format. See `convert_tool`."""
     function: dict[str, Any] = convert_to_openai_tool(tool, strict=strict)["function"]
     return function
 
 
 def convert_to_anthropic_tool(tool: object) -> dict[str, Any]:
-    """Convert a tool to Anthropic's Messages format; see `convert_tool`."""
+    """Convert a tool to Anthropic's Messages format. See `convert_tool`."""
     return convert_tool(tool, "anthropic")
 
 

@@ -40,7 +40,7 @@ class Interrupt:
 
 
 class _InterruptRequested(Exception):
-    """Signals that a tool called `interrupt` and no answer exists yet; the argument is the value."""
+    """Signals that a tool called `interrupt` and no answer exists yet. The argument is the value."""
 
 
 @dataclass
@@ -53,7 +53,7 @@ class _RunningBody:
 
 
 def _get_running_body(what: str) -> _RunningBody:
-    """Return the running body; raise `SetupError` outside of an agent's tool."""
+    """Return the running body. Raise `SetupError` outside of an agent's tool."""
     if (running := _running.get()) is None:
         raise SetupError(f"{what} is for tools of an agent that has a checkpointer")
     return running

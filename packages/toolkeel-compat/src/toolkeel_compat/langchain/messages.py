@@ -185,7 +185,7 @@ def to_tool_call(call: CoreToolCall | Mapping[str, Any]) -> ToolCall:
 
 
 class AIMessage(MessageMixin, AssistantMessage):
-    """A model's reply; its calls may be passed as dicts and read as dicts."""
+    """A model's reply. Its calls may be passed as dicts and read as dicts."""
 
     __slots__ = ()
     __match_args__ = AssistantMessage.__match_args__

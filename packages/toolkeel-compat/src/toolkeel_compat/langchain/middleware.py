@@ -225,7 +225,7 @@ class HookStep:
         self._reducers = reducers
 
     async def run_hooks(self, kind: str, state: dict[str, Any], run: RunContext[Any]) -> str | None:
-        """Run all hooks of one kind and apply their changes to `state`; return ``end`` if one jumps there.
+        """Run all hooks of one kind and apply their changes to `state`. Return ``end`` if one jumps there.
 
         Raises:
             SetupError: A hook returned no dict, or jumps elsewhere than to the end.

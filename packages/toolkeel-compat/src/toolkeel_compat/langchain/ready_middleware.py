@@ -49,7 +49,7 @@ class _CallLimit(AgentMiddleware):
         self.exit_behavior = exit_behavior
 
     def _describe_reached(self, counted: Sequence[bool]) -> str:
-        """Describe the limits that are reached; each item of `counted` is True for a call of this run."""
+        """Describe the limits that are reached. Each item of `counted` is True for a call of this run."""
         have = {"thread": len(counted), "run": sum(counted)}
         known = [(name, most) for name, most in self._limits.items() if most is not None]
         return ", ".join(f"{n} limit ({have[n]}/{most})" for n, most in known if have[n] >= most)
@@ -83,7 +83,7 @@ class ModelCallLimitMiddleware(_CallLimit):
 
 
 class ToolCallLimitMiddleware(_CallLimit):
-    """A limit on tool calls, or on calls of one tool; the model is informed at the limit.
+    """A limit on tool calls, or on calls of one tool. The model is informed at the limit.
 
     Args:
         tool_name: The tool to count; all by default.
@@ -176,7 +176,7 @@ class _Retry(AgentMiddleware):
 
 
 class ToolRetryMiddleware(_Retry):
-    """Retries a tool whose body raised; see `_Retry`.
+    """Retries a tool whose body raised. See `_Retry`.
 
     Args:
         tools: Tools to retry, as names or objects; all by default.
@@ -201,7 +201,7 @@ class ToolRetryMiddleware(_Retry):
 
 
 class ModelRetryMiddleware(_Retry):
-    """Retries a failed model call; see `_Retry`."""
+    """Retries a failed model call. See `_Retry`."""
 
     async def awrap_model_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
         """Call the model, with retries."""
@@ -232,7 +232,7 @@ class Todo(TypedDict):
 
 @tool
 def write_todos(todos: list[Todo], id: Annotated[str, InjectedToolCallId]) -> Command:
-    """Write down the tasks of a longer piece of work; the list takes the place of the one before."""
+    """Write down the tasks of a longer piece of work. The list takes the place of the one before."""
     message = ToolMessage(f"Updated todo list to {todos}", tool_call_id=id)
     return Command(update={"todos": todos, "messages": [message]})
 

@@ -80,7 +80,7 @@ def build_config(run: RunContext[Any]) -> RunnableConfig:
 
 
 class CallbackManagerForToolRun:
-    """LangChain's callback manager; the run's events replace callbacks, and text becomes progress."""
+    """LangChain's callback manager. The run's events replace callbacks, and text becomes progress."""
 
     def __init__(self, context: ToolContext[Any]) -> None:
         self.run_id = context.run.id

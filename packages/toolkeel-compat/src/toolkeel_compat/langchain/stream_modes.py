@@ -14,7 +14,7 @@ MODES = ("messages", "updates", "values", "custom")
 
 
 def sort_modes(asked: Sequence[str]) -> list[str]:
-    """Return the modes in `MODES` order; raise `SetupError` for an unknown one."""
+    """Return the modes in `MODES` order. Raise `SetupError` for an unknown one."""
     if strange := [mode for mode in asked if mode not in MODES]:
         raise SetupError(f"stream_mode {strange[0]!r} is not here: there are {MODES}")
     return sorted(asked, key=MODES.index)

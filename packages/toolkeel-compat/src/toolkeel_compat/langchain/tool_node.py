@@ -139,7 +139,7 @@ class Invokable(UnchainableMixin):
         return run_sync(lambda: self.ainvoke(*args, **kwargs))
 
     async def abatch(self, inputs: Iterable[object], *args: Any, **kwargs: Any) -> list[Any]:
-        """Call `ainvoke` for each input concurrently; raise the first failure."""
+        """Call `ainvoke` for each input concurrently. Raise the first failure."""
         return await asyncio.gather(*(self.ainvoke(one, *args, **kwargs) for one in inputs))
 
     def batch(self, inputs: Iterable[object], *args: Any, **kwargs: Any) -> list[Any]:

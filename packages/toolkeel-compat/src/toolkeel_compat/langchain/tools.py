@@ -199,7 +199,7 @@ class StructuredTool(BaseTool):
         args_schema: Any = None,
         **options: Any,
     ) -> StructuredTool:
-        """Make a tool without a decorator; the options are those of `tool`."""
+        """Make a tool without a decorator. The options are those of `tool`."""
         # From 3.15 on, None has a docstring of its own.
         description_or_doc = description or (inspect.getdoc(func) if coroutine and func else None)
         name = name or (getattr(func, "__name__", None) if coroutine else None)

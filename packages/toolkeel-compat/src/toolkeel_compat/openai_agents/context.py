@@ -119,7 +119,7 @@ class Usage:
     )
 
     def add(self, other: Usage) -> None:
-        """Add another usage; the run that this usage belongs to is charged, too."""
+        """Add another usage. The run that this usage belongs to is charged, too."""
         more, entries = to_core_usage(other, other.requests), self.request_usage_entries
         both = Usage.from_core(to_core_usage(self, self.requests) + more)
         both.request_usage_entries, both._run = (*entries, *other.request_usage_entries), self._run

@@ -24,7 +24,7 @@ AgentHookContext = RunContextWrapper
 
 
 class RunHooks(Generic[C]):
-    """Hooks of a run: override the methods you need; each is awaited before the run continues."""
+    """Hooks of a run: override the methods you need. Each is awaited before the run continues."""
 
     async def on_agent_start(self, context: Any, agent: Any) -> None:
         """Run when a run of the agent starts."""

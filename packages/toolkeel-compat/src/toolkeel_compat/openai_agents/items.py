@@ -267,7 +267,7 @@ def _shorten(item: TResponseInputItem) -> TResponseInputItem:
 
 
 def to_input(messages: Iterable[Message], *, instructed: bool = False) -> Any:
-    """Return a single text as a string, anything else as items; see `to_input_list`."""
+    """Return a single text as a string, anything else as items. See `to_input_list`."""
     items = to_input_list(messages, instructed=instructed)
     alone = items[0].get("content") if len(items) == 1 else None
     return alone if isinstance(alone, str) else items

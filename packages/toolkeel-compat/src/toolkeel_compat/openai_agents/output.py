@@ -92,7 +92,7 @@ class AgentOutputSchemaBase(ABC):
 
     @abstractmethod
     def validate_json(self, json_str: str) -> Any:
-        """Parse and validate an output's JSON text; raise `ModelBehaviorError` if it is invalid."""
+        """Parse and validate an output's JSON text. Raise `ModelBehaviorError` if it is invalid."""
 
 
 def to_output_type(output_type: Any) -> Any:
@@ -114,7 +114,7 @@ def to_output_type(output_type: Any) -> Any:
 
 
 def _make_validated_type(form: AgentOutputSchemaBase) -> type:
-    """Return a type whose values `form` validates; its errors go to the model."""
+    """Return a type whose values `form` validates. Its errors go to the model."""
 
     def read(value: object) -> object:
         try:

@@ -71,7 +71,7 @@ class RunErrorHandlerInput(Generic[C]):
 
 @record
 class RunErrorHandlerResult:
-    """An error handler's output; it joins the transcript if `include_in_history`."""
+    """An error handler's output. It joins the transcript if `include_in_history`."""
 
     final_output: Any
     include_in_history: bool = True
@@ -84,7 +84,7 @@ _REFUSED: Mapping[str, str] = dict.fromkeys(
 
 
 def _check_handlers(handlers: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the error handlers; raise `SetupError` for an unknown kind."""
+    """Return the error handlers. Raise `SetupError` for an unknown kind."""
     if strange := sorted(handlers.keys() - {"max_turns", "model_refusal"}):
         raise SetupError(
             f"error_handlers: there are 'max_turns' and 'model_refusal', no {strange[0]!r}"

@@ -230,7 +230,7 @@ class RunState:
         *,
         context: Any = None,
     ) -> RunState:
-        """Restore a state from `to_json`; see `from_string`."""
+        """Restore a state from `to_json`. See `from_string`."""
         if not isinstance(state_json, Mapping) or "state" not in state_json:
             raise SetupError("no saved run: it has no 'state'")
         text = json.dumps(state_json["state"], ensure_ascii=False)

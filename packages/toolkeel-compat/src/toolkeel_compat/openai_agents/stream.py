@@ -63,7 +63,7 @@ StreamEvent: TypeAlias = RawResponsesStreamEvent | RunItemStreamEvent | AgentUpd
 
 
 class RunResultStreaming:
-    """A run whose events are streamed; the result is complete after the last one.
+    """A run whose events are streamed. The result is complete after the last one.
 
     Args:
         agent: The starting agent.
@@ -87,7 +87,7 @@ class RunResultStreaming:
         lifecycle.before_turn = self._before_turn
 
     async def stream_events(self) -> AsyncIterator[StreamEvent]:
-        """Yield the events in order; the run continues while they are read."""
+        """Yield the events in order. The run continues while they are read."""
         yield AgentUpdatedStreamEvent(self.current_agent)
         reader = EventConverter(self.current_agent)
         prompt = await self._begun.build_prompt()
@@ -135,7 +135,7 @@ class RunResultStreaming:
         return to_input_list(self._stream.messages if self._stream is not None else [])
 
     def cancel(self, mode: Literal["immediate", "after_turn"] = "immediate") -> None:
-        """Stop the run now, or before the next model request; its events end."""
+        """Stop the run now, or before the next model request. Its events end."""
         self._cancelled = mode
         if mode == "immediate" and self._stream is not None:
             self._stream.cancel()

@@ -298,7 +298,7 @@ _PREFERRED_MEDIA_TYPES = (
 
 
 def _rank_media_type(media_type: str) -> int:
-    """Rank a media type, most preferred first; the last rank is sent as plain text."""
+    """Rank a media type, most preferred first. The last rank is sent as plain text."""
     ranks = (
         i for i, pattern in enumerate(_PREFERRED_MEDIA_TYPES) if re.fullmatch(pattern, media_type)
     )

@@ -54,7 +54,7 @@ def start() -> None:
 
 
 def files_of_tools(folder: Path) -> list[str]:
-    """Python files of a folder that say they use tools, or are called so; they are read, not imported."""
+    """Python files of a folder that say they use tools, or are called so. They are read, not imported."""
     found = []
     for path in sorted(folder.glob("*.py"))[:_FILES]:
         try:

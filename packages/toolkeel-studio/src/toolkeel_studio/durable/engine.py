@@ -137,7 +137,7 @@ class RunQueue:
             raise SetupError(f"the schedule {name!r} cannot be kept: {error}") from None
 
     def requeue(self, worker: str) -> int:
-        """Return a worker's unfinished runs to the queue; return their number."""
+        """Return a worker's unfinished runs to the queue. Return their number."""
         left = self.client.list_workflows(
             status="PENDING", executor_id=worker, app_version=JOURNAL, load_input=False
         )
@@ -212,7 +212,7 @@ class Worker:
                 self.running -= 1
 
     def stop(self, seconds: float) -> bool:
-        """Take no more runs, and wait for those in progress; return True if all have ended.
+        """Take no more runs, and wait for those in progress. Return True if all have ended.
 
         Unfinished runs return to the queue; they stop only when this process ends.
 

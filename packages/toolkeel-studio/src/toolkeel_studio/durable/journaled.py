@@ -128,7 +128,7 @@ def _end_fields(reason: str, answer: object = "", error: str = "") -> dict[str, 
 
 
 def _deliver_prompt(session: Session, order: RunOrder) -> dict[str, str] | None:
-    """Post the prompt once; return how the run has ended if it has."""
+    """Post the prompt once. Return how the run has ended if it has."""
     if order["prompt"] is None:
         return (
             None if session.exists else _end_fields("failed", error=f"no session {session.name!r}")

@@ -121,7 +121,7 @@ class ResultCache:
 
 
 async def _try_store(do: Callable[..., Any], *words: Any, **more: Any) -> Any:
-    """Call the store; return False if it is unavailable, since a cache must not fail a call."""
+    """Call the store. Return False if it is unavailable, since a cache must not fail a call."""
     try:
         return await asyncio.to_thread(do, *words, **more)
     except SetupError as error:

@@ -60,7 +60,7 @@ class RawCalls:
             self._first = request
 
     def handle_line(self, line: bytes, send: Send) -> bool:
-        """Handle a line that is a call or cancels one; return True if it was.
+        """Handle a line that is a call or cancels one. Return True if it was.
 
         Args:
             line: As it came.
@@ -164,7 +164,7 @@ def _error(error: types.ErrorData) -> dict[str, Any]:
 
 
 def _is_plain(params: object) -> TypeGuard[dict[str, Any]]:
-    """Return True if parameters have the expected types; the session reports others."""
+    """Return True if parameters have the expected types. The session reports others."""
     return (
         isinstance(params, dict)
         and isinstance(params.get("name"), str)

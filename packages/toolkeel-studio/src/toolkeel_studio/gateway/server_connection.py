@@ -209,7 +209,7 @@ def current_call() -> ServerConnection | None:
 
 
 def abandon_call() -> None:
-    """Record that the current call no longer waits; its server may continue it."""
+    """Record that the current call no longer waits. Its server may continue it."""
     if (call := _call.get()) is not None:
         call.connection.calls.close(call.client)
 

@@ -225,7 +225,7 @@ class Upstream:
                 asyncio.get_running_loop().call_later(IDLE_SECONDS, self._close_idle, IDLE_SECONDS)
 
     def _connection_for(self, key: object) -> ServerConnection:
-        """Return the connection of a client; the shared one until clients must be separated."""
+        """Return the connection of a client. The shared one until clients must be separated."""
         if not self.has_own_connections and key not in self._users[:2]:
             self._users.append(key)  # a third changes nothing
             del self._users[2:]
@@ -284,7 +284,7 @@ def as_client_error(error: MCPError) -> MCPError:
 
 
 async def raise_as_protocol_error(work: Callable[[], Awaitable[Any]], request: Request) -> Any:
-    """Run a request; raise failures as protocol errors."""
+    """Run a request. Raise failures as protocol errors."""
     try:
         result = await work()
     except MCPError as error:

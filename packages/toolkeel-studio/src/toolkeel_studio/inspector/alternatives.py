@@ -40,7 +40,7 @@ def _resolved(schema: Any, root: Schema) -> Schema:
 
 
 def _joined(one: Schema, other: Schema) -> Schema:
-    """Two schemas of one value, as one; the other's words count."""
+    """Two schemas of one value, as one. The other's words count."""
     made = {**one, **other}
     if "properties" in one and "properties" in other:
         made["properties"] = {**one["properties"], **other["properties"]}
@@ -50,7 +50,7 @@ def _joined(one: Schema, other: Schema) -> Schema:
 
 
 def _referred(schema: Any, root: Schema) -> Schema:
-    """Merge a schema with what it refers to; its own keywords win."""
+    """Merge a schema with what it refers to. Its own keywords win."""
     for _ in range(8):
         ref = schema.get("$ref") if isinstance(schema, Mapping) else None
         if not isinstance(ref, str):

@@ -80,7 +80,7 @@ class Live:
         self.version += 1
 
     async def ask(self, ticket: Ticket) -> Decision | None:
-        """Wait for a person's answer to a server's question; return None for a call, whose run then waits."""
+        """Wait for a person's answer to a server's question. Return None for a call, whose run then waits."""
         if not ticket.form:
             return None
         question = ServerQuestion(ticket, asyncio.get_running_loop().create_future())

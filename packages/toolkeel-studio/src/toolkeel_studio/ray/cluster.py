@@ -59,7 +59,7 @@ _found_at: dict[frozenset[tuple[str, float]], float] = {}
 
 
 class NodeLost(Exception):
-    """A node or its worker died, and the call's outcome with it; the message says how."""
+    """A node or its worker died, and the call's outcome with it. The message says how."""
 
 
 def is_ready(resources: Resources) -> bool:
@@ -189,7 +189,7 @@ class SubmittedTask:
         )
 
     async def next_messages(self) -> list[Message]:
-        """Return the body's next reports; the last message of all is its outcome.
+        """Return the body's next reports. The last message of all is its outcome.
 
         Raises:
             NodeLost: the outcome is unknown.
@@ -209,7 +209,7 @@ class SubmittedTask:
             raise NodeLost(f"was lost ({type(error).__name__})") from error
 
     async def stop(self) -> bool:
-        """End the body and wait for that; return true if it may have started."""
+        """End the body and wait for that. Return true if it may have started."""
         end = self._ref.completed() if self._is_streamed else self._ref
         for force, seconds in ((False, _CANCEL_SECONDS), (True, _KILL_SECONDS)):
             ray.cancel(self._ref, force=force)

@@ -98,7 +98,7 @@ class Ray:
         self._slots = CrossLoopSemaphore(max_concurrency)
 
     def check_tool(self, tool: AnyTool) -> None:
-        """Check that a node can find and run the tool; see `Executor`."""
+        """Check that a node can find and run the tool. See `Executor`."""
         check_sendable(tool, "Ray()")
 
     async def __call__(self, prepared: Prepared, context: ToolContext) -> object:
@@ -186,7 +186,7 @@ class _RayCall:
         self.context.body_state = self._body
 
     def forward_reports(self, messages: Sequence[Message]) -> bool:
-        """Pass the body's reports on; return true if the last message is its outcome."""
+        """Pass the body's reports on. Return true if the last message is its outcome."""
         self.mark_started()
         for message in messages:
             forward_report(message, self.context)

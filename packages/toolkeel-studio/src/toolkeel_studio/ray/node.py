@@ -24,7 +24,7 @@ _GRACE_SECONDS = 2.0  # seconds after its deadline at which a body is ended here
 
 
 def stream_request(packed: bytes) -> Iterator[bytes]:
-    """Run a request; yield the body's reports in batches, and its outcome last.
+    """Run a request. Yield the body's reports in batches, and its outcome last.
 
     Args:
         packed: As JSON: from `toolkeel.executors.worker_request.make_request`, with ``limits``.
@@ -49,7 +49,7 @@ def stream_request(packed: bytes) -> Iterator[bytes]:
 
 
 def run_request(packed: bytes) -> bytes:
-    """Run a request; return the body's reports and its outcome together."""
+    """Run a request. Return the body's reports and its outcome together."""
     return b"".join(stream_request(packed))
 
 
@@ -60,7 +60,7 @@ async def _run_in_process(process: Process, request: Message, reports: list[Mess
 
 
 async def _wait_for_reports(task: asyncio.Task[Message], reports: list[Message]) -> bool:
-    """Wait until the task is done or has reports; return true if it is done."""
+    """Wait until the task is done or has reports. Return true if it is done."""
     while not task.done():
         await asyncio.wait((task,), timeout=_BATCH_SECONDS)
         if reports:

@@ -49,7 +49,7 @@ SANDBOX_LIMITS = CodeLimits(compute_seconds=60.0, total_seconds=300.0, memory_by
 
 @checked
 class CodeInterpreterTool:
-    """Runs Python; later calls of the same run find what earlier ones defined.
+    """Runs Python. Later calls of the same run find what earlier ones defined.
 
     Args:
         tools: Tools that the code can call as functions, each call through their pipeline; only with
@@ -230,7 +230,7 @@ def _import_interpreter(python: Python) -> Callable[..., Interpreter]:
 
 
 def tools(**options: Any) -> tuple[AnyTool, ...]:
-    """Return the tools of this file; see `CodeInterpreterTool`."""
+    """Return the tools of this file. See `CodeInterpreterTool`."""
     return (CodeInterpreterTool(**options).tool,)
 
 

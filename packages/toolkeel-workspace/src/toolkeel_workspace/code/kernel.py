@@ -187,7 +187,7 @@ class KernelInterpreter:
     async def _collect_messages(
         self, client: AsyncKernelClient, message_id: str, output: _KernelOutput, seconds: float
     ) -> bool:
-        """Collect the kernel's messages for one piece of code; return true if it ended."""
+        """Collect the kernel's messages for one piece of code. Return true if it ended."""
         end = perf_counter() + seconds
         while (left := end - perf_counter()) > 0 and self._is_alive():
             with suppress(Empty):
@@ -207,7 +207,7 @@ def _list_sockets(folder: Path) -> list[Path]:
 
 
 def _write_connection_file(folder: Path) -> tuple[Path, Any]:
-    """Write the file that tells a kernel its sockets; return its path and content."""
+    """Write the file that tells a kernel its sockets. Return its path and content."""
     info = {
         "transport": "ipc",
         "ip": str(folder / "s"),
@@ -249,7 +249,7 @@ class _KernelOutput:
         self.error = ""
 
     def add_message(self, message: Any) -> bool:
-        """Add one message; return true if it is the last."""
+        """Add one message. Return true if it is the last."""
         content = message.get("content")
         if not isinstance(content, dict):
             return False

@@ -55,7 +55,7 @@ class Relay:
     async def _relay_both_ways(
         self, near: asyncio.StreamReader, answers: asyncio.StreamWriter, theirs: Path
     ) -> None:
-        """Forward in both directions until one side closes; the client then reconnects."""
+        """Forward in both directions until one side closes. The client then reconnects."""
         async with AsyncExitStack() as ends:
             ends.push_async_callback(_close, answers)
             try:

@@ -29,7 +29,7 @@ WORK_FOLDER = "/work"
 
 
 class _HostLimitReached(Exception):
-    """Code made too many requests to the host; it is ended, because it could continue forever."""
+    """Code made too many requests to the host. It is ended, because it could continue forever."""
 
 
 class MontyInterpreter:
@@ -153,7 +153,7 @@ class _HostCalls:
         self._pending: dict[int, asyncio.Task[dict[str, Any]]] = {}
 
     async def answer(self, snapshot: Any, awaited: dict[str, frozenset[int]]) -> Any:
-        """Handle one request; return the next one, or the end."""
+        """Handle one request. Return the next one, or the end."""
         self._request_count += 1
         if self._request_count > 100 * self._limits.max_tool_calls:
             raise _HostLimitReached("the code made too many requests to the host")

@@ -61,7 +61,7 @@ class CodeTools:
         id: str,
         run: RunContext,
     ) -> dict[str, Any]:
-        """Call a function; return its value, or the exception for the code, as monty takes it.
+        """Call a function. Return its value, or the exception for the code, as monty takes it.
 
         Args:
             name: The function.

@@ -43,7 +43,7 @@ ClaudeTool = Literal["computer_20250124", "computer_20251124"]
 
 
 class Computer(ABC):
-    """The small interface of a computer; each method may be sync or async.
+    """The small interface of a computer. Each method may be sync or async.
 
     The full one is any object with ``environment``, ``dimensions``, ``screenshot``, ``click``,
     ``double_click``, ``scroll``, ``type``, ``wait``, ``move``, ``keypress`` and ``drag``.

@@ -44,7 +44,7 @@ _REASONS = {
 def replace_file(
     root: Root, path: str, data: bytes, expected: os.stat_result | None = None
 ) -> bool:
-    """Replace a file's content; missing folders are created.
+    """Replace a file's content. Missing folders are created.
 
     Args:
         root: The folder.

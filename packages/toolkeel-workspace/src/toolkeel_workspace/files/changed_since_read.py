@@ -71,7 +71,7 @@ class FileSnapshots:
         ]
 
     def update_changed(self, names: list[str]) -> list[str]:
-        """Update the snapshots of changed files among these; return their names."""
+        """Update the snapshots of changed files among these. Return their names."""
         changed = []
         for name in names:
             stamp = self._read_stamp(name)

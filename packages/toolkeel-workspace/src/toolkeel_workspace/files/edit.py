@@ -291,7 +291,7 @@ def _with_unix_line_ends(text: str) -> _NormalizedText:
 
 
 def _normalize_leniently(text: str) -> _NormalizedText:
-    """Normalize to plain characters without trailing space; the last line is left as it is."""
+    """Normalize to plain characters without trailing space. The last line is left as it is."""
     characters: list[str] = []
     places: list[int] = []
     start = 0

@@ -185,7 +185,7 @@ def _show_picture(path: str, data: bytes, size: int) -> ToolOutput:
 
 
 def _shrink_if_possible(data: bytes) -> ShrunkPicture | None:
-    """Shrink a picture; return None if it is small enough and cannot be shrunk.
+    """Shrink a picture. Return None if it is small enough and cannot be shrunk.
 
     Raises:
         ToolError: if it must be shrunk, and cannot.

@@ -303,7 +303,7 @@ def _compile_query(query: GrepQuery) -> tuple[str, Callable[[str], bool]]:
 
 
 def _locate_match(matches: Callable[[str], bool], text: str) -> int:
-    """Return about where the first match starts; the engine only reports if there is one.
+    """Return about where the first match starts. The engine only reports if there is one.
 
     In linear time: parts that overlap by half are tried, longer ones in each round.
     """

@@ -96,7 +96,7 @@ def read_window(file: io.BufferedIOBase, first: int, limit: int, column: int = 1
 
 
 def _skip_lines(file: io.BufferedIOBase, lines: int) -> int:
-    """Seek to the start of a line; return how many lines were skipped, fewer at the end."""
+    """Seek to the start of a line. Return how many lines were skipped, fewer at the end."""
     passed, last = 0, b"\n"
     while passed < lines and file.tell() < MAX_SKIP_BYTES and (chunk := file.read(_CHUNK)):
         found = chunk.count(b"\n")
@@ -113,7 +113,7 @@ def _skip_lines(file: io.BufferedIOBase, lines: int) -> int:
 
 
 def _skip_characters(file: io.BufferedIOBase, characters: int) -> int:
-    """Skip characters within a line, at most to its end; return how many."""
+    """Skip characters within a line, at most to its end. Return how many."""
     decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
     passed = 0
     while passed < characters and (piece := file.readline(_CHUNK)):
@@ -139,7 +139,7 @@ def _drop_partial_character(data: bytes) -> bytes:
 
 
 def _count_rest(file: io.BufferedIOBase, last: bytes) -> tuple[int, bool]:
-    """Count the line ends from here on; return true with it if all were counted."""
+    """Count the line ends from here on. Return true with it if all were counted."""
     count, end = 0, file.tell() + MAX_SCAN_BYTES
     while chunk := file.read(_CHUNK):
         count += chunk.count(b"\n")

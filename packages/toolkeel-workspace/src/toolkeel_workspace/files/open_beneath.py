@@ -128,7 +128,7 @@ class Root:
         return clean_path(path, self._names)
 
     def resolve(self, path: str) -> str:
-        """Resolve a path to an absolute one without links; it need not exist.
+        """Resolve a path to an absolute one without links. It need not exist.
 
         Raises:
             ToolError: if it cannot be below the root.
@@ -136,7 +136,7 @@ class Root:
         return os.path.realpath(self.path / self.clean(path))
 
     def open_file(self, path: str) -> int:
-        """Open a regular file for reading; the caller closes the descriptor.
+        """Open a regular file for reading. The caller closes the descriptor.
 
         Raises:
             ToolError: saying why not.
@@ -192,7 +192,7 @@ class Root:
         return "/".join(found)
 
     def open_folder(self, path: str, *, create: bool = False) -> int:
-        """Open a folder as a handle; the caller closes it.
+        """Open a folder as a handle. The caller closes it.
 
         Args:
             path: Relative to the root.

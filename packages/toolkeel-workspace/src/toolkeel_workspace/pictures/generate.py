@@ -148,7 +148,7 @@ class ImageGenerationTool:
         return ToolOutput((Text(note), Image(data, kind)), item, details)
 
     async def _request_picture(self, prompt: str) -> Json:
-        """Request one picture from the endpoint; return its entry in the response."""
+        """Request one picture from the endpoint. Return its entry in the response."""
         body: Json = {"model": self.tool_config.get("model", MODEL), "prompt": prompt, "n": 1}
         body |= {key: self.tool_config[key] for key in _ENDPOINT_KEYS if key in self.tool_config}
         url = f"{self._url}/images/generations"
@@ -203,7 +203,7 @@ class ImageGenerationTool:
 
 
 def tools(**options: Any) -> tuple[AnyTool, ...]:
-    """Return the tools of this file; see `ImageGenerationTool`."""
+    """Return the tools of this file. See `ImageGenerationTool`."""
     return (ImageGenerationTool(**options).tool,)
 
 

@@ -309,7 +309,7 @@ class Features:
 
 
 def detect_features() -> Features:
-    """Try each backend by running a command in it; the result is cached for the process.
+    """Try each backend by running a command in it. The result is cached for the process.
 
     >>> detect_features().backend in ("bubblewrap", "landlock", "none")
     True

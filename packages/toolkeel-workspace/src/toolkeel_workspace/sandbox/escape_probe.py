@@ -47,7 +47,7 @@ class Hole(NamedTuple):
 
 
 async def probe(make: Callable[[Path], Sandbox]) -> tuple[Hole, ...]:
-    """Try to get out of a sandbox; the holes that were found, none for one that holds.
+    """Try to get out of a sandbox. The holes that were found, none for one that holds.
 
     Args:
         make: Makes the sandbox for a folder.

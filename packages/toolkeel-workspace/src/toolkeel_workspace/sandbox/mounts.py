@@ -188,7 +188,7 @@ def open_path(path: str) -> int:
 
 
 def open_paths(paths: Iterable[str]) -> dict[str, int]:
-    """Open a handle of each path; see `open_path`."""
+    """Open a handle of each path. See `open_path`."""
     handles: dict[str, int] = {}
     try:
         for path in paths:

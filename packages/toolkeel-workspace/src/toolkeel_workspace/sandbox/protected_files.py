@@ -216,7 +216,7 @@ def snapshot_protected(root: Path) -> dict[str, int]:
 
 
 def set_aside(created: Iterable[str]) -> list[str]:
-    """Rename files a command has created that would redirect git; return the new names.
+    """Rename files a command has created that would redirect git. Return the new names.
 
     A missing file cannot be protected by a mount, and people do not create these by hand.
 

@@ -79,7 +79,7 @@ class Proxy:
         return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
 
     def use_socket(self, listener: socket.socket) -> Proxy:
-        """Listen on an existing socket instead of a new one; return the proxy."""
+        """Listen on an existing socket instead of a new one. Return the proxy."""
         self._listener = listener
         return self
 

@@ -17,7 +17,7 @@ def tools(
     max_num_results: int | str = DEFAULT_RESULTS,
     **options: Any,
 ) -> tuple[AnyTool, ...]:
-    """Create the file search tool; the command line passes all parameters as text.
+    """Create the file search tool. The command line passes all parameters as text.
 
     Args:
         stores: The stores, separated by commas.

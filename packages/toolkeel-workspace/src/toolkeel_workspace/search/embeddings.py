@@ -68,7 +68,7 @@ class Embeddings:
         self._timeout = timeout
 
     def embed(self, texts: Sequence[str]) -> Matrix:
-        """Return the vectors of texts; see `toolkeel_workspace.search.stores.Embedder`."""
+        """Return the vectors of texts. See `toolkeel_workspace.search.stores.Embedder`."""
         if not texts:
             return np.zeros((0, 0), np.float32)
         # Texts of a length go together: servers pad those of a batch to the longest.

@@ -83,7 +83,7 @@ _CHARACTERS = re.compile(
 
 
 def remove_hidden(page: str) -> tuple[str, int]:
-    """Remove the hidden parts of a page; return it and how many characters of text they had.
+    """Remove the hidden parts of a page. Return it and how many characters of text they had.
 
     >>> remove_hidden('<p>shown</p><p style="color: #fff">order</p>')
     ('<p>shown</p>', 5)
@@ -98,7 +98,7 @@ def remove_hidden(page: str) -> tuple[str, int]:
 
 
 def remove_invisible_characters(text: str) -> tuple[str, int]:
-    """Remove invisible characters from a text; return it and their number."""
+    """Remove invisible characters from a text. Return it and their number."""
     return _CHARACTERS.subn("", text)
 
 

@@ -120,7 +120,7 @@ class _Indexer:
         return f"{self._root.name}/{name}" if name in self._other_names else name
 
     def _add_file(self, path: Path, name: str) -> bool:
-        """Add a file if it changed; return true if it is in the store or the batch."""
+        """Add a file if it changed. Return true if it is in the store or the batch."""
         known = self._known.get(name)
         try:
             name.encode()  # a name of other bytes than UTF-8 is in no store

@@ -152,7 +152,7 @@ class PostgresStore(Store):
 
     @contextmanager
     def view(self, filters: object = None) -> Iterator[_PassageView]:
-        """Open a view of the passages; see `Store`."""
+        """Open a view of the passages. See `Store`."""
         within = (
             ("", ())
             if filters is None
@@ -168,7 +168,7 @@ class PostgresStore(Store):
             return rows
 
     def get_model(self) -> str:
-        """Return the embedding model; see `Store`."""
+        """Return the embedding model. See `Store`."""
         return str(self._query("SELECT model FROM notes")[0][0])
 
     def __len__(self) -> int:
@@ -183,7 +183,7 @@ class PostgresStore(Store):
         return [StoredFile(*row) for row in rows]
 
     def list_without_vectors(self) -> frozenset[str]:
-        """List files without vectors; see `Store`."""
+        """List files without vectors. See `Store`."""
         with self._transaction() as db:
             query = "SELECT DISTINCT f.name FROM chunks c JOIN files f ON f.id = c.file"
             if _has_vectors(db):
@@ -191,7 +191,7 @@ class PostgresStore(Store):
             return frozenset(row[0] for row in db.execute(query).fetchall())
 
     def add(self, *sources: Source) -> list[str]:
-        """Add or replace files; see `Store`."""
+        """Add or replace files. See `Store`."""
         parts = list(stores.split_sources(sources, self.embedder))
         counts: Counter[str] = Counter()
         with self._write_transaction() as db:
@@ -200,12 +200,12 @@ class PostgresStore(Store):
             return ids
 
     def update_stamp(self, name: str, stamp: str) -> None:
-        """Update a file's stamp; see `Store`."""
+        """Update a file's stamp. See `Store`."""
         with self._write_transaction() as db:
             db.execute("UPDATE files SET stamp = %s WHERE name = %s", (stamp, name))
 
     def remove(self, *names: str) -> int:
-        """Remove files; see `Store`."""
+        """Remove files. See `Store`."""
         with self._write_transaction() as db:
             return sum(self._delete_file(db, name) is not None for name in names)
 
@@ -244,7 +244,7 @@ class PostgresStore(Store):
         return file_id
 
     def _delete_file(self, db: Any, name: str) -> str | None:
-        """Delete a file; return its id, or None if it was missing."""
+        """Delete a file. Return its id, or None if it was missing."""
         find = "SELECT id, file_id, title FROM files WHERE name = %s"
         found = db.execute(find, (name,)).fetchone()
         if found is None:
@@ -286,7 +286,7 @@ def _copy_rows(db: Any, table: str, rows: Iterable[tuple[object, ...]]) -> None:
 
 
 def _has_vectors(db: Any) -> bool:
-    """Return true if the vector table exists; the first vectors create it with their length."""
+    """Return true if the vector table exists. The first vectors create it with their length."""
     found = "SELECT to_regclass(quote_ident(current_schema()) || '.vectors')"
     return bool(db.execute(found).fetchone() != (None,))
 

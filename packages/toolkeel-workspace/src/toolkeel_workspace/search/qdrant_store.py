@@ -120,7 +120,7 @@ class QdrantStore(Store):
 
     @contextmanager
     def view(self, filters: object = None) -> Iterator[_PassageView]:
-        """Open a view of the passages; see `Store`."""
+        """Open a view of the passages. See `Store`."""
         within = (
             None if filters is None else translate_filter(filters, _make_comparison, _make_compound)
         )
@@ -128,7 +128,7 @@ class QdrantStore(Store):
             yield _PassageView(self._client, self.name, within)
 
     def get_model(self) -> str:
-        """Return the embedding model; see `Store`."""
+        """Return the embedding model. See `Store`."""
         with _use_client(self._client):
             return str(self._notes()["model"])
 
@@ -144,7 +144,7 @@ class QdrantStore(Store):
         return sorted(held, key=lambda file: file.name)
 
     def list_without_vectors(self) -> frozenset[str]:
-        """List files without vectors; see `Store`."""
+        """List files without vectors. See `Store`."""
         if self.get_model():
             return frozenset()
         return frozenset(file.name for file in self.list_files())
@@ -158,7 +158,7 @@ class QdrantStore(Store):
                 return
 
     def add(self, *sources: Source) -> list[str]:
-        """Add or replace files; see `Store`."""
+        """Add or replace files. See `Store`."""
         with _use_client(self._client):
             parts = stores.split_sources(sources, self.embedder)
             return [self._insert(source, chunks) for source, chunks in parts]
@@ -204,14 +204,14 @@ class QdrantStore(Store):
         self._client.delete(self.name, models.FilterSelector(filter=gone), wait=True)
 
     def update_stamp(self, name: str, stamp: str) -> None:
-        """Update a file's stamp; see `Store`."""
+        """Update a file's stamp. See `Store`."""
         with _use_client(self._client):
             self._client.set_payload(
                 self._files, {"stamp": stamp}, [_make_point_id(name)], wait=True
             )
 
     def remove(self, *names: str) -> int:
-        """Remove files; see `Store`."""
+        """Remove files. See `Store`."""
         with _use_client(self._client):
             held = self._client.retrieve(self._files, [_make_point_id(name) for name in names])
             for one in held:
@@ -248,7 +248,7 @@ def _make_term_index(term: str) -> int:
 
 
 class _PassageView:
-    """A `PassageView`; it includes what others write meanwhile."""
+    """A `PassageView`. It includes what others write meanwhile."""
 
     def __init__(self, client: QdrantClient, name: str, within: models.Filter | None) -> None:
         self._client, self._name, self._within = client, name, within

@@ -179,7 +179,7 @@ class Store(Protocol):
         ...
 
     def remove(self, *names: str) -> int:
-        """Remove files; return how many existed."""
+        """Remove files. Return how many existed."""
         ...
 
     def close(self) -> None:

@@ -129,7 +129,7 @@ class VectorStore(Store):
 
     @contextmanager
     def view(self, filters: object = None) -> Iterator[_PassageView]:
-        """Open a view of the passages; see `Store`."""
+        """Open a view of the passages. See `Store`."""
         with self.read_transaction() as db:
             wanted = None if filters is None else self._select_files(db, filters)
             yield _PassageView(db, wanted, self._load_vectors)
@@ -187,7 +187,7 @@ class VectorStore(Store):
         self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
 
     def get_model(self) -> str:
-        """Return the embedding model; see `Store`."""
+        """Return the embedding model. See `Store`."""
         return self._meta("embedding_model")
 
     @property
@@ -243,7 +243,7 @@ class VectorStore(Store):
             db.execute("UPDATE files SET stamp = ? WHERE name = ?", (stamp, name))
 
     def remove(self, *names: str) -> int:
-        """Remove files; return how many existed."""
+        """Remove files. Return how many existed."""
         with self.write_transaction() as db:
             removed = sum(self._delete_file(db, name) is not None for name in names)
             self._set_meta("generation", secrets.token_hex(8))
@@ -269,7 +269,7 @@ class VectorStore(Store):
         return file_id
 
     def _delete_file(self, db: sqlite3.Connection, name: str) -> str | None:
-        """Delete a file; return its id, or None if it was missing."""
+        """Delete a file. Return its id, or None if it was missing."""
         found = db.execute(
             "SELECT id, file_id, title FROM files WHERE name = ?", (name,)
         ).fetchone()

@@ -36,7 +36,7 @@ class TerminalOutput:
         return _apply_overwrites(self._pending)
 
     def feed(self, piece: bytes) -> bytes:
-        """Add a piece of output; return the lines that are complete."""
+        """Add a piece of output. Return the lines that are complete."""
         data = self._raw + piece
         self._raw = b""
         if b"\x1b" in data:

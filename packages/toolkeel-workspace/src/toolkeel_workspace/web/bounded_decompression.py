@@ -71,7 +71,7 @@ class Decompressor:
             yield self._count(piece)
 
     def _start_next_member(self, data: bytes) -> bool:
-        """Start the next gzip member (RFC 1952, 2.2); return false if there is none."""
+        """Start the next gzip member (RFC 1952, 2.2). Return false if there is none."""
         if self._wbits != _WBITS["gzip"] or not data.startswith(b"\x1f"):
             return False
         self._is_finished = False
@@ -79,7 +79,7 @@ class Decompressor:
         return True
 
     def _step(self, data: bytes) -> tuple[bytes, bytes]:
-        """Decompress one piece; return the unused input and the piece."""
+        """Decompress one piece. Return the unused input and the piece."""
         assert self._engine is not None
         try:
             piece = self._engine.decompress(data, MAX_STEP)

@@ -114,7 +114,7 @@ def fetch_tool(**options: Unpack[FetchOptions]) -> AnyTool:
 
 
 def tools(**options: Unpack[FetchOptions]) -> tuple[AnyTool, ...]:
-    """Return the tools of this file; see `FetchOptions`."""
+    """Return the tools of this file. See `FetchOptions`."""
     return (fetch_tool(**options),)
 
 

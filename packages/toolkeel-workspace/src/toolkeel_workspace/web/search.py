@@ -182,7 +182,7 @@ class WebSearchTool:
 
 
 def tools(**options: Any) -> tuple[AnyTool, ...]:
-    """Return the tools of this file; see `WebSearchTool`."""
+    """Return the tools of this file. See `WebSearchTool`."""
     return (WebSearchTool(**options).tool,)
 
 

@@ -27,7 +27,7 @@ async def send_request(
     max_bytes: int = MAX_RESPONSE_BYTES,
     **more: Any,
 ) -> tuple[int, bytes]:
-    """Send a request; return the response's status and body.
+    """Send a request. Return the response's status and body.
 
     Args:
         name: The service, for errors.

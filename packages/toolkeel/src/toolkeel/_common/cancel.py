@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def get_logger() -> logging.Logger:
-    """Return the library's logger; defining a tool does not load logging."""
+    """Return the library's logger. Defining a tool does not import logging."""
     import logging
 
     return logging.getLogger("toolkeel")
@@ -40,7 +40,7 @@ class CancelToken:
         self._once = threading.Lock()  # whoever gets it was the first; it is never passed back
 
     def cancel(self, reason: str = "") -> None:
-        """Ask everything that watches this token to stop; later wishes change nothing."""
+        """Cancel everything that watches this token. Later calls change nothing."""
         if not self._once.acquire(blocking=False):
             return
         self.reason = reason
@@ -49,7 +49,7 @@ class CancelToken:
             self._call(key)
 
     def watch(self, callback: Callable[[], object]) -> Callable[[], object]:
-        """Call `callback` at the cancel, in the cancelling thread; at once if it was before.
+        """Register a callback, called once in the cancelling thread, or now if already cancelled.
 
         Returns:
             A function that takes the callback back.
@@ -59,17 +59,17 @@ class CancelToken:
         return partial(self.remove_watcher, key)
 
     def add_watcher(self, key: object, callback: Callable[[], object]) -> None:
-        """`watch` for those who are a key themselves, as what waits is: one in every call."""
+        """Register a callback under a key, as `watch` does without a removal function."""
         self._callbacks[key] = callback
         if self.cancelled:
             self._call(key)
 
     def remove_watcher(self, key: object) -> None:
-        """Take the callback of a key back, if it was not called."""
+        """Remove the callback of a key, if it was not called."""
         self._callbacks.pop(key, None)
 
     def _call(self, key: object) -> None:
-        """Call back, unless another thread has; one watcher cannot keep it from the next."""
+        """Call the callback of a key once, and log its exception."""
         callback = self._callbacks.pop(key, None)
         if callback is not None:
             try:

@@ -93,7 +93,7 @@ def _checking(make: Any, owner: str, told: Mapping[str, object]) -> Any:
 
 
 def kinds_of(annotations: Mapping[str, object], module: str) -> dict[str, ArgumentKind | None]:
-    """Return what each annotation of a module admits, by name; None if only type checkers know."""
+    """Return the kind that each annotation of a module admits, or None if unchecked."""
     names = vars(sys.modules[module])
     return {name: kind_of(annotation, names) for name, annotation in annotations.items()}
 
@@ -145,7 +145,7 @@ def _describe_value(value: object, quoted: bool) -> str:
 
 
 def any_list(wanted: str, or_function: bool = False) -> ArgumentKind:
-    """Return the kind of whatever can be gone through and is no text or dict, for an `Annotated`."""
+    """Return the kind of any iterable that is neither text nor dict, for an `Annotated`."""
 
     def fits(value: Any) -> bool:
         is_list = isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)
@@ -155,7 +155,7 @@ def any_list(wanted: str, or_function: bool = False) -> ArgumentKind:
 
 
 def kind_of(text: Any, names: dict[str, Any]) -> ArgumentKind | None:
-    """Return what an annotation admits, in code and words, or None if only type checkers know.
+    """Return the kind that an annotation admits, or None if only type checkers can check it.
 
     Args:
         text: The annotation, or its text.
@@ -190,7 +190,7 @@ def _kind(annotation: Any, listed: bool = False) -> ArgumentKind | None:
 
 
 def _list_kind(origin: object, args: tuple[Any, ...]) -> ArgumentKind | None:
-    """Return the kind of a list annotation; None for a tuple of fixed length, or unchecked items."""
+    """Return the kind of a list annotation, or None for fixed tuples and unchecked items."""
     if origin is tuple and args[1:] != (...,):
         return None
     item = _kind(args[0], True)
@@ -198,7 +198,7 @@ def _list_kind(origin: object, args: tuple[Any, ...]) -> ArgumentKind | None:
 
 
 def _narrowed(kind: ArgumentKind | None, narrower: list[ArgumentKind]) -> ArgumentKind | None:
-    """Return what a type admits, narrowed by an `ArgumentKind` in its `Annotated`."""
+    """Return a type's kind, narrowed by an `ArgumentKind` in its `Annotated`."""
     if not narrower or kind is None:
         return kind or next(iter(narrower), None)
     fits, more = kind.accepts, narrower[-1].accepts
@@ -263,7 +263,7 @@ def _mapping(each: ArgumentKind | None) -> ArgumentKind:
 
 
 def _several(each: ArgumentKind, once: bool) -> ArgumentKind:
-    """Return the kind of collections of items; iterators only where `once` allows them."""
+    """Return the kind of a collection of items. Iterators are admitted only if `once` is set."""
 
     def fits(value: Any) -> bool:
         if isinstance(value, Collection):

@@ -58,7 +58,7 @@ def installed(group: Group) -> dict[str, EntryPoint]:
 
 
 def load_installed(group: Group, name: str) -> Any:
-    """Import what an installed distribution adds under a name.
+    """Import the object that an installed distribution registers under a name.
 
     Raises:
         SetupError: no installed distribution has it; the message names the command to install it.
@@ -70,7 +70,7 @@ def load_installed(group: Group, name: str) -> Any:
 
 
 def install_hint(name: str) -> str:
-    """Say how to install what is known but missing.
+    """Describe how to install a known distribution or extra that is missing.
 
     >>> install_hint("toolkeel.tools.Workspace")
     "toolkeel.tools.Workspace is not installed: pip install 'toolkeel[workspace]'"
@@ -80,6 +80,6 @@ def install_hint(name: str) -> str:
 
 
 def render_html(value: object) -> str | None:
-    """Render a value for a notebook; None where no installed distribution can."""
+    """Render a value as HTML for a notebook, or return None without a renderer."""
     point = installed("toolkeel.hooks").get("html")
     return None if point is None else point.load()(value)

@@ -64,7 +64,7 @@ def nearest_names(
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Build the part of a message that names what was probably intended; empty if nothing is near.
+    """Build a message's suggestion of the nearest known name, or return "".
 
     >>> did_you_mean("serch", ["search", "read"])
     "; did you mean 'search'?"

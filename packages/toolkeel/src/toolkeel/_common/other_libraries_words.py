@@ -38,7 +38,7 @@ NAMES: Final[Mapping[str, str]] = MappingProxyType(
 
 @functools.cache
 def load_tables() -> dict[str, dict[str, str]]:
-    """Load ``other_libraries_words.toml``; done at the first mistake."""
+    """Load ``other_libraries_words.toml``, at the first mistake only."""
     import tomllib  # late, like what else is for mistakes alone
 
     found = tomllib.loads(Path(__file__).with_name("other_libraries_words.toml").read_text("utf-8"))
@@ -129,7 +129,7 @@ def check_argument_names(where: str, method: Any, given: int, options: Iterable[
 
 
 def takes_self(method: Any) -> bool:
-    """Tell a method, whose first parameter is its object or class, from a function."""
+    """Return True if the first parameter of a method is its object or class."""
     return method.__code__.co_varnames[:1] in (("self",), ("cls",))
 
 

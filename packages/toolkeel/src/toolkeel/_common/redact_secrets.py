@@ -48,7 +48,7 @@ class Redactor:
         return bool(self._forms)
 
     def add(self, secrets: Iterable[str]) -> None:
-        """Learn more secrets; those that are too short to be looked for are passed over."""
+        """Add secrets to redact. Those that are too short are ignored."""
         with self._lock:
             for secret in secrets:
                 if len(secret) < SHORTEST:
@@ -197,7 +197,7 @@ _SHORT = {8: r"\b", 9: r"\t", 10: r"\n", 12: r"\f", 13: r"\r"}
 
 
 class _Filter:
-    """Redacts what is logged, traces of exceptions included, and lets no text forge a line."""
+    """Redacts secrets in log records and tracebacks, and escapes text that could forge a line."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         import logging
@@ -228,7 +228,7 @@ def redact_in_logs(secrets: Iterable[str]) -> None:
 
 
 def protect_logger(log: logging.Logger) -> logging.Logger:
-    """Make a logger that redacts secrets and cannot be made to write forged lines.
+    """Make a logger redact secrets and escape forged lines.
 
     Args:
         log: A logger; what its children log themselves is not looked at.

@@ -70,7 +70,7 @@ class Reporter:
         self._values: deque[object] = deque()
 
     def progress(self, message: str, done: float | None, total: float | None) -> None:
-        """Take the next snapshot."""
+        """Store the next progress report. It replaces one that was not shown yet."""
         self._said = (message, done, total)
         self._call()
 
@@ -88,7 +88,7 @@ class Reporter:
                 self._loop.call_soon_threadsafe(self._show)
 
     def _show(self) -> None:
-        """Tell the values; show the latest snapshot when the one before was visible long enough."""
+        """Emit stored values, and the latest progress report if it is time for one."""
         self._called = False  # before anything is read: what comes now calls again
         self._tell_values()
         if self._timer is not None or self._ended or self._said is self._shown:
@@ -114,7 +114,7 @@ class Reporter:
             self._run.emit(Progress(*self._run.next_event_fields(), self._call_id, *stated))
 
     def end(self) -> None:
-        """Tell what was held back; drop snapshots that come later, and tell values as the run's."""
+        """Emit stored reports. Later progress is dropped, and later values belong to the run."""
         if self._timer is not None:
             self._timer.cancel()
         self._tell_values()

@@ -61,7 +61,7 @@ def split_query(text: str) -> list[str]:
 
 
 def _split_cjk(run: str) -> list[str]:
-    """Return the pairs of adjacent characters of a run; a single one as it is."""
+    """Return the pairs of adjacent characters of a run, or the one character that it has."""
     return [run] if len(run) == 1 else [run[at : at + 2] for at in range(len(run) - 1)]
 
 

@@ -52,7 +52,7 @@ class UnreadEvents:
         return self._events.popleft().pop()
 
     def put(self, event: Event) -> None:
-        """Have an event wait."""
+        """Add an event to the buffer."""
         within, inmost = _parts(event)
         if len(self._events) >= self._most:
             if isinstance(inmost, Progress):
@@ -64,7 +64,7 @@ class UnreadEvents:
         self._events.append(place)
 
     def _join(self, place: list[Event] | None, delta: Delta) -> bool:
-        """Join a piece of a reply to the event before it; tell if that worked."""
+        """Join a piece of a reply to the event before it. Return True if that worked."""
         last = _parts(place[0])[1] if place else None
         joined = _joined(last.delta, delta) if isinstance(last, Streamed) else None
         if place and joined is not None:
@@ -88,7 +88,7 @@ def _saying(event: Event, delta: Delta) -> Event:
 
 
 def _joined(first: Delta, second: Delta) -> Delta | None:
-    """Join two short pieces of one kind; None if they differ."""
+    """Join two short pieces of one kind, or return None if they differ."""
     match first, second:
         case TextDelta(), TextDelta() if len(first.text) < PIECE:
             return TextDelta(first.text + second.text)

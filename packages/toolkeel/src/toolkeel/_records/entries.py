@@ -209,7 +209,7 @@ class Emitted(RunEntry):
 
 @record
 class Waits(RunEntry):
-    """A ticket for a call that waits for a person; with `outcome`, one that asks if a call happened."""
+    """A ticket for a call that waits for a person. With `outcome`, it asks if a call happened."""
 
     kind: ClassVar = "waits"
     ticket: Ticket
@@ -218,7 +218,7 @@ class Waits(RunEntry):
 
 @record
 class Decided(RunEntry):
-    """A decision on a ticket; the first one counts."""
+    """A decision on a ticket. The first one counts."""
 
     kind: ClassVar = "decided"
     decision: Decision
@@ -253,7 +253,7 @@ class Steered(RunEntry):
 
 @record
 class Unqueued(RunEntry):
-    """The withdrawal of a queued message; it is not delivered."""
+    """The withdrawal of a queued message, which is not delivered."""
 
     kind: ClassVar = "unqueued"
     id: str
@@ -281,7 +281,7 @@ class HandedOver(RunEntry):
 
 @record
 class Compacted(RunEntry):
-    """A replacement of a part of the transcript for the model; the transcript itself is unchanged.
+    """A replacement, in requests only, for a part of the transcript.
 
     Args:
         start: Index of the first message replaced, counted over the session.
@@ -349,14 +349,14 @@ class RunEnded(RunEntry):
 
 @record
 class UnknownEntry:
-    """An entry of a kind that this version does not know; readers preserve it and skip it."""
+    """An entry of a kind that this version does not know. Readers preserve and skip it."""
 
     kind: ClassVar = "unknown"
     body: Mapping[str, object]
 
 
 def call_key_of(entry: CallIntended | CallEnded) -> str:
-    """Return the permanent key of the call of an entry; see `call_key`."""
+    """Return the permanent key of the call of an entry. See `call_key`."""
     return call_key(entry.within or entry.run, entry.turn, entry.position)
 
 
@@ -373,7 +373,7 @@ class Journal(Protocol):
     """A destination for the entries of a run."""
 
     def append(self, entry: Entry) -> None:
-        """Add an entry without waiting; it is durable after the next commit."""
+        """Add an entry without waiting. It is durable after the next commit."""
         ...
 
     async def commit(self) -> None:

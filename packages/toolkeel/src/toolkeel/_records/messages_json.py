@@ -112,7 +112,7 @@ def json_text(data: object) -> str:
 
 
 def refuse_constant(text: str) -> object:
-    """Raise `ValueError` for NaN and Infinity; for ``json.loads(parse_constant=...)``."""
+    """Raise `ValueError` for NaN and Infinity, as ``json.loads(parse_constant=...)``."""
     raise ValueError(f"{text} is no number")
 
 

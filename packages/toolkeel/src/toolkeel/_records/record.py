@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 @dataclass_transform(frozen_default=True, field_specifiers=(dataclasses.field,))
 def record(cls: type[T]) -> type[T]:
-    """Make `cls` a frozen, slotted dataclass with a fast constructor.
+    """Turn a class into a frozen, slotted dataclass with a fast constructor.
 
     Raises:
         TypeError: if the class inherits from anything but `object`, `Generic` or records, since
@@ -142,12 +142,12 @@ def set_html_renderer(give: Callable[[object], str]) -> None:
 
 
 def notebook_html(self: object) -> str:
-    """Return the HTML that a notebook shows for a record; it contains no script."""
+    """Return the HTML that a notebook shows for a record. It contains no script."""
     return _html[0](self)
 
 
 class NotebookDisplay:
-    """The interface that notebooks use; a record opts in by ``_repr_html_ = notebook_html``."""
+    """The interface of a notebook's objects. A record sets ``_repr_html_ = notebook_html``."""
 
     __slots__ = ()
     _repr_html_ = notebook_html

@@ -26,7 +26,7 @@ def _nothing(value: object) -> None:
 def to_json_data(
     value: object, depth: int = DEPTH, other: Callable[[Any], object] = _nothing
 ) -> Any:
-    """Return `value` as JSON-ready data; what JSON cannot represent is replaced by `other(value)`."""
+    """Convert a value to JSON data, with `other(value)` in place of what JSON cannot represent."""
     if value is None or isinstance(value, str | bool | int):
         return value
     if isinstance(value, float):
@@ -48,7 +48,7 @@ def describe_value(value: object) -> object:
 
 
 def describe_as_json(value: object) -> Any:
-    """Return `value` as JSON-ready data; what JSON cannot represent is described, never null."""
+    """Convert a value to JSON data, with a description of what JSON cannot represent."""
     return to_json_data(
         value, other=lambda part: str(part) if isinstance(part, float) else describe_value(part)
     )

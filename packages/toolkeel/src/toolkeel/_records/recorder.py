@@ -108,7 +108,7 @@ class RunRecorder:
         return made
 
     def resume(self, run: str, known: int, turn: int, state: Mapping[str, object]) -> None:
-        """Continue a nested run that the journal has already; the arguments are those of the class."""
+        """Continue a nested run that the journal already contains."""
         self._run, self._known, self._turn, self.is_resumed = run, known, turn, True
         self._state = StateChanges(state)
 
@@ -133,7 +133,7 @@ class RunRecorder:
         self._read(len(self._messages), self.journal.append)
 
     def _read(self, stop: int, write: Callable[..., object]) -> None:
-        """Pass an entry for each new message up to `stop` to `write`; results may arrive late."""
+        """Pass an entry for each new message up to `stop` to `write`. Results may arrive late."""
         for place in range(self._at, stop):
             message = self._messages[place]
             if isinstance(message, ToolMessage):
@@ -152,7 +152,7 @@ class RunRecorder:
                 write(entries.PersonSaid(self._run, message))
 
     def track_queued(self, queued: entries.Queued) -> bool:
-        """Remember a queued message until it joins the transcript; return False if it is known already."""
+        """Remember a queued message until it joins the transcript. Return False if it is known."""
         if queued.id in self._seen:
             return False
         self._seen.add(queued.id)
@@ -160,7 +160,7 @@ class RunRecorder:
         return True
 
     def queue_message(self, message: Message, when: str) -> None:
-        """Record a message that will join the transcript; callable from any thread.
+        """Record a message that will join the transcript. Any thread may call this.
 
         Args:
             message: The message.
@@ -236,7 +236,7 @@ class RunRecorder:
         self.journal.append(entries.Judged(self._run, by, verdict, reason=reason))
 
     def hide_last_messages(self, count: int) -> None:
-        """Record that the model is no longer shown the last messages: a guardrail refused them."""
+        """Record that a guardrail refused the last messages, which requests now omit."""
         self.record_new_messages()
         if places := self.places[-count:]:
             cut = entries.Compacted(self._run, places[0], places[-1] + 1, (), "guardrail")
@@ -298,7 +298,7 @@ class RunRecorder:
         return None
 
     def call_key(self, call: ToolCall) -> str:
-        """Return the permanent key of a call; see `toolkeel._records.entries.call_key`."""
+        """Return the permanent key of a call. See `toolkeel._records.entries.call_key`."""
         made = self.calls.get(id(call))
         return f"{self._run}-{call.id}" if made is None else entries.call_key_of(made)
 
@@ -333,7 +333,7 @@ class RunRecorder:
             self.journal.append(entries.Waits(self._run, ticket))
 
     def record_state_value(self, key: str, value: object) -> None:
-        """Record a new value in the run's state; callable from any thread.
+        """Record a new value in the run's state. Any thread may call this.
 
         Raises:
             TypeError: the value cannot be saved, so a resumed run would lose it.
@@ -351,7 +351,7 @@ class RunRecorder:
         self.journal.append(entries.Tainted(self._run, label, source))
 
     def record_state_changes(self, state: Mapping[str, object]) -> None:
-        """Record what changed in the state, however it was written."""
+        """Record every change of the state since the last record, however it was made."""
         for change in self._state.collect(state):
             self.journal.append(entries.StateChanged(self._run, *change))
 

@@ -45,7 +45,7 @@ class ResultStore:
         self._lock = threading.Lock()
 
     def save(self, data: bytes) -> str:
-        """Keep a result; its name, or nothing if there is no room for it anywhere."""
+        """Save a result. Return its name, or an empty string if there is no room for it."""
         for spare in (False, True):
             try:
                 name, file = self.create(spare=spare)
@@ -93,7 +93,7 @@ class ResultStore:
         return None
 
     def remove(self, name: str) -> None:
-        """Keep a result no longer."""
+        """Remove a result."""
         with self._lock:
             path = self._files.pop(name, None)
         if path is not None:
@@ -101,7 +101,7 @@ class ResultStore:
                 path.unlink()
 
     def evict_oldest(self) -> None:
-        """Let the oldest results go until the rest fits, the latest apart."""
+        """Remove the oldest results until the rest fits, but never the latest."""
         sizes = {name: _size(path) for name, path in list(self._files.items())}
         total = sum(sizes.values())
         for name in list(sizes)[:-1]:

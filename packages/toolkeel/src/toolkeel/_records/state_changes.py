@@ -45,7 +45,7 @@ class StateChanges:
         return data, True
 
     def collect(self, state: Mapping[str, object]) -> Iterator[tuple[str, object, bool]]:
-        """Yield key, JSON value and a flag for a removed key of each change; threads may write meanwhile.
+        """Yield key, JSON value and a removal flag for each change. Threads may write meanwhile.
 
         What cannot be saved is passed over: `revert_unsavable` fails the call that wrote it.
         """
@@ -59,7 +59,7 @@ class StateChanges:
                     yield key, data, False
 
     def exclude_unsavable(self, state: Mapping[str, object]) -> None:
-        """Leave out of the journal, with a warning, what no call wrote and cannot be saved."""
+        """Exclude values from the journal, with a warning, that cannot be saved."""
         for key, _, error in self._unsavable(state):
             self._unsaved[key] = state[key]
             get_logger().warning("%s", error)

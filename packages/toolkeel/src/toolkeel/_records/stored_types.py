@@ -29,7 +29,7 @@ _MAX_BITS = 10_000  # Python refuses to write longer integers as text
 
 
 class Unsavable(Exception):
-    """A value has no stored form; `path` leads to it, the last step first."""
+    """Raised for a value without a stored form. `path` leads to it, the last step first."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -197,7 +197,7 @@ def _dump_model(value: BaseModel) -> Any:
 
 
 def _load_model(kind: Any, stored: Any) -> Any:
-    """Check the fields as the class does, then give the instance exactly what it had."""
+    """Validate the fields as the class does, then restore exactly the stored ones."""
     state = dict(stored)
     fields = {name: state["__dict__"][name] for name in kind.model_fields}
     extra = state.get("__pydantic_extra__") or {}

@@ -56,7 +56,7 @@ def parse_source(label: str, text: str) -> Source:
 
 
 class Taint:
-    """The taint of a tree of runs, and what a person has permitted.
+    """The taint of a tree of runs, and the acts that a person has permitted.
 
     Args:
         root: The `RunContext` of the outermost run, where the person is.
@@ -77,7 +77,7 @@ class Taint:
         self.targets: set[tuple[str, str]] = set()
 
     def add(self, source: Source, *, is_read: bool = False) -> bool:
-        """Add a source; return True if it is new.
+        """Add a source. Return True if it is new.
 
         Args:
             source: The source.
@@ -116,7 +116,7 @@ def dump_sources(sources: Iterable[Source]) -> list[dict[str, str]]:
 
 
 def load_sources(details: Mapping[str, object]) -> list[Source]:
-    """Return the sources that `dump_sources` wrote; skip malformed ones."""
+    """Return the sources that `dump_sources` wrote, without malformed ones."""
     found = details.get("taint")
     return [
         Source(str(item["label"]), *(str(item.get(key, "")) for key in ("tool", "what", "origin")))

@@ -91,7 +91,7 @@ class Ticket:
         return _sha256(self.to_dict())
 
     def approve(self, reach: Reach = "call") -> Decision:
-        """Let the call run as it is.
+        """Approve the call as it is.
 
         Args:
             reach: ``target`` lets later calls of this tool to the same targets pass, too, and
@@ -110,17 +110,17 @@ class Ticket:
         return Decision(self.id, self.seal, "approve", reach=reach)
 
     def deny(self, reason: str = "") -> Decision:
-        """Refuse the call; the model gets the reason."""
+        """Refuse the call, with a reason for the model."""
         return Decision(self.id, self.seal, "deny", reason)
 
     def edit(self, arguments: Mapping[str, object]) -> Decision:
-        """Let the call run with other arguments, which are validated and guarded first."""
+        """Approve the call with other arguments, which are validated and guarded first."""
         if not isinstance(arguments, Mapping):
             raise TypeError(f"edit({arguments!r:.60}): give all of the call's arguments as a dict")
         return Decision(self.id, self.seal, "edit", arguments=arguments)
 
     def answer(self, value: object) -> Decision:
-        """Supply the call's result, from a person or an external system; the tool does not run.
+        """Supply the call's result from a person or an external system. The tool does not run.
 
         Args:
             value: Text or other JSON data; it is validated against the tool's declared output.
@@ -151,7 +151,7 @@ class Ticket:
 
 @record
 class Decision:
-    """The decision on one ticket; made by `Ticket.approve`, `deny`, `edit` and `answer`.
+    """A decision on one ticket, made by `Ticket.approve`, `deny`, `edit` or `answer`.
 
     Args:
         ticket: The ticket's id.

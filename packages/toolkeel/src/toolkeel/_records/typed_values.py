@@ -36,7 +36,7 @@ _ESCAPED = re.compile(r"\$+toolkeel")
 
 @record
 class UnknownValue:
-    """A stored value whose class is not imported here, or has changed; it is written unchanged.
+    """A stored value whose class is missing or has changed. It is saved again unchanged.
 
     Args:
         type: Module and name of the class: import the module before the run is resumed.
@@ -118,7 +118,7 @@ def load_state(stored: Mapping[str, object]) -> dict[str, object]:
 
 
 def copy_state(state: Mapping[str, object]) -> tuple[dict[str, object], tuple[str, ...]]:
-    """Return a copy of what can be saved of a run's state, and where in it the rest is.
+    """Copy the values of a run's state that can be saved. Return also the paths of the others.
 
     >>> copy_state({"seen": ("a", 1), "file": {"open": [object()]}})
     ({'seen': ('a', 1)}, ('file.open[0]',))
@@ -137,7 +137,7 @@ def copy_state(state: Mapping[str, object]) -> tuple[dict[str, object], tuple[st
 
 
 def fingerprint(value: object) -> bytes:
-    """Return bytes that change with a value; cheap for plain values, since every call computes it.
+    """Return bytes that change when a value changes. Cheap for plain values.
 
     Raises:
         TypeError: see `dump_value`.

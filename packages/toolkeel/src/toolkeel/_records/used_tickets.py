@@ -22,7 +22,7 @@ MAX_MARKS = 1000
 
 
 def is_id(text: str) -> bool:
-    """Return True if a text has the form of a ticket id; only then may it name a file."""
+    """Return True if a text has the form of a ticket id, so that it may name a file."""
     return _ID.fullmatch(text) is not None
 
 
@@ -84,7 +84,7 @@ def _monotonic_expiry(ticket: Ticket) -> float:
 
 
 def claim_decisions(folder: Path | None, decisions: Matched, owner: str) -> Matched:
-    """Mark decisions as used by one run of a session; return those that the run may use.
+    """Mark decisions as used by one run of a session. Return those that the run may use.
 
     A run that was killed finds its own marks and goes on. A decision that served elsewhere, as in a
     saved copy of the run, is not returned. Where no mark can be written, no saved run can use it
@@ -108,7 +108,7 @@ def claim_decisions(folder: Path | None, decisions: Matched, owner: str) -> Matc
 
 
 def _claim(folder: Path, ticket: str, owner: str) -> bool:
-    """Write a mark and its owner in one step; return False if it has another owner already."""
+    """Write a mark with its owner in one step. Return False if it has another owner."""
     name = ""
     try:
         folder.mkdir(0o700, parents=True, exist_ok=True)

@@ -78,7 +78,7 @@ class Run(NotebookDisplay, RunLoop[T], Generic[T]):
         self.context.cancel.cancel(reason)
 
     def say(self, text: str, *, skip: bool = False) -> bool:
-        """Send a message to a running run; it is added before the next model request.
+        """Send a message to a running run. It is added before the next model request.
 
         Args:
             text: The message.

@@ -105,7 +105,7 @@ class HostedMCP:
     # — at a provider —
 
     def _make_approval_tool(self, hosted: Hosted) -> AnyTool:
-        """Create the tool that represents the server; the provider calls it to ask for approval."""
+        """Create the tool that represents the server. The provider calls it to ask for approval."""
 
         async def approve(context: ToolContext, call: dict[str, Any]) -> Data:
             answer: dict[str, object] = {"approve": True}

@@ -61,7 +61,7 @@ def load_file(path: Path) -> ModuleType:
 
 
 def load_module(name: str, folder: Path | None = None) -> ModuleType | None:
-    """Import a module by its dotted name; return None if there is none.
+    """Import a module by its dotted name. Return None if there is none.
 
     Args:
         name: Dotted.

@@ -43,7 +43,7 @@ class PoolFuture(Protocol):
     """The future a pool returns for submitted work."""
 
     def cancel(self) -> object:
-        """Cancel the work; return true if it will not start."""
+        """Cancel the work. Return true if it will not start."""
         ...
 
     def result(self) -> Any:
@@ -88,11 +88,11 @@ class Futures:
         self._slots = CrossLoopSemaphore(max_concurrency)
 
     def check_tool(self, tool: AnyTool) -> None:
-        """Check that another process can find and run the tool; see `Executor`."""
+        """Check that another process can find and run the tool. See `Executor`."""
         check_sendable(tool, "Futures(...)")
 
     async def __call__(self, prepared: Prepared, context: ToolContext) -> object:
-        """Run the body in the pool; see `Executor`."""
+        """Run the body in the pool. See `Executor`."""
         body, context.body_state = (
             context.body_state,
             "" if context.body_state == "runs" else context.body_state,

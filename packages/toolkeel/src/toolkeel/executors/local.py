@@ -87,7 +87,7 @@ class Inline(_LocalExecutor):
         """Accept any tool."""
 
     async def __call__(self, prepared: Prepared, context: ToolContext) -> object:
-        """Run the body on the loop; see `Executor`."""
+        """Run the body on the loop. See `Executor`."""
         return await invoke(self._without_executor(prepared, context), context)
 
 
@@ -112,14 +112,14 @@ class Thread(_LocalExecutor):
         self._pool = ThreadPool(max_concurrency, max_abandoned)
 
     def check_tool(self, tool: AnyTool) -> None:
-        """Refuse async bodies, which belong to their loop; see `Executor`."""
+        """Refuse async bodies, which belong to their loop. See `Executor`."""
         if tool.body in ("async", "async_generator"):
             raise SetupError(
                 f"{tool.name}: its body is async, and Thread() runs sync ones; leave out executor="
             )
 
     async def __call__(self, prepared: Prepared, context: ToolContext) -> object:
-        """Run the body in a thread; see `Executor`."""
+        """Run the body in a thread. See `Executor`."""
         job = self._pool.submit(
             partial(run_without_loop, self._without_executor(prepared, context), context)
         )

@@ -102,7 +102,7 @@ class Process:
         self._slots = CrossLoopSemaphore(max_concurrency)
 
     def check_tool(self, tool: AnyTool) -> None:
-        """Check that a worker can find and run the tool; see `Executor`."""
+        """Check that a worker can find and run the tool. See `Executor`."""
         check_sendable(tool, "Process()")
 
     async def __call__(self, prepared: Prepared, context: ToolContext) -> object:

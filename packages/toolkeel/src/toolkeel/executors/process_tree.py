@@ -227,7 +227,7 @@ async def finish_command(
 
 
 async def _limit_memory(running: RunningCommand, max_memory: int | None) -> bool:
-    """Kill a command when its processes exceed a limit of memory together; return true then."""
+    """Kill a command when its processes exceed a limit of memory together. Return true then."""
     if max_memory is None:
         return False
     while True:

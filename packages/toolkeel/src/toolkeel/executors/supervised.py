@@ -34,7 +34,7 @@ class Confinement(Protocol):
 
     @property
     def roots(self) -> Sequence[Path]:
-        """The folders that commands work in; they start in the first."""
+        """The folders that commands work in. They start in the first."""
         ...
 
     def with_readable(self, *more: Path) -> Self:
@@ -42,7 +42,7 @@ class Confinement(Protocol):
         ...
 
     def build_command(self, argv: Sequence[str], *, cwd: str | None = None) -> Command:
-        """Build a command; its program is looked up inside the sandbox."""
+        """Build a command. Its program is looked up inside the sandbox."""
         ...
 
 

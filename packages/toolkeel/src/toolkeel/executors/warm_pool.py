@@ -162,7 +162,7 @@ class Worker:
         self.wait()
 
     def wait(self) -> None:
-        """Wait until the process has exited and release its resources; its output stays readable."""
+        """Wait until the process has exited and release its resources. Its output stays readable."""
         try:
             code = self._process.wait(_SUPERVISOR_SECONDS)
         except subprocess.TimeoutExpired:  # its supervisor hangs

@@ -107,7 +107,7 @@ def _must_retire() -> bool:
 
 
 def run_request(request: Message) -> Message:
-    """Run a request in this process; the outcome contains the body's reports."""
+    """Run a request in this process. The outcome contains the body's reports."""
     reported: list[Message] = []
     return {**_run_reporting(request, reported.append), "reported": reported}
 
@@ -193,11 +193,11 @@ class RemoteContext(ToolContext):
     def progress(
         self, message: str = "", done: float | None = None, total: float | None = None
     ) -> None:
-        """Report progress; see `ToolContext`."""
+        """Report progress. See `ToolContext`."""
         self._send_report({"progress": [message, done, total]})
 
     def emit(self, value: object) -> None:
-        """Emit a value; see `ToolContext`. It is sent as JSON.
+        """Emit a value. See `ToolContext`. It is sent as JSON.
 
         Raises:
             SetupError: if the value has no JSON form.

@@ -243,7 +243,7 @@ def read_servers(
 
 
 def _parse_server(name: str, written: object, file: Path, data: Any) -> ServerConfig | None:
-    """Parse one entry; return None if it is disabled."""
+    """Parse one entry. Return None if it is disabled."""
     where = f"{file}: server {name!r}"
     if not name.strip():
         raise SetupError(f"{where}: give it a name")
@@ -293,7 +293,7 @@ def _parse_server(name: str, written: object, file: Path, data: Any) -> ServerCo
 
 
 def _display_fields(get: FieldReader, of_file: Mapping[str, str]) -> Mapping[str, Any]:
-    """Return what a person is shown of an entry; see `ServerConfig`."""
+    """Return what a person is shown of an entry. See `ServerConfig`."""
     env = {key: value if _CHANGES_CODE.match(key) else MASK for key, value in of_file.items()}
     oauth = get.read_mapping("oauth")
     return {

@@ -48,7 +48,7 @@ _prompter: list[Prompter] = []
 
 
 def set_prompter(prompter: Prompter) -> None:
-    """Set the default prompter of `check_consent`; the command line does."""
+    """Set the default prompter of `check_consent`. The command line does."""
     _prompter[:] = [prompter]
 
 
@@ -76,7 +76,7 @@ class ConsentStore:
         return any(not _differences(state, facts) for state in self._states(config))
 
     def grant(self, config: ServerConfig, facts: Facts | None = None) -> None:
-        """Store that a person agreed to this; the arguments are those of `has`."""
+        """Store that a person agreed to this. The arguments are those of `has`."""
         facts = launch_facts(config) if facts is None else facts
         salt = secrets.token_hex(16)
         values = {fact.label: [_keyed(salt, fact.value), fact.line] for fact in facts}

@@ -324,7 +324,7 @@ def output_from_schema(schema: Mapping[str, object]) -> OutputSchema:
 
 
 def to_annotations(effects: Effects) -> dict[str, object]:
-    """Return our hints by the protocol's names; all four, so that clients need not guess.
+    """Return our hints by the protocol's names. All four, so that clients need not guess.
 
     >>> to_annotations(Effects(read_only=True, open_world=False))
     {'readOnlyHint': True, 'destructiveHint': False, 'idempotentHint': True, 'openWorldHint': False}

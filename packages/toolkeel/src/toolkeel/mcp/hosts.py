@@ -152,7 +152,7 @@ def find_entries(data: object, file: Path) -> Mapping[str, Any]:
 
 
 def _project_entries(data: object) -> Mapping[str, Any]:
-    """Return the entries of the project of the current folder; they run in its folder."""
+    """Return the entries of the project of the current folder. They run in its folder."""
     projects = data.get("projects") if isinstance(data, Mapping) else None
     for folder in (Path.cwd(), *Path.cwd().parents):
         project = projects.get(str(folder)) if isinstance(projects, Mapping) else None
@@ -165,7 +165,7 @@ def _project_entries(data: object) -> Mapping[str, Any]:
 
 
 def write_server(file: Path, name: str, entry: Mapping[str, object] | None) -> None:
-    """Write a server's entry to a file, or remove it; the rest is unchanged.
+    """Write a server's entry to a file, or remove it. The rest is unchanged.
 
     Args:
         file: Made if it is not there.

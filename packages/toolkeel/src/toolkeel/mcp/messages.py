@@ -117,7 +117,7 @@ def repair_response_body(body: bytes, request: bytes) -> bytes:
 
 
 def repair_event(block: bytes) -> bytes:
-    """Return an event with parsable data; other text affects only itself.
+    """Return an event with parsable data. Other text affects only itself.
 
     A message may stand over several lines, as one of several, or without the names of fields.
     """

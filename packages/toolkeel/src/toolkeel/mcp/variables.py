@@ -31,7 +31,7 @@ log = logging.getLogger("toolkeel.mcp")
 def variable_lookup(
     file: Path, inputs: object = None, *, masked: bool = False
 ) -> Callable[[str], str | None]:
-    """Return a lookup of the variables of a host's file; it returns None for one that is not set.
+    """Return a lookup of the variables of a host's file. It returns None for one that is not set.
 
     The folder of the workspace is the one that holds ``.vscode``, ``.cursor`` and their like; a
     person's own file has none. A value that a host would ask a person for (``${input:id}``) is taken

@@ -83,7 +83,7 @@ def _parts(content: Content) -> list[Json]:
 
 
 def _part(block: Text | Image | Audio | File | Data) -> Json:
-    """Convert a block; the bytes of media are omitted."""
+    """Convert a block. The bytes of media are omitted."""
     if isinstance(block, Text | Data):
         return {"type": "text", "content": block.text}
     what = type(block).__name__.lower()

@@ -130,7 +130,7 @@ def _choose_hosted(
 
 
 def is_installed(module: str) -> bool:
-    """Return True if `module` can be imported; it is not imported."""
+    """Return True if `module` can be imported. It is not imported."""
     try:
         return importlib.util.find_spec(module) is not None
     except (ImportError, ValueError):

@@ -62,7 +62,7 @@ class Artifacts:
         return self._moved_in(entry) if _MARK in text else entry
 
     def save(self, digest: str, data: bytes) -> None:
-        """Save one value; it is on the disk when this returns.
+        """Save one value. It is on the disk when this returns.
 
         Raises:
             OSError: it cannot be written.
@@ -124,7 +124,7 @@ class Artifacts:
 
 
 def _moved_out(value: Any, large: dict[str, bytes]) -> Any:
-    """`value` with references for its long texts; keys that look like references are escaped."""
+    """Replace long texts by references. Keys that resemble references are escaped."""
     if isinstance(value, str) and len(value) > LARGE_BYTES:
         data = value.encode("utf-8", "surrogatepass")
         digest = hashlib.sha256(data).hexdigest()

@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 def make_checkpoint(fold: JournalState) -> entries.Checkpoint:
-    """Return a state as an entry; only while it `is_at_rest`."""
+    """Convert a state to an entry. The state must be at rest (`is_at_rest`)."""
     kept = next((place for place, seq in enumerate(fold.entry_numbers) if seq), None)
     saved: Json = {
         "window": fold.entry_numbers[kept] if kept is not None else 0,

@@ -53,7 +53,7 @@ def running_call() -> RunningCall | None:
 
 
 class SessionRecorder(RunRecorder):
-    """Writes one run of a session, with what the bodies of its calls call.
+    """Records one run of a session, and the calls that its tools' bodies make.
 
     Attributes:
         code: Runs those.
@@ -101,7 +101,7 @@ class SessionRecorder(RunRecorder):
 
 
 class CodeCallJournal:
-    """Runs what bodies call, and writes it; see `toolkeel._records.recorder.CodeRunner`.
+    """Runs and records the calls that bodies make, as a `toolkeel._records.recorder.CodeRunner`.
 
     Args:
         journal: Of the session, whose fold knows what was called before a crash.
@@ -175,7 +175,7 @@ class CodeCallJournal:
 
 
 def _effects(tools: Toolset, call: ToolCall) -> Effects:
-    """Return the effects of a call; none if the tool does not exist. A nested run may run again."""
+    """Return the effects of a call, or none for an unknown tool or a nested run."""
     try:
         tool = tools.find(call.name).tool
         return (

@@ -6,8 +6,8 @@ from toolkeel.errors import SetupError
 
 
 class SessionError(SetupError):
-    """A session cannot be read or written, or is not there; the text says which and why."""
+    """Raised if a session is missing, or cannot be read or written. The message says why."""
 
 
 class SessionBusy(SessionError):
-    """Somebody else writes to the session; the text says who."""
+    """Raised if another process writes to the session. The message names it."""

@@ -50,7 +50,7 @@ def export_lines(session: Session) -> Iterator[str]:
 
 
 def import_lines(kept: Storage, to: tuple[str, str], lines: Iterable[str]) -> SessionInfo:
-    """Write a session of what `export_lines` gave.
+    """Create a session from the lines of `export_lines`.
 
     Args:
         kept: Where to.

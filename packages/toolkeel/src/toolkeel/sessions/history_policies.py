@@ -51,7 +51,7 @@ def _tokens(message: Message) -> int:
 
 @checked
 class KeepTurns:
-    """Show the model the last turns: what a person said, and all up to the next time.
+    """Keep the last turns: each a person's message and all messages up to the next.
 
     Args:
         keep: How many are left when it cuts.
@@ -80,7 +80,7 @@ NOTE = 60
 
 @checked
 class KeepTokens:
-    """Show the model what fits into a budget of tokens.
+    """Keep the last turns that fit into a budget of tokens.
 
     Where the model can read them again, the oldest long results are first shown by their beginning
     and a name. If that is not enough, the oldest turns are left out. The last turn always stays; only
@@ -115,7 +115,7 @@ class KeepTokens:
         return [cut for cut in short if cut.start not in gone], parts
 
     def _references(self, view: HistoryView, sizes: list[int]) -> list[Cut]:
-        """Shorten the oldest long results to their beginning; update `sizes`."""
+        """Shorten the oldest long results to their beginning. Update `sizes`."""
         found, left = list[Cut](), sum(sizes)
         for index, size in enumerate(sizes):
             if left <= self.low or not view.reader_tool:
@@ -127,7 +127,7 @@ class KeepTokens:
         return found
 
     def _turns(self, view: HistoryView, sizes: list[int]) -> tuple[int, int] | None:
-        """Return the range of the oldest turns to leave out, never the last; update `sizes`."""
+        """Return the range of the oldest turns to omit, never the last. Update `sizes`."""
         messages, left = view.messages, sum(sizes)
         stays = (
             n
@@ -179,7 +179,7 @@ settled and no longer matters. Write only the summary."""
 
 @checked
 class Summarize:
-    """Show the model a summary by a model in place of what does not fit into a budget.
+    """Replace turns that exceed a budget of tokens by a model's summary.
 
     It acts as `KeepTokens` does, with a summary of what that leaves out. The summary is checked: an
     empty one, or one that is longer than what it stands for, is not used, nor is there one if the

@@ -48,7 +48,7 @@ POLL_SECONDS: Final = 0.25
 
 
 def add_post(database: Database, session: int, who: str, kind: Kind, body: dict[str, Any]) -> None:
-    """Add a post to a session's inbox; it is durable when this returns.
+    """Add a post to a session's inbox. It is durable when this returns.
 
     Raises:
         SessionError: the session is deleted.
@@ -113,7 +113,7 @@ class CancelRequest:
 
 
 def post_cancel(database: Database, session: int, who: str, reason: str, sender: str) -> None:
-    """Post a cancel; see `CancelRequest`.
+    """Post a cancel. See `CancelRequest`.
 
     Raises:
         SessionError: the session is deleted.
@@ -129,7 +129,7 @@ def post_cancel(database: Database, session: int, who: str, reason: str, sender:
 
 
 def take_posts(journal: SessionJournal, run: str, posts: list[Post]) -> Iterator[CancelRequest]:
-    """Take posts into the journal one after the other; yield those that cancel.
+    """Move posts into the journal one by one. Yield the cancel requests among them.
 
     Raises:
         SessionError: a post cannot be read.
@@ -185,7 +185,7 @@ def is_of_last_run(journal: SessionJournal, request: CancelRequest) -> bool:
 
 
 def withdraw(journal: SessionJournal, run: RunContext | None, sender: str) -> bool:
-    """Withdraw a sender's messages that have not joined a transcript; return True if there were any.
+    """Withdraw a sender's undelivered messages. Return True if there were any.
 
     Args:
         journal: Of the session.
@@ -279,7 +279,7 @@ def _past_decision(storage: Storage, info: SessionInfo, ticket: str) -> Decided 
 def post_decision(
     storage: Storage, info: SessionInfo, decision: Decision, who: str
 ) -> Decided | None:
-    """Post a decision; return an earlier one on the same ticket, or None if this one counts."""
+    """Post a decision. Return an earlier one on the same ticket, or None if this one counts."""
     fields: Fields = who, "decision", {"decision": decision.to_dict()}
     while True:
         known, last = read_decisions(storage, info)
@@ -295,7 +295,7 @@ def post_decision(
 def post_message_once(
     storage: Storage, info: SessionInfo, text: str, sender: tuple[str, int]
 ) -> bool:
-    """Post a message unless its sender has posted one; return True if it was posted.
+    """Post a message unless its sender has posted one. Return True if it was posted.
 
     Args:
         storage: Where the session is.

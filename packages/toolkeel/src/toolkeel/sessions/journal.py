@@ -115,7 +115,7 @@ class SessionJournal:
             self._claim(post)
 
     def _claim(self, post: Post) -> bool:
-        """Claim a post for this journal; return False if it is claimed already."""
+        """Claim a post for this journal. Return False if it is claimed already."""
         if self._closed or post.id in self._claimed:
             return False
         self._claimed.add(post.id)
@@ -123,7 +123,7 @@ class SessionJournal:
         return True
 
     def _note(self, entry: Entry) -> None:
-        """Update what a list of sessions shows."""
+        """Update the facts that a list of sessions shows."""
         facts = self._facts
         message = entry.message if isinstance(entry, PersonSaid) else None
         if isinstance(message, UserMessage) and message.origin == "person":
@@ -138,7 +138,7 @@ class SessionJournal:
             facts["checkpoint"] = self._head
 
     async def commit(self) -> None:
-        """Wait until every appended entry is durable; see `Journal.commit`."""
+        """Wait until every appended entry is durable. See `Journal.commit`."""
         if (written := self._write()) is not None:
             # Whoever is cancelled meanwhile leaves the write alone: it must not be half done.
             await asyncio.shield(asyncio.wrap_future(written))
@@ -165,11 +165,11 @@ class SessionJournal:
         return self._database.write_now(make_session)
 
     def flush(self) -> None:
-        """Start to write the appended entries; see `Journal.flush`."""
+        """Start to write the appended entries. See `Journal.flush`."""
         self._write()
 
     def close(self) -> Future[None] | None:
-        """Accept no more entries; return the last write to wait for, if there is one."""
+        """Accept no more entries. Return the last write to wait for, if there is one."""
         with self._lock:
             self._closed = True
         return self._write()
@@ -179,7 +179,7 @@ class SessionJournal:
         return _read_entry(self._database, self._artifacts, self._info_now, seq)
 
     def _write(self) -> Future[None] | None:
-        """Start to write what was appended; return the write, which follows all earlier ones."""
+        """Start to write the appended entries. Return the write, which follows all earlier ones."""
         if self._broken is not None:
             raise SessionError(f"a write of the session failed, so it ends here: {self._broken}")
         with self._lock:

@@ -176,7 +176,7 @@ class JournalState:
             self.run_failures[result.name] += 1
 
     def _waiting_keys(self, entry: entries.Waits) -> list[str]:
-        """Return the keys of the calls that a ticket is about; none if a nested run has the ticket."""
+        """Return the keys of a ticket's calls, or none if the ticket belongs to a nested run."""
         if any(
             entry.ticket.id in each.open_tickets
             for each in self.nested_runs.values()
@@ -188,7 +188,7 @@ class JournalState:
 
     @property
     def counts(self) -> dict[str, int]:
-        """What the limits of the last run have counted; a call without an outcome counts when it reruns."""
+        """Return the counts of the last run's limits. Unfinished calls count when they rerun."""
         spent = {"requests": self.run_usage.requests, "tokens": self.run_usage.total_tokens}
         called = [tool for key, tool in self.run_calls.items() if key not in self.open_calls]
         made = {f"calls {tool}": count for tool, count in Counter(called).items()}
@@ -237,7 +237,7 @@ class JournalState:
             self.code_calls.setdefault(entry.within, {})[key] = entry.digest, 0
 
     def _call_ended(self, seq: int, entry: entries.CallEnded) -> None:
-        """Insert the result at the place of its call; results arrive as calls end."""
+        """Insert the result at the place of its call. Results arrive as calls end."""
         key = entries.call_key_of(entry)
         self._close(key)
         if entry.within:
@@ -295,7 +295,7 @@ class JournalState:
             del self.open_calls[key]
 
     def _decided(self, seq: int, entry: entries.Decided) -> None:
-        """Store the first decision; one that a call has not happened makes it run again."""
+        """Store the first decision. A call that has not happened runs again."""
         if self.rejects(entry.decision):
             return
         first = self.decisions.setdefault(entry.decision.ticket, entry).decision
@@ -327,7 +327,7 @@ class JournalState:
         self.cut(Cut(entry.start, entry.stop, entry.messages, entry.policy, name=entry.name))
 
     def cut(self, cut: Cut) -> None:
-        """Replace a part of what the model is shown."""
+        """Replace a part of the transcript in requests."""
         if self._top is None:  # a run within goes on from its whole transcript
             start, stop = self.view.span(cut)
             self.view.apply_cut(cut)

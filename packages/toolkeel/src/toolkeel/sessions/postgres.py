@@ -124,7 +124,7 @@ def _display_name(address: str) -> str:
 
 
 class PostgresDatabase(Database):
-    """A database of PostgreSQL that keeps sessions; see `Database`.
+    """A database of PostgreSQL that keeps sessions. See `Database`.
 
     Args:
         path: Its address, ``postgresql://...``, as libpq reads it.
@@ -152,11 +152,11 @@ class PostgresDatabase(Database):
         return cast("sqlite3.Connection", made)
 
     def lock_writes(self, connection: sqlite3.Connection) -> None:
-        """See `Database`; until the transaction ends."""
+        """Lock the tables for writing until the transaction ends. See `Database`."""
         connection.execute(_BIND.format("", "xact_"), (APPLICATION, -1))
 
     def read(self, do: Callable[[sqlite3.Connection], T]) -> T:
-        """See `Database`; when the connections were lost, once more on a new one."""
+        """Read committed data, with one retry on a new connection. See `Database`."""
         self._lost = False
         try:
             return super().read(do)
@@ -209,7 +209,7 @@ class PostgresDatabase(Database):
             super()._commit(works)
 
     def _connect_again(self) -> None:
-        """See that the connection is there; a new one takes the locks that are still free."""
+        """Reconnect if the connection is lost, and take the locks that are still free."""
         end = monotonic() + BUSY_SECONDS
         with suppress(sqlite3.Error):
             self._connection.execute("SELECT 1")
@@ -230,7 +230,7 @@ class PostgresDatabase(Database):
 
 
 def _ensure(connection: _Connection, shown: str) -> None:
-    """Make the tables if they are not there.
+    """Create the tables if they are missing.
 
     Raises:
         SessionError: they are of a later version.
@@ -259,7 +259,7 @@ def _ensure(connection: _Connection, shown: str) -> None:
 
 
 def _translated(tables: str) -> str:
-    """Return the tables in PostgreSQL's dialect; text is compared by bytes, as in SQLite."""
+    """Translate the tables to PostgreSQL's dialect, with text compared by bytes, as in SQLite."""
     for ours, theirs in (
         (
             "INTEGER PRIMARY KEY AUTOINCREMENT",
@@ -286,7 +286,7 @@ class PostgresArtifacts(Artifacts):
         self._database = kept
 
     def save(self, digest: str, data: bytes) -> None:
-        """See `Artifacts`; in the transaction of the entry, by the thread that writes it."""
+        """Save one value in the transaction of its entry. See `Artifacts`."""
         self._database.writing.execute(
             "INSERT INTO large (digest, data) VALUES (?, ?) ON CONFLICT DO NOTHING", (digest, data)
         )
@@ -298,7 +298,7 @@ class PostgresArtifacts(Artifacts):
         return None if row is None else bytes(row[0])
 
     def remove(self, digest: str) -> None:
-        """See `Artifacts`; by the thread that writes."""
+        """Remove one value, in the writing thread. See `Artifacts`."""
         self._database.writing.execute("DELETE FROM large WHERE digest = ?", (digest,))
 
 

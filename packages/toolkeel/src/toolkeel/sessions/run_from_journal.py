@@ -34,7 +34,7 @@ def select_decisions(
 
 
 def attach_journal(journal: SessionJournal, run: RunContext, goes_on: bool) -> None:
-    """Give a run its recorder and the session's state."""
+    """Attach the session's recorder and state to a run."""
     fold = journal.state
     known, turn = len(fold.view.messages), fold.turn if goes_on else 0
     values = load_state(fold.state)
@@ -67,7 +67,7 @@ def resumes_last_run(journal: SessionJournal, says: bool) -> bool:
 
 
 async def end_run(journal: SessionJournal) -> None:
-    """Write what a run leaves, and wait for it even if canceled, since another may write then."""
+    """Write a run's last entries, and wait until they are durable, even if canceled."""
     fold = journal.state
     if fold.is_at_rest:
         journal.append(make_checkpoint(fold))

@@ -155,7 +155,7 @@ class Session:
 
     @property
     def messages(self) -> list[Message]:
-        """The complete transcript, including what the model is no longer shown."""
+        """Return the complete transcript, including messages that requests omit."""
         fold = JournalState()
         for each in self.entries() if self.exists else ():
             if each.entry.kind not in ("compacted", "handed_over"):
@@ -188,13 +188,13 @@ class Session:
 
     @property
     def decisions(self) -> dict[str, Decided]:
-        """Decisions on calls that have not run yet, by ticket id; the first on each ticket."""
+        """Return the first decision on each call that has not run yet, by ticket id."""
         info = self._find_info()
         return read_decisions(self._storage, info)[0] if info is not None else {}
 
     @property
     def writer(self) -> Writer | None:
-        """The process that writes to it now; None for none."""
+        """Return the process that writes to the session now, or None."""
         info = self._find_info()
         if info is None:
             return None
@@ -225,7 +225,7 @@ class Session:
 
     @checked
     def decide(self, decision: Decision, who: str = "") -> Decided | None:
-        """Decide a ticket; the session's next run acts on it. The first decision counts.
+        """Decide a ticket. The session's next run acts on it. The first decision counts.
 
         Returns:
             The earlier decision, or None if this one counts.
@@ -234,7 +234,7 @@ class Session:
 
     @checked
     def cancel(self, reason: str = "", who: str = "") -> None:
-        """Cancel the last run if it has not ended; a waiting run, too.
+        """Cancel the last run if it has not ended, also while it waits.
 
         A run that is active in a process stops within a quarter of a second. Any other has ended when this
         returns, and decisions on its calls have no effect.
@@ -254,7 +254,7 @@ class Session:
 
     @checked
     async def compact(self, history: HistoryPolicy) -> bool:
-        """Apply a history policy now; return True if the model is shown less from here on.
+        """Apply a history policy now. Return True if later requests are shorter.
 
         Args:
             history: Such as `KeepTurns`, `KeepTokens` or `Summarize`.
@@ -317,7 +317,7 @@ class Session:
             raise SessionBusy(f"{told} writes to the session {self.name!r}; wait, or say() it")
 
     def _record_writer(self, id: int) -> None:
-        """Record this process as the writer, once; the lock shows if it still writes."""
+        """Record this process as the writer, once. The lock shows if it still writes."""
         if self._recorded_pid != os.getpid():
             self._recorded_pid = os.getpid()
             record_writer(self._storage.database, id)
@@ -376,7 +376,7 @@ class Session:
         *,
         goes_on: bool,
     ) -> SessionStart:
-        """Begin with the queued messages and the new ones; no call is open."""
+        """Start with the queued messages and the new ones. No call may be open."""
         deliver(journal, run)
         now = (*run.loop_state.inbox, *said)
         run.loop_state.inbox.clear()
@@ -388,7 +388,7 @@ class Session:
 
 
 async def _shorten(journal: SessionJournal, run: str, history: HistoryPolicy) -> bool:
-    """Apply a policy to what the model would be shown; return True if it has cut something."""
+    """Apply a policy to the transcript of later requests. Return True if it has cut anything."""
     cuts = await history.cuts(journal.state.view)
     for cut in cuts:
         entry = Compacted(run, cut.start, cut.stop, cut.messages, cut.policy, cut.usage)

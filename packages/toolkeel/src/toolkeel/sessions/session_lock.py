@@ -74,7 +74,7 @@ class WriterLocks:
         self._lock = threading.Lock()
 
     async def acquire(self, session: int) -> None:
-        """Wait until this task is the session's one writer; leave the queue if canceled."""
+        """Wait until this task is the session's only writer. Leave the queue if canceled."""
         turn = self._queue_up(session)
         try:
             await asyncio.wrap_future(turn)
@@ -85,7 +85,7 @@ class WriterLocks:
             raise
 
     def try_acquire(self, session: int) -> bool:
-        """Become the session's one writer if it has none; return True on success."""
+        """Become the session's one writer if it has none. Return True on success."""
         with self._lock:
             if self._queues.get(session):
                 return False
@@ -96,7 +96,7 @@ class WriterLocks:
         return False
 
     def release(self, session: int) -> None:
-        """Let the next one in the queue write."""
+        """Give the lock to the next task in the queue."""
         self._unlock(session)
         self._leave(session, self._queues[session][0])
 
@@ -165,7 +165,7 @@ class Writer:
 
 
 def record_writer(database: Database, id: int) -> None:
-    """Record this process as the writer of a session; the lock shows if it still is."""
+    """Record this process as a session's writer. The lock shows if it still is."""
     program = os.path.basename(sys.argv[0]) if sys.argv else ""
     row = (os.getpid(), socket.gethostname(), user_name(), program, time())
     database.write(lambda connection: sql_queries.set_writer(connection, id, row))

@@ -63,14 +63,14 @@ class Sessions:
         self._storage = _storage_of(self.path)
 
     def __getitem__(self, name: str) -> Session:
-        """Return the session of a name; it is created when it is first written to."""
+        """Return the session of a name. The first write creates it."""
         return self.open(name)
 
     @checked
     def open(
         self, name: str, scope: str = "", *, wait: bool = True, history: HistoryPolicy | None = None
     ) -> Session:
-        """Return the session of a name within a scope; see `Session`.
+        """Return the session of a name within a scope. See `Session`.
 
         Raises:
             SessionError: the name is empty, too long or not printable.
@@ -86,7 +86,7 @@ class Sessions:
         return tuple(self._storage.database.read(partial(sql_queries.list_sessions, scope=scope)))
 
     def fork(self, name: str, to: str, *, turn: int | None = None, scope: str = "") -> Session:
-        """Create a session that starts as a copy of another one, to try something else from a turn on.
+        """Create a session that starts as a copy of another one up to a turn.
 
         Effects on the outside world are not undone.
 
@@ -192,7 +192,7 @@ class Sessions:
     def prune(
         self, older_than: float, *, scope: str | None = "", dry: bool = True
     ) -> tuple[SessionInfo, ...]:
-        """Delete the sessions to which nothing was written for a while; none that runs.
+        """Delete sessions without a write for a given time, except those with a running run.
 
         Args:
             older_than: Days.
@@ -207,14 +207,14 @@ class Sessions:
         return idle
 
     def close(self) -> None:
-        """Let go of the file; the last process that does so tidies it."""
+        """Close the file. The last process that closes it compacts it."""
         self._storage.database.close()
 
 
 def _fork(
     connection: sqlite3.Connection, parent: SessionInfo, to: tuple[str, str], seq: int, edited: bool
 ) -> None:
-    """Begin a session as another was; its own first entry says so."""
+    """Create a session as a copy of another, which its first entry names."""
     now, entry = time(), Forked(parent.name, seq, edited)
     made = sql_queries.fork_session(connection, parent, to, seq, now)
     row = (seq + 1, now, entry.kind, json_text(dump_entry(entry)))
@@ -223,7 +223,7 @@ def _fork(
 
 
 def _remove(artifacts: Artifacts, digests: list[str], connection: sqlite3.Connection) -> None:
-    """Remove large values that nobody names; while this writes, nobody can begin to."""
+    """Remove large values without a reference. New references must wait for this transaction."""
     for digest in digests:
         if not sql_queries.is_referenced(connection, digest):
             artifacts.remove(digest)

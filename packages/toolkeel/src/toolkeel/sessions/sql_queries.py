@@ -57,7 +57,7 @@ class SessionInfo:
 
 @record
 class Post:
-    """Something that came in for a session: from whom, when and what, as JSON."""
+    """A row of a session's inbox: sender, time and content, as JSON."""
 
     id: int
     at: float
@@ -93,7 +93,7 @@ def get_session(connection: sqlite3.Connection, id: int) -> SessionInfo:
 
 
 def list_sessions(connection: sqlite3.Connection, scope: str | None) -> list[SessionInfo]:
-    """Return all sessions of a scope, or of every scope for None; the last written first."""
+    """Return the sessions of a scope, or of all scopes for None, the last written first."""
     where, values = ("", ()) if scope is None else ("WHERE scope = ?", (scope,))
     rows = connection.execute(
         f"SELECT {_COLUMNS} FROM session {where} ORDER BY updated DESC, id DESC", values
@@ -104,7 +104,7 @@ def list_sessions(connection: sqlite3.Connection, scope: str | None) -> list[Ses
 def get_or_create_session(
     connection: sqlite3.Connection, scope: str, name: str, now: float
 ) -> SessionInfo:
-    """Return the session of a name; create it if it does not exist."""
+    """Return the session of a name, created if it does not exist."""
     connection.execute(
         "INSERT INTO session (scope, name, created, updated) VALUES (?, ?, ?, ?) "
         "ON CONFLICT DO NOTHING",
@@ -238,7 +238,7 @@ def insert_entries(connection: sqlite3.Connection, id: int, rows: Sequence[Row])
 
 
 def update_session(connection: sqlite3.Connection, id: int, facts: dict[str, object]) -> None:
-    """Write what is known of a session without reading it; in the transaction of its entries."""
+    """Update the facts of a session, without reading them, in the transaction of its entries."""
     names = ", ".join(f"{name} = ?" for name in facts)
     changed = connection.execute(f"UPDATE session SET {names} WHERE id = ?", (*facts.values(), id))
     if not changed.rowcount:
@@ -254,7 +254,7 @@ def insert_references(connection: sqlite3.Connection, id: int, sizes: dict[str, 
 
 
 def delete_session(connection: sqlite3.Connection, id: int) -> list[str]:
-    """Delete a session with all its rows; which large values nobody names any more.
+    """Delete a session with its rows. Return the large values without any reference left.
 
     What a fork shares with it becomes the fork's own.
     """
@@ -361,7 +361,7 @@ def read_posts(connection: sqlite3.Connection, id: int) -> list[Post]:
 
 
 def delete_posts(connection: sqlite3.Connection, ids: Sequence[int]) -> None:
-    """Remove posts that have become entries; in the transaction of these entries.
+    """Delete posts that became entries, in the transaction of these entries.
 
     Raises:
         SessionError: another process has removed one of them.
@@ -377,7 +377,7 @@ def delete_posts(connection: sqlite3.Connection, ids: Sequence[int]) -> None:
 
 
 def set_writer(connection: sqlite3.Connection, id: int, writer: Sequence[object]) -> None:
-    """Say who writes: process, host, user, program, since when."""
+    """Store the writing process of a session: id, host, user, program, start."""
     connection.execute(
         'INSERT INTO holder (session, pid, host, "user", program, since) VALUES (?, ?, ?, ?, ?, ?) '
         "ON CONFLICT (session) DO UPDATE SET pid = excluded.pid, host = excluded.host, "

@@ -76,7 +76,7 @@ CREATE TABLE item (
 
 
 def ensure(connection: sqlite3.Connection, path: str) -> None:
-    """Make the tables if the file is new; see that they are ours if it is not.
+    """Create the tables of a new file, or raise if an existing file is not ours.
 
     Raises:
         SessionError: the file is another program's, or of a later version.
@@ -97,7 +97,7 @@ def ensure(connection: sqlite3.Connection, path: str) -> None:
 
 
 def _version(connection: sqlite3.Connection, path: str) -> int:
-    """Return the version of the tables, or 0 if there are none."""
+    """Return the version of the tables, or 0 without tables."""
     [application] = connection.execute("PRAGMA application_id").fetchone()
     [version] = connection.execute("PRAGMA user_version").fetchone()
     if application == APPLICATION and version > VERSION:

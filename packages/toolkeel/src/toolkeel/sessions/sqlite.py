@@ -87,7 +87,7 @@ class Database:
 
     @property
     def writing(self) -> sqlite3.Connection:
-        """The connection that writes; for what is done by `write` alone."""
+        """Return the writing connection, for use inside `write` only."""
         return self._connection
 
     def _check_open(self) -> None:
@@ -101,7 +101,7 @@ class Database:
         erases: bool = False,
         separate: bool = False,
     ) -> Future[T]:
-        """Have something written; the future is done when it is durable.
+        """Schedule a write. The future is done when it is durable.
 
         Args:
             do: Gets the connection, within a transaction. If it raises, nothing of it is kept, and
@@ -130,10 +130,10 @@ class Database:
         return self.write(do, erases=erases, separate=separate).result()
 
     def lock_writes(self, connection: sqlite3.Connection) -> None:
-        """Keep other processes from writing until the transaction ends; here it does so by itself."""
+        """Lock out writers of other processes until the transaction ends."""
 
     def read(self, do: Callable[[sqlite3.Connection], T]) -> T:
-        """Read what has been committed; waits for no writer.
+        """Read committed data. Does not wait for writers.
 
         Raises:
             SessionError: it cannot be read.
@@ -166,7 +166,7 @@ class Database:
             self._idle.put(connection)
 
     def close(self) -> None:
-        """Write what waits, and let go of the file."""
+        """Write pending entries, and close the file."""
         with self._lock:
             if self._closed or self._pid != os.getpid():
                 return
@@ -233,7 +233,7 @@ class Database:
         self._connection.execute("RELEASE work")
 
     def _clear_log(self) -> SessionError | None:
-        """Remove deleted data from the log; return an error if a reader keeps it there."""
+        """Remove deleted data from the log. Return an error if a reader prevents it."""
         end = monotonic() + BUSY_SECONDS
         try:
             while self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
@@ -257,14 +257,14 @@ def _problem(path: str, error: BaseException) -> BaseException:
 
 
 def _make_private(path: Path) -> None:
-    """Make folder and file with rights for their owner alone, before anybody writes into them."""
+    """Give folder and file rights for their owner only, before the first write."""
     make_folder(path.parent)
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder for its owner alone; its name outlasts a power cut, as that of a file in it does."""
+    """Create a folder for its owner only, and sync its parent so that it survives a power cut."""
     new = [each for each in (path, *path.parents) if not each.exists()]
     path.mkdir(0o700, parents=True, exist_ok=True)
     for each in new:
@@ -272,7 +272,7 @@ def make_folder(path: Path) -> None:
 
 
 def sync_folder(path: Path) -> None:
-    """Have the names in a folder survive a power cut."""
+    """Sync a folder, so that the names in it survive a power cut."""
     if os.name != "posix":
         return
     descriptor = os.open(path, os.O_RDONLY)
@@ -324,7 +324,7 @@ _abandoned: list[Database] = []
 
 
 def shared_database(path: str, make: type[Database] | None = None) -> Database:
-    """Return this process's one database of a file; each ``:memory:`` is separate.
+    """Return this process's one database of a file. Each ``:memory:`` is separate.
 
     Args:
         path: Path of the file, or an address that `make` understands.
@@ -348,7 +348,7 @@ def _forget() -> None:
 
 
 def close_all() -> None:
-    """Write what waits everywhere, and let go of all files."""
+    """Write all pending entries, and close all files."""
     with _opening:
         for each in _open.values():
             each.close()

@@ -69,7 +69,7 @@ class Store(Protocol):
         ...
 
     def delete(self, namespace: Namespace, key: str) -> bool:
-        """Delete a key; return True if it existed."""
+        """Delete a key. Return True if it existed."""
         ...
 
 
@@ -107,7 +107,7 @@ class KeyValueStore:
         *,
         seconds: float | None = None,
     ) -> None:
-        """Keep a value; it is on the disk when this returns.
+        """Save a value. It is on the disk when this returns.
 
         Args:
             namespace: Where.
@@ -148,7 +148,7 @@ class KeyValueStore:
         *,
         seconds: float | None = None,
     ) -> None:
-        """Keep what a function makes of a value, while no other thread or process changes one.
+        """Replace a value by a function's result, atomically across threads and processes.
 
         Args:
             namespace: Where.
@@ -187,7 +187,7 @@ class KeyValueStore:
         return self.get_all(namespace, [key]).get(key)
 
     def get_all(self, namespace: Namespace, keys: Sequence[str]) -> dict[str, Item]:
-        """Return the values of many keys; missing ones are omitted."""
+        """Return the values of many keys. Missing ones are omitted."""
         place, now = _row_of(namespace, *keys), self._clock()
 
         def do(connection: sqlite3.Connection) -> list[Item]:
@@ -226,7 +226,7 @@ class KeyValueStore:
         return self._database.read(do)
 
     def delete(self, namespace: Namespace, key: str) -> bool:
-        """Delete a key, also from the disk; return True if it existed."""
+        """Delete a key, also from the disk. Return True if it existed."""
         place = _row_of(namespace, key)
 
         def do(connection: sqlite3.Connection) -> bool:

@@ -36,7 +36,7 @@ _DIFF_LINES = 60
 
 
 class CassetteMismatch(SetupError, AssertionError):
-    """A request is not the recorded one, or none is left. No model was asked; the run ends."""
+    """A request is not the recorded one, or none is left. No model was asked. The run ends."""
 
 
 @record

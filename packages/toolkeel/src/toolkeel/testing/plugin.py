@@ -75,7 +75,7 @@ def call_tool(recorder: Recorder) -> CallTool:
 
 
 class Tape:
-    """A cassette for one test; see the fixture `cassette`.
+    """A cassette for one test. See the fixture `cassette`.
 
     Attributes:
         cassette: The file.

@@ -127,7 +127,7 @@ CallModelInputFilter: TypeAlias = Callable[[CallModelData[Any]], Any]
 
 
 def make_filter_step(chosen: CallModelInputFilter, agent: Any) -> ModelStep:
-    """Return the step that filters each request's input; the transcript is not changed."""
+    """Return the step that filters each request's input. The transcript is not changed."""
 
     async def step(
         request: ModelRequest, run: RunContext, proceed: SendRequest
@@ -144,7 +144,7 @@ def make_filter_step(chosen: CallModelInputFilter, agent: Any) -> ModelStep:
 
 @record
 class StopAtTools:
-    """Tools whose results are the output; see `Agent`'s `tool_use_behavior`."""
+    """Tools whose results are the output. See `Agent`'s `tool_use_behavior`."""
 
     stop_at_tool_names: Sequence[str]
 

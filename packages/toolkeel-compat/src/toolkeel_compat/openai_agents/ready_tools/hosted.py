@@ -178,7 +178,7 @@ Approval = Callable[
 
 
 class HostedMCPTool(HostedMCP):
-    """The tools of an MCP server, each call approved by a function; see `HostedMCP`.
+    """The tools of an MCP server, each call approved by a function. See `HostedMCP`.
 
     Args:
         tool_config: The server's location.

@@ -295,7 +295,7 @@ class MCPServerManager:
             await server.cleanup()
 
     async def reconnect(self, *, failed_only: bool = True) -> list[MCPServer]:
-        """Connect to the failed servers again, or to all; return the connected ones."""
+        """Connect to the failed servers again, or to all. Return the connected ones."""
         for server in list(self.failed_servers if failed_only else self.all_servers):
             self.errors.pop(server, None)
             try:

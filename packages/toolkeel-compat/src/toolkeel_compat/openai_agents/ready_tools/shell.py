@@ -138,7 +138,7 @@ class ApplyPatchResult:
 
 
 class ApplyPatchEditor(Protocol):
-    """An object that applies patches; each method may be async."""
+    """An object that applies patches. Each method may be async."""
 
     def create_file(self, operation: ApplyPatchOperation) -> Any: ...
 
@@ -303,7 +303,7 @@ _UNUSED_SANDBOX = Sandbox("off", [_HERE])
 
 
 def _with_body(model: AnyTool, body: Body, **changes: Any) -> AnyTool:
-    """Return a tool's definition with another body; the executor decides about approval."""
+    """Return a tool's definition with another body. The executor decides about approval."""
     made = Tool.from_schema(model.name, model.description, model.parameters, body)
     options = {name: getattr(model, name) for name in ("effects", "timeout", "approval", "hosted")}
     return replace(made, **{**options, "max_output": None, **changes})

@@ -155,7 +155,7 @@ class Chat:
         self._go_on_if_it_waits()
 
     def handle_line(self, text: str) -> bool:
-        """Handle a message or a command; return True to continue the chat."""
+        """Handle a message or a command. Return True to continue the chat."""
         word, _, rest = text.partition(" ")
         if not text:
             return True

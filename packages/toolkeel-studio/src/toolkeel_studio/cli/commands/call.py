@@ -103,7 +103,7 @@ def _choose_tool(tools: Toolset, words: list[str], target: str) -> tuple[AnyTool
 
 
 def _run(tools: Toolset, call: ToolCall, yes: bool) -> tuple[ToolMessage, Any, CancelToken]:
-    """Run the call; return its result, the result as JSON data, and the cancel token."""
+    """Run the call. Return its result, the result as JSON data, and the cancel token."""
     watcher = view(keep=False)
     ended: list[Any] = []
     tokens: list[CancelToken] = []

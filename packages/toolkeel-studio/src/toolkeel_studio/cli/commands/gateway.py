@@ -119,7 +119,7 @@ def _serve_http(
 def _gateway(
     file: Path, rules: Path | None, audit: Path | None, store: str, **options: Any
 ) -> Gateway:
-    """Create the gateway of these files; it reloads them when they change."""
+    """Create the gateway of these files. It reloads them when they change."""
     from toolkeel_studio.gateway.audit import AuditFile
     from toolkeel_studio.gateway.gateway import Gateway
     from toolkeel_studio.gateway.reload import watch_file
@@ -158,7 +158,7 @@ def _app(
 def _worker(
     make: Callable[[], Gateway], host: str, token: str, hosts: list[str] | None
 ) -> Starlette:
-    """Create what a worker serves; each request of an older client may reach another worker."""
+    """Create what a worker serves. Each request of an older client may reach another worker."""
     from toolkeel.mcp.server.http import with_graceful_shutdown
     from toolkeel_studio.cli.http_workers import end_with_parent
 

@@ -275,7 +275,7 @@ def _run(
     decisions: Sequence[Decision],
     seen: Counter[type[Event]],
 ) -> tuple[RunResult, CancelToken, str]:
-    """Run the prompt; return the result, the cancel token, and the part of the answer already written."""
+    """Run the prompt. Return the result, the cancel token, and the part of the answer already written."""
     tokens: list[CancelToken] = []
     lines = JsonView()
     spoken = ReplyView(view(agent.model.name), stdout_is_terminal())

@@ -141,7 +141,7 @@ def _pairs(field: str, words: list[str] | None) -> dict[str, object]:
 
 @app.command("login", epilog=EPILOG)
 def login(server: Server, file: File = None) -> None:
-    """Log in to a server on the network; the login is kept and refreshed.
+    """Log in to a server on the network. The login is kept and refreshed.
 
     The address of the page is printed. Where the browser is on another machine, paste the address it ends at.
     """
@@ -154,7 +154,7 @@ def login(server: Server, file: File = None) -> None:
 
 @app.command("logout", epilog=EPILOG)
 def logout(server: Server, file: File = None) -> None:
-    """Forget the login to a server on the network; the server itself is not told."""
+    """Forget the login to a server on the network. The server itself is not told."""
     with needs_extra("an MCP server", "mcp"):
         from toolkeel.mcp.client.oauth.login import delete_login
     config = _config(server, file)

@@ -171,7 +171,7 @@ def _edits(saved: Saved, words: Sequence[str]) -> Iterator[Decision]:
 
 
 def _merge_decisions(saved: Saved, made: Iterable[Decision]) -> Saved:
-    """Merge new decisions into saved ones; the last decision about a call counts."""
+    """Merge new decisions into saved ones. The last decision about a call counts."""
     now: dict[str, Decision] = {}
     for decision in made:
         if decision.ticket in now:

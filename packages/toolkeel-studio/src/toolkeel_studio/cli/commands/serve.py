@@ -149,7 +149,7 @@ def serve_app_at(
 
 
 def _worker_app(said: _ServeOptions, host: str, token: str, hosts: list[str]) -> Starlette:
-    """Create what a worker serves; each request of an older client may reach another worker."""
+    """Create what a worker serves. Each request of an older client may reach another worker."""
     from toolkeel.mcp.server.http import asgi, with_graceful_shutdown
     from toolkeel_studio.cli.http_workers import end_with_parent
 

@@ -109,7 +109,7 @@ def decide_command(
     ] = None,
     file: File = None,
 ) -> None:
-    """Decide calls that wait; they run when the session goes on."""
+    """Decide calls that wait. They run when the session goes on."""
     session = Sessions(file)[name]
     _ = session.info  # raises if there is no such session
     waiting = session.pending

@@ -92,7 +92,7 @@ def table(tools: Sequence[AnyTool], width: int | None) -> list[str]:
 
 
 def _row(columns: tuple[list[str], list[str], list[str]], widths: tuple[int, int]) -> list[str]:
-    """Format one tool; each column continues below itself."""
+    """Format one tool. Each column continues below itself."""
     lines = []
     for index in range(max(map(len, columns))):
         name, arguments, about = (

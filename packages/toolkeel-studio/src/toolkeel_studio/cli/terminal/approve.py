@@ -103,7 +103,7 @@ class TerminalApprover:
         return decision
 
     async def _ask_in_thread(self, ticket: Ticket, screen: TextIO) -> Decision | None:
-        """Ask in a thread of its own; return None if the run shall stop.
+        """Ask in a thread of its own. Return None if the run shall stop.
 
         The thread is a daemon: the program can end without waiting for it.
         """
@@ -159,7 +159,7 @@ class TicketPrompt:
         self._edited = False
 
     def ask(self) -> Decision | None:
-        """Ask for a decision; return None if the run shall stop."""
+        """Ask for a decision. Return None if the run shall stop."""
         try:
             while True:
                 key = self._show() or self._key(QUESTION, "yneq", HINT)
@@ -187,7 +187,7 @@ class TicketPrompt:
     # — showing —
 
     def _show(self) -> str:
-        """Show the complete call; return the key pressed before its end: n or q."""
+        """Show the complete call. Return the key pressed before its end: n or q."""
         columns, rows = _size(self._screen)
         lines = self._lines(columns)
         page = max(rows - 2, 4)

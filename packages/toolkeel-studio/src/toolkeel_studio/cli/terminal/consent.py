@@ -12,7 +12,7 @@ from toolkeel_studio.cli.terminal.streams import BOLD, CYAN, YELLOW, note, style
 
 
 def ask(request: ConsentRequest) -> bool:
-    """Show exactly what would be started and what changed; return True only for the key y."""
+    """Show exactly what would be started and what changed. Return True only for the key y."""
     if not can_ask():
         return False
     config = request.config

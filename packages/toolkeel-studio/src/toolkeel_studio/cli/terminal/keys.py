@@ -86,7 +86,7 @@ class Keyboard:
         termios.tcflush(self._fd, termios.TCIFLUSH)
 
     def key(self) -> str:
-        """Read one key; return an empty string for input that is none.
+        """Read one key. Return an empty string for input that is none.
 
         Raises:
             TimeoutError: no answer in time.

@@ -256,7 +256,7 @@ class LiveView:
         self._again = ""
 
     def __call__(self, event: events.Event) -> None:
-        """Take note of what happened; the screen follows by itself."""
+        """Take note of what happened. The screen follows by itself."""
         match event:
             case events.TurnStarted():
                 self.close()
@@ -298,7 +298,7 @@ class LiveView:
         self._rows = {}
 
     def hide(self) -> None:
-        """Remove the lines from the screen; they remain in memory."""
+        """Remove the lines from the screen. They remain in memory."""
         live, self._live = self._live, None
         if live is not None:
             live.transient = True

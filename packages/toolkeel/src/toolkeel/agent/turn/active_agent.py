@@ -74,7 +74,7 @@ class ActiveAgent:
             self._run.agent, self.plan, self.before = agent, plan, tuple(plans.values())
 
     async def instruct(self, text: str | None = None) -> str:
-        """Start the transcript with the agent's system message; see `prompt.instruct`."""
+        """Start the transcript with the agent's system message. See `prompt.instruct`."""
         return await insert_instructions(self._run, self.plan.instructions, text)
 
     async def gather_tools(self) -> Toolset:

@@ -355,7 +355,7 @@ class MCPServer(ServerContents):
         await self._with_tool_errors(lambda: self._get_connection().client())
 
     async def close(self) -> None:
-        """Close the connection; the next use opens a new one."""
+        """Close the connection. The next use opens a new one."""
         if self._connection is not None:
             await on_own_loop(self._connection.close)
 

@@ -282,7 +282,7 @@ def _as_list(value: object) -> list[Any]:
 
 
 def _part(part: object) -> object:
-    """Return the contents of a resource; other values become JSON text."""
+    """Return the contents of a resource. Other values become JSON text."""
     try:
         _PART.validate_python(part, by_name=False)
     except ValidationError:

@@ -57,7 +57,7 @@ class ClientTransport(httpx2.AsyncBaseTransport):
         self._home = httpx2.URL(home)
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send a request; the body of the answer is read by whoever asked."""
+        """Send a request. The body of the answer is read by whoever asked."""
         at, home = request.url, self._home
         own = (at.scheme, at.netloc) == (home.scheme, home.netloc)
         for name, value in self._client.headers.items() if own else ():

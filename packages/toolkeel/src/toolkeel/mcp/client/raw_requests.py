@@ -142,7 +142,7 @@ class RawRequests:
     # — what comes back —
 
     def handle_line(self, line: bytes) -> bool:
-        """Handle a line for one of these requests; return True if it was one."""
+        """Handle a line for one of these requests. Return True if it was one."""
         if not self._waiting:
             return False
         try:
@@ -176,7 +176,7 @@ class RawRequests:
         return True
 
     def end_by_error(self, item: SessionMessage) -> bool:
-        """Fail the request an unreadable line belongs to; return True if there is one."""
+        """Fail the request an unreadable line belongs to. Return True if there is one."""
         message = item.message
         waiting = self._waiting_for(getattr(message, "id", None))
         if waiting is None or not isinstance(message, types.JSONRPCError):

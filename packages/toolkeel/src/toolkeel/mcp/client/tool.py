@@ -44,7 +44,7 @@ Send: TypeAlias = Callable[[str, dict[str, Any], ToolContext[Any]], Awaitable[ty
 
 
 class CallFailed(Exception):
-    """A call ended without a result; its message says how."""
+    """A call ended without a result. Its message says how."""
 
     def __init__(self, kind: Kind, text: str, **details: object) -> None:
         super().__init__(text)
@@ -281,7 +281,7 @@ def _compile_output(
 
 
 def _shorten_description(description: str) -> tuple[str, tuple[str, ...]]:
-    """Shorten a description to `MAX_DESCRIPTION`; return it and the problem."""
+    """Shorten a description to `MAX_DESCRIPTION`. Return it and the problem."""
     if len(description) <= MAX_DESCRIPTION:
         return description, ()
     return (

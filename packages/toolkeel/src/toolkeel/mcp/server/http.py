@@ -146,7 +146,7 @@ async def serve_http(
     shutdown_seconds: int = SHUTDOWN_SECONDS,
     **options: Any,
 ) -> None:
-    """Serve over HTTP until cancelled or signaled; the endpoint is ``http://host:port/mcp``.
+    """Serve over HTTP until cancelled or signaled. The endpoint is ``http://host:port/mcp``.
 
     Args:
         server: The server.

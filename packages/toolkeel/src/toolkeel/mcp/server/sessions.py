@@ -46,7 +46,7 @@ class _Session:
 
 
 class Sessions:
-    """The open sessions and streams of one server; each is dropped with its connection."""
+    """The open sessions and streams of one server. Each is dropped with its connection."""
 
     def __init__(self) -> None:
         self._open: WeakKeyDictionary[Connection, _Session] = WeakKeyDictionary()

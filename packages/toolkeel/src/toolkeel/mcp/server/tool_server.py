@@ -220,7 +220,7 @@ class ToolServer:
             await self._sessions.notify(ResourcesListChanged())
 
     def handle_line(self, line: bytes, send: Callable[[bytes], Awaitable[None]]) -> bool:
-        """Handle a stdio line outside the SDK's session; return True if that was done."""
+        """Handle a stdio line outside the SDK's session. Return True if that was done."""
         return False
 
     def close_streams(self) -> None:

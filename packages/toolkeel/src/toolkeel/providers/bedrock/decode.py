@@ -48,7 +48,7 @@ class StoredConverse(StoredTurns):
         return calls.make_result(self.decode_content(result.get("content")), id, failed=failed)
 
     def decode_blocks(self, blocks: list[Json]) -> Iterator[Block]:
-        """Decode content blocks; the text that introduces a document belongs to it."""
+        """Decode content blocks. The text that introduces a document belongs to it."""
         blocks = [block for block in blocks if "cachePoint" not in block]
         intros = [_INTRO.fullmatch(as_text(block.get("text"))) for block in blocks]
         labels = [as_dict(block.get("document")).get("name") for block in blocks]

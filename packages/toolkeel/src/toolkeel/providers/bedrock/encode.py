@@ -167,7 +167,7 @@ class BedrockEncoder(ClaudeEncoder[BedrockProfile]):
         return {"toolUse": {**body, **as_dict(call.provider_options.get(WIRE))}}
 
     def encode_reasoning(self, thought: Reasoning, own: bool) -> list[Json]:
-        """Encode reasoning for Claude; other models accept none."""
+        """Encode reasoning for Claude. Other models accept none."""
         return super().encode_reasoning(thought, own) if self._takes_reasoning else []
 
     def signed_reasoning(self, text: str, signature: str) -> Json:

@@ -51,7 +51,7 @@ def encode_tools(tools: Tools) -> list[Json]:
 
 
 def encode(request: ModelRequest, model: str, *, vertex: bool = False) -> Json:
-    """Encode the body of a request; the model and streaming are in the request's address.
+    """Encode the body of a request. The model and streaming are in the request's address.
 
     Args:
         request: Messages, tools and settings. ``settings.provider_options`` holds further keys of the body;
@@ -218,7 +218,7 @@ class GeminiEncoder(TurnEncoder[GeminiProfile]):
     def make_wire_tools(
         cls, tools: Tools, strict: bool | None, profile: GeminiProfile
     ) -> WireTools:
-        """Convert the tools; the tool choice decides strictness on this wire."""
+        """Convert the tools. The tool choice decides strictness on this wire."""
         return wire_tools(tools, WIRE, hosting=profile.can_host(tools))
 
     def encode_head(self, prepared: PreparedRequest) -> Json:

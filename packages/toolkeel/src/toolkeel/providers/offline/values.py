@@ -149,7 +149,7 @@ def _codes(text: str) -> list[Value]:
 
 
 def _names(text: str) -> list[Value]:
-    """Find capitalized words; the first word of a sentence only if it is not an ordinary word."""
+    """Find capitalized words. The first word of a sentence only if it is not an ordinary word."""
     found = []
     for match in _NAME.finditer(text):
         start, words = match.start(), match[0].split(" ")

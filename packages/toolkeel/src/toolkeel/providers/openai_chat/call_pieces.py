@@ -110,7 +110,7 @@ class _OpenCall:
         return self._end.end > 0
 
     def append(self, text: str, *, replaces: bool = True) -> str:
-        """Append a piece of the arguments; return what is certain and new.
+        """Append a piece of the arguments. Return what is certain and new.
 
         A piece after the end of the arguments does not belong to them, but arguments that were only a
         placeholder so far are replaced by it if `replaces` is True.
@@ -142,7 +142,7 @@ class _OpenCall:
         return "" if waiting is None else "".join(self.pieces)
 
     def set_name(self, name: str) -> bool:
-        """Set a name, a piece of one, or the same again; return True if the name changed."""
+        """Set a name, a piece of one, or the same again. Return True if the name changed."""
         if name == self.name:
             return False
         self.name = name if name.startswith(self.name) else self.name + name
@@ -161,7 +161,7 @@ class CallTracker:
         self._deferred_ids: dict[int | None, str] = {}
 
     def feed(self, entry: Json) -> list[CallDelta]:
-        """Read one element of ``delta.tool_calls``; return its new deltas."""
+        """Read one element of ``delta.tool_calls``. Return its new deltas."""
         more = self._continue_arguments(entry)
         if more is not None:
             return [more]

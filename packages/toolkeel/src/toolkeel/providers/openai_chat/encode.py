@@ -227,7 +227,7 @@ class ChatEncoder(Encoder[ChatTarget]):
         return {"tools": []} if wanted and "tools" not in prepared.static_keys else {}
 
     def _following(self, last: str, *wires: Json) -> list[Json]:
-        """Return `wires` after a message of role `last`; some servers need the model between."""
+        """Return `wires` after a message of role `last`. Some servers need the model between."""
         if self._server.bridge and last == "tool" and wires and wires[0]["role"] == "user":
             return [{"role": "assistant", "content": BRIDGE}, *wires]
         return list(wires)

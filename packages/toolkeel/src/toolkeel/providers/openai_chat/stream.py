@@ -143,7 +143,7 @@ class StreamDecoder(Decoder):
         return "refusal" if self._refused else super().finish_reason()
 
     def _read_chunk(self, data: Json) -> Json:
-        """Read the fields beside the message; return the first choice."""
+        """Read the fields beside the message. Return the first choice."""
         is_error = "object" in data and data["object"] == "error"
         if is_error or (not _FAILURE_KEYS.isdisjoint(data) and _reports_failure(data)):
             raise reported_error(data)
@@ -203,7 +203,7 @@ class StreamDecoder(Decoder):
                 self._unknown_keys["images"] = True
 
     def _add_audio(self, audio: Json) -> str:
-        """Keep audio, complete or in pieces; return its transcript."""
+        """Keep audio, complete or in pieces. Return its transcript."""
         if audio:
             self._audio += decode_base64(as_text(audio.get("data")))
             fields = {key: one for key, one in audio.items() if key not in ("data", "transcript")}

@@ -57,7 +57,7 @@ NATIVE_CALLS: Mapping[str, NativeCall] = MappingProxyType(
 
 
 def to_function_call(item: Json, tools: WireTools, *, is_complete: bool) -> Json:
-    """Convert a native call of one of `tools` to a function call; other items stay unchanged.
+    """Convert a native call of one of `tools` to a function call. Other items stay unchanged.
 
     Args:
         item: Any output item.

@@ -96,7 +96,7 @@ class TextCalls:
         return [delta]
 
     def finish(self) -> list[Delta]:
-        """Return the deltas that were waiting; the reply is over."""
+        """Return the deltas that were waiting. The reply is over."""
         return self._read(over=True)
 
     def _call_index(self, index: int) -> int:

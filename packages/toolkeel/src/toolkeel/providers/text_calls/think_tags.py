@@ -81,7 +81,7 @@ class ThinkTags:
         return [*new]
 
     def finish(self) -> list[Delta]:
-        """Return the deltas that were waiting; the reply is over."""
+        """Return the deltas that were waiting. The reply is over."""
         return self._read(over=True)
 
     def _with_key(self, end: Finish) -> Finish:

@@ -89,7 +89,7 @@ class OpenCalls:
         return wire_id
 
     def close_turn(self) -> None:
-        """End the turn; its calls without a result have been answered with placeholders."""
+        """End the turn. Its calls without a result have been answered with placeholders."""
         self._answered_by_us.update(self._unanswered.values())
         self._unanswered, self._wire_ids, self.calls = {}, {}, {}
 

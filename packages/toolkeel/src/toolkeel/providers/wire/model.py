@@ -97,7 +97,7 @@ class WireModel:
         return f"{type(self).__name__}({self.name!r})"
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Delta | AssistantMessage]:
-        """Request a reply; see `toolkeel.model_interface.Model`.
+        """Request a reply. See `toolkeel.model_interface.Model`.
 
         Raises:
             ModelError: with the HTTP status and the seconds to wait, if the server reported them.
@@ -108,7 +108,7 @@ class WireModel:
                     yield delta
 
     def supports_format(self, output: OutputFormat, *, tools: bool) -> bool:
-        """Return True if replies can be held to a form; see `toolkeel.model_interface.SupportsStructuredOutput`."""
+        """Return True if replies can be held to a form. See `toolkeel.model_interface.SupportsStructuredOutput`."""
         known = (
             self._has_structured_output(tools)
             if self._native_output is None

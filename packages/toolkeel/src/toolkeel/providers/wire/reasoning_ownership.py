@@ -56,7 +56,7 @@ def is_same_model(asked: str, answered: str) -> bool:
 
 @record
 class ModelProfile:
-    """The requested model, and what it and its server accept; each wire adds fields.
+    """The requested model, and what it and its server accept. Each wire adds fields.
 
     Args:
         model: Name of the model; other models' signed reasoning is not sent to it. Empty: any.

@@ -154,7 +154,7 @@ class Encoder(Generic[P]):
     # — defined by each wire —
 
     def encode_message(self, message: AssistantMessage | SystemMessage | UserMessage) -> list[Json]:
-        """Encode a message that is not a result; return the wire messages that are complete now."""
+        """Encode a message that is not a result. Return the wire messages that are complete now."""
         raise NotImplementedError
 
     def encode_result(self, result: ToolMessage, call: ToolCall, wire_id: str) -> WireResults:

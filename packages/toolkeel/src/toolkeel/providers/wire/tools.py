@@ -158,7 +158,7 @@ class WireTools:
         return self._by_alias.get(alias, alias)
 
     def with_wire_names(self, result: ToolMessage) -> ToolMessage:
-        """Replace tool names in a result by their names on this wire; see `rename_keys`."""
+        """Replace tool names in a result by their names on this wire. See `rename_keys`."""
         return with_wire_names(result, self._renamed) if self._renamed else result
 
     @cached_property

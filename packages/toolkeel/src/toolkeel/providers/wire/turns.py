@@ -92,7 +92,7 @@ class TurnEncoder(Encoder[P]):
     # — turns —
 
     def encode_message(self, message: AssistantMessage | SystemMessage | UserMessage) -> list[Json]:
-        """Encode a message; return the wire messages that are complete now."""
+        """Encode a message. Return the wire messages that are complete now."""
         if isinstance(message, SystemMessage):
             self.system += self.encode_text(message.text)[1]
             return []
@@ -139,7 +139,7 @@ class TurnEncoder(Encoder[P]):
         return rest.blocks + rest.trailing
 
     def _extend(self, role: str, blocks: list[Json]) -> list[Json]:
-        """Append `blocks` to a message of `role`; return the message that this completes, if any."""
+        """Append `blocks` to a message of `role`. Return the message that this completes, if any."""
         if not blocks:
             return []
         if self._last_message is not None and self._last_message["role"] == role:
@@ -188,7 +188,7 @@ class ClaudeEncoder(TurnEncoder[P]):
         raise NotImplementedError
 
     def mark_for_cache(self, blocks: Sequence[Json]) -> list[Json]:
-        """Return blocks with a cache mark, if the profile wants one; the argument is not changed."""
+        """Return blocks with a cache mark, if the profile wants one. The argument is not changed."""
         raise NotImplementedError
 
     def restore_block(self, block: Json) -> Json:

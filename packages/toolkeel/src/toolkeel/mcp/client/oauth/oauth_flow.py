@@ -27,7 +27,7 @@ _UNKNOWN = ("invalid_client", "unauthorized_client")
 
 
 class LoginFlow(OAuthClientProvider):
-    """Authorizes requests; its storage must be `Tokens`.
+    """Authorizes requests. Its storage must be `Tokens`.
 
     Attributes:
         at_login: Whether a person is at the login, so that nobody shall hurry.
@@ -88,12 +88,12 @@ class LoginFlow(OAuthClientProvider):
         return f"Bearer {tokens.access_token}" if tokens is not None else ""
 
     async def _restart_login(self) -> bool:
-        """Reload the stored login; return True if another process renewed it."""
+        """Reload the stored login. Return True if another process renewed it."""
         await self._initialize()
         return self.context.is_token_valid()
 
     async def _refreshed(self, response: httpx2.Response) -> None:
-        """Store the result of a refresh; raise if a new login is needed.
+        """Store the result of a refresh. Raise if a new login is needed.
 
         Raises:
             OAuthTokenError: the authorization server cannot answer now; the login is still good.

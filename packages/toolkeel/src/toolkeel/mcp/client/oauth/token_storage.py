@@ -111,7 +111,7 @@ class Tokens:
         await self._save({"client": _as_json(client_info)})
 
     async def delete_client(self) -> bool:
-        """Delete a client that the server no longer knows; return True if a new one may register."""
+        """Delete a client that the server no longer knows. Return True if a new one may register."""
         await self._save({"client": None, "tokens": None})
         return self._registered is None
 
