@@ -75,8 +75,8 @@ basedpyright: $(VENV)/dev.stamp
 figures: $(VENV)/dev.stamp ## size, complexity and wording of the code, beside the last release's
 	@$(BIN)/python -m scripts.figures
 
-bench: .venv-bench/bench.stamp ## speed beside its peers: writes docs/performance.md (ROUNDS=3: half an hour)
-	.venv-bench/bin/python -m benchmarks --rounds $(ROUNDS) --out docs
+bench: .venv-bench/bench.stamp ## speed beside its peers: writes docs/project/performance.md (ROUNDS=3: half an hour)
+	.venv-bench/bin/python -m benchmarks --rounds $(ROUNDS) --out docs/project
 
 site: $(VENV)/dev.stamp .venv-site/site.stamp ## the documents as a site, in build/site/html; llms.txt too
 	$(BIN)/python scripts/site.py

@@ -1,4 +1,4 @@
-"""The page with the figures: ``docs/performance.md`` and its plots."""
+"""The page with the figures: ``docs/project/performance.md`` and its plots."""
 
 from __future__ import annotations
 

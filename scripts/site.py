@@ -7,6 +7,7 @@ its words.
 
 from __future__ import annotations
 
+import posixpath
 import re
 import shutil
 import sys
@@ -18,6 +19,7 @@ sys.path.insert(0, str(ROOT))
 from tests.gates.doors import PUBLIC  # noqa: E402
 
 OUT = ROOT / "build" / "site" / "docs"
+READMES = {"README.md": "index.md", "README.zh-CN.md": "index.zh.md"}
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
 
 
@@ -25,12 +27,12 @@ def main() -> None:
     """Write them all."""
     shutil.rmtree(OUT, ignore_errors=True)
     shutil.copytree(ROOT / "docs", OUT)
-    for page in OUT.glob("*.md"):
-        page.write_text(linked(page.read_text("utf-8"), ""), "utf-8")
-    (OUT / "index.md").write_text(linked((ROOT / "README.md").read_text("utf-8"), "docs/"), "utf-8")
-    (OUT / "index.zh.md").write_text(
-        linked((ROOT / "README.zh-CN.md").read_text("utf-8"), "docs/"), "utf-8"
-    )
+    for page in guides():
+        folder = page.parent.relative_to(OUT).as_posix()
+        page.write_text(linked(page.read_text("utf-8"), f"docs/{folder}", folder), "utf-8")
+    for readme, name in READMES.items():
+        text = linked((ROOT / readme).read_text("utf-8"), "", "")
+        (OUT / name).write_text(text, "utf-8")
     (OUT / "examples").mkdir()
     for example in sorted((ROOT / "examples").glob("*.py")):
         body = f"# {example.name}\n\n```python\n{example.read_text('utf-8')}```\n"
@@ -39,22 +41,31 @@ def main() -> None:
     (OUT / "llms.txt").write_text(listed(), "utf-8")
 
 
-def linked(text: str, here: str) -> str:
-    """A page with its links as the site has them; `here` is what its own links begin with."""
+def guides() -> list[Path]:
+    """Return the pages of the site that are written by hand, the project's own pages included."""
+    return sorted([*OUT.glob("*.md"), *OUT.glob("project/*.md")])
+
+
+def linked(text: str, folder: str, to: str) -> str:
+    """Convert a page's links to those of the site.
+
+    Args:
+        folder: The folder of the page in the repository, to which its links are relative.
+        to: The folder of the page in the site.
+    """
 
     def follow(match: re.Match[str]) -> str:
         mark, words, target = match.groups()
         path, hash_, part = target.partition("#")
         if not path or ":" in path:
             return match[0]
-        path = path.removeprefix("../") if not here else path
-        inside = path.removeprefix("docs/") if here or path.startswith("docs/") else path
-        if (OUT / inside).is_file():
-            return f"{mark}[{words}]({inside}{hash_}{part})"
+        path = posixpath.normpath(posixpath.join(folder, path))
+        inside = READMES.get(path, "cli.md" if path == "docs" else path.removeprefix("docs/"))
         if re.fullmatch(r"examples/\w+\.py", path):
-            return f"[{words}]({path.removesuffix('.py')}.md)"
-        known = {"README.md": "index.md", "README.zh-CN.md": "index.zh.md", "docs/": "cli.md"}
-        return f"[{words}]({known[path]})" if path in known else words
+            inside = f"{path.removesuffix('.py')}.md"
+        elif path not in (*READMES, "docs") and not (OUT / inside).is_file():
+            return words
+        return f"{mark}[{words}]({posixpath.relpath(inside, to or '.')}{hash_}{part})"
 
     return LINK.sub(follow, text)
 
@@ -69,9 +80,10 @@ def reference() -> str:
 def listed() -> str:
     """Every page on a line, with its first sentence."""
     lines = ["# toolkeel", "", "> Define a tool once; any model can call it.", "", "## Pages", ""]
-    for page in sorted(OUT.glob("*.md")):
+    for page in guides():
         title, _, rest = page.read_text("utf-8").partition("\n")
-        lines.append(f"- [{title.lstrip('# ')}]({page.name}): {first_sentence(rest)}")
+        place = page.relative_to(OUT).as_posix()
+        lines.append(f"- [{title.lstrip('# ')}]({place}): {first_sentence(rest)}")
     return "\n".join(lines) + "\n"
 
 

@@ -1,6 +1,6 @@
 """Why tests of other libraries do not pass here: a reason for each, by what its failure says.
 
-``python -m benchmarks.migration.reasons VERDICTS`` writes ``docs/own-tests.md`` from what
+``python -m benchmarks.migration.reasons VERDICTS`` writes ``docs/project/own-tests.md`` from what
 ``own_tests --details VERDICTS`` has found. A failure that no reason fits is an error, so that none
 is listed without one.
 """
@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-PAGE = Path(__file__).parents[2] / "docs" / "own-tests.md"
+PAGE = Path(__file__).parents[2] / "docs" / "project" / "own-tests.md"
 PASSES = "passes"
 Verdicts = Mapping[str, Mapping[str, tuple[str, str]]]
 

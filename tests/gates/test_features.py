@@ -38,7 +38,7 @@ def _exists(test: str) -> bool:
 
 
 def test_every_feature_stands_once_with_a_state_and_its_proof() -> None:
-    text = (ROOT / "docs" / "features.md").read_text("utf-8")
+    text = (ROOT / "docs" / "project" / "features.md").read_text("utf-8")
     found = Counter(row[0] for row in ROW.findall(text))
     assert found == Counter(IDS)
     report(complaints(text))
