@@ -8,13 +8,15 @@ until it is decided, so readers never see half of one.
 
 It is strict, since a model's text may also be *about* calls: only known tools, only arguments in the
 exact form, nothing in code (fenced, or between backticks) and nothing in ``<think>``. Everything else
-stays text.
+stays text. Two forms have no marker of their own and depend on the complete reply: bare JSON, alone or
+after one sentence, up to the end; and a reply that is one code fence around calls. They wait for the end
+of the reply, but only while nothing contradicts them.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from toolkeel.agent.reply_assembly import make_call_id
@@ -22,20 +24,40 @@ from toolkeel.content import Text
 from toolkeel.define.names import wire_names
 from toolkeel.messages import AssistantMessage, ToolCall
 from toolkeel.model_interface import CallDelta, Delta, Finish, TextDelta, ToolDefinition
-from toolkeel.providers.text_calls.forms import FORMS, Call, TextForm, json_calls, python_calls
+from toolkeel.providers.text_calls.forms import (
+    CLOSERS,
+    FENCE_HEAD,
+    FORMS,
+    Call,
+    TextForm,
+    fenced_calls,
+    json_calls,
+    python_calls,
+)
+from toolkeel.providers.text_calls.starts import begins_fence, begins_json, begins_list
 from toolkeel.providers.wire.media import text_without_media
 from toolkeel.providers.wire.plain_json import BracketScanner
 
 _FORMS = {form.open: form for form in FORMS}
-_MARKS = (*_FORMS, "<think>", "</think>")
+_END_TOKENS = ("<|eom_id|>", "<|eot_id|>", "<|im_end|>", "<|end|>", "<|endoftext|>", "</s>")
+_LEFTOVERS = frozenset({*CLOSERS, *_END_TOKENS})
+"""Texts that are dropped right after a call."""
+_MARKS = (*_FORMS, *_LEFTOVERS, "<think>", "</think>")
+_START = re.compile(r"[<\[]")
 _TOKENS = re.compile("|".join([*map(re.escape, _MARKS), r"\n|\[|\{|`+|~+"]))
 _LONGEST = max(map(len, _MARKS))
 _TRIES = 16
 """Times the end of a form may turn out to be part of an argument."""
-_ENDS = re.compile(r"(?:\s|<\|(?:eom_id|eot_id|im_end|end|endoftext)\|>|</s>)*\Z")
+_END = re.compile(f"(?:\\s|{'|'.join(map(re.escape, _END_TOKENS))})*")
+_ENDS = re.compile(_END.pattern + r"\Z")
+_CLOSER = re.compile("|".join(map(re.escape, CLOSERS)))
+_SENTENCE_ENDS = ".:!?\u2026\u3002\uff1a\uff01\uff1f"
+_LONGEST_SENTENCE = 400
+"""Characters of text that may come before bare JSON."""
 
 _LIST = TextForm("[", "", python_calls, close_is_optional=False)
 _JSON = TextForm("{", "", json_calls)
+_FENCE = TextForm("```", "", fenced_calls)
 _UNCERTAIN = TextForm("", "", json_calls)
 """A form may start here; the next text decides."""
 
@@ -68,10 +90,11 @@ class TextCalls:
         self._buffer = ""
         self._form: TextForm | None = None
         self._brackets = BracketScanner("'\"")
-        self._searched = 0
-        self._tries = 0
-        self._has_output = False
-        """True if text or calls were emitted."""
+        self._searched = self._tries = 0
+        self._value_at = 0
+        """Start of the last of several JSON values."""
+        self._prose = ""
+        """Start of the visible text so far, without reasoning."""
         self._has_calls = False
         self._after_call = False
         """True if the last output was a call."""
@@ -122,8 +145,7 @@ class TextCalls:
             if match.start() < at:
                 continue
             token = match.group()
-            if buffer[at : match.start()].strip():
-                self._is_line_start = False
+            self._track_text(buffer[at : match.start()])
             if not over and self._may_continue(match):
                 return self._emit_text(buffer, match.start())
             at = match.end()
@@ -133,10 +155,12 @@ class TextCalls:
                 if form is not _UNCERTAIN:
                     self._enter(form, len(token) if form.open in _FORMS else 0)
                 return emitted
+            if token in _LEFTOVERS and self._after_call and not buffer[: match.start()].strip():
+                self._buffer = buffer[at:]
+                return []
             self._track_context(token)
         end = len(buffer) if over else _certain_length(buffer)
-        if buffer[at:end].strip():
-            self._is_line_start = False
+        self._track_text(buffer[at:end])
         return self._emit_text(buffer, end)
 
     def _may_continue(self, match: re.Match[str]) -> bool:
@@ -152,38 +176,40 @@ class TextCalls:
             return None
         if token in _FORMS:
             return _FORMS[token]
-        if token not in ("[", "{") or not self._is_line_start:
-            return None
         rest = self._buffer[at:]
-        listed = self._begins_list(rest) if token == "[" else False
-        alone = not (self._has_output or self._buffer[:at].strip())
-        json = self._begins_json(rest) if alone else False
+        if token[0] in "`~" and len(token) > 2 and not self._prose.strip():
+            fenced = begins_fence(rest, self._schemas, over)
+            return _UNCERTAIN if fenced is None else _FENCE if fenced else None
+        if token not in ("[", "{"):
+            return None
+        listed = begins_list(rest, self._schemas) if token == "[" and self._is_line_start else False
+        json = begins_json(rest, self._schemas) if self._is_after_sentence() else False
         if listed or json:
             return _LIST if listed else _JSON
         return _UNCERTAIN if not over and None in (listed, json) else None
 
-    def _begins_list(self, text: str) -> bool | None:
-        """Return True if `text` starts with ``[name(``, or None if that is not decided yet."""
-        rest = text[1:].lstrip()
-        for name in self._schemas:
-            behind = rest[len(name) :].lstrip() if rest.startswith(name) else None
-            if behind and behind[0] == "(":
-                return True
-            if behind == "" or name.startswith(rest):
-                return None if len(text) < 2 * _LONGEST + len(name) else False
-        return False
+    def _is_after_sentence(self) -> bool:
+        """Return True at the start of the reply, and after one sentence."""
+        prose = self._prose.strip()
+        ended = self._is_line_start or prose[-1:] in _SENTENCE_ENDS
+        return not prose or (ended and "\n" not in prose and len(prose) < _LONGEST_SENTENCE)
 
-    def _begins_json(self, text: str) -> bool | None:
-        """Return True if `text` starts like the JSON of a call; None if that is not decided yet."""
-        compact = "".join(text[: 4 * _LONGEST].split()).removeprefix("[")
-        heads = [f'{{"name":"{name}"' for name in self._schemas]
-        heads += ['{"type":"function",', '{"function":{']
-        if any(compact.startswith(head) for head in heads):
-            return True
-        return None if any(head.startswith(compact) for head in heads) else False
+    def _track_text(self, text: str) -> None:
+        """Track text between tokens."""
+        if text.strip():
+            self._is_line_start = False
+        self._track_prose(text)
+
+    def _track_prose(self, text: str) -> None:
+        if not self._is_thinking and len(self._prose) <= _LONGEST_SENTENCE:
+            self._prose += text
 
     def _track_context(self, token: str) -> None:
         """Track code fences, backticks and thinking, in which markers do not count."""
+        if token == "</think>" and not self._is_thinking:  # all before it was reasoning
+            self._prose = ""
+        elif token not in ("<think>", "</think>"):
+            self._track_prose(token)
         if token == "\n":
             self._is_line_start, self._backticks = True, ""
             return
@@ -201,8 +227,8 @@ class TextCalls:
     def _enter(self, form: TextForm, past: int) -> None:
         self._form = form
         self._buffer = self._buffer[past:]
-        self._searched = self._tries = 0
-        self._brackets = BracketScanner("'\"")
+        self._searched = self._tries = self._value_at = 0
+        self._brackets = BracketScanner("'\"" if form is _LIST else '"')
 
     def _end_form(self, form: TextForm, over: bool) -> list[Delta]:
         """Return the calls of the entered form, once its end has arrived."""
@@ -212,6 +238,10 @@ class TextCalls:
             if end and (calls := form.parse(self._buffer[:end], self._schemas)):
                 return self._emit_calls(calls, end)
             return self._abandon_form(form) if end or over else []
+        if form is _JSON and (ended := self._end_json()) is not None:
+            return ended
+        if form is _FENCE and not over and self._is_past_fence():
+            return self._abandon_form(form)
         while form.close and self._tries < _TRIES:
             end = self._buffer.find(form.close, self._searched)
             if end < 0:
@@ -227,9 +257,42 @@ class TextCalls:
                 return self._emit_calls(calls, len(self._buffer))
         return self._abandon_form(form) if over or self._tries >= _TRIES else []
 
+    def _end_json(self) -> list[Delta] | None:
+        """End bare JSON at a closing tag, or at text that cannot belong to it; None: go on."""
+        self._brackets.feed(self._buffer[self._searched :])
+        self._searched = len(self._buffer)
+        while self._brackets.end and self._tries < _TRIES:
+            rest = self._buffer[self._value_at + self._brackets.end :].lstrip(" \t\r\n;,")
+            at = len(self._buffer) - len(rest)
+            if closer := _CLOSER.match(rest):
+                calls = _JSON.parse(self._buffer[:at], self._schemas)
+                return self._emit_calls(calls, at + closer.end()) if calls else None
+            if rest[:1] not in ("{", "["):
+                return None if _may_end(rest, CLOSERS) else self._abandon_form(_JSON)
+            self._tries += 1
+            self._value_at, self._brackets = at, BracketScanner('"')
+            self._brackets.feed(rest)
+        return None
+
+    def _is_past_fence(self) -> bool:
+        """Return True if the fence was closed and text follows, so that it was an example."""
+        if (head := FENCE_HEAD.match(self._buffer)) is None:
+            return True
+        fence, at = head["fence"], max(head.end(), self._searched)
+        while (end := self._buffer.find(fence, at)) >= 0:
+            at = end + len(fence)
+            if _may_end(self._buffer[at:]):
+                self._searched = end
+                return False
+            self._tries += 1
+            if self._tries >= _TRIES or _FENCE.parse(self._buffer[:at], self._schemas):
+                return True
+        self._searched = max(head.end(), len(self._buffer) - len(fence) + 1)
+        return False
+
     def _emit_calls(self, calls: list[Call], end: int) -> list[Delta]:
         self._buffer, self._form = self._buffer[end:], None
-        self._has_output = self._has_calls = self._after_call = True
+        self._has_calls = self._after_call = True
         self._is_line_start = True
         deltas: list[Delta] = []
         for name, arguments in calls:
@@ -240,9 +303,12 @@ class TextCalls:
     def _abandon_form(self, form: TextForm) -> list[Delta]:
         """Emit the marker as text; calls may still follow it."""
         self._form = None
-        self._has_output = True
-        self._is_line_start = False
         self._after_call = False
+        if form is _FENCE and (head := FENCE_HEAD.match(self._buffer)):
+            self._track_context(head["fence"])
+            return self._emit_text(self._buffer, len(head["fence"]))
+        self._track_prose(form.open)
+        self._is_line_start = False
         if form.open in _FORMS:
             return [TextDelta(form.open)]
         first, self._buffer = self._buffer[:1], self._buffer[1:]
@@ -253,7 +319,6 @@ class TextCalls:
         if self._after_call:
             emitted = emitted.lstrip()  # blanks between calls, and behind the last
             self._after_call = not emitted
-        self._has_output = self._has_output or bool(emitted.strip())
         return [TextDelta(emitted)] if emitted else []
 
 
@@ -280,13 +345,19 @@ def find_calls(reply: AssistantMessage, tools: Iterable[ToolDefinition]) -> Assi
     return replace(reply, content=content, tool_calls=calls, finish_reason=reason)
 
 
+def _may_end(rest: str, others: Sequence[str] = ()) -> bool:
+    """Return True if a reply may end with `rest` and more: blanks, end tokens, one of `others`."""
+    rest = _END.sub("", rest, count=1)
+    return any(end.startswith(rest) for end in (*_END_TOKENS, *others))
+
+
 def _certain_length(text: str) -> int:
-    """Return how many characters of `text` cannot belong to a marker that is still arriving."""
-    start = max(text.rfind("<", -_LONGEST), text.rfind("[", -_LONGEST))
-    if start < 0:
-        return len(text)
-    rest = text[start:]
-    return start if any(one.startswith(rest) for one in _MARKS) else len(text)
+    """Return how much of `text` is certainly before any marker."""
+    for match in _START.finditer(text, max(0, len(text) - _LONGEST)):
+        rest = text[match.start() :]
+        if any(one.startswith(rest) for one in _MARKS):
+            return match.start()
+    return len(text)
 
 
 def _join_texts(deltas: list[Delta]) -> list[Delta]:

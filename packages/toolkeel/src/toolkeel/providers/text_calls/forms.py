@@ -62,7 +62,7 @@ class TextForm:
         return calls if all(name in schemas for name, _ in calls) else []
 
 
-_NAMES = ("name", "tool_name", "function")
+_NAMES = ("name", "tool_name", "function", "tool")
 _ARGUMENTS = ("arguments", "parameters", "args")
 _BEGIN = re.compile(r"[^\s;,]")
 _EXACT_NUMBER = secrets.token_hex(8)
@@ -76,6 +76,8 @@ _INVOKE = re.compile(r'<[^<>"]*invoke name="([^"]+)">\s*(.*?)\s*</[^<>"]*invoke>
 _INVOKED = re.compile(
     r'<[^<>"]*parameter name="([^"]+)"([^<>]*)>(.*?)</[^<>"]*parameter>\s*', re.DOTALL
 )
+FENCE_HEAD = re.compile(r"(?P<fence>`{3,}|~{3,})[ \t]*(?P<language>[\w+.-]*)[ \t]*(?:\r?\n)?\s*")
+"""Start of a code fence: its marks and its language."""
 _BAR = "[|\uff5c]"
 _SEPARATOR = re.compile(f"<{_BAR}tool\u2581sep{_BAR}>")
 _DEEPSEEK = re.compile(
@@ -129,7 +131,7 @@ def json_calls(text: str, schemas: Schemas) -> Iterator[ParsedCall]:
     >>> [*json_calls('{"name": "f", "arguments": {"a": 1}}', {})]
     [('f', {'a': 1})]
     """
-    values = [one for v in _values(text) for one in (v if isinstance(v, list) else [v])]
+    values = [one for value in _values(text) for one in _listed(value)]
     if not values:
         raise ValueError("no call")
     for value in map(as_dict, values):
@@ -141,6 +143,13 @@ def json_calls(text: str, schemas: Schemas) -> Iterator[ParsedCall]:
         if not isinstance(arguments, dict):
             raise ValueError("no arguments")
         yield next((as_text(call[key]) for key in _NAMES if key in call), ""), arguments
+
+
+def _listed(value: object) -> list[object]:
+    """Return the calls of a list, or of an object like OpenAI's with its ``tool_calls``."""
+    if isinstance(value, dict) and value.keys() == {"tool_calls"}:
+        value = value["tool_calls"]
+    return value if isinstance(value, list) else [value]
 
 
 def _values(text: str) -> list[object]:
@@ -257,6 +266,32 @@ def kimi_calls(text: str, schemas: Schemas) -> Iterator[ParsedCall]:
         yield from _named(name, arguments, schemas)
 
 
+def fenced_calls(text: str, schemas: Schemas) -> Iterator[ParsedCall]:
+    """Parse a code fence, with its marks, around calls in one of the other forms.
+
+    >>> [*fenced_calls('```json\\n{"name": "f", "arguments": {}}\\n```', {})]
+    [('f', {})]
+    """
+    head = FENCE_HEAD.match(text)
+    if head is None:
+        raise ValueError("no fence")
+    body = text[head.end() :].rstrip().removesuffix(head["fence"]).strip()
+    for form in FORMS:
+        if body.startswith(form.open):
+            inner = body.removeprefix(form.open).removesuffix(form.close or "\0")
+            between = re.escape(form.close) + r"\s*" + re.escape(form.open)
+            for part in re.split(between, inner) if form.close else [inner]:
+                yield from form.read(part, schemas)
+            return
+    if body.startswith("{") or head["language"] == "json":
+        yield from json_calls(body, schemas)
+    elif head["language"] == "tool_code" or body.startswith("["):
+        json = body.startswith("[{") or body[1:].lstrip().startswith("{")
+        yield from (json_calls if json else python_calls)(body, schemas)
+    else:
+        raise ValueError("no call")
+
+
 def _named(name: str, arguments: str, schemas: Schemas) -> Iterator[ParsedCall]:
     return json_calls(f'{{"name": {json.dumps(name)}, "arguments": {arguments}}}', schemas)
 
@@ -318,6 +353,13 @@ FORMS: tuple[TextForm, ...] = (
     TextForm(
         "<function=", "</function>", lambda t, s: function_calls(f"<function={t}</function>", s)
     ),
+    *(
+        TextForm(f"<{tag}>", f"</{tag}>", json_calls)
+        for tag in ("tools", "tool_calls", "TOOLCALL", "function_call", "functioncall")
+    ),
+    TextForm("<seed:tool_call>", "</seed:tool_call>", tagged_calls),
+    TextForm("<|START_ACTION|>", "<|END_ACTION|>", json_calls),
+    TextForm("<|action_start|><|plugin|>", "<|action_end|>", json_calls),
     TextForm("[TOOL_CALLS]", "", mistral_calls),
     TextForm("<|python_tag|>", "", json_calls),
     TextForm("<|tool_call_start|>", "<|tool_call_end|>", python_calls),
@@ -341,4 +383,7 @@ FORMS: tuple[TextForm, ...] = (
         )
     ),
 )
-"""Every form that begins with a marker of its own; the bare forms stand in ``text_calls.py``."""
+"""Every form that begins with a marker of its own; the bare forms are in ``decoder.py``."""
+
+CLOSERS = tuple(form.close for form in FORMS if form.close.startswith("</"))
+"""Closing tags, which some models write without the opening one."""
