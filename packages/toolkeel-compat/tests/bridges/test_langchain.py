@@ -23,6 +23,8 @@ from toolkeel import (
 from toolkeel import tool as our_tool
 from toolkeel.content import Audio, Data, File, Image, Text
 from toolkeel.testing.scripted import Scripted, call
+from toolkeel_compat.langchain import create_agent
+from toolkeel_compat.langchain import tool as compat_tool
 
 pytestmark = pytest.mark.slow
 
@@ -397,3 +399,39 @@ def test_a_json_part_of_theirs_is_data_and_a_part_that_nobody_reads_is_named(
     assert answer(ours, {"kind": "json"}).content == (Data({"a": "é"}, '{"a":"é"}'),)
     with pytest.raises(SetupError, match="'search_result' is not read here"):
         answer(ours, {"kind": "search_result"})
+
+
+def test_a_tool_of_one_text_can_be_called_by_a_model(tools: Any, bridge: Any) -> None:
+    shout = bridge.from_langchain(tools.Tool("shout", str.upper, "Shout."))
+    assert [*shout.parameters["properties"]] == ["__arg1"]
+    assert answer(shout, {"__arg1": "grün"}).content == "GRÜN"
+
+    async def whisper(text: str) -> str:
+        return text.lower()
+
+    quiet = tools.Tool("whisper", None, "Whisper.", coroutine=whisper)
+    assert answer(bridge.from_langchain(quiet), {"__arg1": "HI"}).content == "hi"
+
+
+def test_their_objects_are_refused_with_the_bridge_or_the_import(tools: Any, bridge: Any) -> None:
+    messages = peer("langchain_core.messages")
+    types = peer("langchain.agents.middleware")
+    plain = tools.Tool("shout", str.upper, "Shout.")
+    for make in (Agent, create_agent):
+        with pytest.raises(SetupError, match=r"give from_langchain\(tool\)"):
+            make("offline", [plain])
+    with pytest.raises(SetupError, match=r"import AgentMiddleware from toolkeel_compat\.langchain"):
+        create_agent("offline", middleware=[types.AgentMiddleware()])
+    said = messages.HumanMessage("hi")
+    with pytest.raises(SetupError, match=r"import HumanMessage from toolkeel_compat\.langchain"):
+        Agent("offline").run_sync([said])
+    with pytest.raises(SetupError, match=r"import HumanMessage from toolkeel_compat\.langchain"):
+        create_agent("offline").invoke({"messages": [said]})
+
+    @compat_tool
+    def mixed() -> Any:
+        """Return a message of theirs."""
+        return messages.ToolMessage("lost", tool_call_id="1")
+
+    with pytest.raises(SetupError, match=r"import ToolMessage from toolkeel_compat\.langchain"):
+        create_agent(Scripted([call("mixed", {}), "done"]), [mixed]).invoke({"messages": "go"})

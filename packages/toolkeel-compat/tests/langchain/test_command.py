@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import operator
 from typing import Annotated, Any
 
 import pytest
@@ -10,10 +11,14 @@ import pytest
 from toolkeel import SetupError, ToolMessage
 from toolkeel.testing import Scripted, call
 from toolkeel_compat.langchain import (
+    AgentState,
     AIMessage,
     Command,
+    HumanInTheLoopMiddleware,
     HumanMessage,
     InjectedToolCallId,
+    InMemorySaver,
+    InvalidUpdateError,
     ToolNode,
     create_agent,
     tool,
@@ -112,3 +117,57 @@ def test_a_reply_that_a_command_would_add_is_refused() -> None:
     model = Scripted([call("hear", {"said": "reply"}), "done"])
     with pytest.raises(SetupError, match="not AIMessage"):
         create_agent(model, [hear]).invoke({"messages": "go"})
+
+
+@tool
+def pack(item: str, tool_call_id: Annotated[str, InjectedToolCallId]) -> Command:
+    """Pack an item."""
+    done = ToolMessage(f"added {item}", tool_call_id)
+    return Command(update={"items": [item], "messages": [done]})
+
+
+class Bag(AgentState):
+    items: list[str]
+
+
+class JoinedBag(AgentState):
+    items: Annotated[list[str], operator.add]
+
+
+TWO = [call("pack", {"item": "tea"}), call("pack", {"item": "茶"})]
+
+
+@pytest.mark.parametrize("schema", [None, Bag])
+def test_two_updates_of_one_key_in_one_turn_are_refused(schema: Any) -> None:
+    agent = create_agent(Scripted([TWO, "done"]), [pack], state_schema=schema)
+    with pytest.raises(InvalidUpdateError, match=r"'pack' and 'pack'.*'items'.*reducer"):
+        agent.invoke({"messages": "go"})
+    calls = [{"name": "pack", "args": {"item": one}, "id": one} for one in "ab"]
+    with pytest.raises(InvalidUpdateError):
+        ToolNode([pack]).invoke([AIMessage("", calls)])
+    asked = [{**one, "type": "tool_call"} for one in calls]
+    with pytest.raises(InvalidUpdateError):
+        ToolNode([pack]).invoke(asked)
+
+
+def test_a_reducer_joins_the_updates_of_a_turn_and_other_turns_replace_values() -> None:
+    agent = create_agent(Scripted([TWO, "done"]), [pack], state_schema=JoinedBag)
+    assert sorted(agent.invoke({"messages": "go", "items": []})["items"]) == ["tea", "茶"]
+    apart = create_agent(Scripted([*TWO, "done"]), [pack], state_schema=Bag)
+    assert apart.invoke({"messages": "go"})["items"] == ["茶"]
+
+
+def test_an_update_from_before_an_approval_counts_in_its_turn() -> None:
+    @tool
+    def weigh(tool_call_id: Annotated[str, InjectedToolCallId]) -> Command:
+        """Weigh the bag."""
+        return Command(update={"items": ["3 kg"], "messages": [ToolMessage("3", tool_call_id)]})
+
+    asking = HumanInTheLoopMiddleware({"weigh": True})
+    model = Scripted([[TWO[0], call("weigh", {})], "done"])
+    options: Any = {"middleware": [asking], "checkpointer": InMemorySaver()}
+    agent = create_agent(model, [pack, weigh], **options)
+    thread = {"configurable": {"thread_id": "ada"}}
+    assert agent.invoke({"messages": "go"}, thread)["items"] == ["tea"]
+    with pytest.raises(InvalidUpdateError, match="'items'"):
+        agent.invoke(Command(resume={"decisions": [{"type": "approve"}]}), thread)

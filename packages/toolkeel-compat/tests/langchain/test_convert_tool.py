@@ -7,8 +7,9 @@ from typing import Annotated, Any, NotRequired, TypedDict
 import pytest
 from pydantic import BaseModel, Field
 
-from toolkeel import SetupError, tool
+from toolkeel import SetupError, Toolset, tool
 from toolkeel.errors import DefinitionError
+from toolkeel.providers.anthropic.encode import encode_tools
 from toolkeel_compat import langchain
 from toolkeel_compat.langchain.convert_tool import (
     convert_to_anthropic_tool,
@@ -163,3 +164,17 @@ def test_a_tool_of_a_provider_that_the_program_answers_is_refused_by_name(kind: 
         langchain.create_agent("offline", [{"type": kind}])
     with pytest.raises(SetupError, match=f"'{kind}' is answered by the program"):
         to_tool({"type": kind, "name": "it"})
+
+
+def test_the_extras_of_a_tool_reach_the_provider() -> None:
+    cached = {"cache_control": {"type": "ephemeral"}}
+
+    @langchain.tool(extras=cached)
+    def now() -> str:
+        """Tell the time."""
+        return "noon"
+
+    assert convert_to_anthropic_tool(now)["cache_control"] == cached["cache_control"]
+    assert "cache_control" not in convert_to_openai_tool(now)["function"]
+    [shown] = encode_tools(Toolset([now]))
+    assert shown["cache_control"] == cached["cache_control"]

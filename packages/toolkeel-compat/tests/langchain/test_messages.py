@@ -81,7 +81,7 @@ def test_messages_are_read_in_every_form_people_write() -> None:
             ("human", "hi"),
             {"role": "user", "content": "again"},
             {"role": "assistant", "content": None, "tool_calls": [_wire_call()]},
-            {"role": "tool", "tool_call_id": "1", "content": "3", "extra": "dropped"},
+            {"role": "tool", "tool_call_id": "1", "content": "3", "refusal": None},
             asked,
             "last",
         ]
@@ -204,3 +204,20 @@ def test_what_messages_do_not_do_is_told_with_what_to_write() -> None:
 def test_the_text_of_a_message_is_its_words_alone() -> None:
     parts = [{"type": "text", "text": "看"}, {"type": "image", "url": "https://a.example/b.png"}]
     assert HumanMessage(parts).text == "看"
+
+
+def test_a_dict_of_a_result_keeps_its_name_status_and_artifact() -> None:
+    fields = {"content": "no", "name": "add", "status": "error", "artifact": [1]}
+    for kind in ({"role": "tool"}, {"type": "tool"}):
+        [made] = convert_to_messages([{**kind, "tool_call_id": "1", **fields}])
+        assert made == ToolMessage("no", "1", "add", "error", artifact=[1])
+
+
+@pytest.mark.parametrize(
+    "lost", [{"name": "ada"}, {"refusal": "no"}, {"function_call": {"name": "f"}}]
+)
+def test_a_field_that_a_message_would_lose_is_refused(lost: dict[str, Any]) -> None:
+    with pytest.raises(SetupError, match=f"has no '{next(iter(lost))}'"):
+        convert_to_messages([{"role": "user", "content": "hi", **lost}])
+    empty = dict.fromkeys(lost)
+    assert convert_to_messages([{"role": "user", "content": "hi", **empty}]) == [HumanMessage("hi")]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any
 
 import pytest
@@ -165,6 +166,69 @@ def test_what_a_tool_says_itself_of_its_errors_comes_first() -> None:
     assert node.invoke([AIMessage("", tool_calls=[call])])[0].text == "in its own words"
 
 
-def test_what_is_no_way_to_handle_errors_is_refused() -> None:
-    with pytest.raises(SetupError, match="handle_tool_errors is 3"):
-        ToolNode([fine], handle_tool_errors=3)  # type: ignore[arg-type]
+def wants_text(error: str) -> str:
+    return error
+
+
+@pytest.mark.parametrize("wanted", [3, (ValueError, "text"), (3,), int, BaseException, wants_text])
+def test_what_is_no_way_to_handle_errors_is_refused(wanted: Any) -> None:
+    with pytest.raises(SetupError, match="handle_tool_errors is "):
+        ToolNode([fine], handle_tool_errors=wanted)
+
+
+class Words:
+    def __call__(self, error: Exception) -> str:
+        return f"called: {error}"
+
+    def method(self, error: ToolException) -> str:
+        return f"method: {error}"
+
+
+async def later(error: ToolException) -> str:
+    return f"later: {error}"
+
+
+@pytest.mark.parametrize(
+    ("handle", "text"),
+    [
+        (True, "Error: ToolError('thirteen is unlucky')\n Please fix your mistakes."),
+        ("Try another way.", "Try another way."),
+        (ToolException, "Error: ToolError('thirteen is unlucky')\n Please fix your mistakes."),
+        ((ValueError, ToolException), "Error: ToolError('thirteen is unlucky')\n Please fix your"),
+        (later, "later: thirteen is unlucky"),
+        (Words(), "called: thirteen is unlucky"),
+        (Words().method, "method: thirteen is unlucky"),
+        (partial(lambda prefix, error: f"{prefix}: {error}", "partly"), "partly: thirteen is"),
+    ],
+)
+def test_a_tool_exception_is_handled_like_any_other_error(handle: Any, text: str) -> None:
+    [first, second] = answers(handle, 13)
+    assert first.startswith(text) and second == "1"
+
+
+@pytest.mark.parametrize("handle", [False, ValueError, (), arithmetic])
+def test_a_tool_exception_of_another_type_is_raised(handle: Any) -> None:
+    with pytest.raises(ToolException, match="unlucky"):
+        answers(handle, 13)
+
+
+def test_a_bare_list_of_messages_is_the_state_of_its_calls() -> None:
+    @tool
+    def count(
+        state: Annotated[Any, InjectedState()],
+        messages: Annotated[list[Any], InjectedState("messages")],
+        runtime: ToolRuntime,
+    ) -> str:
+        """Count."""
+        return f"{[*state]} {len(messages)} {[one.text for one in runtime.state]}"
+
+    asked = AIMessage("", tool_calls=[{"name": "count", "args": {}, "id": "1"}])
+    [result] = ToolNode([count]).invoke([HumanMessage("hi"), asked])
+    assert result.text == "['messages'] 2 ['hi', '']"
+
+
+def test_a_keyword_that_no_tool_has_is_refused() -> None:
+    asked = [AIMessage("", tool_calls=[{"name": "fine", "args": {"a": 1}, "id": "1"}])]
+    with pytest.raises(SetupError, match=r"invoke\(user=...\): no tool has this parameter"):
+        ToolNode([fine]).invoke(asked, user="ada")
+    assert ToolNode([fine]).invoke(asked, store=InMemoryStore())[0].text == "1"

@@ -435,3 +435,20 @@ def test_a_tool_of_two_functions_is_called_as_the_sync_one() -> None:
 
     made = StructuredTool.from_function(multiply, amultiply)
     assert (made.name, made.description) == ("multiply", "Multiply.")
+
+
+def test_a_keyword_that_matches_no_parameter_is_refused() -> None:
+    @tool
+    def find(q: str = "tea", user: Annotated[str, InjectedToolArg] = "") -> str:
+        """Find."""
+        return f"{q} for {user}"
+
+    with pytest.raises(SetupError, match=r"invoke\(q=...\).*invoke\({'q': ...}\)"):
+        find.invoke(q="x")
+    with pytest.raises(
+        SetupError, match=r"invoke\(y=...\): no tool has.*context, state, store, user"
+    ):
+        find.invoke({}, y=5)
+    with pytest.raises(SetupError, match="invoke"):
+        find.run({}, y=5)
+    assert find.invoke({}, user="Ada", state={}) == "tea for Ada"

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Annotated, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from toolkeel._common.checked_arguments import at_least, checked
+from toolkeel._common.other_libraries_words import explain_foreign
 from toolkeel._records.record import NOTHING, record
 from toolkeel.content import Block
 from toolkeel.errors import SetupError
@@ -222,6 +223,8 @@ def resolve_model(name: str | Model) -> Model:
         SetupError: the name is unknown, or the value is no model.
     """
     if not isinstance(name, str):
+        if foreign := explain_foreign(name):
+            raise SetupError(f"{foreign}, or name the model: 'openai:gpt-5'")
         if isinstance(name, type) or not hasattr(name, "stream"):
             shown = f"the class {name.__name__}" if isinstance(name, type) else f"{name!r:.60}"
             raise SetupError(

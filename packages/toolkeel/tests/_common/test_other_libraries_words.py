@@ -14,11 +14,12 @@ import pytest
 from mcp.server import Server
 
 import toolkeel
-from toolkeel import Agent, Settings, UserMessage, tool
+from toolkeel import Agent, Settings, SetupError, Toolset, UserMessage, tool
 from toolkeel._common.checked_arguments import checked
 from toolkeel._common.other_libraries_words import (
     NAMES,
     check_argument_names,
+    explain_foreign,
     load_tables,
     translate,
     unknown_option_error,
@@ -26,7 +27,7 @@ from toolkeel._common.other_libraries_words import (
 from toolkeel.agent.agent import RunOptions
 from toolkeel.define.tool import ToolOptions
 from toolkeel.errors import DefinitionError
-from toolkeel.models import OpenAIChat
+from toolkeel.models import OpenAIChat, connect
 from toolkeel.providers.openai_chat.model import ChatOptions
 
 
@@ -282,3 +283,45 @@ def test_an_error_of_a_messages_arguments_names_the_message() -> None:
         TypeError, match=r"^UserMessage\(\) got an unexpected keyword argument 'role'"
     ):
         UserMessage(**wrong)
+
+
+def made_there(module: str, name: str, *bases: type) -> type:
+    return type(name, bases, {"__module__": module})
+
+
+BASE_TOOL = made_there("langchain_core.tools.base", "BaseTool")
+
+
+@pytest.mark.parametrize(
+    ("cls", "text"),
+    [
+        (made_there("langchain_core.tools", "Tool", BASE_TOOL), r"from_langchain\(tool\)"),
+        (made_there("__main__", "Mine", BASE_TOOL), r"Mine is a tool .* from_langchain\(tool\)"),
+        (made_there("agents.tool", "FunctionTool"), r"from_openai_agents\(tool\)"),
+        (made_there("pydantic_ai.tools", "Tool"), r"from_pydantic_ai\(tool\)"),
+        (
+            made_there("langchain_core.messages.human", "HumanMessage"),
+            "import HumanMessage from toolkeel_compat.langchain",
+        ),
+        (made_there("pydantic_ai.agent", "Agent"), "docs/coming-from-pydantic-ai.md"),
+    ],
+)
+def test_an_object_of_another_library_names_its_bridge_or_import(cls: type, text: str) -> None:
+    item = cls()
+    for use in (
+        lambda: Agent("offline", [item]),
+        lambda: Toolset([item]),
+        lambda: Agent("offline", steps=[item]),
+        lambda: Agent(item),
+        lambda: connect(item),
+        lambda: Agent("offline").run_sync(item),
+        lambda: Agent("offline").run_sync([item]),
+    ):
+        with pytest.raises(SetupError, match=text):
+            use()
+
+
+def test_an_object_of_the_programs_own_module_is_not_foreign() -> None:
+    assert explain_foreign(made_there("agents.mine", "FunctionTool")()) == ""
+    assert explain_foreign(made_there("langchains", "Tool")()) == ""
+    assert explain_foreign(len) == ""

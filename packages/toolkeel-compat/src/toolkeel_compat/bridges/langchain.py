@@ -193,6 +193,10 @@ def _to_langchain_result(message: ToolMessage, before: Any, after: Any) -> tuple
 
 
 def _schema(theirs: tools.BaseTool) -> dict[str, Any]:
+    if isinstance(theirs, tools.Tool) and not theirs.args_schema:
+        # LangChain derives no schema for one text: models get this parameter from it.
+        one_text = {"__arg1": {"title": "__arg1", "type": "string"}}
+        return {"type": "object", "properties": one_text, "required": ["__arg1"]}
     shown: Any = theirs.tool_call_schema
     schema = dict(shown) if isinstance(shown, dict) else shown.model_json_schema()
     schema.pop("title", None)
@@ -216,7 +220,7 @@ class _Runtime(Injected):
 
 def _injected(theirs: tools.BaseTool) -> Iterator[InjectedParameter]:
     """Yield the parameters that the program fills, with our markers."""
-    if isinstance(theirs.args_schema, dict):
+    if isinstance(theirs.args_schema, dict) or isinstance(theirs, tools.Tool):
         return
     full: Any = theirs.get_input_schema()
     for name, annotation in base.get_all_basemodel_annotations(full).items():

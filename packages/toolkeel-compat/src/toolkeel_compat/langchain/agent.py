@@ -9,7 +9,7 @@ from typing import Any, Literal, TypedDict, Unpack
 
 from typing_extensions import is_typeddict
 
-from toolkeel._common.other_libraries_words import attribute_hints
+from toolkeel._common.other_libraries_words import attribute_hints, explain_foreign
 from toolkeel._records.tickets import Ticket
 from toolkeel.agent.agent import Agent
 from toolkeel.agent.run import Run
@@ -155,6 +155,8 @@ class CompiledAgent(Invokable):
     ) -> tuple[Any, dict[str, Any], dict[str, Any]]:
         """Return the core run's prompt and options, and the state without messages."""
         check_config(config)
+        if foreign := explain_foreign(state):
+            raise SetupError(foreign)
         schema = self._context_schema
         if isinstance(context, Mapping) and schema is not None and not is_typeddict(schema):
             context = schema(**context)
@@ -304,6 +306,9 @@ def create_agent(
         TypeError: An option is unknown.
     """
     check_options(options, AgentOptions, "create_agent", _REFUSED)
+    for name, value in {"model": model, "system_prompt": system_prompt, **options}.items():
+        if foreign := explain_foreign(value):
+            raise SetupError(f"create_agent({name}=...): {foreign}")
     if callable(model) and not hasattr(model, "stream"):
         options["middleware"] = [*(options.get("middleware") or ()), make_model_middleware(model)]
         model = "offline"  # which nobody asks
@@ -358,9 +363,8 @@ def _check_middleware(options: AgentOptions) -> list[Any]:
     found = list(options.get("middleware") or ())
     for one in found:
         if not isinstance(one, AgentMiddleware | HumanInTheLoopMiddleware):
-            raise SetupError(
-                f"create_agent(middleware=...): {suggest_replacement(type(one).__name__)}"
-            )
+            hint = suggest_replacement(type(one).__name__)
+            raise SetupError(f"create_agent(middleware=...): {explain_foreign(one) or hint}")
     return found
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
+from itertools import takewhile
 from typing import (
     Annotated,
     Any,
@@ -20,11 +22,12 @@ from typing import (
 
 from typing_extensions import TypedDict
 
+from toolkeel._common.other_libraries_words import explain_foreign
 from toolkeel._records.record import NOTHING, record
-from toolkeel.context import ToolContext
+from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.tool import Prepared, Proceed, Step
 from toolkeel.errors import Crashed, SetupError
-from toolkeel.messages import ToolMessage, ToolOutput, UserMessage
+from toolkeel.messages import AssistantMessage, ToolMessage, ToolOutput, UserMessage
 from toolkeel_compat.content_blocks import to_block
 from toolkeel_compat.langchain.messages import ToolCall, convert_to_messages, to_tool_call
 from toolkeel_compat.langchain.runtime import ToolRuntime
@@ -53,6 +56,12 @@ class Command:
         return cls
 
 
+class InvalidUpdateError(SetupError):
+    """Two calls of one turn update the same key of the state, which has no reducer."""
+
+
+UPDATED_KEY = "updated_state_keys"
+"""Key in a result's details: the keys of the state that its call replaced."""
 Reducers: TypeAlias = Mapping[str, Callable[[Any, Any], Any] | None]
 """By key of the state: what joins a value that is there with one that comes; None puts it there."""
 
@@ -80,15 +89,24 @@ def read_reducers(schemas: Sequence[Any]) -> Reducers | None:
     return made if known else None
 
 
-def write_state(state: Any, key: str, value: object, reducers: Reducers | None) -> None:
-    """Write a value to a run's state, joined with the present one by the key's reducer.
+def get_reducer(reducers: Reducers | None, key: str) -> Callable[[Any, Any], Any] | None:
+    """Return the reducer of a key of the state; None if a new value replaces the old one.
 
     Raises:
         SetupError: The state's schema has no such key.
     """
     if reducers is not None and key not in reducers:
         raise SetupError(f"state_schema has no {key!r}; it has {', '.join(sorted(reducers))}")
-    join = (reducers or {}).get(key)
+    return (reducers or {}).get(key)
+
+
+def write_state(state: Any, key: str, value: object, reducers: Reducers | None) -> None:
+    """Write a value to a run's state, joined with the present one by the key's reducer.
+
+    Raises:
+        SetupError: The state's schema has no such key.
+    """
+    join = get_reducer(reducers, key)
     state[key] = join(state[key], value) if join is not None and key in state else value
 
 
@@ -108,6 +126,7 @@ async def _apply_command(
 
     Raises:
         SetupError: The command names another node, or has no result for its call.
+        InvalidUpdateError: It updates a key that another call of the turn has updated.
     """
     value = await proceed(prepared)
     if not isinstance(value, Command):
@@ -116,11 +135,57 @@ async def _apply_command(
         if getattr(value, name):
             raise SetupError(f"Command({name}=...): there is no graph here to go on in")
     result, user_messages = _split_messages(value, context.call.id, prepared.tool.name)
-    for key, item in value.update.items():
-        if key != "messages":
-            write_state(context.state, key, item, reducers)
+    updates = {key: item for key, item in value.update.items() if key != "messages"}
+    replaced = [key for key in updates if get_reducer(reducers, key) is None]
+    _check_single_update(replaced, context)
+    for key, item in updates.items():
+        _update_run_state(context, key, item, get_reducer(reducers, key))
     context.run.loop_state.inbox += user_messages
-    return result
+    details = {**result.details, UPDATED_KEY: replaced} if replaced else result.details
+    return dataclasses.replace(result, details=details)
+
+
+def _update_run_state(
+    context: ToolContext[Any], key: str, value: object, join: Callable[[Any, Any], Any] | None
+) -> None:
+    """Write a value to the run's state and its journal, joined with the old value by a reducer."""
+    absent = object()
+
+    def join_values(old: object) -> object:
+        return value if join is None or old is absent else join(old, value)
+
+    context.update(key, join_values, absent)
+
+
+def track_updates(run: RunContext[Any]) -> None:
+    """Treat all calls of a run that has no transcript as one turn: they update each key once."""
+    run.scope.step_state[UPDATED_KEY, run.id, 0] = {}
+
+
+def _check_single_update(keys: Sequence[str], context: ToolContext[Any]) -> None:
+    """Record the keys that a call updates; raise if another call of its turn has updated one.
+
+    Calls that ran before the run waited for a person are known by the details of their results.
+
+    Raises:
+        InvalidUpdateError: A key without a reducer gets a second value in one turn.
+    """
+    run, name = context.run, context.tool_name
+    turn = sum(isinstance(one, AssistantMessage) for one in run.transcript)
+    where = (UPDATED_KEY, run.id, turn)
+    if turn == 0 and where not in run.scope.step_state:
+        return  # a program's own loop: its turns are not known here
+    updated: Any = run.scope.step_state.setdefault(where, {})
+    results = takewhile(lambda one: isinstance(one, ToolMessage), reversed(run.transcript))
+    for result in results:
+        updated.update(dict.fromkeys(getattr(result, "details", {}).get(UPDATED_KEY, ()), name))
+    if taken := [key for key in keys if key in updated]:
+        raise InvalidUpdateError(
+            f"two calls of one turn ({updated[taken[0]]!r} and {name!r}) update {taken[0]!r}, and "
+            "one value would be lost: give create_agent a state_schema with a reducer, such as "
+            f"{taken[0]}: Annotated[list[str], operator.add]"
+        )
+    updated.update(dict.fromkeys(keys, name))
 
 
 def _split_messages(
@@ -151,6 +216,9 @@ def to_tool_output(value: object) -> ToolOutput:
     if isinstance(value, str | ToolOutput):
         return value if isinstance(value, ToolOutput) else ToolOutput(value)
     parts = value if isinstance(value, list | tuple) else [value]
+    for part in parts:
+        if hint := explain_foreign(part):
+            raise SetupError(f"a tool's result: {hint}")
     blocks = tuple(map(to_block, parts))
     if None not in blocks and not isinstance(value, Mapping) and {*map(type, parts)} - {str}:
         return ToolOutput(blocks, value)

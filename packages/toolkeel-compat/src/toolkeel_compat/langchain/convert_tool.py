@@ -50,6 +50,7 @@ def convert_tool(tool: object, form: Form, *, strict: bool | None = None) -> dic
     >>> convert_tool({"title": "now", "type": "object", "properties": {}}, "anthropic")
     {'name': 'now', 'input_schema': {'type': 'object', 'properties': {}}}
     """
+    options: Mapping[str, object] = {}
     if isinstance(tool, Mapping):
         found = parse_definition(tool)
         strict = found.strict if strict is None else strict
@@ -62,7 +63,8 @@ def convert_tool(tool: object, form: Form, *, strict: bool | None = None) -> dic
     else:
         made = as_tool(tool)
         parts = (made.name, made.description, dict(made.parameters))
-    return definition(*parts, form, strict=strict).body
+        options = made.provider_options
+    return definition(*parts, form, strict=strict, provider_options=options).body
 
 
 def _convert_typed_dict(fields: Any) -> tuple[str, str, dict[str, Any]]:

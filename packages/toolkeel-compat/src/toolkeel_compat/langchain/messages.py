@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Self, cast
 
-from toolkeel._common.other_libraries_words import attribute_hints
+from toolkeel._common.other_libraries_words import attribute_hints, explain_foreign
 from toolkeel.content import Content, Data, Text
 from toolkeel.errors import SetupError
 from toolkeel.messages import AssistantMessage, Message, Reasoning, Usage, UserMessage
@@ -280,6 +280,8 @@ def convert_to_messages(messages: object) -> list[Message]:
     Raises:
         SetupError: An item is none of these.
     """
+    if foreign := explain_foreign(messages):
+        raise SetupError(f"no message: {foreign}")
     pair = isinstance(messages, tuple) and len(messages) == 2 and isinstance(messages[0], str)
     if (
         pair
@@ -301,10 +303,24 @@ def _to_message(item: object) -> Message:
             return HumanMessage(item)
         case (str(role), content) if role in _ROLES:
             return cast("Message", _ROLES[role](content))
-        case {"role": str(role), **fields} if role in _ROLES:
-            known = {key: value for key, value in fields.items() if key in _DICT_FIELDS}
-            return cast("Message", _ROLES[role](**known))
-    raise SetupError(f"no message: {item!r}")
+        case {"role": str(role), **fields} | {"type": str(role), **fields} if role in _ROLES:
+            return _read_dict(role, fields)
+    raise SetupError(f"no message: {explain_foreign(item) or repr(item)}")
+
+
+def _read_dict(role: str, fields: Mapping[str, Any]) -> Message:
+    """Convert a message's dict; an empty field that no message has counts as absent.
+
+    Raises:
+        SetupError: A field has a value that the message would lose.
+    """
+    known = {key: value for key, value in fields.items() if key in _DICT_FIELDS[_ROLES[role]]}
+    lost = [key for key, value in fields.items() if key not in (*known, "type", "role") and value]
+    if lost:
+        raise SetupError(
+            f"a message of the role {role!r} has no {lost[0]!r}: leave it out of the dict"
+        )
+    return cast("Message", _ROLES[role](**known))
 
 
 _MESSAGE_CLASSES: Mapping[type[Any], type[Any]] = {
@@ -313,4 +329,10 @@ _MESSAGE_CLASSES: Mapping[type[Any], type[Any]] = {
     AssistantMessage: AIMessage,
     CoreToolMessage: ToolMessage,
 }
-_DICT_FIELDS = ("content", "tool_calls", "tool_call_id")
+_DICT_FIELDS: Mapping[type[Any], tuple[str, ...]] = {
+    HumanMessage: ("content",),
+    SystemMessage: ("content",),
+    AIMessage: ("content", "tool_calls"),
+    ToolMessage: ("content", "tool_call_id", "name", "status", "artifact"),
+}
+"""The fields of a message's dict that are read."""

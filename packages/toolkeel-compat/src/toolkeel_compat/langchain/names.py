@@ -20,7 +20,7 @@ EXPORTS: Mapping[str, str] = {
     "toolkeel_compat.langchain.threads": "GraphRecursionError HumanInTheLoopMiddleware InMemorySaver MemorySaver StateSnapshot",
     "toolkeel_compat.langchain.tool_node": "ToolNode tools_condition",
     "toolkeel_compat.langchain.tools": "BaseTool StructuredTool Tool ToolException tool",
-    "toolkeel_compat.langchain.command": "AgentState Command ToolCallRequest",
+    "toolkeel_compat.langchain.command": "AgentState Command InvalidUpdateError ToolCallRequest",
     "toolkeel.errors": "SchemaAnnotationError",
 }
 """For each module of the library, the names it gives."""

@@ -53,6 +53,13 @@ def build_state(context: ToolContext[Any]) -> Any:
     return {**context.state, "messages": convert_to_messages(context.messages)}
 
 
+class MessageList(dict[str, Any]):
+    """The state of a `ToolNode` that got a bare list: its messages under their key.
+
+    A tool's `ToolRuntime` has the list itself as its state.
+    """
+
+
 class InjectedStore(Injected):
     """A marker for a parameter that receives the run's store."""
 
@@ -137,4 +144,6 @@ class ToolRuntime(Generic[C, S]):
         """Return the runtime of the running call."""
         run, config = context.run, RunnableConfig.from_tool_context(context)
         state = build_state(context)
+        if isinstance(state, MessageList):
+            [state] = state.values()
         return cls(state, run.deps, run.store, config, context.call.id, context.emit)

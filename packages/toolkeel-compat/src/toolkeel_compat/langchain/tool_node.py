@@ -5,37 +5,64 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal, TypeAlias, get_args, get_type_hints
+from typing import Any, Literal, TypeAlias, get_args
 
 from toolkeel.call.body.sync_bridge import run_sync
 from toolkeel.call.toolset import Toolish, as_toolset
 from toolkeel.context import RunContext, ToolContext
+from toolkeel.define.subschemas import properties_of
 from toolkeel.define.tool import AnyTool, Prepared, Proceed, Step
 from toolkeel.errors import Crashed, RunStopped, SetupError, ToolError
 from toolkeel.messages import AssistantMessage
 from toolkeel.messages import ToolCall as CoreToolCall
+from toolkeel_compat.check_options import maybe_await
 from toolkeel_compat.langchain.command import (
     ToolCallWrapper,
     make_command_step,
     make_wrapper_step,
+    track_updates,
 )
 from toolkeel_compat.langchain.messages import ToolCall, convert_to_messages, to_tool_call
+from toolkeel_compat.langchain.runtime import MessageList
 
 Config = Mapping[str, Any] | None
 
 
-def make_run_context(config: Config = None, **kwargs: Any) -> RunContext[Any]:
+def make_run_context(
+    config: Config = None, tools: Iterable[AnyTool] = (), **kwargs: Any
+) -> RunContext[Any]:
     """Create the run context that the calls of one `invoke` share.
 
     Args:
         config: Passed to tools that request a `RunnableConfig`.
+        tools: The tools that may run.
         kwargs: ``state``, ``store``, ``context`` of a `RunContext`; any other name is the value of the
             `InjectedToolArg` parameter of that name.
+
+    Raises:
+        SetupError: A tool has no such parameter, or the model fills it.
     """
     check_config(config)
     names = {"state": "state", "store": "store", "context": "deps"}
+    _check_injected_names([name for name in kwargs if name not in names], [*tools])
     known = {names[key]: kwargs.pop(key) for key in names if key in kwargs}
     return RunContext(inject={"config": config or {}, **kwargs}, **known)
+
+
+def _check_injected_names(names: Sequence[str], tools: Sequence[AnyTool]) -> None:
+    """Raise `SetupError` for a keyword of `invoke` that no tool gets."""
+    injected = {one.name for tool in tools for one in tool.injected}
+    for name in names:
+        if name in injected:
+            continue
+        owner = next((tool for tool in tools if name in properties_of(tool.parameters)), None)
+        if owner is not None:
+            raise SetupError(
+                f"invoke({name}=...): arguments of {owner.name!r} go into the first parameter: "
+                f"invoke({{{name!r}: ...}})"
+            )
+        known = ", ".join(sorted({"context", "state", "store", *injected}))
+        raise SetupError(f"invoke({name}=...): no tool has this parameter; there are {known}")
 
 
 def check_config(config: Config) -> None:
@@ -78,43 +105,56 @@ def make_error_step(wanted: HandleErrors) -> Step:
             return await proceed(prepared)
         except (Crashed, ToolError) as failure:
             error = failure.__cause__ if isinstance(failure, Crashed) else failure
-            if isinstance(failure, ToolError) and prepared.tool.on_error:
-                raise  # the tool has its own words
+            own = prepared.tool.on_error  # a bool is no text of the tool's own
+            if isinstance(failure, ToolError) and not isinstance(own, bool):
+                raise
             if not isinstance(error, Exception):
                 raise
             if not isinstance(error, kinds):
                 name = prepared.tool.name
                 raise RunStopped(f"{name!r} failed, and the run was ended.", error) from error
-            raise ToolError(_format_error(wanted, error)) from error
+            raise ToolError(await _format_error(wanted, error)) from error
 
     return step
 
 
 def _resolve_error_types(wanted: HandleErrors) -> tuple[type[Exception], ...]:
-    """Return the exception types whose text goes to the model."""
+    """Return the exception types whose text goes to the model.
+
+    Raises:
+        SetupError: `wanted` is no valid `HandleErrors`.
+    """
     if isinstance(wanted, bool | str):
         return () if wanted is False else (Exception,)
-    if isinstance(wanted, tuple):
-        return wanted
-    if isinstance(wanted, type):
-        return (wanted,)
-    if not callable(wanted):
-        raise SetupError(
-            f"handle_tool_errors is {wanted!r:.80}; give True, False, a text, a function of the "
-            "error, or types of exceptions"
-        )
-    named = list(inspect.signature(wanted).parameters)[:1]
-    hint = get_type_hints(wanted).get(named[0]) if named else None
-    found = tuple(kind for kind in (get_args(hint) or (hint,)) if isinstance(kind, type))
-    return found or (Exception,)
+    found: tuple[Any, ...] = wanted if isinstance(wanted, tuple) else (wanted,)
+    if not isinstance(wanted, tuple | type):
+        found = _read_error_types(wanted)
+    if all(isinstance(kind, type) and issubclass(kind, Exception) for kind in found):
+        return found
+    raise SetupError(
+        f"handle_tool_errors is {wanted!r:.80}; give True, False, a text, a function of the "
+        "error, or types of exceptions"
+    )
 
 
-def _format_error(wanted: HandleErrors, error: Exception) -> str:
+def _read_error_types(function: Any) -> tuple[Any, ...]:
+    """Return the types in the annotation of a function's first parameter; `Exception` without one."""
+    if not callable(function):
+        return (function,)
+    try:
+        signature = inspect.signature(function, eval_str=True)
+    except NameError:  # a type that only a type checker knows
+        return (Exception,)
+    hint = next((one.annotation for one in signature.parameters.values()), inspect.Parameter.empty)
+    return (Exception,) if hint in (inspect.Parameter.empty, Any) else get_args(hint) or (hint,)
+
+
+async def _format_error(wanted: HandleErrors, error: Exception) -> str:
     if isinstance(wanted, str):
         return wanted
     if isinstance(wanted, bool | tuple | type):
         return _ERROR_TEMPLATE.format(error=repr(error))
-    return str(wanted(error))
+    return str(await maybe_await(wanted(error)))
 
 
 class UnchainableMixin:
@@ -198,8 +238,12 @@ class ToolNode(Invokable):
             kwargs.setdefault("state", state)
             messages, in_state = state[self._key], True
         calls = isinstance(state, list) and bool(state) and _is_tool_call(state[-1])
+        if not (in_state or calls):
+            messages = convert_to_messages(messages)
+            kwargs.setdefault("state", MessageList({self._key: messages}))
         asked = map(to_tool_call, state) if calls else _find_last_calls(messages)
-        run = make_run_context(config, **kwargs)
+        run = make_run_context(config, self.tools, **kwargs)
+        track_updates(run)
         results = convert_to_messages([*await self.tools.run([*asked], run), *run.loop_state.inbox])
         return {self._key: results} if in_state or calls else results
 

@@ -141,7 +141,7 @@ class BaseTool(Invokable, base_tool.BaseTool):
                     f"model's: {self.name}.invoke({{...}}, {one.name}=...)"
                 )
         try:
-            result = await self.tool.ainvoke(input, make_run_context(config, **kwargs))
+            result = await self.tool.ainvoke(input, make_run_context(config, [self.tool], **kwargs))
         except Crashed as crash:
             raise crash.__cause__ or crash from None
         return convert_to_messages([result])[0] if isinstance(result, ToolMessage) else result

@@ -27,7 +27,11 @@ from typing import (
     is_typeddict,
 )
 
-from toolkeel._common.other_libraries_words import check_argument_names, takes_self
+from toolkeel._common.other_libraries_words import (
+    check_argument_names,
+    explain_foreign,
+    takes_self,
+)
 from toolkeel.errors import SetupError
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -118,6 +122,9 @@ def check_values(
                 if kind.accepts_item is not None and kind.accepts_item(value)
                 else ""
             )
+            items = value if isinstance(value, list | tuple) else [value]
+            if foreign := next(filter(None, map(explain_foreign, items)), ""):
+                fix = f"; {foreign}"
             raise error(f"{owner}({option}=...): expected {kind.expected}, got {got:.60}{fix}")
 
 

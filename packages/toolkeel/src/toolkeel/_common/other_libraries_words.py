@@ -77,6 +77,43 @@ def unknown_option_error(
     return DefinitionError(f"{where}: there is no option {word!r}{hint}")
 
 
+_PACKAGES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "langchain": "langchain",
+        "langchain_core": "langchain",
+        "langgraph": "langchain",
+        "agents.tool": "openai_agents",
+        "agents.agent": "openai_agents",
+        "pydantic_ai": "pydantic_ai",
+    }
+)
+"""By module of another library, which counts with its submodules: that library's name here."""
+_TOOL_CLASSES: Final = frozenset({"BaseTool", "FunctionTool", "Tool"})
+
+
+def explain_foreign(item: object) -> str:
+    """Say what to write for another library's object; empty for any other object.
+
+    Args:
+        item: Its class, or a base of its class, may be another library's.
+    """
+    for cls in type(item).__mro__:
+        root, _, rest = cls.__module__.partition(".")
+        library = _PACKAGES.get(f"{root}.{rest.partition('.')[0]}") or _PACKAGES.get(root)
+        if library is None:
+            continue
+        names = {base.__name__ for base in type(item).__mro__}
+        name = type(item).__name__
+        if names & _TOOL_CLASSES:
+            bridge = f"from_{library}(tool), of toolkeel_compat.bridges"
+            return f"{name} is a tool of {cls.__module__}: give {bridge}"
+        if library == "pydantic_ai":
+            return f"{name} is from {cls.__module__}: docs/coming-from-pydantic-ai.md has its counterpart"
+        place = f"toolkeel_compat.{library}"
+        return f"{name} is from {cls.__module__}: import {cls.__name__} from {place}"
+    return ""
+
+
 _WRITTEN: Final[Mapping[str, str]] = MappingProxyType(
     {
         "Agent": "Agent('openai:gpt-5', [search, send], instructions='...')",

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
 
+from toolkeel._common.other_libraries_words import explain_foreign
 from toolkeel.agent.run_state import RunState
 from toolkeel.agent.transcript import repair
 from toolkeel.content import Audio, Block, Content, Data, File, Image, Text
@@ -43,7 +44,7 @@ def prompt_to_messages(prompt: Prompt) -> list[Message]:
         return [UserMessage(tuple(blocks))]
     for item in items:
         if not isinstance(item, _MESSAGES):
-            raise SetupError(f"{item!r:.80} is no message; {_WANTED}")
+            raise SetupError(f"{item!r:.80} is no message; {explain_foreign(item) or _WANTED}")
     return repair(items)
 
 
@@ -71,8 +72,9 @@ def _list_items(prompt: Any) -> list[Any]:
         return [prompt]
     if isinstance(prompt, RunState):
         return list(prompt.messages)
-    if isinstance(prompt, Mapping) or not isinstance(prompt, Iterable):
-        raise SetupError(f"{prompt!r:.80} is no prompt; {_WANTED}")
+    foreign = explain_foreign(prompt)
+    if foreign or isinstance(prompt, Mapping) or not isinstance(prompt, Iterable):
+        raise SetupError(f"{prompt!r:.80} is no prompt; {foreign or _WANTED}")
     return list(prompt)
 
 

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from toolkeel._common.other_libraries_words import explain_foreign
 from toolkeel.errors import DefinitionError
 
 _VALUE = (type(None), bool, int, float, bytes)
@@ -67,6 +68,8 @@ def explain_non_tool(item: object) -> DefinitionError | None:
     >>> print(explain_non_tool("add"))
     'add' is a text: give the function itself, [add]
     """
+    if foreign := explain_foreign(item):
+        return DefinitionError(foreign)
     kind = type(item).__name__
     for is_this, message in MISTAKES:
         if is_this(item):

@@ -16,6 +16,7 @@ from typing import Any
 
 from toolkeel._common.checked_arguments import checked
 from toolkeel._common.nearest_names import nearest_names
+from toolkeel._common.other_libraries_words import explain_foreign
 from toolkeel.errors import SetupError
 from toolkeel.model_interface import Model
 from toolkeel.providers.chat_servers import PRESETS, Preset, base_url_of
@@ -64,6 +65,8 @@ def connect(model: str | Model, **options: Any) -> Model:
     toolkeel.errors.SetupError: no vendor 'olama'; did you mean 'ollama:qwen3'?
     """
     if not isinstance(model, str):
+        if foreign := explain_foreign(model):
+            raise SetupError(f"connect: {foreign}, or name the model: connect('openai:gpt-5')")
         if options:
             raise SetupError(f"connect({model!r}): a model that is made already takes no options")
         return model
