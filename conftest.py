@@ -14,6 +14,8 @@ import pytest
 from hypothesis import settings
 
 from tests.shared import NOT_RUN, ROOT, TESTS
+from toolkeel._common import redact_secrets
+from toolkeel._common.redact_secrets import Redactor
 
 NIGHTLY = ROOT / "docs" / "project" / "nightly.md"
 """Names the files whose slow tests run in `make nightly` alone."""
@@ -54,6 +56,12 @@ def _where_modules_are_found_stays_as_it_was() -> Iterator[None]:
     before = sys.path.copy()
     yield
     sys.path[:] = before
+
+
+@pytest.fixture(autouse=True)
+def _secrets_of_one_test_are_not_redacted_in_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process redacts its latest secrets in every log line: here, each test is a process of its own."""
+    monkeypatch.setattr(redact_secrets, "_recent", Redactor(limit=redact_secrets.KEPT))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
