@@ -32,7 +32,7 @@
     │       │   └── RateLimited           429: too much at once
     │       ├── RequestRejected       any other 4xx: the same will be rejected again
     │       │   ├── AccessDenied          401, 402, 403: the key, its rights or its money
-    │       │   └── RequestTooLarge       413
+    │       │   └── RequestTooLarge       413, or more tokens than the model's context
     │       └── OutputError           it gave no answer of the form that was asked for
     BaseException
     └── Suspend                   for a person: a call waits for a decision; no step can catch it by mistake
@@ -114,6 +114,7 @@ class ModelError(ToolkeelError):
         retryable: True if the same request may work later; None: as the subclass says.
 
     Attributes:
+        is_loading: True if the server is still loading the model.
         text: What the model had said before, in an agent's run; a model used alone has told it.
         usage: What the failed request cost, as the server reported; nothing if it did not say.
         mistake: The provider's description of a reply of the model that it did not accept; the
@@ -122,6 +123,7 @@ class ModelError(ToolkeelError):
 
     is_transient: ClassVar[bool] = False  # if errors of this kind pass by themselves
     was_streamed = False  # if listeners received a part of the reply that broke off
+    is_loading = False
     text = ""
     usage = Usage()
     mistake = ""
@@ -147,7 +149,7 @@ class ModelError(ToolkeelError):
             retry_after=self.retry_after,
             retryable=self.retryable,
         )
-        error.mistake = self.mistake
+        error.mistake, error.is_loading = self.mistake, self.is_loading
         return error
 
 
@@ -170,7 +172,21 @@ class AccessDenied(RequestRejected):
 
 
 class RequestTooLarge(RequestRejected):
-    """Raised if the request has too many bytes, usually because of pictures."""
+    """Raised if a request has more tokens than the model's context, or too many bytes.
+
+    Attributes:
+        tokens: Tokens of the request, or None if the server did not report them.
+        token_limit: Tokens of the model's context, or None if the server did not report them.
+    """
+
+    tokens: int | None = None
+    token_limit: int | None = None
+
+    def with_model_name(self, model: str) -> Self:
+        """Return the same error with the model's name before its text."""
+        error = super().with_model_name(model)
+        error.tokens, error.token_limit = self.tokens, self.token_limit
+        return error
 
 
 def model_error(

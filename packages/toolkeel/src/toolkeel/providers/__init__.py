@@ -1,6 +1,7 @@
 """5. One folder for each wire: profile, encoder, decoders and model.
 
 wire              shared by all wires: HTTP, SSE, ids, media, retries, body caches
+context_overflow  requests that exceed a model's context, as servers report it
 chat_servers      differences of the servers that speak Chat Completions, a row each
 openai_chat       OpenAI's Chat Completions wire, spoken by most servers
 openai_responses  OpenAI's Responses wire

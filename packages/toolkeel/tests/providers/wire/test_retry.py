@@ -247,3 +247,49 @@ def test_deltas_of_a_model_used_alone_say_so_too() -> None:
     first, *_ = asyncio.run(read())
     assert isinstance(first, RetryDelta)
     assert (first.attempt, first.status) == (1, 500)
+
+
+LOADING = json.dumps(
+    {"error": {"message": "Loading model", "type": "unavailable_error", "code": 503}}
+)
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_server_that_is_loading_its_model_is_waited_for(
+    stream: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retry, "LOADING_WAIT", 0.001)
+    told: list[Event] = []
+    done = {"choices": [{"message": {"content": "ready"}, "finish_reason": "stop"}]}
+    ready = events(chunk("stop", content="ready")) if stream else answer(json.dumps(done))
+    with saying(*[answer(LOADING, status=503)] * 8, ready) as server:
+        result = Agent(chat(server, stream=stream)).run_sync("hi", listeners=[told.append])
+    assert result.output == "ready"
+    texts = [one.error for one in told if isinstance(one, Retrying)]
+    assert len(texts) == 8
+    assert all(text == "m: the server is loading its model, 0 s" for text in texts)
+
+
+def test_loading_is_not_waited_for_beyond_its_limit_nor_where_retries_are_off(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(retry, "LOADING_WAIT", 0.001)
+    with saying(answer(LOADING, status=503)) as server:
+        with pytest.raises(ModelUnavailable, match="Loading model"):
+            Agent(chat(server, max_retries=0)).run_sync("hi")
+        assert len(server.requests) == 1
+        monkeypatch.setattr(retry, "MAX_LOADING", 0.0)
+        with pytest.raises(ModelUnavailable, match="Loading model"):
+            Agent(chat(server)).run_sync("hi")
+
+
+@pytest.mark.parametrize("make", [chat, responses, anthropic])
+def test_an_address_where_nothing_listens_is_named(make: Callable[..., Any]) -> None:
+    with saying(b"") as server:
+        pass  # its port is free from here on
+    model = make(server)
+    place = server.url.removesuffix("/v1")
+    with pytest.raises(
+        ModelUnavailable, match=f"nothing answers at {place}; is the server running?"
+    ):
+        Agent(model).run_sync("hi")

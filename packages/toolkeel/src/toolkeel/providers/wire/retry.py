@@ -28,6 +28,10 @@ FIRST_BACKOFF = 0.5
 """Seconds before the first retry; each further one waits twice as long."""
 MAX_BACKOFF = 8.0
 """Longest wait in seconds, unless the server requires more."""
+LOADING_WAIT = 1.0
+"""Seconds between requests to a server that is loading its model."""
+MAX_LOADING = 300.0
+"""Seconds to wait for a server that is loading its model."""
 MAX_RETRY_AFTER = 60.0
 """Seconds; a longer Retry-After is not honored: the error is raised."""
 
@@ -66,6 +70,7 @@ class Retries:
             ModelError: of the last attempt.
         """
         failed, mistakes, spent = 0, 0, Usage()
+        began = monotonic()
         while True:
             if (early := self._not_before - monotonic()) > 0:
                 await asyncio.sleep(early)
@@ -81,14 +86,20 @@ class Retries:
                     return
                 raise ModelUnavailable(f"{self._model}: the answer ended before its first delta")
             except ModelError as error:
-                failed += 1
+                waited = monotonic() - began
+                is_loading = error.is_loading and self._limit > 0 and waited < MAX_LOADING
+                failed += not is_loading
                 mistakes += bool(error.mistake)
                 is_final = has_output or mistakes > MAX_MISTAKES
                 wait = None if is_final else self._delay(error, failed)
+                if is_loading:
+                    wait = max(LOADING_WAIT, error.retry_after or 0.0)
                 error.usage = spent = spent + error.usage
                 if wait is None:
                     raise
-                retry = RetryDelta(failed, wait, str(error), error.status)
+                text = f"{self._model}: the server is loading its model, {waited:.0f} s"
+                text = text if is_loading else str(error)
+                retry = RetryDelta(max(failed, 1), wait, text, error.status)
             yield [retry]
             await asyncio.sleep(wait)
 

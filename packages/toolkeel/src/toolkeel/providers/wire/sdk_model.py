@@ -271,7 +271,10 @@ def http_errors(model: str, broken: Any = httpx2.HTTPError) -> Iterator[None]:
     except broken as error:
         url = error.request.url
         why = str(error.__cause__ or error) or type(error).__name__
-        message = f"{model} at {url.scheme}://{url.netloc.decode()}: the answer broke off ({why})"
+        place = f"{url.scheme}://{url.netloc.decode()}"
+        message = f"{model} at {place}: the answer broke off ({why})"
+        if any(isinstance(one, httpx2.ConnectError) for one in (error, error.__cause__)):
+            message = f"{model}: nothing answers at {place}; is the server running? ({why})"
         raise ModelUnavailable(message) from error
     except json.JSONDecodeError as error:
         raise ModelError(f"{model}: the server sent something that is not JSON") from error

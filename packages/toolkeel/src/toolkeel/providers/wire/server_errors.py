@@ -14,12 +14,14 @@ from collections.abc import Mapping
 from contextlib import suppress
 from email.utils import parsedate_to_datetime
 
-from toolkeel.errors import ModelError, ModelUnavailable, model_error
+from toolkeel.errors import ModelError, ModelUnavailable, RequestTooLarge, model_error
+from toolkeel.providers.context_overflow import find_overflow
 from toolkeel.providers.wire.plain_json import Json, as_dict, as_list, as_text, clean_text, invert
 
 STATUS: Mapping[str, int] = invert(
     {
-        400: "invalid_request_error context_length_exceeded validationexception",
+        400: "invalid_request_error exceed_context_size_error context_length_exceeded "
+        "validationexception",
         401: "authentication_error invalid_api_key",
         402: "billing_error",
         403: "permission_error",
@@ -28,7 +30,7 @@ STATUS: Mapping[str, int] = invert(
         424: "modelstreamerrorexception",
         429: "rate_limit_error rate_limit_exceeded insufficient_quota throttlingexception",
         500: "api_error internal_error internal_server_error server_error internalserverexception",
-        503: "service_unavailable serviceunavailableexception",
+        503: "service_unavailable unavailable_error serviceunavailableexception",
         504: "timeout_error vector_store_timeout",
         529: "overloaded_error",
     }
@@ -37,6 +39,12 @@ STATUS: Mapping[str, int] = invert(
 
 QUOTA_EXHAUSTED = "insufficient_quota"
 """Code of a 429 that waiting does not solve."""
+
+LOADING = "loading model"
+"""Text of llama.cpp's 503 while it loads its model."""
+
+UNSUPPORTED = "requires --jinja"
+"""Part of the text of llama.cpp's 500 for tools if it was started without templates."""
 
 REJECTED_CALL = "tool_use_failed"
 """Groq's code for a call of the model that it could not read."""
@@ -158,12 +166,8 @@ def reported_error(data: Json, name: str = "") -> ModelError:
     if (rejected := _rejected_call(error, status_of(error, name))) is not None:
         return rejected
     text = error_text(data) or next(filter(None, called), name) or nested_error_text(data)
-    return model_error(
-        text or "the server sent an error",
-        status=status_of(error, name),
-        retry_after=retry_delay(error),
-        retryable=False if error.get("code") == QUOTA_EXHAUSTED else None,
-    )
+    text = text or "the server sent an error"
+    return _build_error(error, status_of(error, name), text, retry_delay(error), None)
 
 
 def response_error(
@@ -186,16 +190,39 @@ def response_error(
     after = retry_after(headers)
     header = headers.get("x-amzn-errortype") or as_text(error.get("__type"))  # AWS's name for it
     name = header.partition(":")[0].rpartition("#")[2]
-    return model_error(
+    text = (
         error_text(body)[:1000]
         or words
         or name
         or nested_error_text(body)[:1000]
-        or f"the server answered {status}",
-        status=status_of({}, name) or status,
-        retry_after=retry_delay(error) if after is None else after,
-        retryable=False if error.get("code") == QUOTA_EXHAUSTED else should_retry(headers),
+        or f"the server answered {status}"
     )
+    after = retry_delay(error) if after is None else after
+    return _build_error(error, status_of({}, name) or status, text, after, should_retry(headers))
+
+
+def _build_error(
+    error: Json, status: int | None, text: str, after: float | None, advice: bool | None
+) -> ModelError:
+    """Build the error of a server that reported `error`.
+
+    Args:
+        error: The server's JSON.
+        status: HTTP status, or None if unknown.
+        text: The error's text.
+        after: Seconds to wait, or None if the server asked for none.
+        advice: True or False if the server's headers say if a retry makes sense.
+    """
+    if (overflow := find_overflow(error, status, text)) is not None:
+        too_large = RequestTooLarge(text, status=status)
+        too_large.tokens, too_large.token_limit = overflow.tokens, overflow.limit
+        return too_large
+    is_final = error.get("code") == QUOTA_EXHAUSTED or status == 501
+    if is_final or (status == 500 and UNSUPPORTED in text):
+        advice = False
+    built = model_error(text, status=status, retry_after=after, retryable=advice)
+    built.is_loading = status == 503 and text.strip().lower() == LOADING
+    return built
 
 
 def should_retry(headers: Mapping[str, str]) -> bool | None:
