@@ -13,7 +13,6 @@ from toolkeel.errors import OutputError
 from toolkeel.testing.scripted import Scripted, call
 from toolkeel_compat.langchain import (
     Command,
-    GraphRecursionError,
     HumanMessage,
     InjectedState,
     InMemorySaver,
@@ -134,13 +133,6 @@ def test_what_a_tool_writes_is_told_as_it_is() -> None:
 
     agent = create_agent(Scripted([call("count"), "ok"]), [count])
     assert list(agent.stream({"messages": "go"}, stream_mode="custom")) == [{"at": 1}]
-
-
-def test_a_model_that_never_ends_is_stopped_at_the_recursion_limit() -> None:
-    lines = [call("look_up", {"city": str(n)}) for n in range(9)]
-    agent = create_react_agent(Scripted(lines), [look_up], prompt="Be brief.")
-    with pytest.raises(GraphRecursionError, match="recursion_limit"):
-        agent.invoke({"messages": "go"}, {"recursion_limit": 4})
 
 
 def test_middleware_and_options_that_nobody_honours_are_refused() -> None:

@@ -15,6 +15,8 @@ tool_node         `ToolNode` with its `handle_tool_errors`, and `tools_condition
 chat_models       `init_chat_model`, and a chat model with bound tools
 threads           `InMemorySaver`, and `HumanInTheLoopMiddleware`
 stream_modes      the parts of events that each ``stream_mode`` yields
+recursion_limit   `GraphRecursionError`: the steps of one run, as LangGraph counts them
+compiled_agent    `CompiledAgent`: invoke, stream and the state of threads
 agent             `create_agent`, `create_react_agent`
 tools             `tool`, `StructuredTool.from_function`, `BaseTool`
 """
@@ -41,6 +43,9 @@ if TYPE_CHECKING:
     from toolkeel_compat.langchain.messages import *
     from toolkeel_compat.langchain.middleware import *
     from toolkeel_compat.langchain.ready_middleware import *
+    from toolkeel_compat.langchain.recursion_limit import (
+        GraphRecursionError as GraphRecursionError,
+    )
     from toolkeel_compat.langchain.runtime import *
     from toolkeel_compat.langchain.store import *
     from toolkeel_compat.langchain.threads import *

@@ -2,88 +2,39 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
-from typing import Any, Literal, TypedDict, Unpack
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal, Unpack
 
-from typing_extensions import is_typeddict
-
-from toolkeel._common.other_libraries_words import attribute_hints, explain_foreign
-from toolkeel._records.tickets import Ticket
+from toolkeel._common.other_libraries_words import explain_foreign
 from toolkeel.agent.agent import Agent
-from toolkeel.agent.run import Run
-from toolkeel.call.body.sync_bridge import SyncIterator
 from toolkeel.call.toolset import Toolish, Toolset
-from toolkeel.context import RunContext
 from toolkeel.errors import SetupError
-from toolkeel.events import Replied, ToolFinished
 from toolkeel.messages import SystemMessage
 from toolkeel.model_interface import Model, Settings
 from toolkeel.providers.model_by_name import connect
-from toolkeel.spending import RunLimits
 from toolkeel_compat.check_options import check_options
 from toolkeel_compat.langchain.chat_models import ChatModel, resolve_output_type
 from toolkeel_compat.langchain.command import (
-    Command,
-    Reducers,
     make_command_step,
-    read_reducers,
-    write_state,
+)
+from toolkeel_compat.langchain.compiled_agent import (
+    AgentOptions,
+    CompiledAgent,
+    check_middleware,
+    merge_reducers,
 )
 from toolkeel_compat.langchain.convert_tool import to_tool
 from toolkeel_compat.langchain.interrupts import (
-    ANSWERS_KEY,
-    Interrupt,
-    decide_interrupts,
     handle_interrupts,
-    list_interrupts,
 )
-from toolkeel_compat.langchain.messages import convert_to_messages
 from toolkeel_compat.langchain.middleware import (
-    AgentMiddleware,
-    HookStep,
-    Runtime,
-    build_runtime,
     build_steps,
     make_model_middleware,
     make_prompt_middleware,
 )
-from toolkeel_compat.langchain.names import suggest_replacement
-from toolkeel_compat.langchain.stream_modes import convert_event, sort_modes
-from toolkeel_compat.langchain.threads import (
-    GraphRecursionError,
-    HumanInTheLoopMiddleware,
-    InMemorySaver,
-    StateSnapshot,
-)
-from toolkeel_compat.langchain.tool_node import Config, Invokable, ToolNode, check_config
-
-INTERRUPT_KEY = "__interrupt__"
-
-
-class AgentOptions(TypedDict, total=False):
-    """Options of an agent besides model, tools and instructions.
-
-    Attributes:
-        middleware: `AgentMiddleware`, what its decorators make, and `HumanInTheLoopMiddleware`.
-        response_format: Type of the structured output: a pydantic model or any other type, optionally
-            in a `ToolStrategy` or `ProviderStrategy`.
-        state_schema: The state's keys besides ``messages``, with their reducers.
-        context_schema: Type of the context: a dict is converted to this dataclass or model.
-        checkpointer: An `InMemorySaver`: runs of one ``thread_id`` continue each other.
-        store: Memory that outlives the run.
-        name: The agent's name, for display and events.
-    """
-
-    middleware: Sequence[Any]
-    response_format: Any
-    state_schema: Any
-    context_schema: Any
-    checkpointer: InMemorySaver | None
-    store: object
-    name: str | None
-
+from toolkeel_compat.langchain.recursion_limit import MAX_REQUESTS, make_limit_step
+from toolkeel_compat.langchain.threads import HumanInTheLoopMiddleware
+from toolkeel_compat.langchain.tool_node import ToolNode
 
 _REFUSED: Mapping[str, str] = {
     "interrupt_before": "HumanInTheLoopMiddleware asks before calls",
@@ -94,195 +45,6 @@ _REFUSED: Mapping[str, str] = {
     "cache": "@tool(steps=[Cache(...)]) with Cache of toolkeel.steps keeps results",
 }
 """By option of LangChain's agents that is refused: what to write instead."""
-
-
-class CompiledAgent(Invokable):
-    """An agent whose input and output is a state with messages; created by `create_agent`.
-
-    Args:
-        agent: The core's agent.
-        options: See `AgentOptions`.
-    """
-
-    def __init__(self, agent: Agent[Any, Any], options: AgentOptions) -> None:
-        self.agent, self.name = agent, options.get("name")
-        self._store = options.get("store")
-        self._saver = options.get("checkpointer")
-        self._structured = options.get("response_format") is not None
-        reviewers = [
-            one
-            for one in options.get("middleware") or ()
-            if isinstance(one, HumanInTheLoopMiddleware)
-        ]
-        self._reviewer = reviewers[0] if reviewers else HumanInTheLoopMiddleware({})
-        self._reducers = _merge_reducers(options)
-        self._hooks = HookStep(options.get("middleware") or (), self._reducers)
-        self._context_schema = options.get("context_schema")
-        self.node = "model"
-
-    def get_state(self, config: Mapping[str, Any]) -> StateSnapshot:
-        """Return the current state of a thread.
-
-        Args:
-            config: The config with its ``thread_id``.
-
-        Raises:
-            SetupError: The agent has no checkpointer.
-        """
-        if self._saver is None:
-            raise SetupError("get_state() needs an agent with a checkpointer")
-        snapshot = self._saver.snapshot(config)
-        unseen: Runtime[Any] = Runtime(None, self._store, lambda value: None)
-        waits = self._build_interrupts(snapshot.tickets, snapshot.values, unseen)
-        return dataclasses.replace(snapshot, interrupts=tuple(waits))
-
-    def _build_interrupts(
-        self, tickets: Sequence[Ticket], state: dict[str, Any], runtime: Any
-    ) -> list[Interrupt]:
-        """Return the waiting interrupts: calls that need approval, and `interrupt` in tools."""
-        asked = [one for one in tickets if not one.external]
-        about = [self._reviewer.make_interrupt(asked, state, runtime)] if asked else []
-        return [*about, *list_interrupts(tickets)]
-
-    async def aget_state(self, config: Mapping[str, Any]) -> StateSnapshot:
-        """Call `get_state`, for async code."""
-        return self.get_state(config)
-
-    __getattr__ = attribute_hints("langchain.CompiledAgent.")
-
-    async def _prepare_run(
-        self, state: Any, config: Config, context: object
-    ) -> tuple[Any, dict[str, Any], dict[str, Any]]:
-        """Return the core run's prompt and options, and the state without messages."""
-        check_config(config)
-        if foreign := explain_foreign(state):
-            raise SetupError(foreign)
-        schema = self._context_schema
-        if isinstance(context, Mapping) and schema is not None and not is_typeddict(schema):
-            context = schema(**context)
-        options: dict[str, Any] = {"deps": context, "store": self._store}
-        options["inject"] = {"config": config or {}}
-        if (limit := (config or {}).get("recursion_limit")) is not None:
-            options["limits"] = RunLimits(requests=(limit + 1) // 2)
-        session = self._saver.thread(config) if self._saver is not None else None
-        options |= {} if session is None else {"session": session}
-        if isinstance(state, Command):
-            if session is None:
-                raise SetupError("Command(resume=...) needs a checkpointer, which kept what waits")
-            found = decide_interrupts(state.resume, session.pending)
-            options["decisions"] = found or self._reviewer.decide(state.resume, session.pending)
-            return None, options, {}
-        shared: dict[str, Any] = {}
-        for key, value in state.items():
-            if key != "messages":
-                write_state(shared, key, value, self._reducers)
-        messages = convert_to_messages(state.get("messages", ()))
-        initial_state: dict[str, Any] = {**shared, "messages": messages}
-        run: RunContext[Any] = RunContext(context, store=self._store)
-        if await self._hooks.run_hooks("before_agent", initial_state, run) is not None:
-            raise SetupError("before_agent: jump_to is not here; raise an exception")
-        prompt = initial_state.pop("messages")
-        options["state"] = initial_state
-        return prompt, options, initial_state
-
-    async def _finish_run(self, run: Run[Any], shared: dict[str, Any]) -> dict[str, Any]:
-        """Return the final state of a run, or raise what ended it."""
-        result = run.result
-        if result.reason == "limit":
-            raise GraphRecursionError(
-                "Recursion limit reached without hitting a stop condition: raise it by "
-                'config={"recursion_limit": ...}'
-            )
-        state = {**shared, **run.context.state, "messages": convert_to_messages(result.messages)}
-        state.pop(ANSWERS_KEY, None)
-        if result.reason == "waiting":
-            if self._saver is None:
-                asked = result.pending[0]
-                raise SetupError(
-                    f"a call of {asked.tool!r} waits for a person ({asked.reason}), and nobody can "
-                    "answer: give create_agent a checkpointer, and go on with Command(resume="
-                    '{"decisions": [...]}); a picture or file that is your own program\'s says so '
-                    'in its part: "extras": {"trusted": True}'
-                )
-            state[INTERRUPT_KEY] = self._build_interrupts(
-                result.pending, state, build_runtime(run.context)
-            )
-        else:
-            await self._hooks.run_hooks("after_agent", state, run.context)
-        if self._structured and result.has_output:
-            state["structured_response"] = result.output_value
-        return state
-
-    async def ainvoke(
-        self, state: Any, config: Config = None, *, context: object = None
-    ) -> dict[str, Any]:
-        """Run to the end and return the final state.
-
-        Args:
-            state: With ``messages``; tools may read and change the other keys. Or
-                ``Command(resume={"decisions": [...]})`` for calls that wait in the thread.
-            config: Passed to tools that request a `RunnableConfig`; ``thread_id`` and
-                ``recursion_limit`` are honored.
-            context: The user's own object, passed to tools that request a `ToolRuntime`.
-
-        Returns:
-            The final state with every message; with ``structured_response`` if there is a
-            `response_format`, and with ``__interrupt__`` if calls wait.
-
-        Raises:
-            GraphRecursionError: The model calls reached ``recursion_limit``.
-        """
-        prompt, options, shared = await self._prepare_run(state, config, context)
-        run = self.agent.start(prompt, **options)
-        await run
-        return await self._finish_run(run, shared)
-
-    async def astream(
-        self,
-        state: Any,
-        config: Config = None,
-        *,
-        context: object = None,
-        stream_mode: str | Sequence[str] = "updates",
-    ) -> AsyncGenerator[Any, None]:
-        """Run to the end, and yield what happens. See `stream`."""
-        alone = isinstance(stream_mode, str)
-        modes = sort_modes([stream_mode] if isinstance(stream_mode, str) else stream_mode)
-        prompt, options, shared = await self._prepare_run(state, config, context)
-        session = options.get("session")
-        before = session.messages if session is not None and session.exists else []
-        messages = convert_to_messages([*before, *(prompt or ())])
-        if "values" in modes:
-            initial_state = {**shared, "messages": list(messages)}
-            yield initial_state if alone else ("values", initial_state)
-        run = self.agent.stream(prompt, **options)
-        async for event in run:
-            if isinstance(event, Replied | ToolFinished):
-                messages += convert_to_messages([event.message])
-            for mode in modes:
-                for part in convert_event(
-                    mode, event, {**shared, "messages": list(messages)}, self.node
-                ):
-                    yield part if alone else (mode, part)
-        asked = {
-            key: v
-            for key, v in (await self._finish_run(run, shared)).items()
-            if key == INTERRUPT_KEY
-        }
-        if asked and "updates" in modes:
-            yield asked if alone else ("updates", asked)
-
-    def stream(self, state: Any, config: Config = None, **kwargs: Any) -> Iterator[Any]:
-        """Run to the end, and yield what happens.
-
-        Args:
-            state: See `ainvoke`.
-            config: See `ainvoke`.
-            kwargs: ``context``, and ``stream_mode``: ``updates``: messages the model or a tool added;
-                ``values``: the messages so far; ``messages``: chunks of replies; ``custom``: values
-                tools emit. Several modes give pairs of mode and part.
-        """
-        return iter(SyncIterator(partial(self.astream, state, config, **kwargs)))
 
 
 def create_agent(
@@ -313,14 +75,14 @@ def create_agent(
         options["middleware"] = [*(options.get("middleware") or ()), make_model_middleware(model)]
         model = "offline"  # which nobody asks
     core_model: Any = model.model if isinstance(model, ChatModel) else model
-    middleware = _check_middleware(options)
+    middleware = check_middleware(options)
     all_tools = _collect_tools(tools, middleware)
     telling = [
         one.report_decision for one in middleware if isinstance(one, HumanInTheLoopMiddleware)
     ]
     asked, form = resolve_output_type(connect(core_model), options.get("response_format"))
     settings = model.settings if isinstance(model, ChatModel) else Settings()
-    around_models, around_calls = build_steps(middleware, _merge_reducers(options))
+    around_models, around_calls = build_steps(middleware, merge_reducers(options))
     words = system_prompt.text if isinstance(system_prompt, SystemMessage) else system_prompt
     agent: Agent[Any, Any] = Agent(
         asked,
@@ -332,10 +94,11 @@ def create_agent(
         steps=[
             *telling,
             *around_calls,
-            make_command_step(_merge_reducers(options)),
+            make_command_step(merge_reducers(options)),
             handle_interrupts,
         ],
-        model_steps=around_models,
+        model_steps=[make_limit_step(middleware), *around_models],
+        max_turns=MAX_REQUESTS,
     )
     return CompiledAgent(agent, options)
 
@@ -352,20 +115,6 @@ def _collect_tools(tools: Any, middleware: Sequence[Any]) -> Any:
             else collected
         )
     return collected
-
-
-def _check_middleware(options: AgentOptions) -> list[Any]:
-    """Return the middleware of the options.
-
-    Raises:
-        SetupError: One is not supported.
-    """
-    found = list(options.get("middleware") or ())
-    for one in found:
-        if not isinstance(one, AgentMiddleware | HumanInTheLoopMiddleware):
-            hint = suggest_replacement(type(one).__name__)
-            raise SetupError(f"create_agent(middleware=...): {explain_foreign(one) or hint}")
-    return found
 
 
 def create_react_agent(
@@ -393,10 +142,3 @@ def create_react_agent(
     made = create_agent(model, plain_tools, system_prompt=prompt, **options)
     made.node = "agent"
     return made
-
-
-def _merge_reducers(options: AgentOptions) -> Reducers | None:
-    """Return the reducers of the agent's and its middleware's state schemas."""
-    middleware = _check_middleware(options)
-    more = [getattr(one, "state_schema", None) for one in middleware]
-    return read_reducers([options.get("state_schema"), *more])

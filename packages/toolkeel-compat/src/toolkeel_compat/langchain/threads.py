@@ -26,8 +26,8 @@ from toolkeel_compat.langchain.interrupts import ANSWERS_KEY, Interrupt
 from toolkeel_compat.langchain.messages import ToolCall, convert_to_messages
 
 
-class GraphRecursionError(RecursionError):
-    """The model calls reached ``recursion_limit``."""
+class EmptyInputError(SetupError):
+    """A run of a new thread has no input."""
 
 
 @record

@@ -1,0 +1,330 @@
+"""`CompiledAgent`: an agent that takes and returns a state with messages."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, TypedDict
+
+from typing_extensions import is_typeddict
+
+from toolkeel._common.other_libraries_words import attribute_hints, explain_foreign
+from toolkeel._records.record import NOTHING
+from toolkeel._records.tickets import Ticket
+from toolkeel.agent.agent import Agent
+from toolkeel.agent.run import Run
+from toolkeel.call.body.sync_bridge import SyncIterator
+from toolkeel.context import RunContext
+from toolkeel.errors import SetupError
+from toolkeel.events import Replied, ToolFinished
+from toolkeel_compat.langchain.command import (
+    Command,
+    Reducers,
+    read_reducers,
+    write_state,
+)
+from toolkeel_compat.langchain.interrupts import (
+    ANSWERS_KEY,
+    Interrupt,
+    decide_interrupts,
+    list_interrupts,
+)
+from toolkeel_compat.langchain.messages import convert_to_messages
+from toolkeel_compat.langchain.middleware import (
+    AgentMiddleware,
+    HookStep,
+    Runtime,
+    build_runtime,
+)
+from toolkeel_compat.langchain.names import suggest_replacement
+from toolkeel_compat.langchain.recursion_limit import GraphRecursionError, get_limit
+from toolkeel_compat.langchain.stream_modes import convert_event, sort_modes
+from toolkeel_compat.langchain.threads import (
+    EmptyInputError,
+    HumanInTheLoopMiddleware,
+    InMemorySaver,
+    StateSnapshot,
+)
+from toolkeel_compat.langchain.tool_node import Config, Invokable, check_config
+
+INTERRUPT_KEY = "__interrupt__"
+
+
+class AgentOptions(TypedDict, total=False):
+    """Options of an agent besides model, tools and instructions.
+
+    Attributes:
+        middleware: `AgentMiddleware`, what its decorators make, and `HumanInTheLoopMiddleware`.
+        response_format: Type of the structured output: a pydantic model or any other type, optionally
+            in a `ToolStrategy` or `ProviderStrategy`.
+        state_schema: The state's keys besides ``messages``, with their reducers.
+        context_schema: Type of the context: a dict is converted to this dataclass or model.
+        checkpointer: An `InMemorySaver`: runs of one ``thread_id`` continue each other.
+        store: Memory that outlives the run.
+        name: The agent's name, for display and events.
+    """
+
+    middleware: Sequence[Any]
+    response_format: Any
+    state_schema: Any
+    context_schema: Any
+    checkpointer: InMemorySaver | None
+    store: object
+    name: str | None
+
+
+class CompiledAgent(Invokable):
+    """An agent whose input and output is a state with messages; created by `create_agent`.
+
+    Args:
+        agent: The core's agent.
+        options: See `AgentOptions`.
+    """
+
+    def __init__(self, agent: Agent[Any, Any], options: AgentOptions) -> None:
+        self.agent, self.name = agent, options.get("name")
+        self._store = options.get("store")
+        self._saver = options.get("checkpointer")
+        self._structured = options.get("response_format") is not None
+        reviewers = [
+            one
+            for one in options.get("middleware") or ()
+            if isinstance(one, HumanInTheLoopMiddleware)
+        ]
+        self._reviewer = reviewers[0] if reviewers else HumanInTheLoopMiddleware({})
+        self._reducers = merge_reducers(options)
+        self._hooks = HookStep(options.get("middleware") or (), self._reducers)
+        self._context_schema = options.get("context_schema")
+        self.node = "model"
+        self._config: Mapping[str, Any] = NOTHING
+
+    def with_config(self, config: Config = None, **fields: Any) -> CompiledAgent:
+        """Return the same agent with a config for each run; a run's own config overrides it.
+
+        Args:
+            config: The config.
+            fields: Values of the config by key.
+
+        Raises:
+            SetupError: A setting is not honored.
+        """
+        check_config({**(config or {}), **fields})
+        changed = copy.copy(self)
+        changed._config = {**self._config, **(config or {}), **fields}
+        return changed
+
+    def _merge_config(self, config: Config) -> dict[str, Any]:
+        """Return a run's config with the agent's own values where it has none."""
+        own, given = self._config, config or {}
+        both = {**(own.get("configurable") or {}), **(given.get("configurable") or {})}
+        return {**own, **given} | ({"configurable": both} if both else {})
+
+    def get_state(self, config: Mapping[str, Any]) -> StateSnapshot:
+        """Return the current state of a thread.
+
+        Args:
+            config: The config with its ``thread_id``.
+
+        Raises:
+            SetupError: The agent has no checkpointer.
+        """
+        if self._saver is None:
+            raise SetupError("get_state() needs an agent with a checkpointer")
+        config = self._merge_config(config)
+        snapshot = self._saver.snapshot(config)
+        unseen: Runtime[Any] = Runtime(None, self._store, lambda value: None)
+        waits = self._build_interrupts(snapshot.tickets, snapshot.values, unseen)
+        return dataclasses.replace(snapshot, interrupts=tuple(waits))
+
+    def _build_interrupts(
+        self, tickets: Sequence[Ticket], state: dict[str, Any], runtime: Any
+    ) -> list[Interrupt]:
+        """Return the waiting interrupts: calls that need approval, and `interrupt` in tools."""
+        asked = [one for one in tickets if not one.external]
+        about = [self._reviewer.make_interrupt(asked, state, runtime)] if asked else []
+        return [*about, *list_interrupts(tickets)]
+
+    async def aget_state(self, config: Mapping[str, Any]) -> StateSnapshot:
+        """Call `get_state`, for async code."""
+        return self.get_state(config)
+
+    __getattr__ = attribute_hints("langchain.CompiledAgent.")
+
+    async def _prepare_run(
+        self, state: Any, config: Config, context: object
+    ) -> tuple[Any, dict[str, Any], dict[str, Any]]:
+        """Return the core run's prompt and options, and the state without messages."""
+        check_config(config)
+        if foreign := explain_foreign(state):
+            raise SetupError(foreign)
+        schema = self._context_schema
+        if isinstance(context, Mapping) and schema is not None and not is_typeddict(schema):
+            context = schema(**context)
+        options: dict[str, Any] = {"deps": context, "store": self._store}
+        options["inject"] = {"config": config or {}}
+        get_limit(config)
+        session = self._saver.thread(config) if self._saver is not None else None
+        options |= {} if session is None else {"session": session}
+        if state is None or isinstance(state, Command):
+            if session is None or not session.exists:
+                what = "None" if state is None else "Command(resume=...)"
+                raise EmptyInputError(
+                    f"{what} continues a thread: it needs a checkpointer, and a thread that has "
+                    'begun; begin with {"messages": [...]}'
+                )
+            if state is None:
+                return None, options, {}
+            found = decide_interrupts(state.resume, session.pending)
+            options["decisions"] = found or self._reviewer.decide(state.resume, session.pending)
+            return None, options, {}
+        shared: dict[str, Any] = {}
+        for key, value in state.items():
+            if key != "messages":
+                write_state(shared, key, value, self._reducers)
+        messages = convert_to_messages(state.get("messages", ()))
+        initial_state: dict[str, Any] = {**shared, "messages": messages}
+        run: RunContext[Any] = RunContext(context, store=self._store)
+        if await self._hooks.run_hooks("before_agent", initial_state, run) is not None:
+            raise SetupError("before_agent: jump_to is not here; raise an exception")
+        prompt = initial_state.pop("messages")
+        options["state"] = initial_state
+        return prompt, options, initial_state
+
+    async def _finish_run(self, run: Run[Any], shared: dict[str, Any]) -> dict[str, Any]:
+        """Return the final state of a run, or raise what ended it."""
+        result = run.result
+        if result.reason == "limit":  # one of an enclosing run
+            raise GraphRecursionError(f"the run reached a limit ({result.limit})")
+        state = {**shared, **run.context.state, "messages": convert_to_messages(result.messages)}
+        state.pop(ANSWERS_KEY, None)
+        if result.reason == "waiting":
+            if self._saver is None:
+                asked = result.pending[0]
+                raise SetupError(
+                    f"a call of {asked.tool!r} waits for a person ({asked.reason}), and nobody can "
+                    "answer: give create_agent a checkpointer, and go on with Command(resume="
+                    '{"decisions": [...]}); a picture or file that is your own program\'s says so '
+                    'in its part: "extras": {"trusted": True}'
+                )
+            state[INTERRUPT_KEY] = self._build_interrupts(
+                result.pending, state, build_runtime(run.context)
+            )
+        else:
+            await self._hooks.run_hooks("after_agent", state, run.context)
+        if self._structured and result.has_output:
+            state["structured_response"] = result.output_value
+        return state
+
+    def _get_ended_thread(self, config: Config) -> dict[str, Any] | None:
+        """Return the state of a thread whose last run reached its end; None for any other thread."""
+        if self._saver is None:
+            return None
+        session = self._saver.thread(config)
+        if not session.exists or session.pending:
+            return None
+        ended = session.load_state().reason in ("answered", "returned")
+        return self._saver.snapshot(config or {}).values if ended else None
+
+    async def ainvoke(
+        self, state: Any, config: Config = None, *, context: object = None
+    ) -> dict[str, Any]:
+        """Run to the end and return the final state.
+
+        Args:
+            state: With ``messages``; tools may read and change the other keys. Or
+                ``Command(resume={"decisions": [...]})`` for calls that wait in the thread; or None to
+                continue a thread whose last run did not reach its end.
+            config: Passed to tools that request a `RunnableConfig`; ``thread_id`` and
+                ``recursion_limit`` are honored.
+            context: The user's own object, passed to tools that request a `ToolRuntime`.
+
+        Returns:
+            The final state with every message; with ``structured_response`` if there is a
+            `response_format`, and with ``__interrupt__`` if calls wait.
+
+        Raises:
+            EmptyInputError: `state` is None, and the thread has not begun.
+            GraphRecursionError: The model calls reached ``recursion_limit``.
+            ValueError: ``recursion_limit`` is below 1.
+        """
+        config = self._merge_config(config)
+        if state is None and (ended := self._get_ended_thread(config)) is not None:
+            return ended
+        prompt, options, shared = await self._prepare_run(state, config, context)
+        run = self.agent.start(prompt, **options)
+        await run
+        return await self._finish_run(run, shared)
+
+    async def astream(
+        self,
+        state: Any,
+        config: Config = None,
+        *,
+        context: object = None,
+        stream_mode: str | Sequence[str] = "updates",
+    ) -> AsyncGenerator[Any, None]:
+        """Run to the end, and yield what happens. See `stream`."""
+        alone, config = isinstance(stream_mode, str), self._merge_config(config)
+        modes = sort_modes([stream_mode] if isinstance(stream_mode, str) else stream_mode)
+        if state is None and (ended := self._get_ended_thread(config)) is not None:
+            if "values" in modes:
+                yield ended if alone else ("values", ended)
+            return
+        prompt, options, shared = await self._prepare_run(state, config, context)
+        session = options.get("session")
+        before = session.messages if session is not None and session.exists else []
+        messages = convert_to_messages([*before, *(prompt or ())])
+        if "values" in modes:
+            initial_state = {**shared, "messages": list(messages)}
+            yield initial_state if alone else ("values", initial_state)
+        run = self.agent.stream(prompt, **options)
+        async for event in run:
+            if isinstance(event, Replied | ToolFinished):
+                messages += convert_to_messages([event.message])
+            for mode in modes:
+                for part in convert_event(
+                    mode, event, {**shared, "messages": list(messages)}, self.node
+                ):
+                    yield part if alone else (mode, part)
+        asked = {
+            key: v
+            for key, v in (await self._finish_run(run, shared)).items()
+            if key == INTERRUPT_KEY
+        }
+        if asked and "updates" in modes:
+            yield asked if alone else ("updates", asked)
+
+    def stream(self, state: Any, config: Config = None, **kwargs: Any) -> Iterator[Any]:
+        """Run to the end, and yield what happens.
+
+        Args:
+            state: See `ainvoke`.
+            config: See `ainvoke`.
+            kwargs: ``context``, and ``stream_mode``: ``updates``: messages the model or a tool added;
+                ``values``: the messages so far; ``messages``: chunks of replies; ``custom``: values
+                tools emit. Several modes give pairs of mode and part.
+        """
+        return iter(SyncIterator(partial(self.astream, state, config, **kwargs)))
+
+
+def check_middleware(options: AgentOptions) -> list[Any]:
+    """Return the middleware of the options.
+
+    Raises:
+        SetupError: One is not supported.
+    """
+    found = list(options.get("middleware") or ())
+    for one in found:
+        if not isinstance(one, AgentMiddleware | HumanInTheLoopMiddleware):
+            hint = suggest_replacement(type(one).__name__)
+            raise SetupError(f"create_agent(middleware=...): {explain_foreign(one) or hint}")
+    return found
+
+
+def merge_reducers(options: AgentOptions) -> Reducers | None:
+    """Return the reducers of the agent's and its middleware's state schemas."""
+    middleware = check_middleware(options)
+    more = [getattr(one, "state_schema", None) for one in middleware]
+    return read_reducers([options.get("state_schema"), *more])
