@@ -145,8 +145,6 @@ def commands(name: str) -> list[tuple[str, str]]:
             typed += [(line, printed) for line, _, printed in (p.partition("\n") for p in parts)]
         elif block.language in SHELL and not block.excuse:
             typed += [(line.strip(), "") for line in block.code.splitlines() if line.strip()]
-        elif block.language == "text":  # the tour of the README ends with what to type next
-            typed += [(line, "") for line in re.findall(r"(?m)^   (toolkeel .*)", block.code)]
     typed += [(line, "") for line in re.findall(r"(?m)^    (toolkeel .*)$", prose(text))]
     return typed
 
