@@ -34,6 +34,10 @@ T = TypeVar("T")
 Listener = Callable[[Event], None]
 WITHIN_BODY: ContextVar[bool] = ContextVar("toolkeel_within_body", default=False)
 """True while a tool's body makes calls. They cannot wait: the body would have to run again."""
+ENCLOSING: ContextVar[RunContext[Any] | ToolContext[Any] | None] = ContextVar(
+    "toolkeel_enclosing", default=None
+)
+"""The call or the run whose code runs in this context; a run that starts there belongs to it."""
 
 
 class EventMask(Protocol):
@@ -153,11 +157,11 @@ class RunContext(Generic[C]):
         self.loop_state.event_count = seq = self.loop_state.event_count + 1
         return seq, time(), self.id
 
-    def make_inner(self, call: ToolContext, name: str, deps: D) -> RunContext[D]:
-        """Return the context of a run inside a running call, with its limits, rules and approver.
+    def make_inner(self, call: ToolContext | None, name: str, deps: D) -> RunContext[D]:
+        """Return the context of a run inside this one, with its limits, rules and approver.
 
         Args:
-            call: The running call.
+            call: The running call that it is inside of; None for other code of this run.
             name: Name of the inner agent, for `Nested` events.
             deps: The inner run's own object.
         """
@@ -166,16 +170,16 @@ class RunContext(Generic[C]):
             store=self.store,
             inject=self.inject,
             agent=self.agent,
-            listeners=(_forward_to_outer(call, name),) if self.listeners else (),
+            listeners=(_forward_to_outer(self, call, name),) if self.listeners else (),
             cancel=self.cancel,
             approver=self.approver,
         )
-        inner.scope = RunScope(self.id, self.scope)
-        inner.scope.deadline = call.deadline
+        inner.scope = RunScope(self)
+        inner.scope.deadline = self.scope.deadline if call is None else call.deadline
         inner.taint = self.get_taint()
         inner.loop_state.visible_taint = len(inner.taint.sources)
         if self.recorder is not None:
-            inner.recorder = self.recorder.nested(inner.id, call.call)
+            inner.recorder = self.recorder.nested(inner.id, None if call is None else call.call)
         return inner
 
     @property
@@ -211,13 +215,13 @@ class RunContext(Generic[C]):
                 get_logger().exception("a cleanup function of a run failed")
 
 
-def _forward_to_outer(call: ToolContext, name: str) -> Listener:
+def _forward_to_outer(run: RunContext, call: ToolContext | None, name: str) -> Listener:
     """Return a listener that sends events of an inner run to the enclosing run."""
+    call_id = "" if call is None else call.call.id
 
     def forward(event: Event) -> None:
-        if not call.ended:  # no event of a call follows its end
-            run = call.run
-            run.emit(Nested(*run.next_event_fields(), call.call.id, name, event))
+        if call is None or not call.ended:  # no event of a call follows its end
+            run.emit(Nested(*run.next_event_fields(), call_id, name, event))
 
     return forward
 

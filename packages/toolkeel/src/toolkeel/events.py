@@ -243,11 +243,12 @@ class RunFinished(RunEvent):
 
 @record
 class Nested(CallEvent):
-    """An event of the run of an agent that this run called as a tool.
+    """An event of a run inside this one: an agent's, called as a tool or run by other code.
 
     Args:
-        run_id: Id of the calling run.
-        call_id: Id of the call.
+        run_id: Id of the enclosing run.
+        call_id: Id of the call that the inner run is inside of; empty for a guardrail, a hook or
+            other code outside of calls.
         agent: Name of the inner agent.
         event: The event, with the inner run's own id and numbers.
     """

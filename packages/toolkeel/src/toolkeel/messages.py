@@ -147,6 +147,10 @@ class Usage:
             self.cache_write_tokens + other.cache_write_tokens,
         )
 
+    def with_request(self) -> Usage:
+        """Return the usage of a reply: it took a request, also where a model does not count it."""
+        return self if self.requests else self + Usage(1)
+
 
 NO_USAGE = Usage()
 

@@ -163,6 +163,10 @@ class Spending:
         self.reached_limit = broken
         return broken
 
+    def find_reached_limit(self) -> str:
+        """Return the limit at which this pool or one around it ended; empty if none was reached."""
+        return next((pool.reached_limit for pool in self._pools() if pool.reached_limit), "")
+
     def _find_exceeded(self, tokens: int, cost: float) -> str:
         limits = self.limits
         if self.requests >= self.max_requests:

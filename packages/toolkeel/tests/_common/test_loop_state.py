@@ -9,7 +9,7 @@ from toolkeel.context import RunContext
 def test_a_scope_within_another_shares_limits_and_steps_and_is_one_deeper() -> None:
     outer: RunContext[None] = RunContext()
     outer.scope.step_state["step"] = 1
-    inner = RunScope(outer.id, outer.scope)
+    inner = RunScope(outer)
     assert (inner.parent_id, inner.depth) == (outer.id, 1)
     assert inner.step_state is outer.scope.step_state and inner.deadline is None
 

@@ -34,7 +34,9 @@ def resume(run: RunContext[Any], prompt: Any, decisions: Any, tools: Any = (pay,
     given = collect_decisions(prompt, decisions)
     state = prompt.state if isinstance(prompt, Resumed) else prompt
     if isinstance(state, RunState):
-        resume_with(run, state, given, Toolset(tools), None)
+        resume_with(
+            run, state, given, Toolset(tools), None, is_accepted=isinstance(prompt, Resumed)
+        )
 
 
 def ticket(call_id: str = "c1", digest: str = DIGEST) -> Ticket:

@@ -123,7 +123,7 @@ def test_what_a_run_within_says_is_in_no_transcript_but_its_own() -> None:
     assert list(fold.nested_runs) == ["inner"]  # for a call that runs again: it has no outcome
     assert [m.text for m in fold.view.messages] == [""]
     assert fold.state == {}
-    assert fold.usage == Usage(1, 7, 1)
+    assert fold.usage == Usage(2, 7, 1)
     assert fold.taint == {"private": ("inner",)}
     assert [intent.call_id for intent in fold.unknown_calls] == ["1"]
     fold.apply(10, CallEnded("outer", 1, 0, ToolMessage("secret", "1")))

@@ -9,6 +9,9 @@ from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.messages import Message
 
 if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
+
+    from toolkeel.context import RunContext
     from toolkeel.spending import Spending
 
 
@@ -30,12 +33,13 @@ class LoopState:
         can_suspend: Calls may wait for a person: the run belongs to an agent.
         cleanups: Functions called at the run's end; see `RunContext.close`.
         event_count: Number of the last event.
+        event_loop: The event loop of an agent's run while the run goes on; else None.
     """
 
     __slots__ = (
-        "can_suspend", "cleanups", "decisions", "disabled_tools", "event_count", "failed_calls",
-        "follow_ups", "inbox", "inner_runs", "instruction_count", "pending_handoff",
-        "skip_unstarted", "transcript", "visible_taint",
+        "can_suspend", "cleanups", "decisions", "disabled_tools", "event_count", "event_loop",
+        "failed_calls", "follow_ups", "inbox", "inner_runs", "instruction_count",
+        "pending_handoff", "skip_unstarted", "transcript", "visible_taint",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -50,34 +54,43 @@ class LoopState:
         self.inner_runs: dict[str, object] = {}
         self.failed_calls: dict[str, Any] = {}
         self.cleanups: list[Callable[[], Awaitable[object]]] = []
+        self.event_loop: AbstractEventLoop | None = None
 
 
 class RunScope:
     """Bounds and rules that hold for a run and for every run inside it.
 
     Args:
-        parent_id: Id of the enclosing run, if any.
-        outer: Scope of the enclosing run, if any.
+        outer_run: The enclosing run, if any.
 
     Attributes:
-        parent_id: Id of the enclosing run; empty for an outermost run.
+        outer_run: The enclosing run; None for an outermost run.
+        parent_id: Its id; empty for an outermost run.
         depth: Number of enclosing runs.
         deadline: `time.perf_counter` value at which the enclosing call ends the run; None for never.
         spending: Shared limits of the run tree; None if nothing is limited.
+        owns_spending: True if `spending` was made for this run, not for the enclosing run.
         toolset: The `Toolset` whose steps and rules apply to every call of the run, at any depth.
         step_state: Values that steps keep during the run, each under its own key.
     """
 
-    __slots__ = ("deadline", "depth", "parent_id", "spending", "step_state", "toolset")
+    __slots__ = (
+        "deadline", "depth", "outer_run", "owns_spending", "parent_id", "spending", "step_state",
+        "toolset",
+    )  # fmt: skip
 
-    def __init__(self, parent_id: str = "", outer: RunScope | None = None) -> None:
-        self.parent_id = parent_id
+    def __init__(self, outer_run: RunContext | None = None) -> None:
+        self.outer_run = outer_run
+        self.parent_id = ""
         self.depth = 0
+        self.owns_spending = False
         self.deadline: float | None = None
         self.spending: Spending | None = None
         self.toolset: Any = None
         self.step_state: dict[object, object] = {}
-        if outer is not None:
+        if outer_run is not None:
+            outer = outer_run.scope
+            self.parent_id = outer_run.id
             self.depth = outer.depth + 1
             self.spending, self.toolset = outer.spending, outer.toolset
             self.step_state = outer.step_state

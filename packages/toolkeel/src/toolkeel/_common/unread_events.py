@@ -73,10 +73,10 @@ class UnreadEvents:
 
 
 def _parts(event: Event) -> tuple[tuple[str, ...], Event]:
-    """Return the calls that an event's run is nested in, and the innermost event."""
+    """Return the calls and runs that an event is nested in, and the innermost event."""
     within: tuple[str, ...] = ()
     while isinstance(event, Nested):
-        within, event = (*within, event.call_id), event.event
+        within, event = (*within, event.call_id, event.event.run_id), event.event
     return within, event
 
 

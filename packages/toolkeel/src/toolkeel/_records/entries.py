@@ -48,7 +48,9 @@ class RunBegan(RunEntry):
         model: Name of the model.
         instructions: As evaluated for this run; used again when it is resumed.
         parent: Id of the run around it; empty for none.
-        call: Key of the call that this run is; empty for none.
+        call: Key of the call that this run is, or is started in; empty for none.
+        joined: True if code in that call, or in the run around, started it: only that code can
+            continue it.
     """
 
     kind: ClassVar = "run_began"
@@ -57,6 +59,7 @@ class RunBegan(RunEntry):
     instructions: str = ""
     parent: str = ""
     call: str = ""
+    joined: bool = False
 
 
 @record

@@ -66,6 +66,7 @@ class RunRecorder:
     Attributes:
         calls: The intents of the calls that run now, by the `id` of each call object.
         within: Id of the run around this one and key of its call; empty strings for none.
+        is_joined: True if code in that call started the run; False if the call is the run.
         is_resumed: True if a nested run continues from its journal because its call runs again.
         places: Index in the conversation of each message that the model is shown.
     """
@@ -80,6 +81,7 @@ class RunRecorder:
     ) -> None:
         self.journal = journal
         self.within = ("", "")
+        self.is_joined = False
         self.places: Sequence[int] = ()
         self.is_resumed = False
         self._run = run
@@ -96,21 +98,28 @@ class RunRecorder:
         self._sent = ModelRequest(())
         self._state = StateChanges(state or {})
 
-    def nested(self, run: str, call: ToolCall) -> Self:
-        """Return a recorder for a run nested in a call of this one.
+    def nested(self, run: str, call: ToolCall | None) -> Self:
+        """Return a recorder for a run nested in this one.
 
         Args:
             run: Id of the nested run.
-            call: The call that the nested run is.
+            call: The call that it is, or is started in; None if it is started outside of calls.
         """
         made = type(self)(self.journal, run)
-        made.within = self._run, self.call_key(call)
+        made.within = self._run, "" if call is None else self.call_key(call)
         return made
 
     def resume(self, run: str, known: int, turn: int, state: Mapping[str, object]) -> None:
         """Continue a nested run that the journal already contains."""
         self._run, self._known, self._turn, self.is_resumed = run, known, turn, True
         self._state = StateChanges(state)
+
+    def make_start(self, agent: str, model: str, instructions: str) -> entries.RunBegan:
+        """Return the entry for the start of the run; the arguments are its fields."""
+        parent, call = self.within
+        return entries.RunBegan(
+            self._run, agent, model, instructions, parent, call, joined=self.is_joined
+        )
 
     def start(
         self, began: entries.RunBegan, messages: list[Message], instruction_count: int

@@ -26,15 +26,11 @@ from toolkeel._common.other_libraries_words import (
     unknown_option_error,
 )
 from toolkeel._records.typed_values import RunValues
+from toolkeel.agent.enclosing_run import MAX_DEPTH, make_run_context
 from toolkeel.agent.guardrail import Check, Guardrail, as_guardrails
 from toolkeel.agent.handoff import Handoff, HandoffsOption, as_handoffs
 from toolkeel.agent.history import HistoryPolicy
-from toolkeel.agent.inner_agent import (
-    MAX_DEPTH,
-    AgentToolConfig,
-    arguments_to_prompt,
-    make_agent_tool,
-)
+from toolkeel.agent.inner_agent import AgentToolConfig, arguments_to_prompt, make_agent_tool
 from toolkeel.agent.options import KINDS, RunOptions
 from toolkeel.agent.output import MAX_RETRIES, plan_output
 from toolkeel.agent.plan import Plan
@@ -313,9 +309,7 @@ class Agent(Generic[C, T]):
         run.agent, run.loop_state.can_suspend = self, call.run.can_wait
         run.state = RunValues()
         if plan.limits is not None:
-            run.scope.spending = Spending(
-                plan.limits, TREE_REQUESTS * plan.max_turns, run.scope.spending
-            )
+            _add_limits(run, plan, plan.limits)
         return Run(plan, run, prompt)
 
     def plan_for(self, asked: Mapping[str, Any]) -> Plan:
@@ -372,13 +366,16 @@ class Agent(Generic[C, T]):
         listeners = tuple(given.pop("listeners", ()))
         decisions = tuple(given.pop("decisions", ()))
         session = given.pop("session", None)
-        run = RunContext(given.pop("deps", None), agent=self, listeners=listeners, **given)
-        run.loop_state.can_suspend = True
-        if "state" not in given:  # what the caller gives stays its own object
-            run.state = RunValues()
-        run.scope.spending = Spending(plan.limits or RunLimits(), TREE_REQUESTS * plan.max_turns)
+        run = make_run_context(self, self.name, listeners, given)
+        _add_limits(run, plan, plan.limits or RunLimits())
         within = None if session is None else resolve_session(session)
         return Run(plan, run, prompt, decisions, within)
+
+
+def _add_limits(run: RunContext, plan: Plan, limits: RunLimits) -> None:
+    """Give a run limits of its own, inside those of the run around it."""
+    run.scope.spending = Spending(limits, TREE_REQUESTS * plan.max_turns, run.scope.spending)
+    run.scope.owns_spending = True
 
 
 _RUN_OPTIONS = (*RunOptions.__annotations__, "output_type")

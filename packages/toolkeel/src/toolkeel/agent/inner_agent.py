@@ -17,6 +17,7 @@ from pydantic_core import to_json
 
 from toolkeel._records.record import record
 from toolkeel._records.recorder import RESUMABLE
+from toolkeel.agent.enclosing_run import check_depth
 from toolkeel.agent.handoff import to_tool_name
 from toolkeel.agent.result import RunResult
 from toolkeel.agent.resume import Resumed
@@ -25,10 +26,9 @@ from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.compile import ParametersSchema
 from toolkeel.define.tool import AnyTool, Tool, ToolOptions
 from toolkeel.effects import LABELS, Effects
-from toolkeel.errors import Cancelled, LimitReached, ModelError, Suspend, TimedOut, ToolError
+from toolkeel.errors import Cancelled, ModelError, Suspend, TimedOut, ToolError
 from toolkeel.messages import ToolMessage, ToolOutput
 
-MAX_DEPTH = 5
 TIMEOUT = 600.0
 """Seconds an agent may take as a tool if nothing is said: it asks a model several times."""
 
@@ -109,11 +109,7 @@ async def _run(
 ) -> object:
     """Run the agent within a call of another."""
     outer = call.run
-    if outer.scope.depth >= nesting.max_depth:
-        raise LimitReached(
-            f"The agent {nesting.agent!r} was not asked: {nesting.max_depth} agents call each "
-            "other already. Answer with what is known."
-        )
+    check_depth(nesting.agent, outer.scope.depth, nesting.max_depth)
     own = outer.deps if nesting.deps is None else nesting.deps(outer.deps)
     key = call.idempotency_key
     waiting = outer.loop_state.inner_runs.pop(
@@ -131,8 +127,6 @@ async def _run(
         raise ToolError(
             f"The agent {nesting.agent!r} gave no answer: its model failed.", {"error": str(error)}
         ) from error
-    finally:
-        outer.usage = outer.usage + inner.usage
     value = _tool_result_of(nesting, result)
     if inspect.isawaitable(value):
         value = await value

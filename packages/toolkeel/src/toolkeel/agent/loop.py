@@ -18,9 +18,9 @@ from typing import Any, Generic
 
 from typing_extensions import TypeVar
 
-from toolkeel._records.entries import RunBegan
 from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.agent import resume as resuming
+from toolkeel.agent.enclosing_run import enclose
 from toolkeel.agent.guardrail import check_output
 from toolkeel.agent.handoff import find_pending_handoff
 from toolkeel.agent.output import OutputAttempts
@@ -88,6 +88,7 @@ class RunLoop(Generic[T]):
         self._result: RunResult[T] | None = None
         self._session = session
         self._new_decisions = decisions
+        self._is_continued = isinstance(prompt, resuming.Resumed)
         self._undecided: tuple[Ticket, ...] = ()
         self._start = resuming.load_start(prompt, context)
         self._decisions = resuming.collect_decisions(prompt, decisions) if session is None else {}
@@ -97,7 +98,7 @@ class RunLoop(Generic[T]):
         )
         context.loop_state.transcript = messages
         if isinstance(start, RunState):
-            resuming.restore_context(context, start, own=plan.limits is not None)
+            resuming.restore_context(context, start)
             self._caller.window.restore(start.cuts)
             self._active.restore(start, resumed=True)
 
@@ -127,7 +128,7 @@ class RunLoop(Generic[T]):
 
     def _saved(self, known: Sequence[Message], inner: Any, instructions: str | None) -> RunState:
         run, plan = self.context, self._active.plan
-        values, left, cost, counts = resuming.collect_saved_values(run, own=plan.limits is not None)
+        values, left, cost, counts = resuming.collect_saved_values(run)
         return RunState(
             (*run.messages, *known),
             self.pending,
@@ -157,7 +158,8 @@ class RunLoop(Generic[T]):
             BaseException: cancellation from outside, and what else tools may not swallow.
         """
         try:
-            return await (self._run() if self._session is None else self._run_in(self._session))
+            with enclose(self.context):
+                return await (self._run() if self._session is None else self._run_in(self._session))
         except BaseException as error:
             with suppress(AttributeError):  # an exception without room for more
                 error.run = self  # type: ignore[attr-defined]
@@ -182,7 +184,7 @@ class RunLoop(Generic[T]):
         run, caller, state = self.context, self._caller, going.state
         self._start, self._undecided = state, going.pending
         run.loop_state.transcript = [*state.messages, *going.new_messages]
-        resuming.restore_context(run, state, own=True)
+        resuming.restore_context(run, state)
         caller.session_history, caller.full_transcript = going.history, going.full_transcript
         caller.window.restore(state.cuts)
         self._active.restore(state, resumed=state.instructions is not None)
@@ -192,7 +194,7 @@ class RunLoop(Generic[T]):
         reason: EndReason = "failed"
         WATCHDOG.watch()  # listeners and predicates are at work before the first call
         self._emit_start()
-        expiry = start_time_limit(run, own=self._active.plan.limits is not None)
+        expiry = start_time_limit(run)
         try:
             await self._set_up()
             reason = await self._run_turns()
@@ -225,14 +227,14 @@ class RunLoop(Generic[T]):
         self._caller.window.initial_count = len(run.transcript)
         text = await active.instruct(start.instructions if isinstance(start, RunState) else None)
         if run.recorder is not None:
-            parent, call = run.recorder.within
             names = active.plan.agent, active.plan.model.name
-            began = RunBegan(run.id, *names, text, parent=parent, call=call)
+            began = run.recorder.make_start(*names, text)
             run.recorder.start(began, run.transcript, run.loop_state.instruction_count)
             run.recorder.exclude_unsavable(run.state)
         tools = await active.gather_tools()
         if isinstance(start, RunState):
-            resuming.resume(run, start, self._decisions, tools, active.plan.used_tickets)
+            done, folder = self._is_continued, active.plan.used_tickets
+            resuming.resume(run, start, self._decisions, tools, folder, is_accepted=done)
         self._use_tools(tools)
         restore_labels(run, run.transcript, self._calls.tools)
         self._caller.unchecked_messages = unanswered_messages(run.transcript)

@@ -40,6 +40,9 @@ class RunOptions(TypedDict, Generic[C], total=False):
         timeout: Seconds it may take; then it ends with ``limit``.
         session: A conversation that the run goes on with and is written to: a `Session`, its name
             in the user's data folder, or the path of its file (see ``docs/sessions.md``).
+        standalone: True to share nothing with the run whose code starts this one, such as a tool's
+            body or a guardrail. By default that run's rules, limits, approver, deadline and cancel
+            token apply, and its usage and events include this run.
     """
 
     deps: C
@@ -55,6 +58,7 @@ class RunOptions(TypedDict, Generic[C], total=False):
     limits: RunLimits
     timeout: Annotated[float, at_least(0, "a number of seconds, 0 or more")]
     session: Annotated[SessionReference, SESSION]
+    standalone: bool
 
 
 KINDS = kinds_of(RunOptions.__annotations__, __name__)

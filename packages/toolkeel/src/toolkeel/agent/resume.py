@@ -83,7 +83,13 @@ def load_start(prompt: P | Resumed, run: RunContext) -> P | RunState:
 
 
 def resume(
-    run: RunContext, state: RunState, given: Decisions, tools: Toolset, folder: Path | None
+    run: RunContext,
+    state: RunState,
+    given: Decisions,
+    tools: Toolset,
+    folder: Path | None,
+    *,
+    is_accepted: bool,
 ) -> None:
     """Use decisions up, and hand them out: to the calls of a run, and to the runs within it.
 
@@ -92,8 +98,8 @@ def resume(
         state: From here.
         given: What was decided.
         tools: What can be called in it.
-        folder: Where used tickets are noted, if the run is nobody's inner one; by default in the
-            user's data folder.
+        folder: Where used tickets are noted; by default in the user's data folder.
+        is_accepted: The decisions were used up with those of the run around it.
 
     Raises:
         SetupError: a tool whose call waits is not there, or is not what was decided on; or a
@@ -108,7 +114,7 @@ def resume(
         }
         given = {id: each for id, each in given.items() if id not in changed}
     own = check_pending_calls(state, given, tools)
-    if given and not run.scope.parent_id:
+    if given and not is_accepted:
         if run.recorder is None:
             mark_decided(folder, given)
             mark_used(given)
@@ -220,17 +226,16 @@ def collect_inner_runs(run: RunContext, waits: Mapping[str, Suspend]) -> dict[st
 
 
 def collect_saved_values(
-    run: RunContext, *, own: bool
+    run: RunContext,
 ) -> tuple[Mapping[str, object], tuple[str, ...], float, Mapping[str, int]]:
     """Collect a run's saved values: state, omitted paths, cost and counts.
 
     Args:
-        run: The run.
-        own: Whether it has limits of its own: else the run around it counts for it.
+        run: The run. Without limits of its own, the run around it counts for it.
     """
     with run.lock:
         values, left = copy_state(run.state)
-    pool = run.scope.spending if own or not run.scope.parent_id else None
+    pool = run.scope.spending if run.scope.owns_spending else None
     if pool is None:
         return values, left, 0.0, {}
     return values, left, pool.cost, pool.counts
@@ -246,18 +251,15 @@ def waiting_state(run: RunContext, given: object, waits: Mapping[str, Suspend] |
     """
     if waits is None:
         return given if isinstance(given, RunState) else RunState(())
-    return RunState(
-        (), (), collect_inner_runs(run, waits), counts=collect_saved_values(run, own=False)[3]
-    )
+    return RunState((), (), collect_inner_runs(run, waits), counts=collect_saved_values(run)[3])
 
 
-def restore_context(run: RunContext, state: RunState, *, own: bool) -> None:
+def restore_context(run: RunContext, state: RunState) -> None:
     """Restore the context of a resumed run. Values that the caller set take precedence.
 
     Args:
         run: It.
         state: Where it stood.
-        own: Whether it has limits of its own: else the run around it counts for it.
     """
     for key, value in state.values.items():
         run.state.setdefault(key, value)
@@ -265,7 +267,7 @@ def restore_context(run: RunContext, state: RunState, *, own: bool) -> None:
     run.loop_state.follow_ups.extend(state.follow_ups)
     if not run.scope.parent_id:
         run.usage = state.usage
-    if run.scope.spending is not None and (own or not run.scope.parent_id):
+    if run.scope.spending is not None and run.scope.owns_spending:
         usage = state.usage
         known = {"requests": usage.requests, "tokens": usage.total_tokens}
         run.scope.spending.restore_counts({**known, **state.counts}, state.cost)

@@ -10,7 +10,7 @@ from toolkeel.call.batch import check_run
 from toolkeel.call.body.sync_bridge import run_sync as run_sync
 from toolkeel.call.failure_message import failure_message
 from toolkeel.call.toolset import Toolset
-from toolkeel.context import RunContext, ToolContext
+from toolkeel.context import ENCLOSING, RunContext, ToolContext
 from toolkeel.define.base_tool import require_bound
 from toolkeel.define.subschemas import properties_of, required_of
 from toolkeel.define.tool import AnyTool
@@ -30,6 +30,8 @@ async def ainvoke(tool: AnyTool, value: object, run: RunContext | None) -> objec
     call = ToolCall("", tool.name, _arguments(tool, value))
     handle = Toolset([tool]).within(run.scope.toolset).find(tool.name).handler
     context = ToolContext(call, tool.name, run)
+    enclosing = ENCLOSING.get()
+    ENCLOSING.set(context)
     try:
         return await handle(prepare(call, tool), context)
     except RunStopped as stop:
@@ -40,6 +42,7 @@ async def ainvoke(tool: AnyTool, value: object, run: RunContext | None) -> objec
             raise
         return failure_message(call, tool, error, 0.0).text
     finally:
+        ENCLOSING.set(enclosing)
         context.end()
 
 

@@ -44,7 +44,7 @@ from toolkeel.call.steps.call_limits import record_result, refuse_failing
 from toolkeel.call.steps.compose import Handler
 from toolkeel.call.steps.taint import attach_labels
 from toolkeel.call.truncate import Keeper
-from toolkeel.context import RunContext, ToolContext
+from toolkeel.context import ENCLOSING, RunContext, ToolContext
 from toolkeel.define.tool import AnyTool, Prepared
 from toolkeel.errors import RunStopped, SetupError, Suspend
 from toolkeel.events import Coerced, ToolFinished, ToolStarted, ToolSuspended
@@ -102,11 +102,13 @@ async def run_call(call: ToolCall, tools: ToolLookup, run: RunContext) -> CallOu
     tool: AnyTool | None = None
     context: ToolContext | None = None
     prepared: Prepared | None = None
+    enclosing = ENCLOSING.get()
     try:
         entry = tools.find(call.name, run.loop_state.disabled_tools)
         tool = entry.tool
         context = ToolContext(call, tool.name, run)
         context.started_at = started
+        ENCLOSING.set(context)
         refuse_failing(run, call, tool.name)
         text = argument_text(call, tool)
         if is_large(text):
@@ -131,7 +133,9 @@ async def run_call(call: ToolCall, tools: ToolLookup, run: RunContext) -> CallOu
             cause = not_started_error(call.name if tool is None else tool.name, run.cancel.reason)
         message = _failure(call, tool, cause, run, duration, tools.keeper)
         del cause  # by its traceback it would hold itself
+        ENCLOSING.set(enclosing)
         return _finish(run, call, prepared, context, message, _fatal_error(error))
+    ENCLOSING.set(enclosing)  # not `reset`: a body left behind goes on in another context
     return _finish(run, call, prepared, context, message, None)
 
 

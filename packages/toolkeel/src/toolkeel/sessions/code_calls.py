@@ -61,7 +61,7 @@ class SessionRecorder(RunRecorder):
 
     code: CodeCallJournal
 
-    def nested(self, run: str, call: ToolCall) -> Self:
+    def nested(self, run: str, call: ToolCall | None) -> Self:
         """See `RunRecorder.nested`."""
         made = super().nested(run, call)
         made.code = self.code

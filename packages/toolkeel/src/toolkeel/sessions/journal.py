@@ -93,6 +93,10 @@ class SessionJournal:
         self._large.update(large)
         self._note(entry)
 
+    def belongs_to(self, database: Database, id: int) -> bool:
+        """Return True if this is the journal of the session with this id in a database."""
+        return self._database is database and self._info is not None and self._info.id == id
+
     def is_claimed(self, post: Post) -> bool:
         """Return True if `take_post` or `drop_post` had this post, committed or not."""
         with self._lock:

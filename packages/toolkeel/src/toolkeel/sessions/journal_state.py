@@ -77,6 +77,7 @@ class JournalState:
         code_calls: Calls made by the code of a call: digest and outcome's entry, by both keys.
         queued: Messages that have not joined the transcript, by id.
         nested_runs: States of nested runs whose calls have no outcome, at any depth, by run id.
+        closed_runs: Ids of nested runs whose calls have ended.
         senders: Senders of inbox messages that have joined the last run.
         suspended_state: Saved counters of a waiting run.
         run_count: Number of runs so far.
@@ -108,6 +109,7 @@ class JournalState:
             {} if top is None else top.code_calls
         )
         self.nested_runs: dict[str, JournalState] = {} if top is None else top.nested_runs
+        self.closed_runs: set[str] = set() if top is None else top.closed_runs
         self.senders: set[str] = set()
         self.suspended_state: object = None
         self.run_count = 0
@@ -119,6 +121,9 @@ class JournalState:
         run: str = getattr(entry, "run", "")
         if isinstance(entry, entries.RunBegan) and entry.parent:
             self.nested_runs[run] = JournalState(self)
+        if run in self.closed_runs:  # code that outlived the end of its call
+            self._spend(entry)
+            return
         inner = self if isinstance(entry, entries.Decided) else self.nested_runs.get(run, self)
         for each in (inner, *self._around(inner)):
             each._spend(entry)
@@ -143,7 +148,8 @@ class JournalState:
     def open_nested_runs(self) -> list[JournalState]:
         """Return the states of runs nested in open calls of the last run."""
         open = {key for key, call in self.open_calls.items() if call.run == self.last_run.run}
-        return [each for each in self.nested_runs.values() if each.last_run.call in open]
+        nested = [each for each in self.nested_runs.values() if not each.last_run.joined]
+        return [each for each in nested if each.last_run.call in open]
 
     def _spend(self, entry: entries.Entry) -> None:
         used = _usage(entry)
@@ -263,6 +269,7 @@ class JournalState:
             keys += self.code_calls.pop(key, ())
             for run in [id for id, each in self.nested_runs.items() if each.last_run.call == key]:
                 self.nested_runs.pop(run)._forget(lambda ticket: True)
+                self.closed_runs.add(run)
                 keys += [open for open, call in self.open_calls.items() if call.run == run]
 
     def _forget(self, done: Callable[[Ticket], bool]) -> None:
@@ -367,7 +374,7 @@ class JournalState:
 
 def _usage(entry: entries.Entry) -> Usage:
     if isinstance(entry, entries.ModelReplied):
-        return entry.message.usage
+        return entry.message.usage.with_request()
     return entry.usage if isinstance(entry, entries.ModelFailed | entries.Compacted) else _NONE
 
 

@@ -17,8 +17,25 @@ from toolkeel.context import RunContext
 from toolkeel.messages import unanswered
 from toolkeel.sessions.checkpoint import make_checkpoint
 from toolkeel.sessions.code_calls import CodeCallJournal, SessionRecorder
-from toolkeel.sessions.journal import SessionJournal
+from toolkeel.sessions.errors import SessionBusy
+from toolkeel.sessions.journal import Database, SessionJournal
 from toolkeel.sessions.journal_state import JournalState
+from toolkeel.sessions.sql_queries import SessionInfo
+
+
+def refuse_enclosing(run: RunContext, database: Database, info: SessionInfo) -> None:
+    """Raise if a run around this one writes to the session: neither could ever go on.
+
+    Raises:
+        SessionBusy: naming the session.
+    """
+    while (outer := run.scope.outer_run) is not None:
+        run, journal = outer, outer.recorder and outer.recorder.journal
+        if isinstance(journal, SessionJournal) and journal.belongs_to(database, info.id):
+            raise SessionBusy(
+                f"the run around this one writes to the session {info.name!r}; give another "
+                "session, or none"
+            )
 
 
 def select_decisions(
@@ -42,6 +59,8 @@ def attach_journal(journal: SessionJournal, run: RunContext, goes_on: bool) -> N
     recorder.places, recorder.code = fold.view.positions, CodeCallJournal(journal)
     for key, value in values.items():
         run.state.setdefault(key, value)
+    for source in run.taint.sources if run.taint is not None else ():  # of the run around it
+        recorder.record_taint(source.label, source.to_text())
     for label, sources in fold.taint.items():
         for source in sources:
             run.get_taint().add(parse_source(label, source))

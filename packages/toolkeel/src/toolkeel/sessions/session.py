@@ -50,6 +50,7 @@ from toolkeel.sessions.run_from_journal import (
     attach_journal,
     build_run_state,
     end_run,
+    refuse_enclosing,
     resumes_last_run,
     select_decisions,
 )
@@ -287,6 +288,7 @@ class Session:
     ) -> AsyncIterator[SessionStart]:
         """See `Conversation.open_run`."""
         info = await asyncio.to_thread(self._find_or_make)
+        refuse_enclosing(run, self._storage.database, info)
         await self._acquire(info)
         try:
             info = await asyncio.to_thread(lambda: self.info)

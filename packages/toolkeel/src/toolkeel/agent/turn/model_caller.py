@@ -93,7 +93,7 @@ class ModelCaller:
     def limit(self) -> str:
         """Return the limit at which the run ended, or "" if none was reached."""
         pool = self._run.scope.spending
-        return self._budget.reached_limit or (pool.reached_limit if pool is not None else "")
+        return self._budget.reached_limit or ("" if pool is None else pool.find_reached_limit())
 
     def stop_forcing(self) -> None:
         """Send settings that force no call from now on, because one was made."""
@@ -228,7 +228,7 @@ class ModelCaller:
             raise
         finally:
             await self._close(stream, reply, model.name)
-        run.usage = run.usage + whole.usage
+        run.usage = run.usage + whole.usage.with_request()
         return whole
 
     async def _close(self, stream: object, reply: AssistantMessage | None, model: str) -> None:

@@ -9,22 +9,17 @@ from time import perf_counter
 from toolkeel.context import CancelToken, RunContext
 
 
-def start_time_limit(run: RunContext, *, own: bool) -> Callable[[], object] | None:
+def start_time_limit(run: RunContext) -> Callable[[], object] | None:
     """Start a run's time limit, if it has one. At its end, everything that runs is cancelled.
 
     Args:
         run: The run.
-        own: True if it has limits of its own, besides those of the surrounding run.
 
     Returns:
         A function that stops the timer.
     """
     pool = run.scope.spending
-    if (
-        pool is None
-        or (seconds := pool.limits.seconds) is None
-        or (run.scope.parent_id and not own)
-    ):
+    if pool is None or (seconds := pool.limits.seconds) is None or not run.scope.owns_spending:
         return None
     outer, run.cancel = run.cancel, (inner := CancelToken())
     forget = outer.watch(lambda: inner.cancel(outer.reason))

@@ -291,7 +291,8 @@ def check_rules(rules: Rules, tools: Sequence[AnyTool]) -> None:
     for rule in rules:
         if not _WILD.isdisjoint(rule.tool):
             continue
-        check_tool_name(f"rule {str(rule)!r}", rule.tool, tools)
+        inside = f"; for a tool of an agent that a body runs, write the pattern '{rule.tool}*'"
+        check_tool_name(f"rule {str(rule)!r}", rule.tool, tools, inside)
         schema = by_name[rule.tool].parameters if rule.tool in by_name else {}
         known = properties_of(schema)
         if schema.get("additionalProperties") is not False:
@@ -304,13 +305,14 @@ def check_rules(rules: Rules, tools: Sequence[AnyTool]) -> None:
                 )
 
 
-def check_tool_name(what: str, name: str, tools: Sequence[AnyTool]) -> None:
+def check_tool_name(what: str, name: str, tools: Sequence[AnyTool], fix: str = "") -> None:
     """Raise unless an option names a tool, or may name one that another tool's body calls.
 
     Args:
         what: The option, for the message.
         name: A tool's, it says.
         tools: All that are known.
+        fix: What else to write, for the end of the message.
 
     Raises:
         SetupError: there is none, and nothing within a body can have it.
@@ -324,5 +326,5 @@ def check_tool_name(what: str, name: str, tools: Sequence[AnyTool]) -> None:
     )
     text = f"{what}: no tool is called {name!r}{hint}"
     if not any(tool.injected for tool in tools):
-        raise SetupError(text)
+        raise SetupError(text + fix)
     log.warning("%s", text)  # a body that has the context may call tools of its own

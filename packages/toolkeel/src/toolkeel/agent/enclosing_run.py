@@ -1,0 +1,158 @@
+"""The run around a run: code of a run that starts another one makes it a part of the first.
+
+Code runs inside a call (a tool's body, a step, a predicate) or beside the calls of a run (a guardrail,
+instructions, a tool source, a history policy, a model step). `ENCLOSING` names that call or run in
+the context variables, which tasks and threads copy. A run that starts there obeys the rules, bounds, approver,
+deadline and cancel token of the run around it, shares its taint, adds to its usage and journal, and
+emits its events there as `Nested`. ``standalone=True`` starts a run that shares nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from toolkeel._common.reporter import running_loop
+from toolkeel._records.record import NOTHING
+from toolkeel._records.tickets import Approver, Decision, Ticket
+from toolkeel._records.typed_values import RunValues
+from toolkeel.context import ENCLOSING, CancelToken, Listener, RunContext, ToolContext
+from toolkeel.errors import LimitReached
+from toolkeel.events import Event
+
+MAX_DEPTH = 5
+"""How many runs may be inside each other, if nothing else is set."""
+
+
+def find_enclosing() -> tuple[RunContext, ToolContext | None] | None:
+    """Return the run whose code runs here, with its call if that goes on; None if there is no run.
+
+    A run that has ended encloses nothing: what it left behind belongs to the run around it, if any.
+    """
+    found = ENCLOSING.get()
+    if found is None:
+        return None
+    if isinstance(found, ToolContext):
+        if not found.ended:
+            return found.run, found
+        found = found.run
+    run: RunContext | None = found
+    while run is not None and run.loop_state.event_loop is None:
+        run = run.scope.outer_run
+    return None if run is None else (run, None)
+
+
+@contextmanager
+def enclose(run: RunContext) -> Iterator[None]:
+    """Make `run` the enclosing run of its code; at the end, add its usage to the run around it."""
+    before = ENCLOSING.get()
+    ENCLOSING.set(run)
+    run.loop_state.event_loop = asyncio.get_running_loop()
+    try:
+        yield
+    finally:
+        ENCLOSING.set(before)
+        run.loop_state.event_loop = None
+        if (outer := run.scope.outer_run) is not None:
+            with outer.lock:
+                outer.usage = outer.usage + run.usage
+
+
+def make_run_context(
+    agent: object, name: str, listeners: tuple[Listener, ...], options: Mapping[str, Any]
+) -> RunContext:
+    """Return the context of a new run, inside the run whose code starts it.
+
+    Args:
+        agent: The agent that runs.
+        name: Its name.
+        listeners: The run's own.
+        options: Further options of the run; see `toolkeel.agent.options.RunOptions`.
+
+    Raises:
+        LimitReached: too many runs are inside each other.
+    """
+    given = dict(options)
+    enclosing = None if given.pop("standalone", False) else find_enclosing()
+    if enclosing is None:
+        run = RunContext(given.pop("deps", None), agent=agent, listeners=listeners, **given)
+    else:
+        run = _make_joined(*enclosing, name, given)
+        run.agent, run.listeners = agent, (*listeners, *run.listeners)
+    run.loop_state.can_suspend = True
+    if "state" not in given:  # what the caller gives stays its own object
+        run.state = RunValues()
+    return run
+
+
+def check_depth(name: str, depth: int, max_depth: int = MAX_DEPTH) -> None:
+    """Raise if a run of an agent would be too deep inside others.
+
+    Raises:
+        LimitReached: for the model that made the call.
+    """
+    if depth >= max_depth:
+        raise LimitReached(
+            f"The agent {name!r} was not asked: {max_depth} agents call each other already. "
+            "Answer with what is known."
+        )
+
+
+def _make_joined(
+    outer: RunContext, call: ToolContext | None, name: str, given: Mapping[str, Any]
+) -> RunContext:
+    """Return the context of a run inside another; its own approver and cancel token count, too."""
+    check_depth(name, outer.scope.depth)
+    run = outer.make_inner(call, name, given.get("deps"))
+    run.store, run.inject = given.get("store"), given.get("inject", NOTHING)
+    if "state" in given:
+        run.state = given["state"]
+    if run.recorder is not None:
+        run.recorder.is_joined = True
+    if (own := given.get("cancel")) is not None:
+        run.cancel = _join_tokens(run, own)
+    loop = outer.loop_state.event_loop
+    if (
+        loop is not None and running_loop() is None
+    ):  # a thread, beside the loop of the run around it
+        run.listeners = tuple(_emit_on(loop, each) for each in run.listeners)
+        if run.approver is not None:
+            run.approver = _ask_on(loop, run.approver)
+    run.approver = given.get("approver", run.approver)
+    return run
+
+
+def _join_tokens(run: RunContext, own: CancelToken) -> CancelToken:
+    """Return a token that either of two tokens sets, until the run ends."""
+    token, outer = CancelToken(), run.cancel
+    forget = [each.watch(lambda each=each: token.cancel(each.reason)) for each in (own, outer)]
+
+    async def close() -> None:
+        for each in forget:
+            each()
+
+    run.loop_state.cleanups.append(close)
+    return token
+
+
+def _emit_on(loop: asyncio.AbstractEventLoop, listener: Listener) -> Listener:
+    def emit(event: Event) -> None:
+        with suppress(RuntimeError):  # the loop has closed: no one listens any more
+            loop.call_soon_threadsafe(listener, event)
+
+    return emit
+
+
+def _ask_on(loop: asyncio.AbstractEventLoop, approver: Approver) -> Approver:
+    async def ask(ticket: Ticket) -> Decision | bool | None:
+        answer = approver(ticket)
+        return await answer if inspect.isawaitable(answer) else answer
+
+    async def ask_there(ticket: Ticket) -> Decision | bool | None:
+        asked = asyncio.run_coroutine_threadsafe(ask(ticket), loop)
+        return await asyncio.wrap_future(asked)
+
+    return ask_there
