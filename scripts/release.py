@@ -14,6 +14,8 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+MODULE = ROOT / "packages/toolkeel/src/toolkeel/__init__.py"
+"""Has ``__version__``, for programs whose packages have no metadata, as in a zip."""
 PROJECTS = sorted(ROOT.glob("packages/*/pyproject.toml"))
 TYPES = ("security", "added", "changed", "deprecated", "removed", "fixed")
 VERSION = re.compile(r"\d+\.\d+\.\d+(?:(?:a|b|rc)\d+)?")
@@ -32,7 +34,7 @@ def with_version(text: str, version: str) -> str:
     >>> with_version('version = "0.1.0"\\ncli = ["toolkeel-studio[cli]==0.1.0"]', "0.2.0")
     'version = "0.2.0"\\ncli = ["toolkeel-studio[cli]==0.2.0"]'
     """
-    text = re.sub(r'(?m)^version = "[^"]+"', f'version = "{version}"', text)
+    text = re.sub(r'(?m)^((?:__)?version(?:__)?) = "[^"]+"', rf'\g<1> = "{version}"', text)
     return re.sub(r"(toolkeel(?:-\w+)?(?:\[[\w,-]+\])?)==[\w.]+", rf"\g<1>=={version}", text)
 
 
@@ -62,7 +64,7 @@ def section(fragments: dict[str, str], version: str, day: datetime.date) -> str:
 
 def prepare(version: str) -> None:
     """Write the version everywhere, and the changelog."""
-    for file in PROJECTS:
+    for file in [*PROJECTS, MODULE]:
         file.write_text(with_version(file.read_text("utf-8"), version), "utf-8")
     cite = ROOT / "CITATION.cff"
     today = datetime.date.today()
@@ -78,12 +80,14 @@ def prepare(version: str) -> None:
 
 
 def check(version: str) -> None:
-    """Fail unless every distribution has this version.
+    """Fail unless every distribution and the module have this version.
 
     Raises:
         SystemExit: one has another.
     """
     others = {name: found for name, found in versions().items() if found != version}
+    if f'__version__ = "{version}"' not in MODULE.read_text("utf-8"):
+        others["toolkeel.__version__"] = "another"
     if others:
         raise SystemExit(f"not {version}: {others}")
 

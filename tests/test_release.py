@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import datetime
 import shutil
+from importlib import metadata
 from pathlib import Path
 from runpy import run_path
 
 import pytest
 
+import toolkeel
 from tests.shared import ROOT
 
 RELEASE = run_path(str(ROOT / "scripts" / "release.py"))
@@ -19,6 +21,10 @@ def test_the_four_distributions_have_one_version_and_need_each_other_at_it() -> 
     RELEASE["check"](version)
     for file in RELEASE["PROJECTS"]:
         assert RELEASE["with_version"](file.read_text("utf-8"), version) == file.read_text("utf-8")
+
+
+def test_the_module_says_the_version_of_its_distribution() -> None:
+    assert toolkeel.__version__ == metadata.version("toolkeel")
 
 
 def test_another_version_than_the_tag_fails_the_check() -> None:
@@ -49,7 +55,7 @@ def test_preparing_writes_the_version_into_every_file(
     for name in ("packages", "changelog.d", "CHANGELOG.md", "CITATION.cff"):
         source = ROOT / name
         if source.is_dir():
-            ignore = shutil.ignore_patterns("src", "tests", "__pycache__")
+            ignore = shutil.ignore_patterns("tests", "__pycache__")
             shutil.copytree(source, tmp_path / name, ignore=ignore)
         else:
             shutil.copy(source, tmp_path / name)
@@ -57,6 +63,7 @@ def test_preparing_writes_the_version_into_every_file(
     release = run_path(str(ROOT / "scripts" / "release.py"))
     names = release["prepare"].__globals__
     names["ROOT"] = tmp_path
+    names["MODULE"] = tmp_path / "packages/toolkeel/src/toolkeel/__init__.py"
     names["PROJECTS"] = sorted(tmp_path.glob("packages/*/pyproject.toml"))
     release["prepare"]("7.8.9")
     assert set(release["versions"]().values()) == {"7.8.9"}

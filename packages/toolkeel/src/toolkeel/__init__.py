@@ -70,6 +70,7 @@ else:
         _NAMES,
     )
 
+__version__ = "0.1.0"
 
 # Lent backwards: tools get their `invoke`, agents take a model or a session by name, notebooks
 # show what there is.

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, NoReturn
 
+from toolkeel import __version__
 from toolkeel.errors import CallError, ModelError, SetupError
 from toolkeel_studio.cli import exit_codes
 from toolkeel_studio.cli.terminal.streams import RED, echo, note, prepare_streams, show_warnings
@@ -188,9 +189,7 @@ def _load_command(place: str, is_group: bool, asked: str) -> Any:
 def _version(asked: bool) -> None:
     """Print the version and end."""
     if asked:
-        from importlib.metadata import version  # slow, and needed here alone
-
-        echo(f"toolkeel {version('toolkeel')}")
+        echo(f"toolkeel {__version__}")
         sys.exit(exit_codes.OK)
 
 
