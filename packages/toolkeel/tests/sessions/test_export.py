@@ -184,3 +184,53 @@ def test_a_decision_that_came_with_a_file_lets_no_call_run_here(place: str) -> N
         "/"
     ]
     kept.close()
+
+
+def _damage(sessions: Sessions, kind: str, body: str) -> int:
+    """Overwrite the last entry of a kind, as a bad disk or another program does; return its number."""
+
+    def write(connection: sqlite3.Connection) -> int:
+        seq = connection.execute("SELECT max(seq) FROM entry WHERE kind = ?", (kind,)).fetchone()[0]
+        connection.execute("UPDATE entry SET body = ? WHERE seq = ?", (body, seq))
+        return int(seq)
+
+    return sessions._storage.database.write_now(write)
+
+
+@pytest.mark.parametrize("body", ['{"v": 1, "ki', '{"kind": "model_replied", "run": 5}'])
+def test_an_export_has_everything_before_and_after_a_damaged_entry(
+    sessions: Sessions, body: str
+) -> None:
+    whole = list(sessions.export("ada"))
+    seq = _damage(sessions, "model_replied", body)
+    left = list(sessions.export("ada"))
+    [line] = [line for line in left if json.loads(line).get("kind") == "damaged"]
+    found = json.loads(line)
+    assert (found["seq"], found["was"], found["text"]) == (seq, "model_replied", body)
+    assert len(left) == len(whole) and sum(a != b for a, b in zip(whole, left, strict=True)) == 1
+    copy = sessions.import_(left, "copy")
+    assert [m.text for m in copy.messages][-1] == "more"
+    assert line.split('"kind"')[1] in "".join(sessions.export("copy"))
+
+
+def test_an_entry_whose_large_value_is_gone_does_not_hide_the_others(
+    sessions: Sessions, place: str
+) -> None:
+    def remove(connection: sqlite3.Connection) -> None:
+        for [digest] in connection.execute("SELECT digest FROM artifact").fetchall():
+            sessions._storage.artifacts.remove(digest)
+
+    sessions._storage.database.write_now(remove)
+    kinds = [json.loads(line).get("kind") for line in sessions.export("ada")]
+    assert kinds.count("damaged") == 1 and kinds.count("model_replied") == 3
+
+
+def test_keys_of_a_later_version_are_exported_and_imported(sessions: Sessions) -> None:
+    lines = list(sessions.export("ada"))
+    lines[2] = f'{lines[2].rstrip()[:-1]}, "mood": {{"喜": [1, null]}}}}\n'
+    sessions.import_(lines, "copy")
+    again = list(sessions.export("copy"))
+    sessions.import_(again, "third")
+    for name in ("copy", "third"):
+        found = json.loads(list(sessions.export(name))[2])
+        assert found["mood"] == {"喜": [1, None]} and found["kind"] == "person_said"

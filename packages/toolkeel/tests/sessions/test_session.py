@@ -232,6 +232,61 @@ def test_nothing_to_go_on_with_is_said_and_not_sent(sessions: Sessions) -> None:
         agent("x").run_sync(None, session=sessions["ada"])
 
 
+@tool(ends_run=True)
+def finish(text: str) -> str:
+    """Answer."""
+    return f"finished: {text}"
+
+
+TRUE_ANSWERS: list[tuple[Any, Any, list[Any]]] = [
+    ("text", "Hello", ["Hello"]),
+    ("returned", "finished: x", [call("finish", {"text": "x"})]),
+    ("typed", [1, 2], [call("final_result", {"result": [1, 2]})]),
+]
+
+
+@pytest.mark.parametrize(("form", "output", "lines"), TRUE_ANSWERS)
+@pytest.mark.parametrize("how", ["run", "sync", "stream"])
+def test_a_run_where_nothing_waits_returns_the_last_result_without_a_request(
+    sessions: Sessions, form: str, output: object, lines: list[Any], how: str
+) -> None:
+    model = Seen(*lines)
+    tools = [] if form == "typed" else [finish]
+    mine: Any = Agent(model, tools, output_type=list[int] if form == "typed" else str)
+    first = mine.run_sync("hi", session=sessions["ada"])
+    assert first.output == output
+    head = sessions["ada"].info.head
+
+    async def streamed() -> tuple[list[str], RunResult]:
+        run = mine.stream(None, session=sessions["ada"])
+        return [event.type async for event in run], run.result
+
+    for _ in range(2):
+        if how == "stream":
+            types, again = run(streamed)
+            assert types == ["run_started", "run_finished"]
+        elif how == "sync":
+            again = mine.run_sync(None, session=sessions["ada"])
+        else:
+            again = run(lambda: mine.run(None, session=sessions["ada"]))
+        assert (again.output, again.reason, again.run_id) == (output, first.reason, first.run_id)
+        assert again.messages == first.messages and again.usage.requests == 0
+    assert (len(model.sent), sessions["ada"].info.head) == (1, head)
+
+
+def test_a_second_click_on_approve_returns_what_the_first_came_to(sessions: Sessions) -> None:
+    model = Seen(call("pay", {"amount": 5}), "Paid.")
+    payer = Agent(model, [pay])
+    [ticket] = payer.run_sync("pay", session=sessions["ada"]).pending
+    clicks = [
+        payer.run_sync(None, session=sessions["ada"], decisions=[ticket.approve()])
+        for _ in range(2)
+    ]
+    assert [click.output for click in clicks] == ["Paid.", "Paid."]
+    assert len(model.sent) == 2
+    assert [m.text for m in sessions["ada"].messages if isinstance(m, ToolMessage)] == ["paid 5"]
+
+
 def test_messages_that_come_at_once_queue_up_and_none_is_lost(sessions: Sessions) -> None:
     async def main() -> list[RunResult]:
         turns = (agent(f"to {n}").run(f"from {n}", session=sessions["ada"]) for n in range(10))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,9 +11,9 @@ import pytest
 from tests.sessions.talking import agent, say
 from toolkeel import Agent, tool
 from toolkeel._records.entries import Forked
-from toolkeel.sessions import Session, Sessions, session
+from toolkeel.sessions import KeepTurns, Session, Sessions, session
 from toolkeel.sessions.errors import SessionError
-from toolkeel.testing.scripted import Scripted, call
+from toolkeel.testing.scripted import Line, Scripted, call
 
 
 @pytest.fixture
@@ -104,16 +105,112 @@ def test_what_cannot_be_done_is_told(sessions: Sessions, do: object, told: str) 
         do(sessions)  # type: ignore[operator]
 
 
-def test_no_fork_takes_a_call_along_that_waits(sessions: Sessions) -> None:
+def _payer(paid: list[int], *lines: Line) -> Agent:
     @tool(approval=True)
-    def pay() -> str:
+    def pay(amount: int) -> str:
         """Pay."""
-        return "paid"
+        paid.append(amount)
+        return f"paid {amount}"
 
-    Agent(Scripted([call("pay", {})]), [pay]).run_sync("pay", session=sessions["ada"])
-    with pytest.raises(SessionError, match="has not ended"):
-        sessions.fork("ada", "x")
-    assert texts(sessions.fork("ada", "y", turn=3))[-1] == "a3"
+    return Agent(Scripted(lines), [pay])
+
+
+@pytest.mark.parametrize("turn", [None, 4])
+@pytest.mark.parametrize("decided", [False, True])
+def test_a_fork_of_a_waiting_session_waits_under_a_ticket_of_its_own(
+    sessions: Sessions, turn: int | None, decided: bool
+) -> None:
+    paid: list[int] = []
+    source = sessions["ada"]
+    _payer(paid, call("pay", {"amount": 5})).run_sync("pay", session=source)
+    [ticket] = source.pending
+    if decided:
+        source.decide(ticket.approve())
+    fork = sessions.fork("ada", "fork", turn=turn)
+    [own] = fork.pending
+    assert own.id != ticket.id and own.arguments == ticket.arguments
+    assert texts(fork) == texts(source) and isinstance(fork.entries()[-1].entry, Forked)
+    assert fork.info.turns == source.info.turns
+
+    still = _payer(paid, "no").run_sync(None, session=fork, decisions=[ticket.approve()])
+    assert (still.reason, paid) == ("waiting", [])
+    denied = _payer(paid, "Not paid.").run_sync(None, session=fork, decisions=[own.deny("no")])
+    assert (denied.output, paid) == ("Not paid.", [])
+    [left] = source.pending
+    assert left == ticket
+    done = _payer(paid, "Paid.").run_sync(None, session=source, decisions=[ticket.approve()])
+    assert (done.output, paid) == ("Paid.", [5])
+    say(fork, "again", "yes")
+    assert texts(fork)[-1] == "yes" and texts(source)[-1] == "Paid."
+
+
+def test_a_fork_of_a_session_whose_inner_agent_waits_can_be_decided(sessions: Sessions) -> None:
+    paid: list[int] = []
+
+    def desk(*lines: Line) -> Agent:
+        inner = _payer(paid, *([call("pay", {"amount": 7})] if len(lines) == 1 else []), "Done.")
+        return Agent(Scripted(lines), [inner.as_tool("clerk")])
+
+    asked = desk(call("clerk", {"input": "pay"})).run_sync("pay", session=sessions["ada"])
+    assert asked.reason == "waiting"
+    fork = sessions.fork("ada", "fork")
+    [own] = fork.pending
+    assert own.id != sessions["ada"].pending[0].id
+    result = Agent(Scripted(["All paid."]), [_payer(paid, "Done.").as_tool("clerk")]).run_sync(
+        None, session=fork, decisions=[own.approve()]
+    )
+    assert (result.output, paid) == ("All paid.", [7])
+    assert len(sessions["ada"].pending) == 1
+
+
+def test_no_fork_is_made_of_a_run_that_goes_on(sessions: Sessions) -> None:
+    @tool
+    def look() -> str:
+        """Look."""
+        with pytest.raises(SessionError, match="has not ended"):
+            sessions.fork("ada", "fork")
+        return "looked"
+
+    Agent(Scripted([call("look", {}), "ok"]), [look]).run_sync("look", session=sessions["ada"])
+    assert not sessions["fork"].exists
+
+
+def test_a_list_without_a_scope_names_other_scopes_once(
+    sessions: Sessions, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert [info.name for info in sessions.list()] == ["ada"] and caplog.messages == []
+    for scope in ("u1", "u2"):
+        say(sessions.open("main", scope), "hi", "hello")
+    for _ in range(2):
+        assert [info.name for info in sessions.list()] == ["ada"]
+    [said] = caplog.messages
+    assert "2 sessions in 2 other scopes" in said and "list(scope=None)" in said
+    assert [info.scope for info in sessions.list(scope="u1")] == ["u1"]
+    assert sorted(info.scope for info in sessions.list(scope=None)) == ["", "u1", "u2"]
+
+
+def test_a_search_finds_what_anybody_wrote_and_keeps_to_its_scope(sessions: Sessions) -> None:
+    mine = sessions.open("main", "u1")
+    say(mine, "Where is Größe 東京?", call("add", {"a": 4711, "b": 1}), "In the NORTH of it.")
+    say(mine, "x" * 300_000 + " needle", "found")
+    for text in ("größe", "東京 where", "4711", "4712", "north", "NEEDLE"):
+        [match] = sessions.search(text, scope=None)
+        assert (match.session.name, match.session.scope) == ("main", "u1")
+        assert sessions.search(text) == () and sessions.search(text, "u1") == (match,)
+        assert text.split()[0].casefold() in match.text.casefold()
+        assert mine.entries(match.seq - 1, match.seq)[0].at == match.at
+    assert [m.text for m in sessions.search("q2")] == ["q2"]
+    assert len(sessions.search("q")) == 3 and len(sessions.search("q", limit=2)) == 2
+    assert sessions.search("100%_") == () == sessions.search("q1 nothing")
+    assert sessions["new"].search("x") == []
+    with pytest.raises(SessionError, match="give a word"):
+        sessions.search("  ")
+
+
+def test_a_search_finds_what_the_model_is_no_longer_shown_and_in_forks(sessions: Sessions) -> None:
+    asyncio.run(sessions["ada"].compact(KeepTurns(1, at=1)))
+    sessions.fork("ada", "fork", turn=1)
+    assert {m.session.name for m in sessions.search("q1")} == {"ada", "fork"}
 
 
 def test_a_deleted_session_is_gone_from_the_disk(sessions: Sessions, tmp_path: Path) -> None:

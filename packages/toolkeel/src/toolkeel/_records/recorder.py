@@ -67,7 +67,8 @@ class RunRecorder:
         calls: The intents of the calls that run now, by the `id` of each call object.
         within: Id of the run around this one and key of its call; empty strings for none.
         is_joined: True if code in that call started the run; False if the call is the run.
-        is_resumed: True if a nested run continues from its journal because its call runs again.
+        is_resumed: True if the run continues from its journal: a session's last run that has not ended,
+            or a nested run whose call runs again.
         places: Index in the conversation of each message that the model is shown.
     """
 

@@ -26,7 +26,7 @@ from toolkeel.agent.handoff import find_pending_handoff
 from toolkeel.agent.output import OutputAttempts
 from toolkeel.agent.plan import Plan
 from toolkeel.agent.prompt import Prompt, prompt_to_messages, session_prompt_to_messages
-from toolkeel.agent.result import END_REASONS, NO_OUTPUT, RunResult, output_of
+from toolkeel.agent.result import END_REASONS, RunResult, output_of, repeat_output
 from toolkeel.agent.run_state import RunState
 from toolkeel.agent.session_interface import Conversation, SessionStart, dump_inner_runs
 from toolkeel.agent.transcript import last_turn
@@ -169,10 +169,12 @@ class RunLoop(Generic[T]):
         run = self.context
         async with session.open_run(run, run.transcript, self._new_decisions) as going:
             self._join(going)
-            if going.pending:
-                self._result = result = self._make_result(NO_OUTPUT, "waiting")
+            ended = going.ended or ("waiting" if going.pending else None)
+            if ended is not None:  # there is nothing to do
+                output = repeat_output(run.transcript, ended, self._active.plan.output)
+                self._result = result = self._make_result(output, ended)
                 self._emit_start()
-                self._emit_end("waiting", "")
+                self._emit_end(ended, "")
                 return result
             self._decisions = resuming.collect_decisions(
                 going.state, going.decisions, in_session=True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Generic, Literal, Protocol, cast
 
 from typing_extensions import TypeVar
@@ -10,8 +11,9 @@ from typing_extensions import TypeVar
 from toolkeel._common.other_libraries_words import attribute_hints
 from toolkeel._records.record import notebook_html, record
 from toolkeel._records.tickets import Ticket
-from toolkeel.agent.output import OutputAttempts
+from toolkeel.agent.output import OutputAttempts, OutputPlan
 from toolkeel.agent.run_state import RunState
+from toolkeel.agent.transcript import last_turn
 from toolkeel.call.correction_counts import Correction
 from toolkeel.errors import OutputError
 from toolkeel.events import EndReason
@@ -149,6 +151,25 @@ def output_of(
     if reason in ("refused", "cut_off") and on_refusal == "raise":
         raise OutputError(f"there is no answer: the model's reply was {reason}", str(output))
     return output
+
+
+def repeat_output(transcript: list[Message], reason: EndReason, plan: OutputPlan | None) -> object:
+    """Return the answer of a run that has ended before, read from its transcript, or `NO_OUTPUT`.
+
+    Args:
+        transcript: The run's.
+        reason: How it ended.
+        plan: The form its answer must have, if it must have one.
+    """
+    attempts = None if plan is None else OutputAttempts(plan)
+    if attempts is not None and reason in ("answered", "refused", "cut_off"):
+        last = transcript[-1]
+        with suppress(OutputError):  # of another form, as in a run that had another output type
+            if isinstance(last, AssistantMessage):
+                attempts.check_reply(last)
+            else:
+                attempts.take_results(*last_turn(transcript))
+    return output_of(transcript, reason, attempts, "return")
 
 
 def _last_text(messages: list[Message], reason: EndReason) -> str:

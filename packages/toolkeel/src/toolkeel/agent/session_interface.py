@@ -13,6 +13,7 @@ from toolkeel.agent.history import HistoryPolicy, ShortenedTranscript
 from toolkeel.agent.run_state import InnerRun, RunState
 from toolkeel.context import RunContext
 from toolkeel.errors import SetupError
+from toolkeel.events import EndReason
 from toolkeel.messages import Message
 from toolkeel.model_interface import find_session
 
@@ -26,11 +27,12 @@ class SessionStart:
 
     Args:
         state: What was said so far, and what waits.
-        said: What the person says now.
+        new_messages: What the person says now.
         decisions: Those that count for what waits.
         pending: What nobody has decided: the run waits for it, and does nothing.
         history: Says what of it the model is still shown, if the agent has no policy of its own.
-        whole: All of the conversation, for who reads what is not shown.
+        full_transcript: All of the conversation, for who reads what is not shown.
+        ended: How the last run ended, if nothing waits: this run only repeats its result.
     """
 
     state: RunState
@@ -39,6 +41,7 @@ class SessionStart:
     pending: tuple[Ticket, ...] = ()
     history: HistoryPolicy | None = None
     full_transcript: ShortenedTranscript | None = None
+    ended: EndReason | None = None
 
 
 def dump_inner_runs(left: RunState) -> str:

@@ -26,6 +26,7 @@ from toolkeel.sessions.approval_queue import ApprovalQueue as ApprovalQueue
 from toolkeel.sessions.history_policies import KeepTokens as KeepTokens
 from toolkeel.sessions.history_policies import KeepTurns as KeepTurns
 from toolkeel.sessions.history_policies import Summarize as Summarize
+from toolkeel.sessions.session import SearchMatch as SearchMatch
 from toolkeel.sessions.session import Session as Session
 from toolkeel.sessions.sessions import Sessions as Sessions
 from toolkeel.sessions.sessions import session as session

@@ -14,27 +14,27 @@ from dataclasses import replace
 from typing import Any, Final
 
 from toolkeel._records.entries import Checkpoint, Decided, Entry, Forked, RunEnded, Waits
-from toolkeel._records.entries_json import dump_entry, load_entry
+from toolkeel._records.entries_json import load_entry
 from toolkeel._records.messages_json import json_text, refuse_constant
-from toolkeel._records.record_json import DEPTH, to_json_data
+from toolkeel._records.record_json import DEPTH, Json, to_json_data
 from toolkeel._records.tickets import new_id
 from toolkeel.agent.run_state import RunState
 from toolkeel.agent.session_interface import JOURNAL_KEY
 from toolkeel.errors import SetupError
 from toolkeel.sessions.checkpoint import make_checkpoint
 from toolkeel.sessions.errors import SessionError
-from toolkeel.sessions.journal import SessionJournal, Storage, apply_entries
+from toolkeel.sessions.journal import SessionJournal, Storage, apply_entries, read_rows
 from toolkeel.sessions.journal_state import JournalState
-from toolkeel.sessions.session import Session
 from toolkeel.sessions.sql_queries import SessionInfo
 
 FORMAT: Final = "toolkeel session"
 VERSION: Final = 1
+DAMAGED: Final = "damaged"
+"""Kind of a line that stands for an entry which could not be read; readers preserve it and skip it."""
 
 
-def export_lines(session: Session) -> Iterator[str]:
+def export_lines(storage: Storage, info: SessionInfo) -> Iterator[str]:
     """Yield a session as lines of JSON, the header first."""
-    info = session.info
     header = {
         "format": FORMAT,
         "version": VERSION,
@@ -44,18 +44,32 @@ def export_lines(session: Session) -> Iterator[str]:
         "updated": info.updated,
     }
     yield json_text(header) + "\n"
-    for each in session.entries():
-        if not isinstance(each.entry, Checkpoint):  # it names entries by number; a new one is made
-            yield json_text({"at": each.at, **dump_entry(each.entry)}) + "\n"
+    for seq, at, kind, text in read_rows(storage.database, info, 0, info.head):
+        if kind != Checkpoint.kind:  # it names entries by number; a new one is made
+            yield json_text({"at": at, **_export_entry(storage, seq, kind, text)}) + "\n"
 
 
-def import_lines(kept: Storage, to: tuple[str, str], lines: Iterable[str]) -> SessionInfo:
+def _export_entry(storage: Storage, seq: int, kind: str, text: str) -> Json:
+    """Return an entry with all keys that it has; of a damaged one, what is left."""
+    try:
+        data = storage.artifacts.load_entry(text)
+        load_entry(data)
+    except (ValueError, SessionError) as error:
+        left = {"seq": seq, "was": kind, "error": str(error), "text": text}
+        return {"v": VERSION, "kind": DAMAGED, **left}
+    return data
+
+
+def import_lines(
+    storage: Storage, to: tuple[str, str], lines: Iterable[str], last: Entry | None = None
+) -> SessionInfo:
     """Create a session from the lines of `export_lines`.
 
     Args:
-        kept: Where to.
+        storage: Where to.
         to: Its scope and its name; there must be none of this name.
         lines: The header, then the entries.
+        last: A further entry, if the copy is a fork.
 
     Raises:
         SessionError: this is no session, or of a later version, or an entry is damaged.
@@ -63,13 +77,15 @@ def import_lines(kept: Storage, to: tuple[str, str], lines: Iterable[str]) -> Se
     rows = iter(lines)
     _check_header(next(rows, ""))
     entries = list(_entries(rows))
-    undone = apply_entries(JournalState(), enumerate(entries, 1)).decisions
-    journal = SessionJournal(kept.database, kept.artifacts, None, JournalState())
+    undone = apply_entries(JournalState(), enumerate((e for e, _ in entries), 1)).decisions
+    journal = SessionJournal(storage.database, storage.artifacts, None, JournalState())
     tickets: dict[str, str] = {}
     try:
-        for entry in entries:
+        for entry, data in entries:
             if not (isinstance(entry, Decided) and entry.decision.ticket in undone):
-                journal.append(_renew(entry, tickets))
+                journal.append(_renew(entry, tickets), data)
+        if last is not None:
+            journal.append(last)
         if journal.state.is_at_rest:
             journal.append(make_checkpoint(journal.state))
         return journal.commit_new(*to)
@@ -109,7 +125,8 @@ def _check_header(line: str) -> None:
         )
 
 
-def _entries(lines: Iterable[str]) -> Iterator[Entry]:
+def _entries(lines: Iterable[str]) -> Iterator[tuple[Entry, Json]]:
+    """Yield each entry with its JSON."""
     for number, line in enumerate(lines, 2):
         if not line.endswith("\n"):
             return  # it was cut here
@@ -122,4 +139,4 @@ def _entries(lines: Iterable[str]) -> Iterator[Entry]:
         except (ValueError, AttributeError, RecursionError) as error:
             raise SessionError(f"line {number} is no entry: {error}"[:300]) from None
         if not isinstance(entry, Checkpoint | Forked):
-            yield entry
+            yield entry, data

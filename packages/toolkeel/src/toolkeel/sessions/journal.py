@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
 from time import time
 
 from toolkeel._records.entries import Checkpoint, Entry, ModelReplied, PersonSaid, RunEnded
 from toolkeel._records.entries_json import dump_entry, load_entry
-from toolkeel._records.record import record
+from toolkeel._records.record import NOTHING, record
 from toolkeel.messages import UserMessage
 from toolkeel.sessions import sql_queries
 from toolkeel.sessions.artifacts import Artifacts
@@ -78,9 +78,14 @@ class SessionJournal:
         self._closed = False
         self._lock = threading.Lock()
 
-    def append(self, entry: Entry) -> None:
-        """Add an entry; callable from any thread. See `Journal.append`."""
-        text, large = self._artifacts.dump_entry(dump_entry(entry))
+    def append(self, entry: Entry, more: Mapping[str, object] = NOTHING) -> None:
+        """Add an entry; callable from any thread. See `Journal.append`.
+
+        Args:
+            entry: The entry.
+            more: Keys of its JSON that this version does not know.
+        """
+        text, large = self._artifacts.dump_entry({**more, **dump_entry(entry)})
         with self._lock:
             self._append(entry, text, large)
 
@@ -132,10 +137,10 @@ class SessionJournal:
         message = entry.message if isinstance(entry, PersonSaid) else None
         if isinstance(message, UserMessage) and message.origin == "person":
             self._turns += 1
-            self._first = self._first or _excerpt(message.text)
+            self._first = self._first or make_excerpt(message.text)
             facts |= {"turns": self._turns, "first": self._first, "ended": ""}
         elif isinstance(entry, ModelReplied) and entry.message.text:
-            facts["last"] = _excerpt(entry.message.text)
+            facts["last"] = make_excerpt(entry.message.text)
         elif isinstance(entry, RunEnded) and entry.run == self.state.last_run.run:
             facts["ended"] = entry.reason
         elif isinstance(entry, Checkpoint):
@@ -177,6 +182,16 @@ class SessionJournal:
         with self._lock:
             self._closed = True
         return self._write()
+
+    @property
+    def head(self) -> int:
+        """Number of the last entry when the session was opened."""
+        return 0 if self._info is None else self._info.head
+
+    @property
+    def has_grown(self) -> bool:
+        """True if entries were appended since the session was opened."""
+        return self._head > self.head
 
     def read_entry(self, seq: int) -> Entry:
         """Return an entry that is in the database."""
@@ -231,7 +246,8 @@ class SessionJournal:
         sql_queries.update_session(connection, id, facts)
 
 
-def _excerpt(text: str) -> str:
+def make_excerpt(text: str) -> str:
+    """Return the beginning of a text as one line."""
     known = (
         text[: 2 * EXCERPT_LENGTH].encode("utf-8", "replace").decode()
     )  # half a surrogate pair is no text
@@ -251,17 +267,22 @@ def read_entries(
         after: Number of the entry before the first one.
         upto: Number of the last one.
     """
+    for seq, at, _, text in read_rows(database, info, after, upto):
+        try:
+            entry = load_entry(artifacts.load_entry(text))
+        except ValueError as error:
+            raise SessionError(f"entry {seq} of {info.name!r} is damaged: {error}") from None
+        yield StoredEntry(seq, at, entry)
+
+
+def read_rows(database: Database, info: SessionInfo, after: int, upto: int) -> Iterator[Row]:
+    """Yield the same entries as they are stored, so that a damaged one does not hide the others."""
     while after < upto:
         read: Callable[[sqlite3.Connection], list[Row]] = partial(
             sql_queries.read_page, id=info.id, after=after, upto=upto
         )
         rows = database.read(read)
-        for seq, at, _, text in rows:
-            try:
-                entry = load_entry(artifacts.load_entry(text))
-            except ValueError as error:
-                raise SessionError(f"entry {seq} of {info.name!r} is damaged: {error}") from None
-            yield StoredEntry(seq, at, entry)
+        yield from rows
         if not rows:
             return
         after = rows[-1][0]

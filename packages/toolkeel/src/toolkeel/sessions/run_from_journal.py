@@ -3,24 +3,113 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import cast
 
-from toolkeel._records.entries import CallEnded, RunEnded
+from toolkeel._records.entries import CallEnded, Decided, Queued, RunEnded
 from toolkeel._records.taint_sources import parse_source
-from toolkeel._records.tickets import Decision
+from toolkeel._records.tickets import Decision, new_id
 from toolkeel._records.typed_values import load_state
 from toolkeel.agent.run_state import InnerRun, RunState
-from toolkeel.agent.session_interface import JOURNAL_KEY
+from toolkeel.agent.session_interface import JOURNAL_KEY, SessionStart
 from toolkeel.agent.transcript import make_missing_result
 from toolkeel.context import RunContext
-from toolkeel.messages import unanswered
+from toolkeel.events import EndReason
+from toolkeel.messages import AssistantMessage, Message, unanswered
 from toolkeel.sessions.checkpoint import make_checkpoint
 from toolkeel.sessions.code_calls import CodeCallJournal, SessionRecorder
-from toolkeel.sessions.errors import SessionBusy
+from toolkeel.sessions.errors import SessionBusy, SessionError
+from toolkeel.sessions.inbox import DEFAULT_REASON, apply_cancel, deliver, take_posts
 from toolkeel.sessions.journal import Database, SessionJournal
 from toolkeel.sessions.journal_state import JournalState
-from toolkeel.sessions.sql_queries import SessionInfo
+from toolkeel.sessions.sql_queries import Post, SessionInfo
+from toolkeel.sessions.unknown_outcomes import resolve_unknown_calls
+
+END_WITH_ANSWER = ("answered", "returned", "refused", "cut_off")
+"""Ends of a run after which nothing is left to do."""
+END_WITH_RESULT = (*END_WITH_ANSWER, "limit", "cancelled")
+"""Ends of a run that has returned a result."""
+
+
+async def begin_run(
+    journal: SessionJournal,
+    run: RunContext,
+    given: tuple[Sequence[Message], Sequence[Decision], list[Post]],
+    options: tuple[str, bool],
+) -> SessionStart:
+    """Continue the session's last run, or start another one.
+
+    Args:
+        journal: The session's journal.
+        run: Receives its id, state and recorder.
+        given: The new messages and decisions, and the posts in the session's inbox.
+        options: Name and `resumes_only` of the session.
+
+    Raises:
+        SessionError: there is no message, and nothing waits.
+    """
+    said, decisions, posts = given
+    fold = journal.state
+    _take_inbox(journal, run, posts)
+    goes_on = resumes_last_run(journal, bool(said))
+    run.id = fold.last_run.run if goes_on else run.id
+    known = {each.ticket: each for each in reversed(decisions)}
+    known |= {id: each.decision for id, each in fold.decisions.items()}
+    for decision in decisions:
+        journal.append(Decided(run.id, decision))
+    pending = await resolve_unknown_calls(journal, run, known)
+    attach_journal(journal, run, goes_on)
+    counted, asks = select_decisions(fold, known)
+    if not asks and run.approver is None:
+        pending += fold.open_tickets.values()
+    start = SessionStart(build_run_state(fold, goes_on), (), counted, tuple(pending))
+    if not (pending or unanswered(fold.view.messages)):
+        return _add_messages(journal, run, start, said, options, goes_on=goes_on)
+    for message in said:  # it comes after the results of what waits
+        journal.append(Queued(run.id, new_id(), message))
+    if not pending:
+        deliver(journal, run)
+    elif fold.reason != "waiting":
+        journal.append(RunEnded(run.id, "waiting"))
+    return start
+
+
+def _take_inbox(journal: SessionJournal, run: RunContext, posts: list[Post]) -> None:
+    """Take messages and decisions from the inbox, and apply the requests to cancel."""
+    fold, head = journal.state, journal.head
+    take_into = fold.last_run.run if fold.has_unfinished_run else run.id
+    for request in take_posts(journal, take_into, posts):
+        if fold.has_unfinished_run or request.sender:
+            apply_cancel(journal, request)
+        elif request.head >= head:  # it came when this run had the session already
+            run.cancel.cancel(request.reason or DEFAULT_REASON)
+
+
+def _add_messages(
+    journal: SessionJournal,
+    run: RunContext,
+    start: SessionStart,
+    said: Sequence[Message],
+    options: tuple[str, bool],
+    *,
+    goes_on: bool,
+) -> SessionStart:
+    """Start with the queued messages and the new ones; no call is open."""
+    deliver(journal, run)
+    now = (*run.loop_state.inbox, *said)
+    run.loop_state.inbox.clear()
+    messages, (name, resumes_only) = start.state.messages, options
+    if now or (goes_on and messages):
+        return replace(start, new_messages=now)
+    over = not messages or isinstance(messages[-1], AssistantMessage)
+    last, reason = journal.state.last_run.run, journal.state.reason
+    if resumes_only or (over and reason not in END_WITH_RESULT):
+        raise SessionError(f"nothing waits in the session {name!r}: say something")
+    if over or reason in END_WITH_ANSWER:
+        run.id, state = last, replace(start.state, instructions="")
+        return replace(start, state=state, ended=cast("EndReason", reason))
+    return start  # the last run was stopped before the model answered
 
 
 def refuse_enclosing(run: RunContext, database: Database, info: SessionInfo) -> None:
@@ -56,6 +145,7 @@ def attach_journal(journal: SessionJournal, run: RunContext, goes_on: bool) -> N
     known, turn = len(fold.view.messages), fold.turn if goes_on else 0
     values = load_state(fold.state)
     run.recorder = recorder = SessionRecorder(journal, run.id, known, turn, values)
+    recorder.is_resumed = goes_on
     recorder.places, recorder.code = fold.view.positions, CodeCallJournal(journal)
     for key, value in values.items():
         run.state.setdefault(key, value)
@@ -88,7 +178,7 @@ def resumes_last_run(journal: SessionJournal, says: bool) -> bool:
 async def end_run(journal: SessionJournal) -> None:
     """Write a run's last entries, and wait until they are durable, even if canceled."""
     fold = journal.state
-    if fold.is_at_rest:
+    if fold.is_at_rest and journal.has_grown:
         journal.append(make_checkpoint(fold))
     if (closed := journal.close()) is None:
         return

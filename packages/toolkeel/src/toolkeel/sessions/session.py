@@ -12,58 +12,75 @@ from functools import partial
 from time import time
 
 from toolkeel._common.checked_arguments import checked
-from toolkeel._records.entries import Compacted, Decided, Queued, RunEnded
-from toolkeel._records.messages_json import load_message
-from toolkeel._records.tickets import Decision, Ticket, new_id
+from toolkeel._records.entries import Compacted, Decided
+from toolkeel._records.entries_json import load_entry
+from toolkeel._records.messages_json import json_text, load_message
+from toolkeel._records.record import record
+from toolkeel._records.tickets import Decision, Ticket
 from toolkeel._records.typed_values import load_state as load_values
 from toolkeel.agent.history import HistoryPolicy, ShortenedTranscript
 from toolkeel.agent.session_interface import SessionStart
 from toolkeel.context import RunContext
-from toolkeel.messages import AssistantMessage, Message, Usage, unanswered
+from toolkeel.messages import AssistantMessage, Message, Usage
 from toolkeel.sessions import sql_queries
 from toolkeel.sessions.errors import SessionBusy, SessionError
 from toolkeel.sessions.inbox import (
-    DEFAULT_REASON,
     add_post,
-    apply_cancel,
     apply_cancels,
-    deliver,
     message_body,
     post_cancel,
     post_decision,
     post_message_once,
     read_decisions,
     read_posts,
-    take_posts,
     watch_inbox,
 )
 from toolkeel.sessions.journal import (
+    EXCERPT_LENGTH,
     SessionJournal,
     Storage,
     StoredEntry,
     load_state,
+    make_excerpt,
     open_journal,
     read_entries,
+    read_rows,
 )
-from toolkeel.sessions.journal_state import JournalState
+from toolkeel.sessions.journal_state import MESSAGE_ENTRIES, JournalState
 from toolkeel.sessions.run_from_journal import (
-    attach_journal,
-    build_run_state,
+    begin_run,
     end_run,
     refuse_enclosing,
-    resumes_last_run,
-    select_decisions,
 )
 from toolkeel.sessions.session_lock import Writer, read_writer, record_writer, user_name
 from toolkeel.sessions.sql_queries import SessionInfo
-from toolkeel.sessions.unknown_outcomes import resolve_unknown_calls
+
+SEARCHED_KINDS = tuple(each.kind for each in MESSAGE_ENTRIES)
+"""Entries with a message that a search reads."""
+
+
+@record
+class SearchMatch:
+    """A message that a search has found.
+
+    Args:
+        session: Its session.
+        seq: Number of its entry.
+        at: When it was written, in seconds since the epoch.
+        text: The part of it around the first word that was searched for.
+    """
+
+    session: SessionInfo
+    seq: int
+    at: float
+    text: str
 
 
 class Session:
     """A conversation that lasts. Give it to an agent: ``agent.run("hello", session=session)``.
 
     Args:
-        kept: Where it is kept; `Sessions` gives sessions of a file.
+        storage: Where it is kept; `Sessions` gives sessions of a file.
         name: Its name, within its scope.
         scope: Whose it is, such as a user's id: a name means nothing outside its scope.
         wait: Whether a run waits for its turn while another one goes on; else it is told who writes.
@@ -131,6 +148,42 @@ class Session:
         last = info.head if upto is None else min(upto, info.head)
         return list(
             read_entries(self._storage.database, self._storage.artifacts, info, after, last)
+        )
+
+    @checked
+    def search(self, text: str) -> list[SearchMatch]:
+        """Return the messages that contain every word of a text, in any letter case, in order.
+
+        What people, models and tools wrote is searched, and the arguments of calls; also what the model
+        is no longer shown. Damaged entries are passed over.
+
+        Raises:
+            SessionError: there is nothing to search for.
+        """
+        words = text.casefold().split()
+        if not words:
+            raise SessionError("search(...): give a word to search for")
+        if (info := self._find_info()) is None:
+            return []
+        found = []
+        for seq, at, kind, body in read_rows(self._storage.database, info, 0, info.head):
+            said = self._text_of(body) if kind in SEARCHED_KINDS else ""
+            folded = said.casefold()
+            if said and all(word in folded for word in words):
+                start = max(0, folded.find(words[0]) - EXCERPT_LENGTH // 2)
+                found.append(SearchMatch(info, seq, at, make_excerpt(said[start:])))
+        return found
+
+    def _text_of(self, body: str) -> str:
+        """Return the text of a stored entry's message; empty if it cannot be read."""
+        try:
+            message: Message = load_entry(self._storage.artifacts.load_entry(body)).message  # type: ignore[union-attr]
+        except (ValueError, SessionError):
+            return ""
+        calls = message.tool_calls if isinstance(message, AssistantMessage) else ()
+        made = (each.arguments for each in calls)
+        return " ".join(
+            [message.text, *(a if isinstance(a, str) else json_text(dict(a)) for a in made)]
         )
 
     @checked
@@ -294,7 +347,12 @@ class Session:
             info = await asyncio.to_thread(lambda: self.info)
             journal = await asyncio.to_thread(open_journal, self._storage, info)
             self._record_writer(info.id)
-            going = await self._begin(journal, info, run, (said, decisions))
+            posts = read_posts(self._storage.database, info.id)
+            going = await begin_run(
+                journal, run, (said, decisions, posts), (self.name, self.resumes_only)
+            )
+            whole = ShortenedTranscript(lambda: journal.state.cuts, lambda: self.messages)
+            going = replace(going, history=self._history, full_transcript=whole)
             watching = asyncio.create_task(
                 watch_inbox(journal, self._storage.database, info.id, run)
             )
@@ -323,70 +381,6 @@ class Session:
         if self._recorded_pid != os.getpid():
             self._recorded_pid = os.getpid()
             record_writer(self._storage.database, id)
-
-    async def _begin(
-        self,
-        journal: SessionJournal,
-        info: SessionInfo,
-        run: RunContext,
-        given: tuple[Sequence[Message], Sequence[Decision]],
-    ) -> SessionStart:
-        said, decisions = given
-        fold = journal.state
-        self._take_inbox(journal, info, run)
-        goes_on = resumes_last_run(journal, bool(said))
-        run.id = fold.last_run.run if goes_on else run.id
-        known = {each.ticket: each for each in reversed(decisions)}
-        known |= {id: each.decision for id, each in fold.decisions.items()}
-        for decision in decisions:
-            journal.append(Decided(run.id, decision))
-        pending = await resolve_unknown_calls(journal, run, known)
-        attach_journal(journal, run, goes_on)
-        counted, asks = select_decisions(fold, known)
-        if not asks and run.approver is None:
-            pending += fold.open_tickets.values()
-        whole = ShortenedTranscript(lambda: fold.cuts, lambda: self.messages)
-        going = SessionStart(
-            build_run_state(fold, goes_on), (), counted, tuple(pending), self._history, whole
-        )
-        if not (pending or unanswered(fold.view.messages)):
-            return self._say_now(journal, run, going, said, goes_on=goes_on)
-        for message in said:  # it comes after the results of what waits
-            journal.append(Queued(run.id, new_id(), message))
-        if not pending:
-            deliver(journal, run)
-        elif fold.reason != "waiting":
-            journal.append(RunEnded(run.id, "waiting"))
-        return going
-
-    def _take_inbox(self, journal: SessionJournal, info: SessionInfo, run: RunContext) -> None:
-        """Take messages and decisions from the inbox, and apply the requests to cancel."""
-        fold = journal.state
-        take_into = fold.last_run.run if fold.has_unfinished_run else run.id
-        for request in take_posts(journal, take_into, read_posts(self._storage.database, info.id)):
-            if fold.has_unfinished_run or request.sender:
-                apply_cancel(journal, request)
-            elif request.head >= info.head:  # it came when this run had the session already
-                run.cancel.cancel(request.reason or DEFAULT_REASON)
-
-    def _say_now(
-        self,
-        journal: SessionJournal,
-        run: RunContext,
-        going: SessionStart,
-        said: Sequence[Message],
-        *,
-        goes_on: bool,
-    ) -> SessionStart:
-        """Start with the queued messages and the new ones. No call may be open."""
-        deliver(journal, run)
-        now = (*run.loop_state.inbox, *said)
-        run.loop_state.inbox.clear()
-        messages = going.state.messages
-        over = not messages or isinstance(messages[-1], AssistantMessage)
-        if not now and (over or (self.resumes_only and not goes_on)):
-            raise SessionError(f"nothing waits in the session {self.name!r}: say something")
-        return replace(going, new_messages=now)
 
 
 async def _shorten(journal: SessionJournal, run: str, history: HistoryPolicy) -> bool:

@@ -9,8 +9,10 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from time import time
+from typing import Annotated
 
-from toolkeel._common.checked_arguments import checked
+from toolkeel._common.cancel import get_logger
+from toolkeel._common.checked_arguments import at_least, checked
 from toolkeel._common.data_folder import sessions_file
 from toolkeel._records.entries import Forked, RunBegan
 from toolkeel._records.entries_json import dump_entry
@@ -21,20 +23,23 @@ from toolkeel.sessions.artifacts import Artifacts
 from toolkeel.sessions.errors import SessionError
 from toolkeel.sessions.export import export_lines, import_lines
 from toolkeel.sessions.journal import Storage
-from toolkeel.sessions.journal_state import JournalState
 from toolkeel.sessions.postgres import (
     PostgresArtifacts,
     PostgresDatabase,
     PostgresLocks,
     open_database,
 )
-from toolkeel.sessions.session import Session
+from toolkeel.sessions.session import SearchMatch, Session
 from toolkeel.sessions.session_lock import WriterLocks
 from toolkeel.sessions.sql_queries import SessionInfo
 from toolkeel.sessions.sqlite import MEMORY, Database
 
 MAIN = "main"
 """The session that is meant by a path alone."""
+_OTHER_SCOPES = (
+    "%s holds %d sessions in %d other scopes: list(scope=...) lists those of one, "
+    "list(scope=None) all"
+)
 MAX_NAME_LENGTH = 200
 """Characters of a name."""
 
@@ -59,6 +64,7 @@ class Sessions:
         self, path: str | Path | None = None, *, history: HistoryPolicy | None = None
     ) -> None:
         self._history = history
+        self._has_warned = False
         self.path = str(path) if path is not None else str(sessions_file())
         self._storage = _storage_of(self.path)
 
@@ -82,13 +88,54 @@ class Sessions:
         return Session(self._storage, name, scope, wait=wait, history=history or self._history)
 
     def list(self, scope: str | None = "") -> tuple[SessionInfo, ...]:
-        """Return information on the sessions, the latest first; of all scopes if `scope` is None."""
-        return tuple(self._storage.database.read(partial(sql_queries.list_sessions, scope=scope)))
+        """Return information on the sessions of a scope, the latest first; of all scopes for None.
+
+        Without a scope, other scopes that hold sessions are named in a warning, once.
+        """
+        found = self._storage.database.read(partial(sql_queries.list_sessions, scope=scope))
+        if scope == "" and not self._has_warned:
+            count = partial(sql_queries.count_other_sessions, scope=scope)
+            sessions, scopes = self._storage.database.read(count)
+            if sessions:
+                self._has_warned = True
+                get_logger().warning(
+                    _OTHER_SCOPES, self._storage.database.display_name, sessions, scopes
+                )
+        return tuple(found)
+
+    @checked
+    def search(
+        self,
+        text: str,
+        scope: str | None = "",
+        *,
+        limit: Annotated[int, at_least(1, "a number from 1")] = 100,
+    ) -> tuple[SearchMatch, ...]:
+        """Return the messages that contain every word of a text, in any letter case.
+
+        It reads the journals, the session that was written last first, until `limit` is reached; see
+        `Session.search`.
+
+        Args:
+            text: The words.
+            scope: Scope of the sessions; None for all.
+            limit: Most messages to return.
+
+        Raises:
+            SessionError: there is nothing to search for.
+        """
+        found: list[SearchMatch] = []
+        for info in self.list(scope):
+            found += self.open(info.name, info.scope).search(text)
+            if len(found) >= limit:
+                break
+        return tuple(found[:limit])
 
     def fork(self, name: str, to: str, *, turn: int | None = None, scope: str = "") -> Session:
         """Create a session that starts as a copy of another one up to a turn.
 
-        Effects on the outside world are not undone.
+        Effects on the outside world are not undone. What waits in the other session waits in the new
+        one, too, under tickets of its own: a decision counts for one of the two.
 
         Args:
             name: The other session.
@@ -97,20 +144,23 @@ class Sessions:
             scope: Scope of both.
 
         Raises:
-            SessionError: there is no such session or turn, the new name is taken, or the last turn has not
-                ended.
+            SessionError: there is no such session or turn, the new name is taken, or a run is active or
+                was killed in the last turn.
         """
         return self._forked(self.open(name, scope), to, turn, edited=False)
 
     def _forked(self, source: Session, to: str, turn: int | None, *, edited: bool) -> Session:
         name, info = source.name, source.info
         seq = info.head if turn is None else self._end_of(source, turn)
-        fold = JournalState()
-        if turn is None:
-            fold = source.load_state()
-        if fold.open_calls or (fold.last_run.run and fold.reason in ("", "waiting")):
-            raise SessionError(f"the last turn of {name!r} has not ended; fork from one before it")
         target = self.open(to, source.scope)
+        if seq == info.head and not (fold := source.load_state()).is_at_rest:
+            if fold.reason != "waiting":
+                raise SessionError(
+                    f"the last turn of {name!r} has not ended; fork from one before it"
+                )
+            last = Forked(name, seq, edited)
+            import_lines(self._storage, (source.scope, to), export_lines(self._storage, info), last)
+            return target
         if turn is not None:  # what a list of sessions tells of it
             first, ended = (info.first, info.ended) if turn else ("", "")
             info = replace(info, turns=turn, first=first, last="", ended=ended)
@@ -149,7 +199,7 @@ class Sessions:
         Raises:
             SessionError: there is no such session.
         """
-        return export_lines(self.open(name, scope))
+        return export_lines(self._storage, self.open(name, scope).info)
 
     @checked
     def import_(self, lines: Iterable[str], name: str, scope: str = "") -> Session:

@@ -101,6 +101,12 @@ def list_sessions(connection: sqlite3.Connection, scope: str | None) -> list[Ses
     return [SessionInfo(*row) for row in rows]
 
 
+def count_other_sessions(connection: sqlite3.Connection, scope: str) -> tuple[int, int]:
+    """Return the number of sessions in other scopes, and of these scopes."""
+    sql = "SELECT count(*), count(DISTINCT scope) FROM session WHERE scope <> ?"
+    return tuple(connection.execute(sql, (scope,)).fetchone())
+
+
 def get_or_create_session(
     connection: sqlite3.Connection, scope: str, name: str, now: float
 ) -> SessionInfo:

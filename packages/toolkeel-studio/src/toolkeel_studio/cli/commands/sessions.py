@@ -22,7 +22,7 @@ from toolkeel_studio.cli.terminal.streams import DIM, YELLOW, echo, layout, note
 from toolkeel_studio.cli.terminal.two_columns import compare_lines
 from toolkeel_studio.inspector.compare import compare
 
-app = typer.Typer(help="Conversations that last: list, show, compare, fork, decide.", **OPTIONS)
+app = typer.Typer(help="Conversations that last: list, search, show, compare, fork, decide.", **OPTIONS)
 File = Annotated[
     Path | None, typer.Option("--file", "-f", metavar="FILE", help="The file they are in.")
 ]
@@ -32,10 +32,15 @@ To = Annotated[str, typer.Argument(metavar="NEW", help="The new session's name."
 
 
 @app.command("list")
-def list_command(file: File = None, as_json: AsJson = False) -> None:
+def list_command(
+    file: File = None,
+    as_json: AsJson = False,
+    every: Annotated[bool, typer.Option("--all", help="Those of other scopes, too.")] = False,
+) -> None:
     """List them, the latest first."""
     sessions = Sessions(file)
-    found = sessions.list()
+    known = sessions.list(scope=None)
+    found = [info for info in known if every or not info.scope]
     if as_json:
         echo(pretty([_data(info) for info in found]))
         return
@@ -43,14 +48,41 @@ def list_command(file: File = None, as_json: AsJson = False) -> None:
         when = datetime.fromtimestamp(info.updated, UTC).astimezone().strftime("%Y-%m-%d %H:%M")
         said = visible_line(info.first)
         ended = "" if info.ended == "answered" else f"  [{info.ended or 'not ended'}]"
-        echo(f"{visible_line(info.name)}  {when}  {count(info.turns, 'turn')}{ended}  {said}")
-    if not found:
+        echo(f"{_name_of(info)}  {when}  {count(info.turns, 'turn')}{ended}  {said}")
+    if len(known) > len(found):
+        left = count(len(known) - len(found), "session")
+        note(f"{left} in other scopes: toolkeel sessions list --all", DIM)
+    elif not found:
         note(f"no session in {sessions.path}", YELLOW)
 
 
+def _name_of(info: SessionInfo) -> str:
+    """Return the name of a session, with its scope if it has one."""
+    return visible_line(f"{info.scope}/{info.name}" if info.scope else info.name)
+
+
 def _data(info: SessionInfo) -> dict[str, object]:
-    names = ("name", "created", "updated", "turns", "first", "last", "tokens", "requests", "ended")
-    return {name: getattr(info, name) for name in names}
+    names = ("created", "updated", "turns", "first", "last", "tokens", "requests", "ended")
+    return {name: getattr(info, name) for name in ("name", "scope", *names)}
+
+
+@app.command("search")
+def search_command(
+    words: Annotated[list[str], typer.Argument(metavar="WORD...", help="All must occur.")],
+    file: File = None,
+    as_json: AsJson = False,
+    every: Annotated[bool, typer.Option("--all", help="In other scopes, too.")] = False,
+) -> None:
+    """Find messages, also those the model is no longer shown; exit code 1 if there are none."""
+    found = Sessions(file).search(" ".join(words), None if every else "")
+    if as_json:
+        echo(pretty([{**_data(each.session), "seq": each.seq, "text": each.text} for each in found]))
+    else:
+        for each in found:
+            echo(f"{_name_of(each.session)}  #{each.seq}  {visible_line(each.text)}")
+    if not found:
+        note("nothing found", YELLOW)
+        raise typer.Exit(FAILED)
 
 
 @app.command("show")
