@@ -45,6 +45,27 @@ def test_a_session_goes_on_and_is_listed_and_shown(home: Path) -> None:
     assert (data["name"], data["turns"]) == ("ada", 3)
 
 
+def test_sessions_are_searched_and_those_of_other_scopes_are_listed_with_all(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = at(home, "sessions", "search", "PLUS", "5")
+    assert (found.code, found.err) == (0, "")
+    assert found.out.startswith("ada  #") and "and 5 plus 6?" in found.out
+    nothing = at(home, "sessions", "search", "nowhere")
+    assert (nothing.code, nothing.out) == (1, "")
+    monkeypatch.setenv("TOOLKEEL_DATA", str(home / "data"))
+    sessions = Sessions()
+    Agent(Scripted(["yes"])).run_sync("and 5 plus 7?", session=sessions.open("main", "u1"))
+    sessions.close()
+    listed = at(home, "sessions", "list")
+    assert len(listed.out.splitlines()) == 1
+    assert listed.err == "1 session in other scopes: toolkeel sessions list --all\n"
+    everything = at(home, "sessions", "list", "--all")
+    assert "u1/main  " in everything.out and everything.err == ""
+    data = json.loads(at(home, "sessions", "search", "plus", "5", "--all", "--json").out)
+    assert {each["scope"] for each in data} == {"", "u1"}
+
+
 def test_a_session_is_forked_exported_imported_and_deleted(home: Path) -> None:
     assert at(home, "sessions", "fork", "ada", "b", "--turn", "1").code == 0
     out = home / "b.jsonl"

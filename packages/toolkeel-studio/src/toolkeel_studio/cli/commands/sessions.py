@@ -22,7 +22,9 @@ from toolkeel_studio.cli.terminal.streams import DIM, YELLOW, echo, layout, note
 from toolkeel_studio.cli.terminal.two_columns import compare_lines
 from toolkeel_studio.inspector.compare import compare
 
-app = typer.Typer(help="Conversations that last: list, search, show, compare, fork, decide.", **OPTIONS)
+app = typer.Typer(
+    help="Conversations that last: list, search, show, compare, fork, decide.", **OPTIONS
+)
 File = Annotated[
     Path | None, typer.Option("--file", "-f", metavar="FILE", help="The file they are in.")
 ]
@@ -76,7 +78,9 @@ def search_command(
     """Find messages, also those the model is no longer shown; exit code 1 if there are none."""
     found = Sessions(file).search(" ".join(words), None if every else "")
     if as_json:
-        echo(pretty([{**_data(each.session), "seq": each.seq, "text": each.text} for each in found]))
+        echo(
+            pretty([{**_data(each.session), "seq": each.seq, "text": each.text} for each in found])
+        )
     else:
         for each in found:
             echo(f"{_name_of(each.session)}  #{each.seq}  {visible_line(each.text)}")
