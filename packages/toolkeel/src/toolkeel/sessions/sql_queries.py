@@ -95,10 +95,8 @@ def get_session(connection: sqlite3.Connection, id: int) -> SessionInfo:
 def list_sessions(connection: sqlite3.Connection, scope: str | None) -> list[SessionInfo]:
     """Return the sessions of a scope, or of all scopes for None, the last written first."""
     where, values = ("", ()) if scope is None else ("WHERE scope = ?", (scope,))
-    rows = connection.execute(
-        f"SELECT {_COLUMNS} FROM session {where} ORDER BY updated DESC, id DESC", values
-    )
-    return [SessionInfo(*row) for row in rows]
+    sql = f"SELECT {_COLUMNS} FROM session {where} ORDER BY updated DESC, id DESC"
+    return [SessionInfo(*row) for row in connection.execute(sql, values)]
 
 
 def count_other_sessions(connection: sqlite3.Connection, scope: str) -> tuple[int, int]:
