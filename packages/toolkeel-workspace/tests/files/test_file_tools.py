@@ -99,9 +99,9 @@ def test_a_line_that_is_too_long_is_shown_in_parts_by_its_columns(place: Path) -
 @pytest.mark.parametrize(
     ("data", "odd"),
     [
-        ("中文的注释\n".encode("gbk"), "GBK"),
+        ("中文的注释\n".encode("gbk"), "probably GBK (a guess, confidence 0."),
         ("\ufeffhi\n".encode("utf-16-le"), "UTF-16"),
-        ("café olé\n".encode("latin-1"), "Windows-1252"),
+        ("café olé\n".encode("latin-1"), "perhaps Windows-1252 (a guess, confidence 0.0"),
         (b"a\r\nb\r\n", "lines end with CRLF"),
         (b"a", "no line end at its end"),
     ],
@@ -109,7 +109,7 @@ def test_a_line_that_is_too_long_is_shown_in_parts_by_its_columns(place: Path) -
 def test_what_is_odd_about_a_file_is_told(place: Path, data: bytes, odd: str) -> None:
     (place / "odd").write_bytes(data)
     text = shown(Files(place), "odd")
-    assert f", {odd}]" in text and "\ufffd" not in text
+    assert f", {odd}" in text and "\ufffd" not in text
 
 
 def test_a_kept_result_is_read_by_its_name_and_an_unknown_one_is_told(place: Path) -> None:
@@ -133,7 +133,7 @@ def test_a_byte_order_mark_is_not_shown(place: Path) -> None:
 
 def test_broken_characters_are_counted_and_a_real_replacement_is_not(place: Path) -> None:
     (place / "broken").write_bytes(b"\xff\xfe ok \xef\xbf\xbd\n")
-    assert "2 broken characters" in shown(Files(place), "broken")
+    assert "2 odd bytes shown as" in shown(Files(place), "broken")
 
 
 @pytest.mark.parametrize(

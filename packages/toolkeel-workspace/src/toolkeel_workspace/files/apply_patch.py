@@ -20,8 +20,14 @@ from toolkeel.effects import Effects
 from toolkeel.errors import ToolError
 from toolkeel.hosted import Hosted, Native, Where
 from toolkeel.messages import ToolOutput
-from toolkeel_workspace.files.edit import encode_changed
-from toolkeel_workspace.files.encodings import decode_text, replace_invalid
+from toolkeel_workspace.files.encodings import (
+    HEAD_BYTES,
+    decode_text,
+    encode_changed,
+    find_binary_kind,
+    replace_invalid,
+    restore_invalid,
+)
 from toolkeel_workspace.files.open_beneath import FileResource
 from toolkeel_workspace.files.preview import ContentChange
 from toolkeel_workspace.files.similar_passage import describe_mismatch
@@ -37,15 +43,49 @@ class Hunk(NamedTuple):
 
     Args:
         anchors: Lines to search below, one after the other.
-        old: The existing lines.
-        new: The lines that replace them.
-        line: Number of the first of them, if the patch has it; else 0.
+        rows: Its lines, each after its mark: "-", "+" or " ".
+        line: Number of the first existing line, if the patch has it; else 0.
     """
 
     anchors: tuple[str, ...]
-    old: tuple[str, ...]
-    new: tuple[str, ...]
+    rows: tuple[str, ...]
     line: int = 0
+
+    @property
+    def old(self) -> tuple[str, ...]:
+        """The existing lines."""
+        return tuple(row[1:] for row in self.rows if row[0] != "+")
+
+    def replace(self, lines: Sequence[str]) -> list[str]:
+        """Return what replaces the existing lines: of context, each line as it is in the file.
+
+        Args:
+            lines: The existing lines, as in the file.
+
+        Raises:
+            ToolError: it cannot be decided what becomes of bytes that are no text.
+        """
+        file, made = iter(lines), list[str]()
+        removed, shown, added = list[str](), list[str](), list[int]()
+        for row in self.rows:
+            if row[0] == "+":
+                added.append(len(made))
+                made.append(row[1:])
+            elif row[0] == "-":
+                removed.append(next(file))
+                shown.append(row[1:])
+            else:
+                made.append(next(file))
+        put = "\n".join(made[number] for number in added)
+        restored = restore_invalid("\n".join(removed), "\n".join(shown), put)
+        if restored is None:
+            raise ToolError(
+                "The removed lines have bytes that are no text, shown as \ufffd. Write all of them in "
+                "the added lines as in the removed ones, or none."
+            )
+        for number, line in zip(added, restored.split("\n"), strict=False):
+            made[number] = line
+        return made
 
 
 def apply_patch(workspace: Workspace, where: Where = "auto") -> AnyTool:
@@ -118,6 +158,8 @@ def parse_new_file(diff: str) -> str:
 def _update_content(before: bytes | None, diff: str, path: str) -> bytes:
     if before is None:
         raise ToolError(f"{path!r} does not exist. To make it, use create_file.")
+    if kind := find_binary_kind(before[:HEAD_BYTES]):
+        raise ToolError(f"{path!r} is {kind}.")
     decoded = decode_text(before)
     return encode_changed(decoded, patch_text(decoded.text, diff), path)
 
@@ -151,12 +193,14 @@ def patch_text(text: str, diff: str) -> str:
         for anchor in hunk.anchors:
             place = _skip_past_anchor(lines, anchor, place)
         start = place if hunk.anchors else len(lines) - (lines[-1:] == [""])
-        if hunk.old:
+        if old := hunk.old:
             wanted = hunk.line - 1 + grown if hunk.line else place if hunk.anchors else None
-            start = _choose_place(_find_lines(lines, hunk.old, place), wanted, lines, hunk.old)
-        lines[start : start + len(hunk.old)] = hunk.new
-        place = start + len(hunk.new)
-        grown += len(hunk.new) - len(hunk.old)
+            shown = [replace_invalid(line) for line in lines]
+            start = _choose_place(_find_lines(shown, old, place), wanted, shown, old)
+        new = hunk.replace(lines[start : start + len(old)])
+        lines[start : start + len(old)] = new
+        place = start + len(new)
+        grown += len(new) - len(old)
     return ending.join(lines)
 
 
@@ -167,29 +211,25 @@ def parse_hunks(diff: str) -> list[Hunk]:
         ToolError: naming the invalid line.
     """
     hunks: list[Hunk] = []
-    after, old, new, line = list[str](), list[str](), list[str](), 0
+    after, rows, line = list[str](), list[str](), 0
     for row in [*_strip_headers(diff), "@@"]:
         if row.startswith("@@"):
-            if old or new:
-                hunks.append(Hunk(tuple(after), tuple(old), tuple(new), line))
-                after, old, new, line = [], [], [], 0
+            if rows:
+                hunks.append(Hunk(tuple(after), tuple(rows), line))
+                after, rows, line = [], [], 0
             if numbers := _NUMBERS.match(row):
                 line = int(numbers[1])
             elif anchor := row.removeprefix("@@").strip():
                 after.append(anchor)
-        elif row[:1] in ("", " ", "-"):
-            old.append(row[1:])
-            if row[:1] != "-":
-                new.append(row[1:])
-        elif row.startswith("+"):
-            new.append(row[1:])
+        elif row[:1] in ("", " ", "-", "+"):
+            rows.append(row or " ")
         else:
             raise ToolError(f"A line of a patch begins with ' ', '-', '+' or '@@', not {row!r}.")
     return _check_hunks(hunks)
 
 
 def _check_hunks(hunks: list[Hunk]) -> list[Hunk]:
-    if all(hunk.old == hunk.new for hunk in hunks):
+    if all(hunk.replace(hunk.old) == list(hunk.old) for hunk in hunks):
         raise ToolError(
             "The patch is empty or changes nothing; its lines begin with ' ', '-' or '+'."
         )
@@ -245,7 +285,7 @@ def _choose_place(
         ToolError: its lines do not occur, or more than once without a stated position.
     """
     if not places:
-        near = replace_invalid(describe_mismatch("\n".join(lines), "\n".join(old), "the patch"))
+        near = describe_mismatch("\n".join(lines), "\n".join(old), "the patch")
         raise ToolError(f"The patch does not fit: these lines were not found in order.{near}")
     if len(places) > 1 and wanted is None:
         numbers = ", ".join(str(place + 1) for place in places[:5])

@@ -20,10 +20,13 @@ from typing_extensions import TypedDict
 
 from toolkeel.errors import ToolError
 from toolkeel_workspace.files.encodings import (
-    ENCODING_NAMES,
+    HEAD_BYTES,
     DecodedText,
     decode_text,
+    encode_changed,
+    find_binary_kind,
     replace_invalid,
+    restore_invalid,
 )
 from toolkeel_workspace.files.indentation import find_reindented
 from toolkeel_workspace.files.similar_passage import describe_mismatch
@@ -85,6 +88,7 @@ class EditResult(NamedTuple):
 class _Span(NamedTuple):
     start: int
     end: int
+    old: str
     new: str
     is_lenient: bool
 
@@ -129,9 +133,12 @@ def apply_changes(data: bytes, changes: Sequence[Change], path: str) -> EditResu
     Raises:
         ToolError: naming the change and what is wrong with it; nothing is changed then.
     """
+    if kind := find_binary_kind(data[:HEAD_BYTES]):
+        raise ToolError(f"{path!r} is {kind}.")
     decoded = decode_text(data)
     text = decoded.text
-    forms = (_with_unix_line_ends(text), _normalize_leniently(text))
+    shown = replace_invalid(text)
+    forms = (_with_unix_line_ends(shown), _normalize_leniently(shown))
     spans = list[_Span]()
     for number, change in enumerate(changes, 1):
         what = "old_text" if len(changes) == 1 else f"old_text of edit {number}"
@@ -142,8 +149,9 @@ def apply_changes(data: bytes, changes: Sequence[Change], path: str) -> EditResu
             raise ToolError(f"Two edits of {path!r} overlap. Join them into one.")
     changed = text
     for span in reversed(spans):
+        new = _restore_bytes(text[span.start : span.end], span, path)
         ending = _find_line_end(text, span.start)
-        new = span.new.replace("\r\n", "\n").replace("\n", ending)
+        new = new.replace("\r\n", "\n").replace("\n", ending)
         changed = changed[: span.start] + new + changed[span.end :]
     if changed == text:
         raise ToolError(f"{path!r} would not change: old_text and new_text are the same.")
@@ -151,31 +159,16 @@ def apply_changes(data: bytes, changes: Sequence[Change], path: str) -> EditResu
     lenient = sum(span.is_lenient for span in spans)
     return EditResult(
         encode_changed(decoded, changed, path),
-        make_diff(text, changed, path),
+        make_diff(shown, replace_invalid(changed), path),
         first,
         lenient,
         len(spans),
-        _describe_remarks(decoded.codec, changed),
+        _describe_remarks(decoded, changed),
     )
 
 
-def encode_changed(decoded: DecodedText, changed: str, path: str) -> bytes:
-    """Encode a changed text in the encoding of its file.
-
-    Raises:
-        ToolError: the encoding lacks a character.
-    """
-    try:
-        return decoded.encode(changed)
-    except UnicodeEncodeError as error:
-        raise ToolError(
-            f"{path!r} is {ENCODING_NAMES.get(decoded.codec, 'UTF-8')}, which has no "
-            f"{error.object[error.start : error.end][:20]!r}. Nothing was changed."
-        ) from None
-
-
-def _describe_remarks(codec: str, text: str) -> str:
-    remarks = f"; it is {ENCODING_NAMES[codec]}, and stays so" if codec in ENCODING_NAMES else ""
+def _describe_remarks(decoded: DecodedText, text: str) -> str:
+    remarks = f"; it is {decoded.description}, and stays so" if decoded.description else ""
     if text and not text.endswith("\n"):
         remarks += "; no line end at its end"
     return remarks
@@ -220,6 +213,17 @@ def _shift_header(row: str, lines: int) -> str:
     return " ".join(words)
 
 
+def _restore_bytes(was: str, span: _Span, path: str) -> str:
+    """Return a replacement with the undecodable bytes of the passage that it leaves."""
+    restored = restore_invalid(was, span.old, span.new)
+    if restored is None:
+        raise ToolError(
+            f"{path!r} has bytes that are no text where this edit is, shown as \ufffd. Write all of "
+            "them in new_text as in old_text, or none, or make the edit beside them."
+        )
+    return restored
+
+
 # — finding —
 
 
@@ -231,7 +235,7 @@ def _find_passage(
     for form, as_form in zip(forms, (_with_unix_line_ends, _normalize_leniently), strict=True):
         wanted = as_form(change.old).text
         if found := [
-            _Span(start, end, change.new, form is forms[1])
+            _Span(start, end, change.old, change.new, form is forms[1])
             for start, end in _iter_spans(form, wanted)
         ]:
             if len(found) > 1 and not change.replace_all:
@@ -245,7 +249,7 @@ def _find_passage(
     if moved := find_reindented(
         forms[0].text, _with_unix_line_ends(change.old).text, _with_unix_line_ends(change.new).text
     ):
-        return [_Span(places[moved.start], places[moved.end], moved.new, True)]
+        return [_Span(places[moved.start], places[moved.end], change.old, moved.new, True)]
     text = forms[0].text
     there = text.find(_with_unix_line_ends(change.new).text) if change.new.strip() else -1
     if there >= 0:
@@ -254,7 +258,7 @@ def _find_passage(
     else:
         already = ""
     raise ToolError(
-        f"{label} was not found in {path!r}.{already}{replace_invalid(describe_mismatch(text, change.old, label))}"
+        f"{label} was not found in {path!r}.{already}{describe_mismatch(text, replace_invalid(change.old), label)}"
     )
 
 

@@ -17,8 +17,11 @@ from toolkeel.effects import Effects
 from toolkeel.errors import SetupError, ToolError
 from toolkeel.messages import ToolOutput
 from toolkeel_workspace.files.encodings import (
-    ENCODING_NAMES,
+    HEAD_BYTES,
+    DecodedText,
+    count_invalid,
     decode_text,
+    find_binary_kind,
     is_utf_16,
     replace_invalid,
 )
@@ -76,11 +79,11 @@ class Files:
                 return _read_text(path, saved, (offset, min(limit, MAX_LINES), column))
         name = self.root.match_spelling(path)
         with os.fdopen(self.root.open_file(name), "rb") as file:
-            head = file.peek(8192)
+            head = file.peek(HEAD_BYTES)
             if detect_media_type(head).startswith("image/"):
                 return _show_picture(name, file.read(MAX_PICTURE_BYTES + 1), _get_file_size(file))
-            if not is_utf_16(head):
-                _refuse_binary(name, head)
+            if kind := find_binary_kind(head):
+                raise ToolError(f"{name!r} is {kind}. This tool reads text and pictures.")
             return _read_text(name, file, (offset, min(limit, MAX_LINES), column))
 
     @tool(effects=_READ_EFFECTS, max_output=None)
@@ -149,13 +152,6 @@ def tools(root: str | os.PathLike[str] = ".") -> tuple[AnyTool, ...]:
     return tuple(replace(each, effects=effects) for each in (files.read, files.ls, files.grep))
 
 
-def _refuse_binary(path: str, head: bytes) -> None:
-    kind = detect_media_type(head)
-    if b"\0" in head or kind != "application/octet-stream":
-        what = "binary" if kind == "application/octet-stream" else f"binary ({kind})"
-        raise ToolError(f"{path!r} is {what}, not text. This tool reads text and pictures.")
-
-
 def _show_picture(path: str, data: bytes, size: int) -> ToolOutput:
     """Return a picture, made smaller if it is larger than models use."""
     if size > MAX_PICTURE_BYTES:
@@ -205,39 +201,41 @@ def _get_file_size(file: BinaryIO) -> int:
 
 
 def _read_text(path: str, file: BinaryIO, place: tuple[int, int, int]) -> ToolOutput:
-    """Read a part of a text file: as it is if it is UTF-8, else decoded by its encoding."""
-    window, size = read_window(cast("io.BufferedReader", file), *place), _get_file_size(file)
-    if size > MAX_RECODED_BYTES or window.data.isascii() or _is_utf_8(window.data):
-        return _show_text(path, size, window)
-    file.seek(0)
-    decoded = decode_text(file.read(MAX_RECODED_BYTES))
+    """Read a part of a text file in its encoding, which the whole file decides."""
+    size = _get_file_size(file)
+    decoded = DecodedText("", "utf-8")
+    if size > MAX_RECODED_BYTES:
+        if is_utf_16(cast("io.BufferedReader", file).peek(HEAD_BYTES)):
+            raise ToolError(
+                f"{path!r} is UTF-16 and larger than {format_size(MAX_RECODED_BYTES)}, too large to "
+                "be decoded. Convert it to UTF-8."
+            )
+    else:
+        decoded = decode_text(file.read(MAX_RECODED_BYTES + 1))
+        file.seek(0)
     if decoded.codec == "utf-8":
-        return _show_text(path, size, window)
-    data = decoded.text.encode()
-    window = read_window(io.BufferedReader(io.BytesIO(data)), *place)
-    return _show_text(path, size, window, ENCODING_NAMES[decoded.codec])
+        window = read_window(cast("io.BufferedReader", file), *place)
+    else:
+        data = replace_invalid(decoded.text).encode()
+        window = read_window(io.BufferedReader(io.BytesIO(data)), *place)
+    return _show_text(path, size, window, decoded)
 
 
-def _is_utf_8(data: bytes) -> bool:
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-def _show_text(path: str, size: int, window: Window, encoding: str = "") -> ToolOutput:
+def _show_text(path: str, size: int, window: Window, decoded: DecodedText) -> ToolOutput:
     if window.first_line > max(window.total_lines, 1):
         raise ToolError(
             f"{path!r} has {'' if window.is_exact else 'more than '}{pluralize(window.total_lines, 'line')}; "
             f"line {window.first_line} is {'past its end' if window.is_exact else 'too far in to be read'}."
         )
     text = window.data.decode("utf-8", "surrogateescape")
-    broken = sum("\udc80" <= char <= "\udcff" for char in text) if not text.isascii() else 0
+    odd = count_invalid(decoded.text or text)
     text = replace_invalid(text.removeprefix("\ufeff"))
-    notice = _make_notice(path, size, window, encoding)
-    if broken:
-        notice += f"\n[Not all of it is UTF-8: {broken} broken characters are shown as \ufffd.]"
+    notice = _make_notice(path, size, window, decoded.description)
+    if odd:
+        notice += (
+            f"\n[Not all of it is {decoded.name}: {pluralize(odd, 'odd byte')} shown as \ufffd. "
+            "An edit that repeats each \ufffd leaves it as it is.]"
+        )
     details = {
         "path": path,
         "total_lines": window.total_lines,

@@ -20,7 +20,12 @@ from toolkeel.context import CancelToken
 from toolkeel.errors import ToolError
 from toolkeel.messages import ToolOutput
 from toolkeel_workspace.files import ripgrep
-from toolkeel_workspace.files.encodings import decode_text, is_utf_16, replace_invalid
+from toolkeel_workspace.files.encodings import (
+    HEAD_BYTES,
+    decode_text,
+    find_binary_kind,
+    replace_invalid,
+)
 from toolkeel_workspace.files.find import compile_glob
 from toolkeel_workspace.files.impossible_patterns import explain_no_match
 from toolkeel_workspace.files.line_window import (
@@ -111,9 +116,11 @@ class GrepSearch:
         self.match_count = 0
         self.file_count = 0
         self.labels: list[Source] = []
+        self.guesses: list[str] = []
         self.shortened_count = 0
         self.truncated_folders: list[str] = []
         self.stop_reason = ""  # why it ended early: "limit", "bytes" or "time"
+        self._encoding = ""  # of the file being searched, if it is a guess
         self._bytes = 0
         self._deadline = perf_counter() + MAX_SECONDS
 
@@ -137,7 +144,7 @@ class GrepSearch:
                 self.stop_reason = self.stop_reason or "time"
             if self.stop_reason:
                 break
-            self._search_lines(name, _split_lines(self._read_text(name) or ""))
+            self._search_lines(name, self._read_lines(name))
         if not self.stop_reason and self._is_over():  # while candidate files were being found
             self.stop_reason = "time"
         return self._make_output()
@@ -164,17 +171,18 @@ class GrepSearch:
     def _search_named(self, path: str, file: BinaryIO) -> None:
         """Search one file line by line, so that a long one takes little memory."""
         size = os.fstat(file.fileno()).st_size
-        head = file.read(8192)
-        if (b"\0" in head and not is_utf_16(head)) or size > MAX_NAMED_FILE_BYTES:
+        if kind := find_binary_kind(file.read(HEAD_BYTES)):
+            raise ToolError(f"{path!r} is not searched: it is {kind}.")
+        if size > MAX_NAMED_FILE_BYTES:
             raise ToolError(
-                f"{path!r} is not searched: it is binary or larger than {format_size(MAX_NAMED_FILE_BYTES)}."
+                f"{path!r} is not searched: it is larger than {format_size(MAX_NAMED_FILE_BYTES)}."
             )
         file.seek(0)
         if size <= MAX_FILE_BYTES:
-            self._search_lines(path, _split_lines(decode_text(file.read()).text))
+            self._search_lines(path, self._decode_lines(file.read()))
         else:
             self._search_lines(
-                path, (line.decode("utf-8", "surrogateescape")[:-1] for line in file)
+                path, (line.removesuffix(b"\n").decode("utf-8", "replace") for line in file)
             )
 
     def _search_lines(self, path: str, lines: Iterable[str]) -> None:
@@ -185,23 +193,29 @@ class GrepSearch:
             if self.stop_reason:
                 break
         self.file_count += found
+        if found and self._encoding:
+            self.guesses.append(f"{escape_name(path)} is {self._encoding}")
         if found and secret_pattern(path):
             self.labels.append(Source("secret", "grep", path))
         if found and (whose := read_file_mark(os.path.join(self.root.path, path))):
             self.labels.append(Source("stranger", "grep", f"{path} ({whose})"))
 
-    def _read_text(self, path: str) -> str | None:
-        """Return a file's text, or None if it is binary, too large or unreadable."""
+    def _decode_lines(self, data: bytes) -> list[str]:
+        """Return a file's lines as ``read`` shows them, and note a guess of its encoding."""
+        decoded = decode_text(data)
+        self._encoding = decoded.description if decoded.confidence is not None else ""
+        return _split_lines(replace_invalid(decoded.text))
+
+    def _read_lines(self, path: str) -> list[str]:
+        """Return a file's lines, or none if it is binary, too large or unreadable."""
         try:
             with os.fdopen(self.root.open_file(path), "rb") as file:
                 if os.fstat(file.fileno()).st_size > MAX_FILE_BYTES:
-                    return None
+                    return []
                 data = file.read(MAX_FILE_BYTES)
         except (ToolError, OSError):
-            return None
-        if b"\0" in data[:8192] and not is_utf_16(data):
-            return None
-        return decode_text(data).text
+            return []
+        return [] if find_binary_kind(data[:HEAD_BYTES]) else self._decode_lines(data)
 
     def _select_lines(self, lines: Iterable[str]) -> Iterator[_Line]:
         """Yield the matching lines and their context, in order, each once."""
@@ -230,7 +244,6 @@ class GrepSearch:
         text = line.text
         if len(text) > MAX_LINE_CHARS:
             text, self.shortened_count = self._cut_line(line), self.shortened_count + 1
-        text = replace_invalid(text)
         mark = ":" if line.is_match else "-"
         row = f"{escape_name(path)}{mark}{line.number}{mark} {text}"
         self._bytes += len(row.encode()) + 1
@@ -261,10 +274,13 @@ class GrepSearch:
         return ToolOutput(text, details=details)
 
     def _make_notice(self) -> str:
-        return self._summarize() + "".join(
-            f" Not all names in {escape_name(folder)} were looked at."
+        parts = [self._summarize()]
+        parts += [
+            f"Not all names in {escape_name(folder)} were looked at."
             for folder in self.truncated_folders[:5]
-        )
+        ]
+        parts += [f"{guess}." for guess in self.guesses[:5]]
+        return " ".join(parts)
 
     def _summarize(self) -> str:
         found = f"{pluralize(self.match_count, 'match', 'matches')} in {pluralize(self.file_count, 'file')}"

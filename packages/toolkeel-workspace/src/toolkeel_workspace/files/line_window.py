@@ -124,8 +124,11 @@ def _skip_characters(file: io.BufferedIOBase, characters: int) -> int:
         if wanted != text:
             used = len(wanted.encode("utf-8", "surrogateescape"))
             file.seek(used - pending - len(piece), io.SEEK_CUR)
-            break
-    return passed
+            return passed
+    rest = decoder.decode(b"", True)  # a character that the file's end cuts: each byte is one
+    skipped = min(len(rest), characters - passed)
+    file.seek(skipped - len(rest), io.SEEK_CUR)
+    return passed + skipped
 
 
 def _drop_partial_character(data: bytes) -> bytes:

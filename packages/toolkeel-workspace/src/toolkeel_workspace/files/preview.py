@@ -11,11 +11,15 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from toolkeel._common.path_patterns import secret_pattern
-from toolkeel.content import detect_media_type
 from toolkeel.errors import ToolError
 from toolkeel_workspace.files.changed_since_read import FileSnapshots
 from toolkeel_workspace.files.edit import make_diff
-from toolkeel_workspace.files.encodings import decode_text, is_utf_16, replace_invalid
+from toolkeel_workspace.files.encodings import (
+    HEAD_BYTES,
+    decode_text,
+    find_binary_kind,
+    replace_invalid,
+)
 from toolkeel_workspace.files.line_window import escape_name, format_size, pluralize
 from toolkeel_workspace.files.open_beneath import Root
 
@@ -84,6 +88,4 @@ def _limit_rows(shown: str) -> list[str]:
 
 
 def _is_binary(data: bytes) -> bool:
-    if is_utf_16(data):
-        return False
-    return b"\0" in data[:8192] or detect_media_type(data) != "application/octet-stream"
+    return bool(find_binary_kind(data[:HEAD_BYTES]))

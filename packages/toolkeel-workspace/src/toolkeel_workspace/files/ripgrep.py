@@ -26,6 +26,13 @@ _OPTIONS = (
 )
 # Patterns that ripgrep, which searches many lines at once, interprets differently.
 _DIFFERS = re.compile(r"\\[AzZnr0]|\\\n|[\r\n\0]|\(\?(?!:|P<|<|i\))|\[[^\]]*(?:\[|\\W|&&|--|~~)")
+# Files that are not UTF-8 are candidates for every pattern: what they hold depends on their encoding.
+_NOT_UTF_8 = (
+    r"(?-u:(?:^|[\x00-\x7F])[\x80-\xBF]|[\xC0\xC1\xF5-\xFF]|[\xC2-\xF4](?:[\x00-\x7F]|[\xC2-\xF4]|$)"
+    r"|[\xC2-\xDF][\x80-\xBF]{2}|[\xE0-\xEF][\x80-\xBF](?:[\x00-\x7F]|[\xC2-\xF4]|$)"
+    r"|[\xE0-\xEF][\x80-\xBF]{3}|[\xF0-\xF4][\x80-\xBF]{2}(?:[\x00-\x7F]|[\xC2-\xF4]|$)"
+    r"|\x1B\$[@B(])"
+)
 _SIMPLE_GLOB = re.compile(r"[\w.*-]*\w[\w.*-]*")
 
 
@@ -67,7 +74,9 @@ def find_candidates(
     handle = root.open_folder(folder)
     try:
         data = _run_program(
-            [*words, "-e", pattern, "--", "./"], _get_folder_path(root, folder, handle), is_over
+            [*words, "-e", pattern, "-e", _NOT_UTF_8, "--", "./"],
+            _get_folder_path(root, folder, handle),
+            is_over,
         )
     finally:
         os.close(handle)
