@@ -3,16 +3,33 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, TypedDict
+from dataclasses import dataclass
+from typing import Annotated, Any, TypedDict
 
 import pytest
 
 from toolkeel.errors import SetupError
-from toolkeel_compat.check_options import check_options, maybe_await
+from toolkeel_compat.check_options import (
+    SECONDS,
+    TURNS,
+    check_fields,
+    check_options,
+    maybe_await,
+)
 
 
 class Known(TypedDict, total=False):
     name: str
+    timeout: Annotated[float | None, SECONDS]
+    turns: Annotated[int | None, TURNS]
+
+
+@dataclass
+class Settings:
+    limit: int | None = None
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
 
 REFUSED = {"debug": "write a listener"}
@@ -42,3 +59,35 @@ def test_what_a_function_gives_may_have_to_be_awaited(later: bool) -> None:
         return await maybe_await(soon() if later else 3)
 
     assert asyncio.run(given()) == 3
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"name": 3},
+        {"name": None},
+        *({"timeout": one} for one in (-1, 0, float("nan"), float("inf"), "3", True)),
+        *({"turns": one} for one in (0, -1, "3", True)),
+    ],
+)
+def test_a_value_of_a_wrong_type_is_refused_by_the_options_name(wrong: dict[str, Any]) -> None:
+    [name] = wrong
+    with pytest.raises(SetupError, match=rf"run\({name}=\.\.\.\): expected a "):
+        check_options(wrong, Known, "run", REFUSED)
+
+
+def test_a_value_of_the_right_type_passes() -> None:
+    given: dict[str, Any] = {"name": "", "timeout": 0.5, "turns": 1}
+    assert check_options(given, Known, "run") == given
+    empty: dict[str, Any] = {"timeout": None, "turns": None}
+    assert check_options(empty, Known, "run") == empty
+
+
+def test_a_field_of_a_dataclass_is_checked_as_well() -> None:
+    class Derived(Settings):
+        """The same."""
+
+    assert Settings(3).limit == 3
+    for made in (Settings, Derived):
+        with pytest.raises(SetupError, match=r"\(limit=\.\.\.\): expected a whole number or None"):
+            made("3")  # type: ignore[arg-type]

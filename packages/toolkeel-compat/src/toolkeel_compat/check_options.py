@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
+import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
+from toolkeel._common.checked_arguments import ArgumentKind, check_values, kinds_of
 from toolkeel.errors import SetupError
+
+SECONDS: Final = ArgumentKind(
+    lambda value: value is None or 0 < value < math.inf, "a number of seconds above 0, or None"
+)
+"""The kind of timeouts, for an `Annotated`."""
+TURNS: Final = ArgumentKind(
+    lambda value: value is None or value >= 1, "a number from 1, or None for no limit"
+)
+"""The kind of ``max_turns``, for an `Annotated`."""
 
 
 def check_options(
@@ -25,10 +37,11 @@ def check_options(
             requests nothing and is dropped.
 
     Raises:
-        SetupError: A refused option has a truthy value.
+        SetupError: A refused option has a truthy value, or an option's value is of a wrong type.
         TypeError: An option is neither known nor refused.
 
-    >>> class Known(dict):
+    >>> from typing import TypedDict
+    >>> class Known(TypedDict):
     ...     a: int
     >>> check_options({"a": 1, "debug": False}, Known, "run()", {"debug": "write a listener"})
     {'a': 1}
@@ -41,7 +54,27 @@ def check_options(
         raise TypeError(
             f"{function_name} has no option {', '.join(map(repr, strange))}; it has {', '.join(names)}"
         )
-    return {name: value for name, value in options.items() if name in names}
+    made = {name: value for name, value in options.items() if name in names}
+    check_values(function_name, made, _get_kinds(known))
+    return made
+
+
+def check_fields(instance: Any) -> None:
+    """Raise `SetupError` for a field of a dataclass whose value is of a wrong type."""
+    cls = type(instance)
+    for base in cls.__mro__:
+        if names := vars(base).get("__dataclass_fields__"):
+            values = {name: getattr(instance, name) for name in names if name in vars(instance)}
+            check_values(cls.__name__, values, _get_kinds(base))
+            return
+
+
+@functools.cache
+def _get_kinds(declares: type) -> Mapping[str, ArgumentKind | None]:
+    """Return what each annotation of a class admits; None for types that only type checkers know."""
+    annotations = inspect.get_annotations(declares)
+    texts = {name: getattr(one, "__forward_arg__", one) for name, one in annotations.items()}
+    return kinds_of(texts, declares.__module__)
 
 
 async def maybe_await(answer: Any) -> Any:

@@ -269,3 +269,21 @@ def test_settings_that_an_agent_was_not_given_can_be_changed_all_the_same() -> N
     agent.model_settings.temperature = 0.5
     Runner.run_sync(agent, "go")
     assert model.requests[0].settings.temperature == 0.5
+
+
+def test_model_settings_may_be_a_dict() -> None:
+    model = Scripted(["a", "b"])
+    agent = Agent(model=model, model_settings={"temperature": 0.5})  # type: ignore[typeddict-item]
+    Runner.run_sync(agent, "go")
+    Runner.run_sync(agent, "go", run_config={"model_settings": {"temperature": 0.1}})
+    assert [one.settings.temperature for one in model.requests] == [0.5, 0.1]
+
+
+@pytest.mark.parametrize(
+    "option",
+    [{"hooks": 3}, {"handoffs": "x"}, {"input_guardrails": [3]}, {"max_turns": 0}, {"prompt": 3}],
+)
+def test_an_option_of_a_wrong_type_is_refused(option: dict[str, Any]) -> None:
+    [name] = option
+    with pytest.raises(SetupError, match=rf"Agent\({name}=\.\.\.\): expected"):
+        Agent("a", **option)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
 from tests.shared import peer
 from toolkeel.errors import ModelError
@@ -17,12 +18,15 @@ from toolkeel.sessions import Sessions
 from toolkeel.testing import Scripted, call
 from toolkeel_compat.openai_agents import (
     Agent,
+    GuardrailFunctionOutput,
+    OutputGuardrailTripwireTriggered,
     RunConfig,
     Runner,
     SessionABC,
     SessionSettings,
     SQLiteSession,
     function_tool,
+    output_guardrail,
 )
 from toolkeel_compat.openai_agents.sessions import Session
 
@@ -214,3 +218,132 @@ def test_a_session_is_given_what_each_turn_added() -> None:
     Runner.run_sync(agent, "go", session=Noted("s"))
     called, result = "function_call", "function_call_output"
     assert added == [["user"], [called, called, result, result], [called, result], ["message"]]
+
+
+@output_guardrail
+def no_secret(context: Any, agent: Any, output: Any) -> GuardrailFunctionOutput:
+    """Block an output with a secret."""
+    return GuardrailFunctionOutput(None, "secret" in str(output))
+
+
+class Answer(BaseModel):
+    text: str
+
+
+async def run_once(agent: Any, text: str, session: Any, streamed: bool) -> None:
+    if not streamed:
+        await Runner.run(agent, text, session=session)
+        return
+    async for _ in Runner.run_streamed(agent, text, session=session).stream_events():
+        pass
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize(
+    ("last", "options", "kept"),
+    [
+        ("the secret is 1", {}, ["look", "found"]),
+        (call("tell", {}, "c2"), {"tool_use_behavior": "stop_on_first_tool"}, ["Output withheld"]),
+        (
+            call("final_result", {"text": "secret"}, "c2"),
+            {"output_type": Answer},
+            ["look", "found"],
+        ),
+    ],
+)
+def test_a_session_keeps_nothing_that_an_output_guardrail_has_blocked(
+    last: Any, options: Any, kept: list[str], streamed: bool
+) -> None:
+    @function_tool
+    def look() -> str:
+        """Look."""
+        return "found"
+
+    @function_tool
+    def tell() -> str:
+        """Tell."""
+        return "the secret is 1"
+
+    first = [] if "tool_use_behavior" in options else [call("look", {}, "c1")]
+    model = Scripted([*first, last, "hello"])
+    about: Any = {"tools": [look, tell], "output_guardrails": [no_secret], **options}
+    agent, session = Agent("A", model=model, **about), SQLiteSession("ada")
+    with pytest.raises(OutputGuardrailTripwireTriggered):
+        asyncio.run(run_once(agent, "go", session, streamed))
+    stored = str(items(session))
+    assert "secret" not in stored and all(text in stored for text in kept)
+    asyncio.run(run_once(Agent("A", model=model), "again", session, streamed))
+    assert not any("secret" in text for text in said(model, -1))
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_cancelled_run_leaves_the_results_of_its_parallel_calls(streamed: bool) -> None:
+    started: list[str] = []
+
+    @function_tool
+    async def fast() -> str:
+        """Answer at once."""
+        started.append("fast")
+        return "found"
+
+    @function_tool
+    async def slow() -> str:
+        """Never answer."""
+        started.append("slow")
+        both.set()
+        await asyncio.Event().wait()
+        return "never"
+
+    async def cancel_midway() -> None:
+        going = asyncio.create_task(run_once(agent, "go", session, streamed))
+        await both.wait()
+        going.cancel()
+        await asyncio.gather(going, return_exceptions=True)
+        assert going.cancelled()
+
+    both, session = asyncio.Event(), SQLiteSession("ada")
+    model = Scripted([[call("fast", {}, "c1"), call("slow", {}, "c2")], "hello"])
+    agent = Agent("A", tools=[fast, slow], model=model)
+    asyncio.run(cancel_midway())
+    assert sorted(started) == ["fast", "slow"]
+    outputs = [one["output"] for one in items(session) if one.get("type") == "function_call_output"]
+    assert outputs[0] == "found" and "may have taken effect" in outputs[1]
+    assert Runner.run_sync(agent, "and?", session=session).final_output == "hello"
+
+
+class FourMethods:
+    """A session without any attribute."""
+
+    def __init__(self, kept: list[Any]) -> None:
+        self._kept = kept
+
+    async def get_items(self, limit: int | None = None) -> list[Any]:
+        return self._kept[-limit:] if limit else list(self._kept)
+
+    async def add_items(self, items: list[Any]) -> None:
+        self._kept.extend(items)
+
+    async def pop_item(self) -> Any:
+        return self._kept.pop()
+
+    async def clear_session(self) -> None:
+        self._kept.clear()
+
+
+def test_a_session_needs_its_four_methods_alone() -> None:
+    kept: list[Any] = []
+    model = Scripted(["one", "two"])
+    for text in ("hi", "and?"):
+        Runner.run_sync(Agent(model=model), text, session=FourMethods(kept))
+    assert said(model, 1) == ["hi", "one", "and?"]
+    assert [one["role"] for one in kept] == ["user", "assistant", "user", "assistant"]
+
+
+def test_the_settings_of_a_session_of_the_programs_own_hold() -> None:
+    class Short(FourMethods):
+        session_settings = SessionSettings(limit=1)
+
+    model = Scripted(["three"])
+    kept = [{"role": "user", "content": str(n)} for n in range(3)]
+    Runner.run_sync(Agent(model=model), "now", session=Short(kept))
+    assert said(model, 0) == ["2", "now"]

@@ -183,3 +183,23 @@ def test_a_rejection_without_a_reason_is_told_in_the_programs_words(
     state.reject(waiting.interruptions[0], rejection_message=reason)
     config = RunConfig(tool_error_formatter=words)
     assert told in results(Runner.run_sync(clerk, state, run_config=config))[0]
+
+
+def test_an_interruption_names_the_inner_agent_that_made_the_call() -> None:
+    inner_model = Scripted([call("cancel_order", {"order_id": 1}, "p1"), "inner done"])
+    inner = Agent("inner", tools=[cancel_order], model=inner_model)
+    middle_model = Scripted([call("ask_inner", {"input": "x"}, "m1"), "middle done"])
+    middle = Agent("middle", tools=[inner.as_tool("ask_inner", "d")], model=middle_model)
+    outer_model = Scripted([call("ask_middle", {"input": "x"}, "o1"), "outer done"])
+    outer = Agent("outer", tools=[middle.as_tool("ask_middle", "d")], model=outer_model)
+    result = Runner.run_sync(outer, "go")
+    [item] = result.interruptions
+    assert (item.agent, item.name, item.arguments) == (
+        inner,
+        "cancel_order",
+        '{"order_id":1}',
+    )
+    saved = asyncio.run(RunState.from_string(outer, result.to_state().to_string()))
+    assert [one.agent.name for one in saved.get_interruptions()] == ["inner"]
+    saved.approve(saved.get_interruptions()[0])
+    assert Runner.run_sync(outer, saved).final_output == "outer done"

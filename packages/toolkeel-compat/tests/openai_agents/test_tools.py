@@ -256,3 +256,31 @@ def test_in_a_run_the_words_of_a_programs_function_stand_alone() -> None:
     assert [(m.text, m.failed) for m in (first, second)] == [
         ("told LookupError", False), ("told ToolTimeoutError", False),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        {"timeout": -1},
+        {"needs_approval": None},
+        {"is_enabled": None},
+        {"strict_mode": "no"},
+        {"failure_error_function": "x"},
+        {"tool_input_guardrails": ["x"]},
+        {"timeout_behavior": "explode"},
+    ],
+)
+def test_an_option_of_a_wrong_type_is_refused_where_it_is_written(option: dict[str, Any]) -> None:
+    [name] = option
+    with pytest.raises(SetupError, match=rf"function_tool\({name}=\.\.\.\): expected"):
+        function_tool(**option)(lambda: None)
+
+
+def test_a_field_that_is_set_later_is_checked_as_well() -> None:
+    @function_tool
+    def look() -> str:
+        """Look."""
+        return ""
+
+    with pytest.raises(SetupError, match=r"FunctionTool\(timeout_seconds=\.\.\.\)"):
+        look.timeout_seconds = -1

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from types import SimpleNamespace
 from typing import Any
 
@@ -64,3 +66,25 @@ def test_here_nobody_is_asked_about_a_trusted_tool_alone(url: str, approve: Any)
     calls = [ToolCall("1", "echo", {"text": "hi"}), ToolCall("2", "pid", {})]
     echoed, asked = tools.run_sync(calls)
     assert (echoed.text, asked.kind) == ("hi", "denied")
+
+
+@pytest.mark.parametrize("hosts", ["", "anthropic"])
+def test_headers_are_sent_where_the_server_is_called_from_here(hosts: str) -> None:
+    received: list[Any] = []
+
+    class Refusing(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            received.append(self.headers)
+            self.send_error(403)
+
+        def log_message(self, *_: object) -> None: ...
+
+    with HTTPServer(("127.0.0.1", 0), Refusing) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        fields = {"headers": {"X-Tenant": "ada"}}
+        address = f"http://127.0.0.1:{server.server_port}"
+        hosted = HostedMCP(address, token="key", openai=fields, trust=True)
+        with pytest.raises(Exception, match="403"):
+            tools_of(hosted, hosts)
+        server.shutdown()
+    assert received[0]["X-Tenant"] == "ada" and received[0]["Authorization"] == "Bearer key"

@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from reprlib import recursive_repr
-from typing import Any, Generic, TypeAlias, TypedDict, Unpack
+from typing import Annotated, Any, Generic, TypeAlias, TypedDict, Unpack
 
 from typing_extensions import TypeVar
 
+from toolkeel._common.checked_arguments import any_list, at_least
 from toolkeel._records.record import NOTHING
 from toolkeel.agent import agent as core
 from toolkeel.agent.guardrail import Guardrail
@@ -43,7 +44,12 @@ from toolkeel_compat.openai_agents.models.requests import (
 )
 from toolkeel_compat.openai_agents.output import to_output_type
 from toolkeel_compat.openai_agents.run_lifecycle import RunLifecycle
-from toolkeel_compat.openai_agents.settings import MAX_TURNS, ModelSettings, RunConfig
+from toolkeel_compat.openai_agents.settings import (
+    MAX_TURNS,
+    ModelSettings,
+    RunConfig,
+    to_model_settings,
+)
 from toolkeel_compat.openai_agents.tools import FunctionTool, mark_strict, return_refusal
 
 __all__ = ["Agent", "AgentBase"]
@@ -84,14 +90,14 @@ class AgentOptions(TypedDict, total=False):
     """
 
     model_settings: ModelSettings | Settings | None
-    max_turns: int
+    max_turns: Annotated[int, at_least(1, "a number from 1")]
     output_type: Any
     mcp_servers: Sequence[ToolOrSource]
     tool_use_behavior: Any
     reset_tool_choice: bool
     handoff_description: str | None
-    prompt: Any
-    handoffs: Sequence[Any]
+    prompt: Mapping[str, Any] | Callable[..., Any] | None
+    handoffs: Annotated[Sequence[Any], any_list("a list of agents, or of what handoff() returns")]
     input_guardrails: Sequence[InputGuardrail]
     output_guardrails: Sequence[OutputGuardrail]
     hooks: AgentHooks[Any] | None
@@ -122,6 +128,8 @@ class Agent(core.Agent[C, Any], Generic[C]):
         model: str | Model | None = None,
         **options: Unpack[AgentOptions],
     ) -> None:
+        if "model_settings" in options:
+            options["model_settings"] = to_model_settings(options["model_settings"])
         known = check_options(options, AgentOptions, "Agent", _REFUSED)
         fields: dict[str, Any] = {"name": name, "instructions": instructions, "model": model}
         fields |= {**dict.fromkeys(AgentOptions.__annotations__), **_DEFAULTS, **known}
@@ -189,7 +197,7 @@ class Agent(core.Agent[C, Any], Generic[C]):
     ) -> list[ModelStep]:
         """Return the steps around model requests, outermost first."""
         make_wrapper = RunContextWrapper.from_run if run is None else lambda _: run.wrapper
-        steps: list[ModelStep] = [] if run is None else [run.save_before_request]
+        steps: list[ModelStep] = [] if run is None else [run.begin_turn]
         if callable(instructions := self._fields["instructions"]):
             steps.append(make_instructions_step(instructions, self, make_wrapper))
         if hooks or getattr(before, "hooks", None) is not None:
@@ -200,7 +208,7 @@ class Agent(core.Agent[C, Any], Generic[C]):
             steps.append(make_prompt_step(prompt, self, make_wrapper))
         if (decide := resolve_tool_use_behavior(self._fields["tool_use_behavior"])) is not None:
             steps.append(make_final_output_step(decide, self, make_wrapper))
-        return steps
+        return steps if run is None else [*steps, run.save_before_request]
 
     @property
     def handoffs(self) -> Any:

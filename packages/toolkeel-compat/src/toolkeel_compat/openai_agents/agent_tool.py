@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias, TypedDict
+from typing import Annotated, Any, TypeAlias, TypedDict
 
 from pydantic import BaseModel
 
@@ -17,7 +17,7 @@ from toolkeel.context import ToolContext
 from toolkeel.define.tool import Prepared, Proceed, Step
 from toolkeel.errors import ToolError
 from toolkeel.messages import ToolOutput
-from toolkeel_compat.check_options import check_options, maybe_await
+from toolkeel_compat.check_options import TURNS, check_options, maybe_await
 from toolkeel_compat.openai_agents.context import RunContextWrapper, Usage, current_run
 from toolkeel_compat.openai_agents.hooks import RunHooks
 from toolkeel_compat.openai_agents.result import RunInput, RunResult, to_result
@@ -27,10 +27,10 @@ from toolkeel_compat.openai_agents.stream import make_stream_step
 from toolkeel_compat.openai_agents.tools import (
     DEFAULT_ERROR_TEXT,
     UNSET,
+    AgentInvoker,
     ApprovalOption,
     Enabled,
     ErrorFunction,
-    FunctionInvoker,
     FunctionTool,
     with_error_function,
 )
@@ -55,7 +55,7 @@ class AsToolOptions(TypedDict, total=False):
     """
 
     is_enabled: Enabled
-    max_turns: int | None
+    max_turns: Annotated[int | None, TURNS]
     needs_approval: ApprovalOption
     parameters: type[BaseModel] | None
     failure_error_function: ErrorFunction | None
@@ -120,7 +120,7 @@ def agent_as_tool(
     )
     inner = dataclasses.replace(inner, description=about[1] or "", on_crash=DEFAULT_ERROR_TEXT)
     inner = with_error_function(inner, options.get("failure_error_function", UNSET))
-    made = (inner.name, inner.description, inner.parameters, FunctionInvoker(inner))
+    made = (inner.name, inner.description, inner.parameters, AgentInvoker(inner, agent))
     return FunctionTool(
         *made,
         is_enabled=options.get("is_enabled", True),

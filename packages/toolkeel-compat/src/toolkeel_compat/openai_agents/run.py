@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any, Unpack
 
@@ -50,6 +51,9 @@ class Runner:
         with lifecycle.trace() as spans:
             try:
                 result = await lifecycle.start(prompt, spans)
+            except asyncio.CancelledError:
+                await lifecycle.save_cancelled()
+                raise
             except Exception as error:
                 raise await lifecycle.to_raised_error(error) from error.__cause__
         return await lifecycle.result(result)

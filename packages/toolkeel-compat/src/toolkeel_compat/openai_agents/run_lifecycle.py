@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import copy
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Generic, TypedDict, TypeVar
+from typing import Annotated, Any, Generic, TypedDict, TypeVar
 
 from toolkeel._records.record import record
 from toolkeel.agent import result as core
 from toolkeel.agent.run import Run
-from toolkeel.agent.session_interface import SessionReference
 from toolkeel.agent.turn.steps import SendRequest
 from toolkeel.context import RunContext
 from toolkeel.errors import OutputError, SetupError
 from toolkeel.messages import AssistantMessage, Message
 from toolkeel.model_interface import ModelRequest
-from toolkeel_compat.check_options import check_options, maybe_await
+from toolkeel_compat.check_options import TURNS, check_options, maybe_await
 from toolkeel_compat.openai_agents.context import RunContextWrapper, current_run
 from toolkeel_compat.openai_agents.exceptions import (
     AgentsException,
     MaxTurnsExceeded,
     ModelBehaviorError,
     ModelRefusalError,
+    OutputGuardrailTripwireTriggered,
 )
 from toolkeel_compat.openai_agents.hooks import RunHooks, call_hooks
-from toolkeel_compat.openai_agents.items import ItemHelpers, to_messages
+from toolkeel_compat.openai_agents.items import ItemHelpers, to_messages, withhold_output
 from toolkeel_compat.openai_agents.result import RunInput, RunResult, make_result, to_result
-from toolkeel_compat.openai_agents.sessions import RunMemory, Session
+from toolkeel_compat.openai_agents.sessions import RunMemory, is_session
 from toolkeel_compat.openai_agents.settings import MAX_TURNS, RunConfig
 from toolkeel_compat.openai_agents.state import RunState
 from toolkeel_compat.openai_agents.tracing import run_trace
@@ -53,10 +54,10 @@ class RunnerOptions(TypedDict, total=False):
     """
 
     context: Any
-    max_turns: int | None
+    max_turns: Annotated[int | None, TURNS]
     hooks: RunHooks[Any] | None
     run_config: RunConfig | dict[str, Any] | None
-    session: Session | SessionReference | None
+    session: Any
     error_handlers: Mapping[str, Callable[[Any], Any]] | None
 
 
@@ -103,6 +104,7 @@ class RunLifecycle:
 
     Attributes:
         before_turn: Awaited before each model request.
+        run: The core's run; None before it starts.
         active_agent: The agent that owns the run now.
         verdicts: Results of guardrails.
     """
@@ -123,8 +125,8 @@ class RunLifecycle:
         self.max_turns = 10**6 if most is None else most
         self.input = self.original_input = input
         self.options: dict[str, Any] = {}
-        session = known.get("session")
-        self.memory = RunMemory(session, self.config) if isinstance(session, Session) else None
+        session: Any = known.get("session")
+        self.memory = RunMemory(session, self.config) if is_session(session) else None
         if session is not None and self.memory is None:
             self.options["session"] = session
         context = known.get("context")
@@ -142,6 +144,7 @@ class RunLifecycle:
         if isinstance(input, RunState):
             self.wrapper.standing_decisions = input.standing_decisions
         self.active_agent: Any = agent
+        self.run: Run[Any] | None = None
         self.core = agent.build_for_run(self)
 
     async def build_prompt(self) -> Any:
@@ -166,8 +169,18 @@ class RunLifecycle:
     async def save_before_request(
         self, request: ModelRequest, run: RunContext, proceed: SendRequest
     ) -> AssistantMessage:
-        """Save new messages in the session before each request, as a model step."""
+        """Save new messages in the session before each request, as the innermost model step.
+
+        Where a step around it decides that results of tools are the output, there is no request: its
+        guardrails see these results before they are saved.
+        """
         await self._save(run.messages)
+        return await proceed(request)
+
+    async def begin_turn(
+        self, request: ModelRequest, run: RunContext, proceed: SendRequest
+    ) -> AssistantMessage:
+        """Await `before_turn` before each request, as the outermost model step."""
         if self.before_turn is not None:
             await self.before_turn(run)
         return await proceed(request)
@@ -190,11 +203,12 @@ class RunLifecycle:
         await call_hooks((self.hooks, agent.hooks), "on_agent_end", self.wrapper, agent, answer)
 
     def start(self, prompt: Any, spans: Any) -> Run[Any]:
-        """Start the core's run."""
+        """Start the core's run, and set `run`."""
         listeners = [spans] if spans is not None else []
         token = current_run.set(self)
         run: Run[Any] = self.core.start(prompt, listeners=listeners, **self.options)
         current_run.reset(token)  # its task has a copy
+        self.run = run
         self.wrapper.bind_run(run.context)
         return run
 
@@ -271,8 +285,14 @@ class RunLifecycle:
         if isinstance(run, Run):
             with contextlib.suppress(AttributeError):  # an exception without room for more
                 error.run_data = make_result(None, run.messages, run.state, self._make_given())  # type: ignore[attr-defined]
-            await self._save(run.messages)
+            blocked = isinstance(error, OutputGuardrailTripwireTriggered)
+            await self._save(withhold_output(run.messages) if blocked else run.messages)
         return error
+
+    async def save_cancelled(self) -> None:
+        """Save what a cancelled run has done; each of its calls has a result."""
+        if self.run is not None:
+            await asyncio.shield(self._save(self.run.messages))
 
     async def _save(self, messages: Sequence[Message]) -> None:
         if self.memory is not None:

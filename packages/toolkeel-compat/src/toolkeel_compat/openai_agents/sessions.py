@@ -66,6 +66,12 @@ class Session(Protocol):
         """Delete all items."""
 
 
+def is_session(value: Any) -> bool:
+    """Return True if an object has the four methods of a `Session`."""
+    methods = ("get_items", "add_items", "pop_item", "clear_session")
+    return all(callable(getattr(value, name, None)) for name in methods)
+
+
 class SessionABC(Session, ABC):
     """`Session` as a base class."""
 
@@ -226,7 +232,8 @@ class RunMemory:
     async def load_history(self, run_input: str | Sequence[Any]) -> list[TResponseInputItem]:
         """Return the session's items merged with the new input, and store the input."""
         self._said = ItemHelpers.input_to_new_input_list(run_input)
-        settings = self._config.session_settings
+        own = getattr(self._session, "session_settings", None)
+        settings = self._config.session_settings or own
         limit = settings.limit if settings is not None else None
         history = await self._session.get_items(*([] if limit is None else [limit]))
         join, new_items = self._config.session_input_callback, self._said

@@ -12,6 +12,7 @@ from typing import Any
 
 from toolkeel.errors import SetupError
 from toolkeel.model_interface import Model, Settings
+from toolkeel_compat.check_options import check_fields
 
 __all__ = ["MCPToolChoice", "ModelSettings", "RunConfig", "SessionSettings"]
 
@@ -76,6 +77,7 @@ class ModelSettings:
     timeout: Any = None
 
     def __post_init__(self) -> None:
+        check_fields(self)
         for name, instead in _REFUSED.items():
             if getattr(self, name) is not None:
                 raise SetupError(f"ModelSettings({name}=...) is not honoured here: {instead}")
@@ -145,6 +147,11 @@ class ModelSettings:
         )
 
 
+def to_model_settings(settings: Any) -> Any:
+    """Convert a dict of settings to `ModelSettings`; return anything else unchanged."""
+    return ModelSettings(**settings) if isinstance(settings, dict) else settings
+
+
 def _to_dict(value: Any) -> dict[str, Any]:
     """Convert a mapping or an SDK object to a dict without unset values."""
     dump = getattr(value, "model_dump", None)
@@ -161,6 +168,9 @@ class SessionSettings:
     """
 
     limit: int | None = None
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
 
 def _includes_sensitive_data() -> bool:
@@ -195,6 +205,7 @@ class RunConfig:
         call_model_input_filter: ``(CallModelData) -> ModelInputData``: the input of each request.
 
     Raises:
+        SetupError: A field has a value of a wrong type.
         TypeError: A field is unknown.
     """
 
@@ -216,3 +227,9 @@ class RunConfig:
     nest_handoff_history: bool = False
     handoff_history_mapper: Callable[[list[Any]], list[Any]] | None = None
     call_model_input_filter: Callable[[Any], Any] | None = None
+
+    def __post_init__(self) -> None:
+        self.model_settings = to_model_settings(self.model_settings)
+        if isinstance(self.session_settings, dict):
+            self.session_settings = SessionSettings(**self.session_settings)
+        check_fields(self)

@@ -14,6 +14,7 @@ from toolkeel.messages import AssistantMessage, ToolCall
 from toolkeel.providers.wire.plain_json import arguments_text
 from toolkeel_compat.check_options import maybe_await
 from toolkeel_compat.openai_agents.context import RunItem, to_raw_call
+from toolkeel_compat.openai_agents.tools import AgentInvoker
 
 __all__ = ["RunState", "ToolApprovalItem", "ToolErrorFormatterArgs"]
 
@@ -75,6 +76,32 @@ class ToolApprovalItem(RunItem):
         return str(self.raw_item.call_id)
 
 
+def _find_owners(state: core.RunState, agent: Any) -> dict[str, tuple[Any, Any]]:
+    """Return the agent and the arguments of each call that waits, by ticket id.
+
+    Args:
+        state: A saved run.
+        agent: Its agent, which also stands for inner agents that are not among its tools.
+    """
+    calls = {
+        call.id: call
+        for message in state.messages
+        if isinstance(message, AssistantMessage)
+        for call in message.tool_calls
+    }
+    texts = {id: arguments_text(call.arguments) for id, call in calls.items()}
+    owners = {t.id: (agent, texts.get(t.call_id) or t.arguments) for t in state.pending}
+    inner_agents = {
+        tool.name: tool.on_invoke_tool.agent
+        for tool in getattr(agent, "tools", ())
+        if isinstance(getattr(tool, "on_invoke_tool", None), AgentInvoker)
+    }
+    for call_id, inner in state.inner.items():
+        called = inner_agents.get(calls[call_id].name if call_id in calls else "", agent)
+        owners |= _find_owners(inner.state, called)
+    return owners
+
+
 class RunState:
     """The state of a waiting run; decide on its calls, and pass it to `Runner.run`.
 
@@ -108,18 +135,12 @@ class RunState:
 
     def get_interruptions(self) -> list[ToolApprovalItem]:
         """Return the calls that wait."""
-        texts = {
-            call.id: arguments_text(call.arguments)
-            for message in self.state.messages
-            if isinstance(message, AssistantMessage)
-            for call in message.tool_calls
-        }
-        calls = [
-            ToolCall(one.call_id, one.tool, texts.get(one.call_id) or one.arguments)
+        owners = _find_owners(self.state, self.agent)
+        return [
+            ToolApprovalItem(agent, to_raw_call(ToolCall(one.call_id, one.tool, text)), one)
             for one in self.state.pending
+            for agent, text in [owners[one.id]]
         ]
-        pairs = zip(calls, self.state.pending, strict=True)
-        return [ToolApprovalItem(self.agent, to_raw_call(call), ticket) for call, ticket in pairs]
 
     def approve(self, approval_item: ToolApprovalItem, always_approve: bool = False) -> None:
         """Approve a call: this one, with these arguments, once.

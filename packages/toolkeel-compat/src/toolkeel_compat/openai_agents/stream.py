@@ -101,6 +101,9 @@ class RunResultStreaming:
                     for made in events:
                         self._record(made)
                         yield made
+            except asyncio.CancelledError:
+                await self._begun.save_cancelled()
+                raise
             except Exception as error:
                 failed = await self._begun.to_raised_error(error)
                 self._result = getattr(failed, "run_data", None)

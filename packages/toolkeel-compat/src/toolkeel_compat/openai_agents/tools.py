@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Literal, TypeAlias, TypedDict, Unpack
+from typing import Annotated, Any, Literal, TypeAlias, TypedDict, Unpack
 
 from toolkeel.call.toolset import Toolset
 from toolkeel.context import ToolContext as CoreContext
@@ -19,13 +19,12 @@ from toolkeel.errors import (
     Denied,
     Refused,
     RunStopped,
-    SetupError,
     TimedOut,
     ToolError,
 )
 from toolkeel.messages import ToolCall, ToolMessage, ToolOutput
 from toolkeel.providers.wire.plain_json import dumps
-from toolkeel_compat.check_options import check_options, maybe_await
+from toolkeel_compat.check_options import SECONDS, check_fields, check_options, maybe_await
 from toolkeel_compat.openai_agents.context import RunContextWrapper, ToolContext
 from toolkeel_compat.openai_agents.exceptions import ToolTimeoutError, UserError
 from toolkeel_compat.openai_agents.guardrails import ToolInputGuardrail, ToolOutputGuardrail
@@ -81,7 +80,7 @@ class FunctionToolOptions(TypedDict, total=False):
     tool_input_guardrails: Sequence[ToolInputGuardrail] | None
     tool_output_guardrails: Sequence[ToolOutputGuardrail] | None
     needs_approval: ApprovalOption
-    timeout: float | None
+    timeout: Annotated[float | None, SECONDS]
     timeout_behavior: Literal["error_as_result", "raise_exception"]
     timeout_error_function: ErrorFunction | None
     docstring_style: Literal["google", "numpy", "sphinx"] | None
@@ -107,6 +106,19 @@ class FunctionInvoker:
         return message.content
 
 
+class AgentInvoker(FunctionInvoker):
+    """The `on_invoke_tool` of an agent as a tool.
+
+    Args:
+        inner: The core's tool.
+        agent: The agent.
+    """
+
+    def __init__(self, inner: AnyTool, agent: Any) -> None:
+        super().__init__(inner)
+        self.agent = agent
+
+
 @dataclasses.dataclass(eq=False)
 class FunctionTool:
     """A tool with the SDK's fields; `tool` is the core's tool for the current values.
@@ -127,6 +139,7 @@ class FunctionTool:
 
     Raises:
         DefinitionError: The schema or the name is invalid.
+        SetupError: A field has a value of a wrong type.
     """
 
     name: str
@@ -138,21 +151,18 @@ class FunctionTool:
     tool_input_guardrails: Sequence[ToolInputGuardrail] | None = None
     tool_output_guardrails: Sequence[ToolOutputGuardrail] | None = None
     needs_approval: ApprovalOption = False
-    timeout_seconds: float | None = DEFAULT_TIMEOUT
-    timeout_behavior: str = "error_as_result"
+    timeout_seconds: Annotated[float | None, SECONDS] = DEFAULT_TIMEOUT
+    timeout_behavior: Literal["error_as_result", "raise_exception"] = "error_as_result"
     timeout_error_function: ErrorFunction | None = None
 
     def __post_init__(self) -> None:
-        if self.timeout_behavior not in ("error_as_result", "raise_exception"):
-            raise SetupError(
-                f"timeout_behavior={self.timeout_behavior!r:.60}: write 'error_as_result' or "
-                "'raise_exception'"
-            )
+        check_fields(self)
         self.__dict__["_made"] = self._make_tool()
 
     def __setattr__(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)
         if "_made" in self.__dict__:
+            check_fields(self)
             self.__dict__["_made"] = self._make_tool()
 
     @property

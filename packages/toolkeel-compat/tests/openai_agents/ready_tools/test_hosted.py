@@ -284,3 +284,9 @@ def test_a_connector_and_approvals_by_tool_reach_openai_as_they_are() -> None:
 def test_a_word_for_approvals_that_is_none_is_refused() -> None:
     with pytest.raises(SetupError, match="sometimes"):
         HostedMCPTool({"server_url": "https://a.example", "require_approval": "sometimes"})
+
+
+def test_a_key_of_the_configuration_that_would_be_lost_is_refused() -> None:
+    config = {"type": "mcp", "server_label": "a", "server_url": "https://a.example", "tunnel": "t"}
+    with pytest.raises(SetupError, match=r"has no 'tunnel'; it has type, server_url"):
+        HostedMCPTool(config)

@@ -48,7 +48,8 @@ class HostedMCP:
         only: Names of the tools to use; all by default.
         trust: True if no call needs approval; or names of tools whose calls need none.
         approve: Approves each call; see `ApprovalFunction`. Without it the run's approver is asked.
-        openai: Further fields of OpenAI's tool, such as ``headers``.
+        openai: Further fields of OpenAI's tool, such as ``headers``, which calls from here send, too;
+            Anthropic sends none, so with headers the server is called from here.
         where: ``auto`` as above, ``local`` always from here.
 
     Raises:
@@ -94,7 +95,8 @@ class HostedMCP:
             return [
                 self._make_approval_tool(Hosted({"openai-responses": self._make_openai_native()}))
             ]
-        if self._where == "auto" and hosts == "anthropic" and self._needs_no_approval:
+        can_connect = self._needs_no_approval and not self._openai_fields.get("headers")
+        if self._where == "auto" and hosts == "anthropic" and can_connect:
             return [self._make_approval_tool(Hosted({"anthropic": self._make_anthropic_native()}))]
         if self.connector:
             raise SetupError(
@@ -162,11 +164,18 @@ class HostedMCP:
                 self.url,
                 name=self.server_name,
                 trust=bool(self._approve or self._trusted_tools) or self._needs_no_approval,
-                headers={"Authorization": f"Bearer {self._token}"} if self._token else None,
+                headers=self._build_headers(),
                 only=self._only,
             )
         tools: list[AnyTool] = await self._server.get_tools()
         return [self._with_approval(tool) for tool in tools]
+
+    def _build_headers(self) -> dict[str, str] | None:
+        """Return the headers of requests from here; None for none."""
+        headers: dict[str, str] = dict(self._openai_fields.get("headers") or {})
+        if self._token:
+            headers["Authorization"] = f"Bearer {self._token}"
+        return headers or None
 
     def _with_approval(self, tool: AnyTool) -> AnyTool:
         """Return a tool whose calls need approval, unless it is trusted."""

@@ -200,6 +200,11 @@ class HostedMCPTool(HostedMCP):
         self.tool_config = tool_config
         self.on_approval_request = on_approval_request
         more = tool_config.config or {}
+        if unknown := sorted(more.keys() - {*_CONFIG_KEYS, *_OPENAI_KEYS}):
+            raise SetupError(
+                f"HostedMCPTool(tool_config=...) has no {unknown[0]!r}; it has "
+                f"{', '.join((*_CONFIG_KEYS, *_OPENAI_KEYS))}"
+            )
         asked = more.get("require_approval")
         each = {"require_approval": asked} if isinstance(asked, Mapping) else {}
         super().__init__(
@@ -223,6 +228,10 @@ class HostedMCPTool(HostedMCP):
         return self.on_approval_request(MCPToolApprovalRequest(wrapper, data))
 
 
+_CONFIG_KEYS = (
+    "type", "server_url", "authorization", "connector_id", "server_label", "allowed_tools",
+    "require_approval",
+)  # fmt: skip
 _OPENAI_KEYS = ("server_description", "headers", "defer_loading")
 
 
