@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import pwd
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from toolkeel._common.data_folder import data_folder, sessions_file
+from toolkeel._common.data_folder import (
+    data_folder,
+    expand_home,
+    find_home,
+    sessions_file,
+    state_folder,
+)
+from toolkeel.errors import SetupError
 
 
 @pytest.mark.parametrize(
@@ -45,3 +54,36 @@ def test_a_relative_folder_is_not_taken_from_the_environment(
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_DATA_HOME", "relative")
     assert data_folder() == tmp_path / ".local/share/toolkeel"
+
+
+@pytest.fixture
+def unknown_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A container's user: no HOME, and no entry in the system's list of users."""
+    for name in ("HOME", "TOOLKEEL_DATA", "XDG_DATA_HOME", "XDG_STATE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+
+    def fail(_: object) -> object:
+        raise KeyError("uid not found")
+
+    monkeypatch.setattr(pwd, "getpwuid", fail)
+    monkeypatch.setattr(pwd, "getpwnam", fail)
+
+
+@pytest.mark.usefixtures("unknown_user")
+@pytest.mark.parametrize("folder", [data_folder, state_folder, sessions_file])
+def test_a_user_without_a_home_folder_learns_which_variable_to_set(
+    folder: Callable[[], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert find_home() is None
+    with pytest.raises(SetupError, match="set HOME, or TOOLKEEL_DATA .* and XDG_STATE_HOME"):
+        folder()
+    monkeypatch.setenv("TOOLKEEL_DATA", str(tmp_path))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    assert folder().is_relative_to(tmp_path)
+
+
+@pytest.mark.usefixtures("unknown_user")
+def test_a_path_below_an_unknown_home_folder_is_named() -> None:
+    with pytest.raises(SetupError, match="'~/tools.py': this home folder is unknown"):
+        expand_home("~/tools.py")
+    assert expand_home("tools.py") == Path("tools.py")

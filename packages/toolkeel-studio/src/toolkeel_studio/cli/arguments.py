@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from toolkeel._common.data_folder import expand_home
 from toolkeel.builtin.tools_in_module import did_you_mean
 from toolkeel.define.subschemas import (
     applicable_schemas,
@@ -80,7 +81,7 @@ def _read_source(word: str) -> str:
     """Return the content that ``@file`` or ``-`` refers to, without its final newline."""
     if word == "-":
         return sys.stdin.read().removesuffix("\n")
-    path = Path(word[1:]).expanduser()
+    path = expand_home(word[1:])
     try:
         return path.read_text("utf-8").removesuffix("\n")
     except (OSError, UnicodeDecodeError) as error:

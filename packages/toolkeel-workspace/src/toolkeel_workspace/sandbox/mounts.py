@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from toolkeel._common.data_folder import expand_home
 from toolkeel._records.record import record
 from toolkeel.errors import SetupError
 from toolkeel_workspace.sandbox.protected_files import find_protected, find_shared_environments
@@ -156,7 +157,7 @@ def resolve_paths(paths: Iterable[str | os.PathLike[str]], role: str) -> tuple[P
     """
     found = []
     for path in paths:
-        place = Path(path).expanduser().resolve()
+        place = expand_home(path).resolve()
         if not place.exists():
             raise SetupError(f"the sandbox's {role} {str(path)!r} does not exist")
         if str(place) in _FORBIDDEN_ROOTS and role == "root":

@@ -6,6 +6,46 @@ import os
 import sys
 from pathlib import Path
 
+from toolkeel.errors import SetupError
+
+
+def find_home() -> Path | None:
+    """Return the user's home folder, or None if there is none, as for a container's unknown user."""
+    try:
+        return Path.home()
+    except RuntimeError:
+        return None
+
+
+def home_folder() -> Path:
+    """Return the user's home folder.
+
+    Raises:
+        SetupError: ``HOME`` is not set, and the system does not know the user.
+    """
+    home = find_home()
+    if home is None:
+        user = f" of user {os.getuid()}" if hasattr(os, "getuid") else ""
+        raise SetupError(
+            f"the home folder{user} is unknown; set HOME, or TOOLKEEL_DATA (sessions and other "
+            "data) and XDG_STATE_HOME (waiting runs and consents) to folders that can be written"
+        )
+    return home
+
+
+def expand_home(path: str | Path) -> Path:
+    """Return a path with a leading ``~`` replaced by the home folder.
+
+    Raises:
+        SetupError: the path begins with ``~``, and that user has no known home folder.
+    """
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        raise SetupError(
+            f"{str(path)!r}: this home folder is unknown; write the whole path"
+        ) from None
+
 
 def data_folder() -> Path:
     r"""Return the user's data folder.
@@ -16,11 +56,11 @@ def data_folder() -> Path:
     stated = os.environ.get("TOOLKEEL_DATA", "")
     if stated:
         return Path(stated)
-    home = Path.home()
     if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local") / "toolkeel"
+        local = os.environ.get("LOCALAPPDATA")
+        return (Path(local) if local else home_folder() / "AppData" / "Local") / "toolkeel"
     if sys.platform == "darwin":
-        return home / "Library" / "Application Support" / "toolkeel"
+        return home_folder() / "Library" / "Application Support" / "toolkeel"
     return xdg_folder("XDG_DATA_HOME", "share")
 
 
@@ -32,7 +72,7 @@ def xdg_folder(variable: str, place: str) -> Path:
         place: Where that is below ``~/.local`` if nothing does.
     """
     base = os.environ.get(variable, "")
-    root = Path(base) if os.path.isabs(base) else Path.home() / ".local" / place
+    root = Path(base) if os.path.isabs(base) else home_folder() / ".local" / place
     return root / "toolkeel"
 
 

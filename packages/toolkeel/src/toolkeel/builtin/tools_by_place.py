@@ -26,6 +26,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
+from toolkeel._common.data_folder import expand_home
 from toolkeel._common.installed import installed
 from toolkeel.builtin.catalog import (
     EXPLICIT_ONLY,
@@ -79,8 +80,8 @@ def load_target(text: str) -> Toolset:
         raise SetupError("a target is a file, a folder, a module or a builtin; this one is empty")
     if base in (ALL_TARGET, DEMO_TARGET) or base in builtin_names():
         return merge_parts(_load_builtins(base, name))
-    if Path(base).expanduser().is_dir():
-        return merge_parts(_load_folder(Path(base).expanduser(), name))
+    if expand_home(base).is_dir():
+        return merge_parts(_load_folder(expand_home(base), name))
     return merge_parts(_load_from_module(_import_module(base), name, base))
 
 
@@ -136,11 +137,7 @@ def resolve_module(text: str) -> tuple[types.ModuleType | None, object]:
         SetupError: as `load_target` does.
     """
     base, name = _split_target(text)
-    if (
-        base in (ALL_TARGET, DEMO_TARGET)
-        or base in builtin_names()
-        or Path(base).expanduser().is_dir()
-    ):
+    if base in (ALL_TARGET, DEMO_TARGET) or base in builtin_names() or expand_home(base).is_dir():
         return None, None
     module = _import_module(base)
     return module, _resolve_attribute(module, name, base) if name else None
@@ -212,7 +209,7 @@ def _pick_tool(tools: Toolset, name: str, base: str) -> AnyTool:
 def _import_module(base: str) -> types.ModuleType:
     """Import the file or module that `base` names."""
     if base.endswith(".py") or "/" in base or "\\" in base:
-        path = Path(base).expanduser()
+        path = expand_home(base)
         if path.is_file():
             return load_file(path)
         siblings = (

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
+from toolkeel._common.data_folder import expand_home, find_home
 from toolkeel._records.record import NOTHING, record
 from toolkeel.errors import SetupError
 from toolkeel.mcp.hosts import (
@@ -223,7 +224,7 @@ def read_servers(
     Raises:
         SetupError: if it cannot be read, or holds no servers.
     """
-    file = Path(path).expanduser().resolve()
+    file = expand_home(path).resolve()
     found: dict[str, ServerConfig] = {}
     problems: dict[str, SetupError] = {}
     data, host = read_file(file), host_of(file)
@@ -266,9 +267,9 @@ def _parse_server(name: str, written: object, file: Path, data: Any) -> ServerCo
         raise SetupError(f"{where}: there is no type {type_name!r} for it; use stdio, http or sse")
     if url and not is_url(url):
         raise SetupError(f"{where}: {entry.fields['url']!r} is no http address")
-    home = workspace_of(file) or Path.home()
-    folder = "" if url else str((home / Path(get.read_text("cwd")).expanduser()).resolve())
-    env_file = Path(get.expand(entry.env_file)).expanduser() if entry.env_file else None
+    home = workspace_of(file) or find_home() or file.parent
+    folder = "" if url else str((home / expand_home(get.read_text("cwd"))).resolve())
+    env_file = expand_home(get.expand(entry.env_file)) if entry.env_file else None
     more = read_env_file(home / env_file, where) if env_file else {}
     return ServerConfig(
         name,
@@ -321,7 +322,7 @@ def _is_legacy_revision(version: str, where: str) -> bool:
 def _tls_paths(paths: Mapping[str, str], folder: Path, where: str) -> dict[str, str]:
     if unknown := sorted(paths.keys() - {"ca", "cert", "key"}):
         raise SetupError(f"{where}: tls has ca, cert and key, each a PEM file; not {unknown[0]!r}")
-    return {key: str(folder / Path(path).expanduser()) for key, path in paths.items()}
+    return {key: str(folder / expand_home(path)) for key, path in paths.items()}
 
 
 def find_server(
@@ -342,7 +343,7 @@ def find_server(
     named = re.fullmatch(r"(.+\.(?:json|toml)):(.*)", text)
     if named and not is_url(text):
         return _server_in_file(named[1], named[2])
-    if text.endswith((".json", ".toml")) and Path(text).expanduser().is_file():
+    if text.endswith((".json", ".toml")) and expand_home(text).is_file():
         return _server_in_file(text, None)
     if re.fullmatch(r"\S+\.(json|toml)", text):
         raise SetupError(f"there is no file {text}")

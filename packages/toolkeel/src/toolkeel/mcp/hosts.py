@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from toolkeel._common.data_folder import find_home
 from toolkeel._records.record import record
 from toolkeel.errors import SetupError
 
@@ -70,7 +71,8 @@ def workspace_of(file: Path) -> Path | None:
     if not host.path_suffix.startswith("."):
         return None
     folder = file.parents[host.path_suffix.count("/")]
-    return folder if folder != Path.home().resolve() else None
+    home = find_home()
+    return folder if home is None or folder != home.resolve() else None
 
 
 def read_file(file: Path) -> Any:

@@ -22,6 +22,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from toolkeel._common.data_folder import find_home
 from toolkeel.errors import SetupError
 from toolkeel.mcp.config import ServerConfig
 from toolkeel.mcp.hosts import TABLES, workspace_of
@@ -78,7 +79,7 @@ def _project_folders(config: ServerConfig) -> tuple[Path, ...]:
     """Return the folders whose files came with the project; none of a person's own file."""
     file = Path(config.origin)
     folders = [workspace_of(file), Path(config.cwd) if config.cwd else None]
-    home = Path.home().resolve()
+    home = (find_home() or Path("/")).resolve()
     found = []
     for folder in folders:
         if folder is None or home.is_relative_to(folder.resolve()):

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from toolkeel._common.data_folder import expand_home, find_home
 from toolkeel._records.record import NOTHING
 from toolkeel.errors import SetupError
 from toolkeel.mcp.hosts import host_of, workspace_of
@@ -53,9 +54,10 @@ def variable_lookup(
         if folder is not None
         else {}
     )
+    home = find_home()
     known = {
         **of_workspace,
-        "userHome": str(Path.home()),
+        **({"userHome": str(home)} if home else {}),
         "pathSeparator": os.sep,
         "/": os.sep,
     }
@@ -68,7 +70,7 @@ def variable_lookup(
             entered = os.environ.get("INPUT_" + re.sub(r"\W", "_", rest).upper())
             return default_text if entered is None else secret(name, entered)
         if kind == "file":
-            return secret(name, _file_text(file.parent / Path(rest).expanduser()))
+            return secret(name, _file_text(file.parent / expand_home(rest)))
         return known.get(name) or secret(name, os.environ.get(name))
 
     def secret(name: str, value: str | None) -> str | None:

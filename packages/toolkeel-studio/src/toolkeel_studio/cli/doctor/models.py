@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from toolkeel._common.data_folder import find_home
 from toolkeel.providers.default_model import OFFLINE, choose
 from toolkeel.providers.discover import LocalModel, Server, find_servers
 from toolkeel_studio.cli.doctor.section import Check, Section
@@ -78,7 +79,9 @@ def _model(model: LocalModel) -> str:
 
 def _folders() -> Iterator[Check]:
     """Check where model files are, listed by a server or not."""
-    home = Path.home()
+    home = find_home()
+    if home is None:
+        return
     cache = Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache")
     face = Path(os.environ.get("HF_HOME") or cache / "huggingface")
     places = (

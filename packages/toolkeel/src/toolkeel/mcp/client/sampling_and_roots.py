@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import mcp_types as types
 from mcp.client import ClientRequestContext
 
+from toolkeel._common.data_folder import expand_home
 from toolkeel._records.record import record
 from toolkeel.errors import SetupError
 from toolkeel.mcp.content import from_blocks, to_blocks
@@ -95,7 +96,7 @@ def _root(folder: str | Path) -> types.Root:
     text = str(folder)
     if text.startswith("file://"):
         return types.Root.model_validate({"uri": text})
-    path = Path(text).expanduser().absolute()
+    path = expand_home(text).absolute()
     if not path.is_dir():
         raise SetupError(f"roots= names {text!r}, which is no folder")
     return types.Root.model_validate({"uri": path.as_uri(), "name": path.name})
