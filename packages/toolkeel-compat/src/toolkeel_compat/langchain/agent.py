@@ -68,18 +68,14 @@ def create_agent(
         TypeError: An option is unknown.
     """
     check_options(options, AgentOptions, "create_agent", _REFUSED)
-    for name, value in {"model": model, "system_prompt": system_prompt, **options}.items():
-        if foreign := explain_foreign(value):
-            raise SetupError(f"create_agent({name}=...): {foreign}")
+    _reject_foreign(model=model, system_prompt=system_prompt, **options)
     if callable(model) and not hasattr(model, "stream"):
         options["middleware"] = [*(options.get("middleware") or ()), make_model_middleware(model)]
         model = "offline"  # which nobody asks
     core_model: Any = model.model if isinstance(model, ChatModel) else model
     middleware = check_middleware(options)
     all_tools = _collect_tools(tools, middleware)
-    telling = [
-        one.report_decision for one in middleware if isinstance(one, HumanInTheLoopMiddleware)
-    ]
+    reviewers = [one for one in middleware if isinstance(one, HumanInTheLoopMiddleware)]
     asked, form = resolve_output_type(connect(core_model), options.get("response_format"))
     settings = model.settings if isinstance(model, ChatModel) else Settings()
     around_models, around_calls = build_steps(middleware, merge_reducers(options))
@@ -92,7 +88,7 @@ def create_agent(
         settings=settings,
         output_type=form,
         steps=[
-            *telling,
+            *(one.report_decision for one in reviewers),
             *around_calls,
             make_command_step(merge_reducers(options)),
             handle_interrupts,
@@ -101,6 +97,13 @@ def create_agent(
         max_turns=MAX_REQUESTS,
     )
     return CompiledAgent(agent, options)
+
+
+def _reject_foreign(**options: object) -> None:
+    """Raise `SetupError` for an option whose value is another library's object."""
+    for name, value in options.items():
+        if foreign := explain_foreign(value):
+            raise SetupError(f"create_agent({name}=...): {foreign}")
 
 
 def _collect_tools(tools: Any, middleware: Sequence[Any]) -> Any:

@@ -5,13 +5,11 @@ Items wrap what the Responses API would send: dicts whose keys are also attribut
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, TypeAlias
 
 from toolkeel._records.record import record
-from toolkeel.define.output_type import OUTPUT_TOOL
 from toolkeel.errors import SetupError
 from toolkeel.messages import (
     AssistantMessage,
@@ -310,33 +308,6 @@ def _to_message(item: object) -> Message | None:
         raise SetupError(f"there is no role {role!r:.60}")
     content = to_content(item.get("content") or "")
     return UserMessage(content) if role == "user" else SystemMessage(content)
-
-
-WITHHELD = "Output withheld by an output guardrail."
-"""The result, as models read it later, of a call whose result was the blocked output."""
-
-
-def withhold_output(messages: Sequence[Message]) -> list[Message]:
-    """Return a transcript without the output at its end, which an output guardrail has blocked.
-
-    An output that is the result of calls is replaced by `WITHHELD`; the calls stay, except that of the
-    tool by which a model returns an output.
-    """
-    kept = list(messages)
-    last_message = kept[-1] if kept else None
-    if isinstance(last_message, AssistantMessage):
-        kept.pop()
-        if last_message.model != DECIDED:
-            return kept
-    if isinstance(last_message, ToolMessage) and last_message.name == OUTPUT_TOOL:
-        last = max(n for n, one in enumerate(kept) if isinstance(one, AssistantMessage))
-        return kept[:last]
-    for n in range(len(kept) - 1, -1, -1):
-        message = kept[n]
-        if not isinstance(message, ToolMessage):
-            break
-        kept[n] = dataclasses.replace(message, content=WITHHELD, artifact=None, details={})
-    return kept
 
 
 class ItemHelpers:

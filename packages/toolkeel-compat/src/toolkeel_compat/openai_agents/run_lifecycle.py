@@ -26,9 +26,9 @@ from toolkeel_compat.openai_agents.exceptions import (
     OutputGuardrailTripwireTriggered,
 )
 from toolkeel_compat.openai_agents.hooks import RunHooks, call_hooks
-from toolkeel_compat.openai_agents.items import ItemHelpers, to_messages, withhold_output
+from toolkeel_compat.openai_agents.items import ItemHelpers, to_messages
 from toolkeel_compat.openai_agents.result import RunInput, RunResult, make_result, to_result
-from toolkeel_compat.openai_agents.sessions import RunMemory, is_session
+from toolkeel_compat.openai_agents.sessions import RunMemory, is_session, withhold_output
 from toolkeel_compat.openai_agents.settings import MAX_TURNS, RunConfig
 from toolkeel_compat.openai_agents.state import RunState
 from toolkeel_compat.openai_agents.tracing import run_trace

@@ -7,6 +7,7 @@ session that survives a crash in the middle of a run, use a core `Session`.
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 import sqlite3
 import threading
@@ -17,10 +18,11 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from toolkeel._records.messages_json import json_text
-from toolkeel.messages import Message, unanswered
+from toolkeel.define.output_type import OUTPUT_TOOL
+from toolkeel.messages import AssistantMessage, Message, ToolMessage, unanswered
 from toolkeel_compat.check_options import maybe_await
 from toolkeel_compat.openai_agents.context import TResponseInputItem
-from toolkeel_compat.openai_agents.items import ItemHelpers, to_input_list
+from toolkeel_compat.openai_agents.items import DECIDED, ItemHelpers, to_input_list
 from toolkeel_compat.openai_agents.models.named import get_default_client
 from toolkeel_compat.openai_agents.settings import RunConfig, SessionSettings
 
@@ -268,3 +270,30 @@ def before_open_calls(messages: Sequence[Message]) -> Sequence[Message]:
     if not unanswered(messages):
         return messages
     return messages[: max(n for n, one in enumerate(messages) if hasattr(one, "tool_calls"))]
+
+
+WITHHELD = "Output withheld by an output guardrail."
+"""The result, as models read it later, of a call whose result was the blocked output."""
+
+
+def withhold_output(messages: Sequence[Message]) -> list[Message]:
+    """Return a transcript without the output at its end, which an output guardrail has blocked.
+
+    An output that is the result of calls is replaced by `WITHHELD`; the calls stay, except that of the
+    tool by which a model returns an output.
+    """
+    kept = list(messages)
+    last_message = kept[-1] if kept else None
+    if isinstance(last_message, AssistantMessage):
+        kept.pop()
+        if last_message.model != DECIDED:
+            return kept
+    if isinstance(last_message, ToolMessage) and last_message.name == OUTPUT_TOOL:
+        last = max(n for n, one in enumerate(kept) if isinstance(one, AssistantMessage))
+        return kept[:last]
+    for n in range(len(kept) - 1, -1, -1):
+        message = kept[n]
+        if not isinstance(message, ToolMessage):
+            break
+        kept[n] = dataclasses.replace(message, content=WITHHELD, artifact=None, details={})
+    return kept
