@@ -164,9 +164,13 @@ def test_what_was_read_is_not_sent_away_without_approval(tmp_path: Path) -> None
         told: list[Event] = []
         result = await leak(tmp_path, server).run("go", listeners=[told.append])
         assert result.reason == "waiting"
-        [label] = [event for event in told if event.type == "tainted"]
-        assert (event_dict(label)["label"], event_dict(label)["tool"]) == ("private", "read")
-        assert result.pending[0].labels == ("private: read secret.txt",)
+        labels = [event_dict(event) for event in told if event.type == "tainted"]
+        assert [(each["label"], each["tool"]) for each in labels] == [
+            ("private", "read"),
+            ("stranger", "read"),
+        ]
+        shown = ("private: read secret.txt", "stranger: read secret.txt")
+        assert result.pending[0].labels == shown
         assert result.pending[0].arguments["url"].endswith(CANARY)
         assert server.connections == 0
 

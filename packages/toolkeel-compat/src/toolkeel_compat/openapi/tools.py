@@ -6,18 +6,21 @@ of a path parameter. Redirects are not followed.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sys
 from collections.abc import Collection, Mapping
 from contextlib import nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from toolkeel._common.checked_arguments import checked
 from toolkeel._common.nearest_names import did_you_mean
 from toolkeel._common.needs_extra import needs_extra
 from toolkeel._records.record import NOTHING, record
+from toolkeel.call.steps.label_sources import ORIGIN
+from toolkeel.call.steps.taint import OWN_RESULTS
 from toolkeel.content import Block, File, block_from_bytes
 from toolkeel.context import ToolContext
 from toolkeel.define.tool import AnyTool, Tool
@@ -52,6 +55,7 @@ def from_openapi(
     headers: Mapping[str, str] = NOTHING,  # type: ignore[assignment]
     params: Mapping[str, str] = NOTHING,  # type: ignore[assignment]
     client: httpx2.AsyncClient | None = None,
+    results: Literal["ours"] | None = None,
 ) -> list[AnyTool]:
     """Make tools from the operations of an OpenAPI 3 document.
 
@@ -64,6 +68,8 @@ def from_openapi(
         headers: Likewise; a header parameter of that name is not an argument then.
         params: Likewise, for query parameters.
         client: Sends the requests; by default a new one for each.
+        results: ``"ours"`` if no stranger writes what the service answers; else its results count
+            as private and as a stranger's text.
 
     Returns:
         One tool for each operation, in the document's order.
@@ -73,7 +79,12 @@ def from_openapi(
     """
     read = _load_document(document)
     service = _Service(
-        (base_url or read_server_url(read)).rstrip("/"), auth, dict(headers), dict(params), client
+        (base_url or read_server_url(read)).rstrip("/"),
+        auth,
+        dict(headers),
+        dict(params),
+        client,
+        results == "ours",
     )
     if not service.base_url:
         raise SetupError("the OpenAPI document names no server; pass base_url='https://...'")
@@ -122,6 +133,7 @@ class _Service:
     headers: dict[str, str]
     params: dict[str, str]
     client: httpx2.AsyncClient | None
+    is_ours: bool
 
     def fills_parameter(self, parameter: Parameter) -> bool:
         """Return True if the program supplies this parameter instead of the model."""
@@ -152,11 +164,21 @@ def _make_tool(operation: Operation, service: _Service) -> AnyTool:
         destructive=not reads,
         idempotent=reads or method in ("PUT", "DELETE"),
         open_world=True,
-        stranger=True,
+        private=True,
+        stranger=not service.is_ours,
     )
     name = "".join("_" if char.isspace() else char for char in operation.name)
     described = operation.description or f"{method} {operation.path}"
-    return Tool.from_schema(name, described, schema, invoke, effects=effects, tags=operation.tags)
+    origin = hashlib.sha256(service.base_url.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return Tool.from_schema(
+        name,
+        described,
+        schema,
+        invoke,
+        effects=effects,
+        tags=operation.tags,
+        metadata={ORIGIN: f"openapi:{origin}", OWN_RESULTS: "reads"},
+    )
 
 
 async def _send_request(

@@ -308,7 +308,7 @@ def test_a_program_that_reads_the_events_hears_of_the_question(asker: Path) -> N
         (Effects(read_only=True, open_world=False), "reads"),
         (Effects(read_only=True), "reads, network"),
         (Effects(idempotent=True), "writes, destructive, network"),
-        (Effects(), "effects not declared: may write, destroy, use the network"),
+        (Effects(), "effects not declared"),
         (
             Effects(destructive=False, open_world=False, resources=("file:{path}",)),
             "writes, touches file:{path}",

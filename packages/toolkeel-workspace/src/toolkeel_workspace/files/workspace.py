@@ -18,11 +18,12 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import replace as but
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from toolkeel._common.checked_arguments import checked
 from toolkeel._records.result_store import PREFIX, RESULTS
 from toolkeel.call.steps.approve import PREVIEW
+from toolkeel.call.steps.label_sources import OURS
 from toolkeel.call.steps.taint import BUILDS
 from toolkeel.call.truncate import KEEPER
 from toolkeel.context import ToolContext
@@ -37,13 +38,13 @@ from toolkeel_workspace.files.edit import Replacement, apply_changes, make_diff,
 from toolkeel_workspace.files.file_tools import Files
 from toolkeel_workspace.files.find import find_files
 from toolkeel_workspace.files.line_window import MAX_LINES, format_size, pluralize
-from toolkeel_workspace.files.open_beneath import FileResource, Root, clean_path
+from toolkeel_workspace.files.open_beneath import FileResource, Root
 from toolkeel_workspace.files.preview import ContentChange, make_preview
+from toolkeel_workspace.files.protected_writes import ProtectedFilePredicate
 from toolkeel_workspace.sandbox.confine import Mode, Sandbox
 from toolkeel_workspace.sandbox.mounts import find_import_folders
 from toolkeel_workspace.sandbox.protected_files import (
     find_build_pattern,
-    find_protected_pattern,
     set_aside,
     snapshot_protected,
 )
@@ -57,42 +58,9 @@ from toolkeel_workspace.shell.command import (
 )
 from toolkeel_workspace.shell.output_tail import OutputTail
 
-_PROTECTED_REASON = (
-    "{!r} is protected: a change there may widen what the agent may do, or run code later"
-)
 _READ_EFFECTS = Effects(read_only=True, open_world=False, resources=("file:{path}",))
 _WRITE_EFFECTS = Effects(open_world=False, idempotent=True, resources=("file:{path}",))
 _EDIT_EFFECTS = Effects(open_world=False, resources=("file:{path}",))
-
-
-class ProtectedFilePredicate:
-    """A predicate that requires approval for writing a protected file, whatever rules allow.
-
-    Args:
-        root: The folder, to resolve links; without it paths are compared as text.
-    """
-
-    def __init__(self, root: Root | None = None) -> None:
-        self.root = root.path if root else None
-        self.clean = root.clean if root else clean_path
-
-    def __call__(self, arguments: Mapping[str, object]) -> str:
-        """Return why a call needs approval, or an empty string if it does not."""
-        try:
-            path = self.clean(str(arguments.get("path", "")))
-        except ToolError:
-            return ""  # the tool will refuse it
-        if part := find_protected_pattern(path):
-            return _PROTECTED_REASON.format(part)
-        if self.root is None:
-            return ""
-        real = os.path.realpath(self.root / path)
-        part = find_protected_pattern(os.path.relpath(real, self.root))
-        return _PROTECTED_REASON.format(part) if part else ""
-
-    def despite_rules(self, arguments: Mapping[str, object]) -> str:
-        """Return why a call needs approval although a rule allows it, or empty if it does not."""
-        return self(arguments)
 
 
 @checked
@@ -103,6 +71,8 @@ class Workspace:
         root: The folder. Nothing outside of it can be read or written by these tools.
         sandbox: What commands may do: a mode, a `Sandbox` of your own, or None for no ``bash``.
             With ``off``, every command needs approval.
+        results: ``"ours"`` if no stranger wrote any of its files; else, after one was read, calls that
+            go outside need approval.
 
     Attributes:
         tools: read, write, edit, bash, grep, find, ls.
@@ -113,7 +83,11 @@ class Workspace:
     """
 
     def __init__(
-        self, root: str | os.PathLike[str] = ".", sandbox: Sandbox | Mode | None = "workspace"
+        self,
+        root: str | os.PathLike[str] = ".",
+        sandbox: Sandbox | Mode | None = "workspace",
+        *,
+        results: Literal["ours"] | None = None,
     ) -> None:
         self.files = Files(root)
         self.root: Root = self.files.root
@@ -123,6 +97,10 @@ class Workspace:
         self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
         self.needs_approval = ProtectedFilePredicate(self.root)
         self.tools = self._make_tools()
+        if results == "ours":
+            self.tools = tuple(
+                but(one, metadata={**one.metadata, OURS: True}) for one in self.tools
+            )
 
     def _make_tools(self) -> tuple[AnyTool, ...]:
         writing = [

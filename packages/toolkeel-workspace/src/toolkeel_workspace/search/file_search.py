@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, Literal
 
 from toolkeel._common.checked_arguments import checked
 from toolkeel.context import ToolContext
@@ -52,6 +52,8 @@ class FileSearchTool:
         filters: Which files are searched: see `toolkeel_workspace.search.filters`.
         where: ``auto``, ``provider`` or ``local``.
         embedder: Makes vectors of queries, for stores with vectors.
+        results: ``"ours"`` if no stranger writes what the documents say; else passages count as
+            private and as a stranger's text.
 
     Raises:
         SetupError: if a parameter is invalid.
@@ -67,6 +69,7 @@ class FileSearchTool:
         *,
         where: Where = "auto",
         embedder: Embedder | None = None,
+        results: Literal["ours"] | None = None,
     ) -> None:
         if isinstance(vector_store_ids, str | bytes | PathLike) or not vector_store_ids:
             raise SetupError("FileSearchTool(vector_store_ids=...): give a list of stores")
@@ -81,7 +84,7 @@ class FileSearchTool:
         self.ranking_options = ranking_options
         self.filters = filters
         self.where: Where = where
-        self._embedder = embedder
+        self._embedder, self._is_ours = embedder, results == "ours"
         compile_filter(filters)
         self._ranking = _parse_ranking(ranking_options)
         self._stores: dict[str, Store] = {}
@@ -112,7 +115,9 @@ class FileSearchTool:
             )
         return tool(
             "file_search",
-            effects=Effects(read_only=True, open_world=False, private=True),
+            effects=Effects(
+                read_only=True, open_world=False, private=True, stranger=not self._is_ours
+            ),
             hosted=Hosted({"openai-responses": self._make_native()}, where),
             max_output=None,
         )(self._run_search)

@@ -11,13 +11,14 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import re
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 from toolkeel._common.checked_arguments import checked
 from toolkeel._common.needs_extra import needs_extra
 from toolkeel._records.record import NOTHING, record
+from toolkeel._records.taint_sources import UNREAD
 from toolkeel.errors import SetupError, ToolError
 from toolkeel_workspace.sandbox.reachable_hosts import HostPolicy
 from toolkeel_workspace.web.bounded_decompression import BodyTooLarge, Decompressor
@@ -142,10 +143,11 @@ class WebClient:
         on_hop: Callable[[str], object] | None,
     ) -> Page:
         hops: list[str] = []
-        target = parse_url(url)
+        with _before_reading(True):
+            target = parse_url(url)
         while True:
             hops.append(str(target))
-            async with self._fetch(target) as response:
+            async with self._fetch(target, len(hops) == 1) as response:
                 if response.status_code not in REDIRECTS or "location" not in response.headers:
                     return await self._read(response, target, hops, on_bytes)
                 location = response.headers["location"]
@@ -160,13 +162,14 @@ class WebClient:
                 raise ToolError(text) from None
 
     @asynccontextmanager
-    async def _fetch(self, url: httpx2.URL) -> AsyncIterator[httpx2.Response]:
+    async def _fetch(self, url: httpx2.URL, is_first: bool) -> AsyncIterator[httpx2.Response]:
         """Request one hop, at the first of its addresses that accepts a connection."""
         host, port = url.host, url.port or {"http": 80, "https": 443}[url.scheme]
-        addresses = await self._policy.resolve_addresses(host, port, url.raw_host.decode())
+        with _before_reading(is_first):
+            addresses = await self._policy.resolve_addresses(host, port, url.raw_host.decode())
         transport = httpx2.AsyncHTTPTransport(verify=self._verify, trust_env=False)
         async with transport:
-            response = await self._send(transport, url, addresses)
+            response = await self._send(transport, url, addresses, is_first)
             try:
                 yield response
             except httpx2.TimeoutException:
@@ -177,7 +180,11 @@ class WebClient:
                 await response.aclose()
 
     async def _send(
-        self, transport: httpx2.AsyncHTTPTransport, url: httpx2.URL, addresses: list[str]
+        self,
+        transport: httpx2.AsyncHTTPTransport,
+        url: httpx2.URL,
+        addresses: list[str],
+        is_first: bool,
     ) -> httpx2.Response:
         problem: Exception | None = None
         for address in addresses:
@@ -190,7 +197,8 @@ class WebClient:
             except httpx2.HTTPError as error:
                 raise ToolError(f"{_quote_url(str(url))} broke off ({error}).") from None
         reason = str(problem) or type(problem).__name__
-        raise ToolError(f"{_quote_url(str(url))} cannot be reached ({reason}).")
+        details: dict[str, object] = {UNREAD: True} if is_first else {}
+        raise ToolError(f"{_quote_url(str(url))} cannot be reached ({reason}).", details)
 
     def _build_request(self, url: httpx2.URL, address: str) -> httpx2.Request:
         """Build the request to an address instead of a name, with the name in Host and SNI."""
@@ -239,6 +247,17 @@ class WebClient:
             tuple(hops),
             dict(response.headers),
         )
+
+
+@contextmanager
+def _before_reading(is_first: bool) -> Iterator[None]:
+    """Mark errors of the first request as raised before anything was read."""
+    try:
+        yield
+    except ToolError as error:
+        if not is_first:
+            raise
+        raise ToolError(error.text, {**error.details, UNREAD: True}) from None
 
 
 def parse_url(text: str) -> httpx2.URL:

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping
 from http import HTTPStatus
 from typing import Any, TypedDict, Unpack
 
-from toolkeel.call.steps.taint import TRUSTED, may_follow
+from toolkeel.call.steps.label_sources import TRUSTED
+from toolkeel.call.steps.taint import may_follow
 from toolkeel.content import Image, Text, detect_media_type
 from toolkeel.context import ToolContext
 from toolkeel.define.decorator import tool

@@ -15,6 +15,10 @@ from toolkeel._records.record import record
 
 CALLER = "caller"
 """The origin of what the caller of a run attaches to the messages."""
+FILES = "files"
+"""The origin of text in a folder's files, which anybody may have written: it counts for what goes outside."""
+UNREAD = "unread"
+"""Key in the details of a result or error: True if the call ended before it read anything."""
 _MARK = "user.toolkeel.stranger"
 """An attribute of files that hold strangers' text; it goes with the file when it is moved."""
 
@@ -27,8 +31,8 @@ class Source:
         label: ``private``, ``stranger`` or ``secret``.
         tool: Name of the tool whose result it was.
         what: Which result, such as an address; may be empty.
-        origin: Whose result it was, where that decides for whom it counts: `CALLER`, or a server
-            whose own tools may follow its results. Without spaces.
+        origin: Whose result it was, where that decides for whom it counts: `CALLER`, `FILES`, or the
+            server whose result it was. Without spaces.
     """
 
     label: str
@@ -65,16 +69,18 @@ class Taint:
         sources: In the order in which they were added; a second time only what is read again after
             a person trusted it.
         trusted: Places in `sources` of what a person trusts for this run.
-        targets: Pairs of tool and target that a person permits for this run.
+        targets: Pairs of tool and target, or ``//host``, that a person permits for this run.
+        servers: Origins whose tools a person permits for this run.
     """
 
-    __slots__ = ("root", "sources", "targets", "trusted")
+    __slots__ = ("root", "servers", "sources", "targets", "trusted")
 
     def __init__(self, root: Any) -> None:
         self.root = root
         self.sources: list[Source] = []
         self.trusted: set[int] = set()
         self.targets: set[tuple[str, str]] = set()
+        self.servers: set[str] = set()
 
     def add(self, source: Source, *, is_read: bool = False) -> bool:
         """Add a source. Return True if it is new.

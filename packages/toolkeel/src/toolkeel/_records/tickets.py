@@ -25,9 +25,10 @@ EXTERNAL_LIFETIME = 30 * LIFETIME
 CLOCK_TOLERANCE: Final = 3600.0
 """Seconds by which the clocks of two machines may differ."""
 
-Reach = Literal["call", "target", "source"]
-"""How far an approval goes, when what a run has touched is why it was asked: this call; this tool
-with these targets; all that was read so far, which is trusted then. Never a tool for good."""
+Reach = Literal["call", "target", "server", "source"]
+"""How far an approval goes in its run: this call; this tool with these targets, of one that only reads
+with these hosts; the tools of this MCP server; all that was read so far, which is trusted then. Never a
+tool for good."""
 REACHES = get_args(Reach)
 DecisionKind = Literal["approve", "deny", "edit", "answer"]
 VERDICTS = get_args(DecisionKind)
@@ -55,6 +56,7 @@ class Ticket:
         external: True if no code here runs the call: a person answers or denies it.
         form: JSON Schema of the arguments, if they are a form to fill in: a server's question in the
             middle of a call. Editing fills it in, denying declines, None cancels.
+        server: The MCP server whose tool it is; empty for others.
     """
 
     id: str
@@ -69,6 +71,7 @@ class Ticket:
     labels: tuple[str, ...] = ()
     external: bool = False
     form: Mapping[str, object] = NOTHING
+    server: str = ""
 
     @property
     def verdicts(self) -> tuple[DecisionKind, ...]:
@@ -90,16 +93,21 @@ class Ticket:
         """SHA-256 of the complete ticket: of all that a person is shown, and of its expiry."""
         return _sha256(self.to_dict())
 
-    def approve(self, reach: Reach = "call") -> Decision:
+    def approve(self, reach: Reach | None = None) -> Decision:
         """Approve the call as it is.
 
         Args:
-            reach: ``target`` lets later calls of this tool to the same targets pass, too, and
-                ``source`` trusts what this run has read so far; both for this run alone.
+            reach: ``call``: this call alone. ``target``: later calls of this tool to the same targets,
+                too, of one that only reads to the same hosts; the default if labels are why it is
+                asked and the tool declares a target. ``server``: calls of this MCP server's tools.
+                ``source``: what this run has read so far is trusted. All for this run alone.
 
         Raises:
-            ValueError: `reach` is ``target``, and the tool declares none.
+            ValueError: `reach` is ``target``, and the tool declares none; or ``server``, and it is
+                no server's tool.
         """
+        if reach is None:
+            reach = "target" if self.labels and self.effects.get("target") else "call"
         if reach not in REACHES:
             raise ValueError(f"approve({reach!r:.60}): give one of {', '.join(map(repr, REACHES))}")
         if reach == "target" and not self.effects.get("target"):
@@ -107,6 +115,8 @@ class Ticket:
                 f"approve('target'): {self.tool} declares no target, so no later call has the same; "
                 "name its parameters, as effects=acts('to') does, or approve the call"
             )
+        if reach == "server" and not self.server:
+            raise ValueError(f"approve('server'): {self.tool} is not a tool of an MCP server")
         return Decision(self.id, self.seal, "approve", reach=reach)
 
     def deny(self, reason: str = "") -> Decision:
@@ -137,7 +147,10 @@ class Ticket:
 
     def to_dict(self) -> dict[str, object]:
         """Return the ticket as JSON-ready data."""
-        return {**_fields(self), "labels": list(self.labels)}
+        fields = {**_fields(self), "labels": list(self.labels)}
+        if not self.server:  # as tickets were before there was one
+            del fields["server"]
+        return fields
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Ticket:

@@ -35,7 +35,7 @@ from toolkeel.agent.turn.model_caller import ModelCaller, unanswered_messages
 from toolkeel.agent.turn.run_calls import TurnCalls
 from toolkeel.agent.turn.time_limit import start_time_limit
 from toolkeel.call.body.model_interrupt import Interrupt
-from toolkeel.call.steps.taint import restore_labels
+from toolkeel.call.steps.label_sources import restore_labels
 from toolkeel.call.toolset import Toolset
 from toolkeel.call.watchdog import WATCHDOG
 from toolkeel.context import RunContext

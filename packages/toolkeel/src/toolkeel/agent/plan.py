@@ -17,6 +17,7 @@ from toolkeel.agent.turn.steps import ModelStep
 from toolkeel.call.steps.rules import Rules, check_rules, check_tool_name
 from toolkeel.call.tool_sources import ToolOrSource
 from toolkeel.call.toolset import Toolset
+from toolkeel.call.waiting_tools import warn_of_waiting_tools
 from toolkeel.errors import SetupError
 from toolkeel.model_interface import Model, Settings
 from toolkeel.spending import RunLimits
@@ -98,6 +99,7 @@ class Plan:
         Raises:
             SetupError: naming the option and what it should be.
         """
+        warn_of_waiting_tools(self.tools)
         if self.sources or self.handoffs:  # which bring further tools
             return
         tools = list(self.tools)

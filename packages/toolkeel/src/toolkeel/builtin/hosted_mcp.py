@@ -17,13 +17,14 @@ from toolkeel.builtin.catalog import load_remote
 from toolkeel.content import Data
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.tool import AnyTool, Prepared, Proceed, Tool
-from toolkeel.effects import UNKNOWN
+from toolkeel.effects import Effects
 from toolkeel.errors import Denied, SetupError
 from toolkeel.hosted import Hosted, Native
 
 ApprovalFunction: TypeAlias = Callable[[str, Mapping[str, Any], ToolContext], Any]
 """``(tool, arguments, context)`` gives ``{"approve": ..., "reason": ...}``; may be async."""
 _BETA = "mcp-client-2025-11-20"
+_EFFECTS = Effects(private=True, stranger=True)
 _APPROVAL_SCHEMA = {
     "type": "object",
     "properties": {"name": {"type": "string"}, "arguments": {}},
@@ -180,10 +181,10 @@ class HostedMCP:
     def _with_approval(self, tool: AnyTool) -> AnyTool:
         """Return a tool whose calls need approval, unless it is trusted."""
         if get_mcp_name(tool) in self._trusted_tools:
-            return replace(tool, effects=UNKNOWN)
+            return replace(tool, effects=_EFFECTS)
         steps = tool.steps if self._approve is None else (self._approve_call, *tool.steps)
         approval = True if self._trusted_tools and self._approve is None else tool.approval
-        return replace(tool, effects=UNKNOWN, steps=steps, approval=approval)
+        return replace(tool, effects=_EFFECTS, steps=steps, approval=approval)
 
     async def _approve_call(
         self, prepared: Prepared, context: ToolContext, proceed: Proceed

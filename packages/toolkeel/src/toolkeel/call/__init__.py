@@ -15,6 +15,7 @@ toolset            `Toolset`: uniquely named tools that are found and run
 tool_sources       tool sources: tools that are not known before a run begins
 tool_search        finding tools among many by their words
 enabled_tools      the tools that a model request offers
+waiting_tools      a warning of tools that will wait because nothing declares their effects
 direct_invoke      ``tool.invoke``: one tool run without a toolset
 """
 

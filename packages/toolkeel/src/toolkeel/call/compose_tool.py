@@ -13,8 +13,9 @@ from toolkeel.call.body.coroutine_deadline import stop_on_cancel
 from toolkeel.call.body.run_body import check_output, invoke
 from toolkeel.call.steps.approve import Approval, refuse_change
 from toolkeel.call.steps.compose import Handler, argument_guards, check_enabled, compose
+from toolkeel.call.steps.label_sources import labels_of, with_labels
 from toolkeel.call.steps.rules import Rules
-from toolkeel.call.steps.taint import check_target, labels_of, with_labels
+from toolkeel.call.steps.taint import check_target
 from toolkeel.call.steps.turn_order import add_locks
 from toolkeel.context import ToolContext
 from toolkeel.define.options import external

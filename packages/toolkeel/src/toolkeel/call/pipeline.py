@@ -42,7 +42,7 @@ from toolkeel.call.failure_message import failure_message
 from toolkeel.call.result_message import render
 from toolkeel.call.steps.call_limits import record_result, refuse_failing
 from toolkeel.call.steps.compose import Handler
-from toolkeel.call.steps.taint import attach_labels
+from toolkeel.call.steps.label_sources import attach_labels
 from toolkeel.call.truncate import Keeper
 from toolkeel.context import ENCLOSING, RunContext, ToolContext
 from toolkeel.define.tool import AnyTool, Prepared

@@ -222,7 +222,7 @@ def badges(effects: Mapping[str, object], arguments: Mapping[str, object] = NOTH
     hints = {key: effects.get(key, getattr(UNKNOWN, key)) for key in _HINTS}
     resources = effects.get("resources")
     if not resources and all(hints[key] == getattr(UNKNOWN, key) for key in _HINTS):
-        return "effects not declared: may write, destroy, use the network"
+        return "effects not declared"
     words = ["reads" if hints["read_only"] else "writes"]
     if hints["destructive"] and not hints["read_only"]:
         words.append("destructive")

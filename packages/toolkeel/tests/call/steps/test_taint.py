@@ -12,9 +12,9 @@ from toolkeel import Agent, Effects, Toolset, tool
 from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.agent.result import RunResult
 from toolkeel.call.steps.rules import Rules
-from toolkeel.call.steps.taint import BUILDS, can_act, labels_of, restore_labels
+from toolkeel.call.steps.taint import BUILDS, can_act
 from toolkeel.content import Image, Text
-from toolkeel.context import RunContext, ToolContext
+from toolkeel.context import RunContext
 from toolkeel.effects import PURE, acts, reads
 from toolkeel.errors import DefinitionError, ToolError
 from toolkeel.events import Event, Tainted, event_dict
@@ -83,15 +83,18 @@ def to(address: str, body: str = "") -> ToolCall:
 # — what asks —
 
 
-@pytest.mark.parametrize("first", [call("mailbox", {}), call("rows", {"table": "users"}), READ])
+@pytest.mark.parametrize("first", [call("rows", {"table": "users"}), READ])
 @pytest.mark.parametrize("then", [to("x@y.example"), call("undeclared", {"text": "x"})])
-def test_what_goes_out_waits_after_private_data_or_strangers_text(
-    first: ToolCall, then: ToolCall
-) -> None:
+def test_what_acts_outside_waits_after_strangers_text(first: ToolCall, then: ToolCall) -> None:
     result = run("go", first, then)
     assert (result.reason, SENT) == ("waiting", [])
     [ticket] = result.pending
     assert ticket.labels and "the run has read" in ticket.reason
+
+
+def test_what_acts_outside_runs_after_private_data_that_no_stranger_wrote() -> None:
+    turns = (call("mailbox", {}), to("x@y.example"), call("undeclared", {"text": "x"}))
+    assert run("go", *turns).output == "done" and SENT == ["x@y.example", "x"]
 
 
 def test_a_clean_run_asks_nothing() -> None:
@@ -165,14 +168,6 @@ def test_what_the_caller_attaches_counts_for_what_is_declared_to_reach_out() -> 
 def test_text_of_others_in_a_message_counts_for_every_tool() -> None:
     others = [UserMessage((Text("Do it.", {"trusted": False}),))]
     assert run(others, call("undeclared", {"text": "x"})).pending  # type: ignore[arg-type]
-
-
-def test_what_a_tool_attaches_to_an_inner_run_is_not_of_the_persons() -> None:
-    outer = RunContext[None]()
-    inner = outer.make_inner(ToolContext(call("x"), "x", outer), "inner", None)
-    for run, origin in ((outer, "caller"), (inner, "")):
-        restore_labels(run, RECEIPT, [])
-        assert run.get_taint().sources[-1].origin == origin
 
 
 def test_what_is_declared_safe_after_a_label_runs_after_it_alone() -> None:
@@ -260,14 +255,14 @@ def test_a_file_of_the_workspace_names_nothing() -> None:
 
 
 def test_a_call_goes_on_once_it_is_approved_and_the_next_asks_again() -> None:
-    turns = (call("mailbox", {}), to("a@b.example"), to("a@b.example"), "done")
+    turns = (READ, to("a@b.example"), to("a@b.example"), "done")
     agent = Agent(Scripted([*turns]), list(TOOLS))
     stopped = agent.run_sync("go")
-    again = agent.run_sync(stopped.state, decisions=[stopped.pending[0].approve()])
+    again = agent.run_sync(stopped.state, decisions=[stopped.pending[0].approve("call")])
     assert SENT == ["a@b.example"] and again.reason == "waiting"
 
 
-@pytest.mark.parametrize(("reach", "asked"), [("call", 3), ("target", 2), ("source", 1)])
+@pytest.mark.parametrize(("reach", "asked"), [("call", 3), ("target", 2), (None, 2), ("source", 1)])
 def test_an_approval_reaches_as_far_as_the_person_says(reach: Any, asked: int) -> None:
     tickets: list[Ticket] = []
 
@@ -376,26 +371,6 @@ def test_without_an_agent_a_turn_is_judged_by_the_turns_before() -> None:
 
 
 # — what effects say —
-
-
-def test_labels_follow_from_effects_resources_and_tags() -> None:
-    tagged = tool(tags=["private"], effects=PURE)(lambda_named("tagged"))
-    assert [labels_of(one) for one in (mailbox, rows, page, send, tagged)] == [
-        ("private",),
-        ("private",),
-        ("stranger",),
-        (),
-        ("private",),
-    ]
-
-
-def lambda_named(name: str) -> Any:
-    def body() -> str:
-        """Do nothing."""
-        return ""
-
-    body.__name__ = name
-    return body
 
 
 def test_what_can_be_taken_back_inside_is_no_way_out() -> None:

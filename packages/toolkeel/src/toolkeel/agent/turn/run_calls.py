@@ -10,7 +10,7 @@ from toolkeel.agent.transcript import order_last_results
 from toolkeel.call.batch import Batch, skip_call
 from toolkeel.call.correction_counts import Corrections
 from toolkeel.call.failure_message import unknown_outcome_message
-from toolkeel.call.steps.taint import attach_labels
+from toolkeel.call.steps.label_sources import attach_labels
 from toolkeel.call.toolset import Toolset
 from toolkeel.context import RunContext
 from toolkeel.define.options import external

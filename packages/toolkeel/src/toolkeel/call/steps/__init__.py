@@ -15,5 +15,6 @@ retry               trying again what may be tried again
 guard               guards: checks of a call before it runs, and of its result before the model reads it
 addresses           addresses in one form: the host as the network compares it, all else byte for byte
 mentioned_targets   targets of a call that the user mentioned or a trusted result contains
-taint               information flow: after private or untrusted data, calls that act outward need approval
+label_sources       which results are private, a stranger's or secret, and how a run keeps that
+taint               information flow: after private data and a stranger's text, calls that go outside need approval
 """

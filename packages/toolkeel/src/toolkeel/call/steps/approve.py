@@ -131,6 +131,7 @@ class Approval:
                 return prepared, None
             labels = taint.visible_labels(context.run) if touched else ()
             question = ApprovalQuestion(prepared, reason, origin, labels)
+            question.hint = taint.words_to_allow(prepared) if touched else ""
             if question.digest == agreed:
                 question.answer = answer
                 return prepared, question
@@ -198,6 +199,7 @@ class ApprovalQuestion:
         self.origin = origin
         self.labels = labels
         self.answer: Decision | None = None
+        self.hint = ""
         self.text = json.dumps(shown, ensure_ascii=False)
         self.digest = call_digest(prepared.tool.name, definition_of(prepared.tool), shown)
 
@@ -224,9 +226,10 @@ class ApprovalQuestion:
         call, tool = self.prepared.call, self.prepared.tool
         outside, effects = outside or tool.executor is external, effects_of(tool)
         until = time() + (EXTERNAL_LIFETIME if outside else LIFETIME)
-        reason = f"{self.reason}\n{change}" if change else self.reason
+        reason = "\n".join(filter(None, (self.reason, self.hint, change)))
         about = (call.id, tool.name, self.masked, self.digest, until, reason, effects)
-        return Ticket(new_id(), *about, self.origin, self.labels, outside)
+        server = taint.server_of(tool)
+        return Ticket(new_id(), *about, self.origin, self.labels, outside, server=server)
 
     def matches(self, ticket: Ticket) -> bool:
         """Return True if a ticket is for exactly this call and shows it."""

@@ -20,10 +20,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, suppress
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from toolkeel._common.checked_arguments import checked
 from toolkeel._common.needs_extra import needs_extra
+from toolkeel._records.record import NOTHING
+from toolkeel._records.taint_sources import UNREAD
 from toolkeel.errors import DefinitionError, SetupError, ToolError
 
 with needs_extra("An MCP server", "mcp"):
@@ -35,6 +37,7 @@ from mcp.shared.exceptions import MCPError
 from toolkeel.call.body.sync_bridge import on_own_loop, run_sync
 from toolkeel.context import ToolContext
 from toolkeel.define.tool import AnyTool
+from toolkeel.effects import Effects
 from toolkeel.mcp.call_span import annotate_span
 from toolkeel.mcp.client.connection import Connection, ConnectionOptions, Unreachable
 from toolkeel.mcp.client.elicitation import (
@@ -45,7 +48,7 @@ from toolkeel.mcp.client.elicitation import (
     parse_elicitation,
 )
 from toolkeel.mcp.client.oauth.login import Auth, resolve_auth
-from toolkeel.mcp.client.outcome import failure_of, is_session_lost
+from toolkeel.mcp.client.outcome import broken_result, failure_of, is_session_lost
 from toolkeel.mcp.client.resources_prompts import ServerContents
 from toolkeel.mcp.client.sampling_and_roots import Roots, Sample, roots_callback, sampling_callback
 from toolkeel.mcp.client.tool import (
@@ -81,9 +84,14 @@ class MCPServer(ServerContents):
             address; or a file ``mcp.json`` with one server in it, ``mcp.json:name`` for one of
             several.
         name: What people call it, and what is put before names that two servers share.
-        trust: False: a person is asked about every call. ``"pinned"``: until they have approved a
+        trust: False: a person is asked about every call, until they extend an approval to the server
+            for the run (``ticket.approve("server")``). ``"pinned"``: until they have approved a
             tool's definition once. True: never, and what the server says of its tools' effects is
             believed. A changed definition is asked about in any case.
+        results: ``"ours"`` if no stranger writes what its results say, as with a calculator or a
+            store of your own; else they count as private and as a stranger's text.
+        effects: What its tools do, by their names or patterns such as ``search_*``, whatever the
+            server says.
         pins: A file that keeps the approved definitions; without one they hold as long as this
             object.
         only: Names of the tools to take; all by default.
@@ -119,6 +127,8 @@ class MCPServer(ServerContents):
         *,
         name: str | None = None,
         trust: Trust = False,
+        results: Literal["ours"] | None = None,
+        effects: Mapping[str, Effects] = NOTHING,  # type: ignore[assignment]
         pins: str | Path | Pins | None = None,
         only: Sequence[str] | None = None,
         headers: Mapping[str, str] | None = None,
@@ -138,21 +148,20 @@ class MCPServer(ServerContents):
         self.config = config = check_consent(more, consent)
         self.name = config.name
         self.trust: Trust = trust
+        self._declared = dict(effects), results == "ours"
         self.pins = pins if isinstance(pins, Pins) else Pins(pins)
         self.problems: dict[str, str] = {}
         self.hidden: dict[str, tuple[HiddenCharacters, ...]] = {}
         self._only = None if only is None else frozenset(only)
-        if timeout == TIMEOUT:
-            timeout = config.timeout or timeout
-        if connect_timeout == CONNECT_TIMEOUT:
-            connect_timeout = config.connect_timeout or connect_timeout
+        timeout = (config.timeout if timeout == TIMEOUT else None) or timeout
+        default = config.connect_timeout if connect_timeout == CONNECT_TIMEOUT else None
         self._elicit, self._timeout = elicit, timeout
         self._options = ConnectionOptions(
             config,
             resolve_auth(auth, config),
             self._answer_elicitation if elicit else None,
             timeout,
-            connect_timeout,
+            default or connect_timeout,
             sampling_callback(config.name, sample),
             roots_callback(roots),
             http_client,
@@ -186,7 +195,8 @@ class MCPServer(ServerContents):
                 f"{', '.join(listed) or 'none'}"
             )
         how = self._current_pin, self._send, self._timeout
-        peer = ToolServerPeer(self.name, self.config.identity, self.trust, self.pins, *how)
+        known = self.name, self.config.identity, self.trust, self.pins
+        peer = ToolServerPeer(*known, *how, *self._declared)
         assert self._connection is not None
         self.problems, self.hidden = dict(self._connection.sift.problems), {}
         names = unique_names(listed)
@@ -198,11 +208,8 @@ class MCPServer(ServerContents):
             if (self._only is None or tool.name in self._only)
             and self.config.allows_tool(tool.name)
         ]
-        made += self.content_tools(self._content_approval, peer.origin) if self._resources else ()
+        made += self.content_tools(peer) if self._resources else ()
         return [tool for tool in made if tool is not None]
-
-    def _content_approval(self, _: Mapping[str, object]) -> bool | str:
-        return self.trust is not True and f"what the server {self.name} says is not trusted"
 
     def _tool_or_none(self, peer: ToolServerPeer, listed: types.Tool, name: str) -> AnyTool | None:
         try:  # one that is as it was is not made anew for each run
@@ -285,7 +292,8 @@ class MCPServer(ServerContents):
             try:
                 client, sift = await self._get_connection().client(), self._get_connection().sift
             except (Unreachable, SetupError) as error:
-                raise CallFailed("tool_error", f"{error}. The call was not sent.") from error
+                text = f"{error}. The call was not sent."
+                raise CallFailed("tool_error", text, **{UNREAD: True}) from error
             rounds = sift.rounds
             try:
                 with context.working_remotely():
@@ -299,18 +307,8 @@ class MCPServer(ServerContents):
                     await self._get_connection().close()  # it has forgotten us, and did nothing
                     continue
                 raise failure_of(error, tool, self.name, first) from error
-            except InputRequiredRoundsExceededError as error:
-                text = (
-                    f"The server {self.name} asked again and again for more; the call was given up."
-                )
-                raise CallFailed("tool_error", text) from error
-            except ValueError as error:
-                raise CallFailed(
-                    "invalid_output",
-                    f"The server {self.name} sent a result that breaks the protocol. This is a "
-                    "fault of the server, not of the call.",
-                    error=str(error)[:2000],
-                ) from error
+            except (InputRequiredRoundsExceededError, ValueError) as error:
+                raise broken_result(error, self.name) from error
         raise AssertionError("a second attempt returns or raises")
 
     # — what the server asks —

@@ -8,8 +8,10 @@ server without an answer that can be read is `unknown_outcome`.
 from __future__ import annotations
 
 import mcp_types as types
+from mcp.client import InputRequiredRoundsExceededError
 from mcp.shared.exceptions import MCPError
 
+from toolkeel._records.taint_sources import UNREAD
 from toolkeel.mcp.client.mend_responses import (
     FORGOTTEN,
     LOST,
@@ -50,11 +52,25 @@ def failure_of(error: MCPError, tool: str, server: str, first: bool = True) -> C
         text = f"The server {server} did not answer in time. Its work may still take effect."
         return CallFailed("timeout", text, may_still_be_running=True, **details)
     if code == NOT_SENT:
+        details[UNREAD] = True
         return CallFailed("tool_error", f"{text}. The call was not sent.", **details)
     if unsent:
         text = f"The server {server} refused the call: {text}"
         return CallFailed("tool_error", text, **details)
     return CallFailed("tool_error", _error_text(server, text), **details)
+
+
+def broken_result(error: Exception, server: str) -> CallFailed:
+    """Convert what the SDK raises of a result that cannot be used to the exception with its message."""
+    if isinstance(error, InputRequiredRoundsExceededError):
+        text = f"The server {server} asked again and again for more; the call was given up."
+        return CallFailed("tool_error", text)
+    return CallFailed(
+        "invalid_output",
+        f"The server {server} sent a result that breaks the protocol. This is a fault of the server, "
+        "not of the call.",
+        error=str(error)[:2000],
+    )
 
 
 def is_session_lost(error: MCPError) -> bool:

@@ -7,6 +7,7 @@ A program asks for them by methods. A model gets them as tools where the program
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -16,9 +17,9 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 
 from toolkeel._common.other_libraries_words import attribute_hints
-from toolkeel._records.record import NOTHING
 from toolkeel.call.body.sync_bridge import on_own_loop
-from toolkeel.call.steps.taint import TRUSTED
+from toolkeel.call.steps.label_sources import TRUSTED
+from toolkeel.call.steps.taint import is_server_approved
 from toolkeel.content import File, Text
 from toolkeel.context import ToolContext
 from toolkeel.define.tool import AnyTool, Tool
@@ -27,6 +28,7 @@ from toolkeel.errors import InvalidOutput, SetupError, ToolError
 from toolkeel.mcp.client.connection import Connection, Unreachable
 from toolkeel.mcp.client.mend_responses import PeerErrorData
 from toolkeel.mcp.client.pages import fetch_pages
+from toolkeel.mcp.client.tool import ToolServerPeer
 from toolkeel.mcp.content import file_from_contents, from_blocks
 from toolkeel.mcp.hidden_text import remove_hidden
 from toolkeel.messages import AssistantMessage, UserMessage
@@ -35,7 +37,7 @@ T = TypeVar("T")
 MAX_INSTRUCTIONS = 4000
 """Characters of a server's instructions that are taken."""
 _ROLES = {UserMessage: "user", AssistantMessage: "assistant"}
-_READS = Effects(read_only=True, destructive=False, idempotent=True, stranger=True)
+_READS = Effects(read_only=True, destructive=False, idempotent=True, private=True)
 
 
 class ServerContents:
@@ -146,17 +148,17 @@ class ServerContents:
 
     # — as tools —
 
-    def content_tools(
-        self,
-        approval: Callable[[Mapping[str, object]], bool | str],
-        origin: Mapping[str, object] = NOTHING,
-    ) -> list[AnyTool]:
-        """Return resources and prompts as tools for a model.
+    def content_tools(self, peer: ToolServerPeer) -> list[AnyTool]:
+        """Return resources and prompts as tools for a model, which need approval as the server's own do.
 
         Args:
-            approval: Whether a person is asked about a call.
-            origin: Further metadata of the tools.
+            peer: The server, as its tools know it.
         """
+
+        def needs_approval(_: Mapping[str, object], context: ToolContext[Any]) -> bool | str:
+            if peer.trust is True or is_server_approved(context.run, peer.origin):
+                return False
+            return f"what the server {self.name} says is not trusted"
 
         async def listed(context: ToolContext[Any], arguments: dict[str, Any]) -> object:
             resources, templates = await asyncio.gather(self.resources(), self.templates())
@@ -188,10 +190,10 @@ class ServerContents:
                 description,
                 {"type": "object", "properties": fields, "required": [*fields][:1]},
                 body,
-                approval=approval,
-                effects=_READS,
+                approval=needs_approval,
+                effects=dataclasses.replace(_READS, stranger=not peer.is_ours),
                 tags=("mcp", self.name),
-                metadata={"mcp": {"server": self.name, "tool": name}, **origin},
+                metadata={"mcp": {"server": self.name, "tool": name}, **peer.metadata},
             )
             for name, description, fields, body in made
         ]

@@ -11,12 +11,15 @@ import dataclasses
 import hashlib
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
+from fnmatch import fnmatchcase
 from typing import Any, Literal, TypeAlias
 
 import mcp_types as types
 
-from toolkeel._records.record import record
-from toolkeel.call.steps.taint import ORIGIN, WORDS
+from toolkeel._records.record import NOTHING, record
+from toolkeel._records.taint_sources import UNREAD
+from toolkeel.call.steps.label_sources import ORIGIN, WORDS
+from toolkeel.call.steps.taint import OWN_RESULTS, is_server_approved
 from toolkeel.content import Content, Text
 from toolkeel.context import ToolContext
 from toolkeel.define.names import check_name, wire_name
@@ -63,6 +66,8 @@ class ToolServerPeer:
         current: Gives the definition a tool has now; None if it is gone.
         send: Calls a tool.
         timeout: Seconds of a call.
+        effects: What its tools do, by patterns of their names, as the operator declares it.
+        is_ours: Whether no stranger writes what its results say.
     """
 
     name: str
@@ -72,14 +77,36 @@ class ToolServerPeer:
     current: Callable[[str], Awaitable[Pin | None]]
     send: Send
     timeout: float | None
+    effects: Mapping[str, Effects] = NOTHING  # type: ignore[assignment]
+    is_ours: bool = False
 
     @property
-    def origin(self) -> dict[str, object]:
-        """The metadata by which a trusted server's results never make its own tools ask."""
-        if self.trust is not True:
-            return {}
+    def origin(self) -> str:
+        """The server, as sources of labels name it."""
         digest = hashlib.sha256(self.identity.encode("utf-8", "surrogatepass")).hexdigest()
-        return {ORIGIN: f"mcp:{digest[:16]}"}
+        return f"mcp:{digest[:16]}"
+
+    @property
+    def metadata(self) -> dict[str, object]:
+        """The metadata by which a trusted server's results never make its own tools ask."""
+        return {ORIGIN: self.origin, OWN_RESULTS: self.trust is True}
+
+    def effects_of(self, tool: str, stated: Effects | None) -> Effects:
+        """Return the effects of a tool: those that the operator declares, else those that it states.
+
+        What an untrusted server states never lowers the bar. Results are private, and a stranger's
+        unless they are declared ours.
+
+        Args:
+            tool: The server's own name of it.
+            stated: What the server states.
+        """
+        declared = next(
+            (each for name, each in self.effects.items() if fnmatchcase(tool, name)), None
+        )
+        found = declared or (stated if self.trust is True else None) or Effects()
+        stranger = not self.is_ours if declared is None else declared.stranger or not self.is_ours
+        return dataclasses.replace(found, private=True, stranger=stranger)
 
 
 @record
@@ -146,11 +173,11 @@ class DefinitionGate:
             and f"the server {server} has changed this tool since it was approved:\n{changes}"
         )
 
-    def __call__(self, arguments: Mapping[str, object]) -> bool | str:
+    def __call__(self, arguments: Mapping[str, object], context: ToolContext[Any]) -> bool | str:
         """Return True or the reason if a person must approve the call."""
         if text := self.despite_rules(arguments):
             return text
-        if self._peer.trust is True:
+        if self._peer.trust is True or is_server_approved(context.run, self._peer.origin):
             return False
         pinned = self._peer.pins.get(self._peer.identity, self._tool)
         if self._peer.trust == "pinned" and pinned is not None:
@@ -174,12 +201,13 @@ class DefinitionGate:
         now = await self._peer.current(self._tool)
         if noted is None or now is None:
             text = f"The server {self._peer.name} has no tool {self._tool!r} any more."
-            raise CallFailed("tool_error", text)
+            raise CallFailed("tool_error", text, **{UNREAD: True})
         if noted.digest != now.digest:
             raise CallFailed(
                 "denied",
                 f"The server {self._peer.name} changed {self._tool!r} while the call was waiting; "
                 "it did not run. Call it again if it is still wanted.",
+                **{UNREAD: True},
             )
         self._peer.pins.set(self._peer.identity, self._tool, noted)
 
@@ -244,19 +272,18 @@ def compile_server_tool(peer: ToolServerPeer, listed: types.Tool, name: str = ""
             return failed.message
 
     options = from_definition(shown)
-    # What an untrusted server says never lowers the bar; what it says of order is taken.
-    effects = options.get("effects") if peer.trust is True else Effects(stranger=True)
+    effects = peer.effects_of(listed.name, options.get("effects"))
+    # What an untrusted server says of order is taken.
     if (reads := shown.annotations and shown.annotations.read_only_hint) is not None:
         place = (Shared if reads else Resource)(f"mcp:{peer.name}")
-        effects = dataclasses.replace(effects or Effects(), resources=(place,))
-    if effects is not None:
-        options["effects"] = effects
+        effects = dataclasses.replace(effects, resources=effects.resources or (place,))
+    options["effects"] = effects
     options["timeout"], options["approval"] = peer.timeout, gate
     options["steps"] = (gate.step,)
     options["metadata"] = {
         "mcp": {"server": peer.name, "tool": listed.name},
         WORDS: gate.unapproved_words,
-        **peer.origin,
+        **peer.metadata,
     }
     options["tags"] = ("mcp", peer.name)
     made = Tool.from_schema(name or shown.name, description, parameters, run, **options)

@@ -1,0 +1,205 @@
+"""Sources of labels: which results are private, a stranger's or secret, and how a run keeps that.
+
+`with_labels` wraps the body of a tool whose results are labelled and records their sources, even if the
+body fails. `attach_labels` writes the sources of a turn into the details of its last result, so a saved
+transcript has them; `restore_labels` reads them back when a run resumes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping
+
+from toolkeel._records.taint_sources import (
+    CALLER,
+    FILES,
+    UNREAD,
+    Source,
+    dump_sources,
+    load_sources,
+    mark_file,
+    read_file_mark,
+)
+from toolkeel.call.steps.compose import Handler
+from toolkeel.call.steps.mentioned_targets import target_arguments
+from toolkeel.call.steps.resources import mentioned_files, secrets_read
+from toolkeel.content import Audio, File, Image, Text
+from toolkeel.context import RunContext, ToolContext
+from toolkeel.define.secret import collect_texts
+from toolkeel.define.tool import AnyTool, Prepared
+from toolkeel.events import Tainted
+from toolkeel.messages import Message, ToolMessage, UserMessage
+
+TRUSTED = "trusted"
+"""Key of a tool's metadata: hosts that may receive any data, ``*.example.org`` for all below.
+
+In the ``extra`` of a block that a person sends: False if the text is by another author; else it is the person's own."""
+WORDS = "words_of"
+"""Key of a tool's metadata: tells which stranger wrote its description, until somebody approved it."""
+PRIVATE = "private"
+"""The tag of a tool that reads private data; those of ``file:`` and ``db:`` resources need none."""
+ORIGIN = "origin"
+"""Key of a tool's metadata: the server that it belongs to (`Source.origin`)."""
+OURS = "ours"
+"""Key of a tool's metadata: True if no stranger writes what it reads, whatever its resources."""
+
+
+def labels_of(tool: AnyTool) -> tuple[str, ...]:
+    """Return the labels that a result of a tool leaves on the run."""
+    return tuple(dict.fromkeys(source.label for source in _sources_of(tool, "")))
+
+
+def origin_of(tool: AnyTool) -> str:
+    """Return the server that a tool belongs to; empty for a tool of the program."""
+    return str(tool.metadata.get(ORIGIN, ""))
+
+
+def _sources_of(tool: AnyTool, what: str) -> list[Source]:
+    """Return the sources that a result of a tool is, in the order of their labels.
+
+    Rows of a database are private and may be anybody's. So are files of a folder, which do not count as
+    a stranger's for other files of it (`FILES`).
+    """
+    effects, origin = tool.effects, origin_of(tool)
+    resources = [str(key).partition(":")[0] for key in effects.resources]
+    rows, files = "db" in resources, "file" in resources
+    is_ours = bool(tool.metadata.get(OURS))
+    found = []
+    if effects.private or rows or files or PRIVATE in tool.tags:
+        found.append(Source("private", tool.name, what, origin))
+    if effects.stranger or (rows and not is_ours):
+        found.append(Source("stranger", tool.name, what, origin))
+    elif files and not is_ours:
+        found.append(Source("stranger", tool.name, what, FILES))
+    return found
+
+
+def with_labels(tool: AnyTool, last: Handler) -> Handler:
+    """Return a handler that labels the run when the body ends, fails or is stopped.
+
+    What ended before anything was read, as the details of its result or error say (`UNREAD`), labels
+    nothing.
+    """
+    origin = origin_of(tool)
+    files = any(str(key).startswith("file:") for key in tool.effects.resources)
+
+    async def marked(prepared: Prepared, context: ToolContext) -> object:
+        details: object = None
+        before = mentioned_files(prepared) if files else {}
+        reads = tool.effects.read_only or not tool.effects.idempotent  # else it replaces the whole
+        marks = [(path, text) for path in before if reads and (text := read_file_mark(path))]
+        try:
+            value = await last(prepared, context)
+            details = getattr(value, "details", None)
+            return value
+        except BaseException as error:
+            details = getattr(error, "details", None)
+            raise
+        finally:
+            what = next(collect_texts(target_arguments(prepared)), "")[:200]
+            stated = details if isinstance(details, Mapping) else {}
+            found: list[Source] = []
+            if not stated.get(UNREAD):
+                found += _sources_of(tool, what)
+                secrets = secrets_read(prepared)
+                found += [Source("secret", tool.name, path[:200], origin) for path in secrets]
+                found += [
+                    Source("stranger", tool.name, f"{path} ({by})"[:300]) for path, by in marks
+                ]
+            for source in (*found, *load_sources(stated)):
+                record_source(context.run, source, context.call.id)
+            if files and not tool.effects.read_only:
+                _mark_changed(prepared, context.run, before)
+
+    return marked
+
+
+def _mark_changed(
+    prepared: Prepared, run: RunContext, before: Mapping[str, tuple[int, int]]
+) -> None:
+    """Mark the files that a call changed after the run had read untrusted text."""
+    taint = run.taint
+    sources = taint.sources_before(len(taint.sources)) if taint is not None else {}
+    found = [source for source in sources.get("stranger", ()) if source.origin != FILES]
+    for path, state in mentioned_files(prepared).items() if found else ():
+        if before.get(path) != state:
+            mark_file(path, str(found[-1]))
+
+
+def record_source(run: RunContext, source: Source, call_id: str | None = None) -> None:
+    """Add a source of labels to the run.
+
+    Args:
+        run: The run.
+        source: The source.
+        call_id: The call that has read it just now, if one has.
+    """
+    if run.get_taint().add(source, is_read=call_id is not None):
+        if run.recorder is not None:
+            run.recorder.record_taint(source.label, source.to_text())
+        if run.listeners:
+            run.emit(
+                Tainted(
+                    *run.next_event_fields(), call_id or "", source.label, source.tool, source.what
+                )
+            )
+
+
+def restore_labels(run: RunContext, messages: Iterable[Message], tools: Iterable[AnyTool]) -> None:
+    """Restore the labels of a run from its transcript and its tools' descriptions.
+
+    Descriptions of tools count, too, that come from an unapproved server.
+    """
+    for source in _described(tools):
+        record_source(run, source)
+    known: dict[str, list[Source]] | None = None
+    of_caller = not run.scope.parent_id
+    for message in messages:
+        for source in _attached(message, of_caller):
+            record_source(run, source)
+        if not isinstance(message, ToolMessage):
+            continue
+        if known is None:
+            known = {tool.name: _sources_of(tool, "") for tool in tools}
+        found = () if message.failed else known.get(message.name, ())
+        for source in (*load_sources(message.details), *found):
+            run.get_taint().add(source)
+    if run.taint is not None:
+        run.loop_state.visible_taint = len(run.taint.sources)
+
+
+def _described(tools: Iterable[AnyTool]) -> Iterator[Source]:
+    for tool in tools:
+        if callable(words := tool.metadata.get(WORDS)) and (whose := words()):
+            yield Source("stranger", str(whose), "(what its tools are said to do)", origin_of(tool))
+
+
+def _attached(message: Message, of_caller: bool) -> Iterator[Source]:
+    """Yield the sources of a message's attachments: documents, media, and text by others.
+
+    Args:
+        message: The message.
+        of_caller: Whether the caller of the outermost run wrote it, and no body of a tool.
+    """
+    if isinstance(message, UserMessage) and not isinstance(message.content, str):
+        for block in message.content:
+            own = block.extra.get(TRUSTED, isinstance(block, Text))
+            if isinstance(block, File | Image | Audio | Text) and not own:
+                what = (
+                    block.name if isinstance(block, File) else getattr(block, "media_type", "text")
+                )
+                is_own = of_caller and message.origin == "person" and TRUSTED not in block.extra
+                origin = CALLER if is_own else ""
+                yield Source("stranger", "attachment", what[:200], origin)
+                if origin:
+                    yield Source("private", "attachment", what[:200], origin)
+
+
+def attach_labels(run: RunContext, results: list[ToolMessage]) -> list[ToolMessage]:
+    """Return the results of a turn, with its new labels in the details of the last one."""
+    new = run.taint.sources[run.loop_state.visible_taint :] if run.taint is not None else []
+    if not new or not results:
+        return results
+    last = results[-1]
+    details = {**last.details, "taint": dump_sources(new)}
+    return [*results[:-1], dataclasses.replace(last, details=details)]

@@ -1,0 +1,44 @@
+"""A warning, where an agent is defined, of tools whose calls will wait because nothing declares their effects."""
+
+from __future__ import annotations
+
+import logging
+
+from toolkeel.call.steps.label_sources import labels_of
+from toolkeel.call.steps.rules import is_allowed
+from toolkeel.call.toolset import Toolset
+from toolkeel.define.tool import AnyTool
+from toolkeel.effects import UNKNOWN
+
+log = logging.getLogger("toolkeel")
+_warned: set[tuple[tuple[str, ...], tuple[str, ...]]] = set()
+
+
+def warn_of_waiting_tools(tools: Toolset) -> None:
+    """Log a warning, once for the same tools, if calls of some will wait after what others read.
+
+    Args:
+        tools: Those of an agent.
+    """
+    waiting = tuple(each.name for each in tools if _may_wait(each, tools))
+    reading = tuple(each.name for each in tools if "stranger" in labels_of(each))
+    reading = tuple(name for name in reading if name not in waiting)
+    if not waiting or not reading or (waiting, reading) in _warned:
+        return
+    _warned.add((waiting, reading))
+    log.warning(
+        "after %s has read a stranger's text, calls of %s need approval, since its effects are not "
+        "declared, and a run without an approver waits: declare them, as in "
+        "@tool(effects=Effects(open_world=False, destructive=False)), or give @tool(approval=False), "
+        "Rules(allow=[%r]) or run(approver=...); see docs/security.md",
+        " or ".join(reading[:3]),
+        ", ".join(waiting[:5]),
+        waiting[0],
+    )
+
+
+def _may_wait(tool: AnyTool, tools: Toolset) -> bool:
+    """Return True if a tool declares no effects, and nothing says whether its calls need approval."""
+    rule = None if tools.rules is None else tools.rules.rule(tool.name, {})
+    is_plain = tool.effects == UNKNOWN and tool.hosted is None and tool.approval is None
+    return is_plain and rule is None and not is_allowed(tool, rule)

@@ -1,0 +1,83 @@
+"""Which results leave a label, and which do not (T33)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.call.steps.test_taint import RECEIPT, mailbox, page, rows, send
+from toolkeel import Agent, Effects, ToolMessage, tool
+from toolkeel._records.taint_sources import UNREAD
+from toolkeel.call.steps.label_sources import OURS, labels_of, restore_labels
+from toolkeel.context import RunContext, ToolContext
+from toolkeel.effects import PURE, reads
+from toolkeel.errors import ToolError
+from toolkeel.events import Event, Tainted
+from toolkeel.testing.scripted import Scripted, call
+
+FOLDER = Effects(read_only=True, open_world=False, resources=("file:{path}",))
+
+
+def test_labels_follow_from_effects_resources_and_tags() -> None:
+    tagged = tool(tags=["private"], effects=PURE)(lambda_named("tagged"))
+    assert [labels_of(one) for one in (mailbox, rows, page, send, tagged)] == [
+        ("private",),
+        ("private", "stranger"),
+        ("stranger",),
+        (),
+        ("private",),
+    ]
+
+
+def lambda_named(name: str) -> Any:
+    def body() -> str:
+        """Do nothing."""
+        return ""
+
+    body.__name__ = name
+    return body
+
+
+def test_a_folder_and_rows_are_strangers_too_unless_they_are_declared_ours() -> None:
+    def body(path: str) -> str:
+        """Read."""
+        return ""
+
+    for effects in (FOLDER, Effects(read_only=True, open_world=False, resources=("db:{path}",))):
+        assert labels_of(tool(effects=effects)(body)) == ("private", "stranger")
+        ours = tool(effects=effects, metadata={OURS: True})(body)
+        assert labels_of(ours) == ("private",)
+
+
+def test_what_a_tool_attaches_to_an_inner_run_is_not_of_the_persons() -> None:
+    outer = RunContext[None]()
+    inner = outer.make_inner(ToolContext(call("x"), "x", outer), "inner", None)
+    for run, origin in ((outer, "caller"), (inner, "")):
+        restore_labels(run, RECEIPT, [])
+        assert run.get_taint().sources[-1].origin == origin
+
+
+@pytest.mark.parametrize("ends", ["raises", "returns"])
+@pytest.mark.parametrize(("details", "labelled"), [({UNREAD: True}, False), ({}, True)])
+def test_a_call_that_failed_before_it_read_anything_labels_nothing(
+    ends: str, details: dict[str, object], labelled: bool
+) -> None:
+    @tool(effects=reads(private=True, stranger=True))
+    def fetch() -> Any:
+        """Fetch."""
+        if ends == "raises":
+            raise ToolError("no such host", details)
+        return ToolMessage("no such host", status="error", kind="tool_error", details=details)
+
+    told: list[Event] = []
+    Agent(Scripted([call("fetch"), "done"]), [fetch]).run_sync("go", listeners=[told.append])
+    assert any(isinstance(event, Tainted) for event in told) is labelled
+
+
+def test_a_call_that_a_person_refused_labels_nothing() -> None:
+    told: list[Event] = []
+    asking = tool(effects=reads(stranger=True), approval=True)(lambda_named("asking"))
+    agent = Agent(Scripted([call("asking"), "done"]), [asking])
+    agent.run_sync("go", listeners=[told.append], approver=lambda ticket: False)
+    assert not any(isinstance(event, Tainted) for event in told)
