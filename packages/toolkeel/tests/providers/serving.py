@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 Answer = Any
-"""What is answered: JSON, a status, raw bytes, or a function of the request's body."""
+"""What is answered: JSON, a status, both as a tuple, raw bytes, or a function of the request's body."""
 
 
 @contextlib.contextmanager
@@ -31,7 +31,8 @@ def paths(answers: Mapping[str, Answer | Callable[[Any], Answer]], key: str = ""
                 said = said(body)
             if key and self.headers.get("authorization") != f"Bearer {key}":
                 said = 401
-            status, data = (said, b"{}") if isinstance(said, int) else (200, said)
+            said = (said, b"{}") if isinstance(said, int) else said
+            status, data = said if isinstance(said, tuple) else (200, said)
             if not isinstance(data, bytes):
                 data = json.dumps(data, ensure_ascii=False).encode()
             self.send_response(status)

@@ -59,7 +59,7 @@ def test_reasoners_get_reasoning_with_every_call_even_if_there_is_none(name: str
 
 
 @pytest.mark.parametrize("name", ["ollama", "lmstudio", "llamacpp", "vllm", "sglang"])
-def test_servers_with_grammars_hold_an_answer_where_no_call_must_be_possible(name: str) -> None:
+def test_servers_with_grammars_hold_an_answer_beside_tools_too(name: str) -> None:
     schema = {
         "type": "object",
         "properties": {"n": {"type": "integer"}},
@@ -69,7 +69,12 @@ def test_servers_with_grammars_hold_an_answer_where_no_call_must_be_possible(nam
     form = OutputFormat("answer", schema)
     model = connect(f"{name}:qwen3")
     assert isinstance(model, SupportsStructuredOutput)
-    assert model.supports_format(form, tools=False) and not model.supports_format(form, tools=True)
+    assert model.supports_format(form, tools=False)
+    assert model.supports_format(form, tools=True)  # by a grammar of "a call, or this answer"
+    native = connect(f"{name}:qwen3", calls="native")
+    assert isinstance(native, SupportsStructuredOutput)
+    assert native.supports_format(form, tools=False)
+    assert not native.supports_format(form, tools=True)
     cloud = connect(f"{name}:qwen3-coder:480b-cloud")
     assert isinstance(cloud, SupportsStructuredOutput) and not cloud.supports_format(
         form, tools=False

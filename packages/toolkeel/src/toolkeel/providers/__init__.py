@@ -9,6 +9,7 @@ anthropic         Anthropic's Messages wire
 bedrock           Amazon Bedrock's Converse wire
 gemini            Google's Gemini wire
 text_calls        calls that servers pass on as text, found
+constrained       calls held to a schema by the server
 grammar           tools as grammars, for programs that sample a model themselves
 prices            prices of models by name: genai-prices
 offline           the embedded model: rules only, no weights, no network

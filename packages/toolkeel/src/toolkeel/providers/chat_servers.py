@@ -11,6 +11,7 @@ from toolkeel._records.record import record
 
 if TYPE_CHECKING:  # the dialects are heavy, and a preset only names one
     from toolkeel.define.dialect.definition import Form
+    from toolkeel.providers.constrained.server_facts import ServerKind
 
 
 @record
@@ -34,6 +35,8 @@ class ChatProfile:
             the complete reply, which then cannot be a call.
         null_content: True if the content of a reply without text may be ``null``; else it is empty.
         think_tags: True if text between ``<think>`` tags is reasoning.
+        kind: Program behind the address, which is asked for its context length and its template.
+        max_tokens: Longest reply by default, where the server would never stop; None: the server's.
     """
 
     max_tokens_key: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
@@ -50,6 +53,8 @@ class ChatProfile:
     grammar: bool = False
     null_content: bool = True
     think_tags: bool = False
+    kind: ServerKind = ""
+    max_tokens: int | None = None
 
 
 OPENAI = ChatProfile("max_completion_tokens", "openai-chat", json_schema=True)
@@ -77,7 +82,8 @@ class Preset:
     profile: ChatProfile = COMPATIBLE
 
 
-_LOCAL = ChatProfile(grammar=True, think_tags=True)
+_LONGEST = 8192
+"""Tokens of the longest reply by default, of servers that go on until the context is full."""
 _REASONER = ChatProfile(reasoning="always")
 _DEEPSEEK = ChatProfile(media=False, reasoning="always")
 _QWEN = Preset(
@@ -86,23 +92,37 @@ _QWEN = Preset(
 _MOONSHOT = Preset("https://api.moonshot.ai/v1", ("MOONSHOT_API_KEY",), _REASONER)
 _GLM = Preset("https://open.bigmodel.cn/api/paas/v4", ("ZHIPUAI_API_KEY", "ZAI_API_KEY"), _OWN_FORM)
 
+
+def _local(
+    kind: ServerKind, max_tokens: int | None = None, *, null_content: bool = True
+) -> ChatProfile:
+    """Return the profile of a server on this machine."""
+    return ChatProfile(
+        grammar=True,
+        think_tags=True,
+        null_content=null_content,
+        kind=kind,
+        max_tokens=max_tokens,
+    )
+
+
 PRESETS: Mapping[str, Preset] = MappingProxyType(
     {
         # on this machine; by their manuals each holds a reply to the schema of ``response_format``:
         # docs.ollama.com/capabilities/structured-outputs: from 0.5.0; not for models in its cloud
-        "ollama": Preset("http://127.0.0.1:11434/v1", profile=_LOCAL),
+        "ollama": Preset("http://127.0.0.1:11434/v1", profile=_local("ollama", _LONGEST)),
         # lmstudio.ai/docs/developer/openai-compat/structured-output
-        "lmstudio": Preset("http://127.0.0.1:1234/v1", profile=_LOCAL),
+        "lmstudio": Preset("http://127.0.0.1:1234/v1", profile=_local("lmstudio", _LONGEST)),
         # github.com/ggml-org/llama.cpp, tools/server/README.md; schema or tools, not both
         # llama-cpp-python's server, which is reached by that name too, refuses ``null``
         "llamacpp": Preset(
             "http://127.0.0.1:8080/v1",
-            profile=ChatProfile(grammar=True, null_content=False, think_tags=True),
+            profile=_local("llamacpp", _LONGEST, null_content=False),
         ),
         # docs.vllm.ai/en/latest/features/structured_outputs
-        "vllm": Preset("http://127.0.0.1:8000/v1", profile=_LOCAL),
+        "vllm": Preset("http://127.0.0.1:8000/v1", profile=_local("vllm")),
         # docs.sglang.ai, advanced features, structured outputs
-        "sglang": Preset("http://127.0.0.1:30000/v1", profile=_LOCAL),
+        "sglang": Preset("http://127.0.0.1:30000/v1", profile=_local("sglang")),
         "litellm": Preset(
             "http://127.0.0.1:4000/v1", profile=ChatProfile(tools_with_calls=True, think_tags=True)
         ),

@@ -7,10 +7,7 @@ mistaken for one. Nothing is loaded or changed.
 
 from __future__ import annotations
 
-import json
 import os
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPException
@@ -19,11 +16,9 @@ from typing import Literal
 
 from toolkeel._records.record import record
 from toolkeel.providers.chat_servers import base_url_of
-from toolkeel.providers.wire.plain_json import Json, as_dict, as_list, as_text
+from toolkeel.providers.constrained.server_facts import Locked, ServerClient
+from toolkeel.providers.wire.plain_json import as_dict, as_list, as_text
 
-TIMEOUT = 1.5
-"""Seconds to wait for a server that is on the same machine."""
-_MOST = 8 * 1024 * 1024
 _SHOWN = 12
 """Most models of one Ollama that are asked what they can."""
 
@@ -71,47 +66,7 @@ class Server:
         return next(iter([*known, *(one for one in self.models if one.tools is None)]), None)
 
 
-class _Locked(Exception):
-    """Raised if the server requires a key."""
-
-
-class _ServerClient:
-    """An HTTP client for one server.
-
-    Args:
-        url: Its base URL, ``/v1`` included.
-        key: Its key; empty: none is sent.
-    """
-
-    def __init__(self, url: str, key: str) -> None:
-        self.root = url.rstrip("/").removesuffix("/v1")
-        self._headers = {"Authorization": f"Bearer {key}"} if key else {}
-        # Whatever proxy the environment names is not the way to this machine.
-        self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-
-    def fetch(self, path: str, body: Json | None = None) -> Json:
-        """Fetch the JSON object at `path`; empty if there is none.
-
-        Raises:
-            OSError: if nothing answers.
-            _Locked: if it requires a key.
-        """
-        data = None if body is None else json.dumps(body).encode()
-        headers = {**self._headers, "Content-Type": "application/json"}
-        request = urllib.request.Request(self.root + path, data, headers)
-        try:
-            with self._opener.open(request, timeout=TIMEOUT) as answer:
-                return as_dict(json.loads(answer.read(_MOST)))
-        except urllib.error.HTTPError as error:
-            with error:
-                if error.code in (401, 403):
-                    raise _Locked from error
-            return {}
-        except (ValueError, RecursionError, HTTPException):
-            return {}
-
-
-def _list_ollama(asker: _ServerClient) -> list[LocalModel] | None:
+def _list_ollama(asker: ServerClient) -> list[LocalModel] | None:
     """List models by Ollama's API: https://docs.ollama.com/api."""
     listed = asker.fetch("/api/tags").get("models")
     if not isinstance(listed, list):
@@ -131,7 +86,7 @@ def _list_ollama(asker: _ServerClient) -> list[LocalModel] | None:
     return models
 
 
-def _list_lmstudio(asker: _ServerClient) -> list[LocalModel] | None:
+def _list_lmstudio(asker: ServerClient) -> list[LocalModel] | None:
     """List models by LM Studio's API: https://lmstudio.ai/docs/developer/rest."""
     found = asker.fetch("/api/v1/models").get("models")
     if not isinstance(found, list):
@@ -147,7 +102,7 @@ def _list_lmstudio(asker: _ServerClient) -> list[LocalModel] | None:
     return models
 
 
-def _list_openai(asker: _ServerClient) -> list[LocalModel] | None:
+def _list_openai(asker: ServerClient) -> list[LocalModel] | None:
     """List models by the API that all imitators of OpenAI have."""
     answer = asker.fetch("/v1/models")
     listed = answer.get("data")
@@ -157,7 +112,7 @@ def _list_openai(asker: _ServerClient) -> list[LocalModel] | None:
     return [LocalModel(name) for name in names if name and "embed" not in name.lower()]
 
 
-_PROBES: Mapping[str, tuple[str, Callable[[_ServerClient], list[LocalModel] | None]]] = (
+_PROBES: Mapping[str, tuple[str, Callable[[ServerClient], list[LocalModel] | None]]] = (
     MappingProxyType(
         {
             "ollama": ("Ollama", _list_ollama),
@@ -184,8 +139,8 @@ def _probe(vendor: str, environment: Mapping[str, str]) -> Server:
     title, asked = _PROBES[vendor]
     url = base_url_of(vendor, environment)
     try:
-        models = asked(_ServerClient(url, environment.get(f"{vendor.upper()}_API_KEY", "")))
-    except _Locked:
+        models = asked(ServerClient(url, environment.get(f"{vendor.upper()}_API_KEY", "")))
+    except Locked:
         return Server(vendor, title, url, "locked")
     except (OSError, ValueError, HTTPException):  # ValueError: the address is none
         return Server(vendor, title, url, "down")

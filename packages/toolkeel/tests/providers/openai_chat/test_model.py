@@ -158,17 +158,15 @@ def test_azures_client_finds_the_deployment_of_the_model() -> None:
     assert server.requests[0]["messages"] == [{"role": "user", "content": "几点?"}]
 
 
-@pytest.mark.parametrize("text_calls", ["auto", "never"])
+@pytest.mark.parametrize("calls", ["auto", "native"])
 @pytest.mark.parametrize("opened", [True, False])
 def test_reasoning_between_tags_is_no_part_of_the_answer(
-    text_calls: Literal["auto", "never"], opened: bool
+    calls: Literal["auto", "native"], opened: bool
 ) -> None:
     said = [chunk(content="<think>" * opened + "Hm.</th"), chunk("stop", content="ink>\n\n42")]
     for profile, text in ((PRESETS["minimax"].profile, "42"), (PRESETS["xai"].profile, None)):
         with saying(events(*said)) as server:
-            model = OpenAIChat(
-                "m", base_url=server.url, profile=profile, api_key="k", text_calls=text_calls
-            )
+            model = OpenAIChat("m", base_url=server.url, profile=profile, api_key="k", calls=calls)
             reply = asyncio.run(ask(model))
         assert reply.text == (text or "<think>" * opened + "Hm.</think>\n\n42")
         assert [one.text for one in reply.reasoning] == (["Hm."] if text else [])

@@ -404,7 +404,7 @@ def test_an_agent_runs_what_a_local_model_writes(form: str, stream: bool) -> Non
             )
         )
     with saying(said, done) as server:
-        model = OpenAIChat("m", base_url=server.url, stream=stream, text_calls="auto")
+        model = OpenAIChat("m", base_url=server.url, stream=stream, calls="text")
         result = Agent(model, TOOLS).run_sync("Weather?")
     results = [(m.name, m.content) for m in result.messages if isinstance(m, ToolMessage)]
     assert results == [("get_weather", "Paris: 2 sunny"), ("clock.now", "noon")][: len(calls)]
@@ -420,10 +420,13 @@ def test_nobody_looks_for_calls_unless_asked() -> None:
     assert result.output == text
 
 
-def test_another_word_than_auto_and_never_is_a_mistake() -> None:
+def test_an_unknown_way_and_the_old_option_are_mistakes() -> None:
     wrong: Any = "always"
-    with pytest.raises(SetupError, match="expected 'auto' or 'never', got 'always'"):
-        OpenAIChat("m", base_url="http://127.0.0.1:1/v1", text_calls=wrong)
+    with pytest.raises(SetupError, match="'native' or 'text' or 'grammar', got 'always'"):
+        OpenAIChat("m", base_url="http://127.0.0.1:1/v1", calls=wrong)
+    old: Any = {"text_calls": "auto"}
+    with pytest.raises(SetupError, match="text_calls= is now calls=; write calls='text'"):
+        OpenAIChat("m", base_url="http://127.0.0.1:1/v1", **old)
 
 
 def test_pictures_of_a_reply_stay_when_calls_are_found_in_its_text() -> None:

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+import asyncio
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
-from typing import Literal, Unpack
+from dataclasses import replace
+from typing import Literal, TypeAlias, Unpack
 
 from toolkeel._common.checked_arguments import checked
-from toolkeel.errors import MissingExtraError
+from toolkeel.errors import MissingExtraError, ModelError, SetupError
 from toolkeel.messages import AssistantMessage
 from toolkeel.model_interface import Delta, ModelRequest, ToolDefinition
 from toolkeel.providers.chat_servers import COMPATIBLE, OPENAI, ChatProfile
+from toolkeel.providers.constrained.checks import (
+    check_calls,
+    constrain_from_now_on,
+    lacks_tools,
+    with_way,
+)
+from toolkeel.providers.constrained.send import send_constrained
+from toolkeel.providers.constrained.server_facts import ServerClient, ServerFacts, find_facts
 from toolkeel.providers.openai_chat.encode import ChatEncoder
 from toolkeel.providers.openai_chat.profile import ChatTarget
 from toolkeel.providers.text_calls.decoder import TextCalls, find_calls
@@ -29,6 +39,9 @@ except ImportError as error:
 
 from toolkeel.providers.wire.openai_client import OpenAIModel, is_openai, open_clients
 
+Calls: TypeAlias = Literal["auto", "native", "text", "grammar"]
+"""How a model calls tools."""
+
 
 class ChatOptions(ModelOptions, total=False):
     """Options of `OpenAIChat`, beside `ModelOptions`.
@@ -36,13 +49,16 @@ class ChatOptions(ModelOptions, total=False):
     Attributes:
         profile: What the server accepts; by default OpenAI's profile for its own server, else
             that of most imitators.
-        text_calls: ``auto``: calls in the reply's text count too, for servers that do not know
-            their model's form (see `toolkeel.providers.text_calls.decoder`); ``never`` by
-            default.
+        calls: How the model calls tools. ``native``: by the server's own tools. ``text``: so, and
+            calls in the reply's text count too, for servers that do not know their model's form
+            (see `toolkeel.providers.text_calls.decoder`). ``grammar``: the tools are in the prompt,
+            and the server holds the reply to the schema of a call or an answer. ``auto``: what
+            suits the server, which is asked. By default ``auto`` for known local servers, else
+            ``native``.
     """
 
     profile: ChatProfile | None
-    text_calls: Literal["auto", "never"]
+    calls: Literal["auto", "native", "text", "grammar"]
 
 
 @checked
@@ -79,18 +95,29 @@ class OpenAIChat(OpenAIModel):
         stream: bool = True,
         **options: Unpack[ChatOptions],
     ) -> None:
+        _refuse_old_name(options)
         check_options("OpenAIChat", options, ChatOptions.__annotations__)
         place = (base_url, api_key, options.get("timeout"))
-        clients = open_clients(type(self), model, client, place)
+        profile = options.get("profile")
+        # llama.cpp closes a connection after a stream, which the next request would notice too late
+        headers = {"Connection": "close"} if profile and profile.kind == "llamacpp" else None
+        clients = open_clients(type(self), model, client, place, headers)
         host = clients.first.sdk.base_url.host
-        self.profile = options.get("profile") or (OPENAI if is_openai(host) else COMPATIBLE)
-        self._text_calls = options.get("text_calls") == "auto"
+        self.profile = profile or (OPENAI if is_openai(host) else COMPATIBLE)
+        known_server = "auto" if self.profile.kind else "native"
+        self.calls: Calls = options.get("calls") or known_server
+        """The option `calls`."""
+        self._facts: ServerFacts | None = None
+        self._is_unreliable = False
+        """True if a call was not read, so that calls are held to a grammar from now on."""
+        self._place = str(clients.first.sdk.base_url), clients.first.sdk.api_key
         target = ChatTarget(model, stream, endpoint=host, server=self.profile)
         super().__init__(target, options, clients)
+        self._check_calls()
 
     def _has_structured_output(self, tools: bool) -> bool:
-        if self.profile.grammar:  # all but what Ollama passes on to its cloud, which holds nothing
-            return not tools and not self.name.endswith("-cloud")
+        if self.profile.grammar:
+            return self._has_grammar() and (not tools or self.calls in ("auto", "grammar"))
         return self.profile.json_schema and gpt_has_structured_output(self.name)
 
     def _deltas(
@@ -99,7 +126,85 @@ class OpenAIChat(OpenAIModel):
         plain = super()._deltas(request, prepared, body, decoder)
         if self.profile.think_tags:
             plain = _with_reasoning(plain)
-        return _with_calls(plain, request.tools) if self._text_calls else plain
+        reads_text = self.calls in ("auto", "text") and request.tools
+        return _with_calls(plain, request.tools) if reads_text else plain
+
+    # — the way in which tools are called —
+
+    @property
+    def context_length(self) -> int | None:
+        """Tokens of the model's context, or None until the server has reported it."""
+        return self._facts.context_length if self._facts is not None else None
+
+    async def find_facts(self) -> ServerFacts:
+        """Ask a known local server for the model's context length and template, once."""
+        if self._facts is None:
+            client = ServerClient(*self._place)
+            self._facts = await asyncio.to_thread(find_facts, self.profile.kind, client, self.name)
+        return self._facts or ServerFacts()
+
+    async def choose_calls(self, request: ModelRequest) -> Calls:
+        """Return how the tools of a request are called; ``auto`` is decided here.
+
+        An answer of a given form beside tools, and a call that is required, need the grammar:
+        servers hold neither a reply nor its beginning to a form where they have tools of their own.
+        """
+        if self.calls != "auto" or not self._has_grammar():
+            return "text" if self.calls == "auto" else self.calls
+        settings = request.settings
+        forced = settings.tool_choice not in (None, "auto", "none")
+        if settings.output is not None or forced or self._is_unreliable:
+            return "grammar"
+        return "grammar" if (await self.find_facts()).tools is False else "text"
+
+    def _has_grammar(self) -> bool:
+        """Return True if the server holds replies to a schema; Ollama's cloud does not."""
+        known = self.profile.grammar or self.profile.json_schema
+        return known and not self.name.endswith("-cloud")
+
+    def _check_calls(self) -> None:
+        if self.calls == "grammar" and not self._has_grammar():
+            raise SetupError(
+                f"OpenAIChat({self.name!r}, calls='grammar'): this server is not known to hold "
+                "replies to a schema; connect it by its name, such as "
+                "connect('llamacpp:...', base_url=...), or choose calls='text'"
+            )
+
+    async def _request_reply(
+        self, request: ModelRequest, corrections: int = 0
+    ) -> AsyncGenerator[Deltas]:
+        """Send a request in the chosen way; check what comes back from a local server."""
+        if request.settings.max_tokens is None and self.profile.max_tokens:
+            settings = replace(request.settings, max_tokens=self.profile.max_tokens)
+            request = replace(request, settings=settings)
+        has_tools = bool(request.tools) and request.settings.tool_choice != "none"
+        calls = await self.choose_calls(request) if has_tools else "native"
+        is_local = bool(self.profile.kind) and has_tools and self._has_grammar()
+        if is_local and corrections:
+            calls = "grammar"
+        if calls == "grammar" and has_tools:
+            parts = send_constrained(request, self.name, super()._request_reply)
+        else:
+            parts = super()._request_reply(request)
+            if is_local:
+                parts = check_calls(parts, request)
+        async with aclosing(parts):
+            try:
+                async for deltas in parts:
+                    yield [with_way(one, calls) for one in deltas] if is_local else deltas
+            except ModelError as error:
+                if is_local and calls != "grammar" and lacks_tools(error):
+                    self._is_unreliable = True
+                    if self.calls == "auto":
+                        raise constrain_from_now_on(error) from error
+                self._is_unreliable = self._is_unreliable or bool(error.mistake)
+                raise
+
+
+def _refuse_old_name(options: Mapping[str, object]) -> None:
+    if "text_calls" in options:
+        new = "text" if options["text_calls"] == "auto" else "native"
+        raise SetupError(f"OpenAIChat: text_calls= is now calls=; write calls={new!r}")
 
 
 async def _with_calls(

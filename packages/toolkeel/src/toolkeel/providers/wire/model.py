@@ -124,7 +124,7 @@ class WireModel:
     async def _attempt(self, requests: list[ModelRequest]) -> AsyncGenerator[Deltas]:
         """Send the last request; after a mistake of the model, add one that says what was wrong."""
         try:
-            async with aclosing(self._request_reply(requests[-1])) as parts:
+            async with aclosing(self._request_reply(requests[-1], len(requests) - 1)) as parts:
                 async for deltas in parts:
                     yield deltas
         except ModelError as error:
@@ -133,7 +133,15 @@ class WireModel:
                 requests.append(replace(requests[0], messages=[*requests[0].messages, note]))
             raise
 
-    async def _request_reply(self, request: ModelRequest) -> AsyncGenerator[Deltas]:
+    async def _request_reply(
+        self, request: ModelRequest, corrections: int = 0
+    ) -> AsyncGenerator[Deltas]:
+        """Send a request and yield the reply in parts.
+
+        Args:
+            request: The request, with a correction if the last reply could not be read.
+            corrections: Number of replies to the same transcript that could not be read.
+        """
         prepared = self._bodies.prepare(request)
         if prepared.tools.stand_ins and not self._hosting_is_known:
             self._hosting_is_known = True

@@ -25,7 +25,10 @@ def is_openai(host: str) -> bool:
 
 
 def client_options(
-    base_url: str | None, api_key: str | None, timeout: float | None
+    base_url: str | None,
+    api_key: str | None,
+    timeout: float | None,
+    headers: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """Return the options of the SDK's client; another server than OpenAI's may need no key."""
     base_url = base_url or os.environ.get("OPENAI_BASE_URL") or None
@@ -35,6 +38,7 @@ def client_options(
         "base_url": base_url,
         "api_key": api_key,
         "timeout": openai.NOT_GIVEN if timeout is None else timeout,
+        "default_headers": headers,
     }
 
 
@@ -57,6 +61,7 @@ def open_clients(
     model: str,
     client: object,
     place: tuple[str | None, str | None, float | None],
+    headers: Mapping[str, str] | None = None,
 ) -> ClientPerLoop[SdkClient]:
     """Return the clients of a model, one for each event loop.
 
@@ -65,12 +70,13 @@ def open_clients(
         model: Name of the model.
         client: The program's own, or None.
         place: Base URL, key and timeout, as passed to the model.
+        headers: Further headers of each request.
 
     Raises:
         SetupError: if there is no key.
     """
     make = partial(new_client, owner.__name__, model)
-    new = partial(own_client, openai, owner.path, make, client_options(*place))
+    new = partial(own_client, openai, owner.path, make, client_options(*place, headers))
     return sdk_clients(new, client)
 
 

@@ -1,0 +1,146 @@
+"""Replies of a local model that must not pass in silence: no call though one is required, an unread call.
+
+Such a reply is a mistake of the model, so it is requested once more, with the reply held to a grammar.
+Only text that may still be such a reply is held back.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncGenerator, Iterable
+from contextlib import aclosing
+from dataclasses import replace
+
+from toolkeel.define.names import wire_names
+from toolkeel.errors import ModelError, ModelUnavailable
+from toolkeel.messages import AssistantMessage
+from toolkeel.model_interface import (
+    CallDelta,
+    Delta,
+    Finish,
+    ModelRequest,
+    TextDelta,
+    ToolDefinition,
+)
+from toolkeel.providers.wire.retry import Deltas
+
+WAY_KEY = "calls"
+"""Key of a reply's `provider_options` that says how its tools were called."""
+_STARTS = ("{", "[", "```", "<")
+_ARGUMENTS = re.compile(r"""["'](?:arguments|parameters|args)["']\s*:|<(?:arg|parameter)|\(""")
+_HEAD = 160
+"""Characters within which a call names its tool."""
+_LACKS_TOOLS = re.compile(
+    r"requires --jinja|--enable-auto-tool-choice|--tool-call-parser|does not support tools"
+)
+"""What servers say that were started without tools: llama.cpp, vLLM and SGLang, Ollama."""
+
+
+def is_unread_call(text: str, tools: Iterable[ToolDefinition]) -> bool:
+    """Return True if a reply's text, as a whole, is a call of one of the tools in a broken form.
+
+    >>> class Add:
+    ...     name, description, parameters, provider_options = "add", "", {}, {}
+    >>> [is_unread_call(text, [Add()]) for text in ('{"name": "add", "arguments": {"a": 1}', "Use add.")]
+    [True, False]
+    """
+    text = text.strip()
+    return (
+        text.startswith(_STARTS)
+        and _ARGUMENTS.search(text) is not None
+        and _names_tool(text[:_HEAD], wire_names([tool.name for tool in tools]).values())
+    )
+
+
+def _names_tool(text: str, names: Iterable[str]) -> bool:
+    return any(re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text) for name in names)
+
+
+class CallCheck:
+    """Deltas of a reply, of which text is held back while it may be a reply that must not pass.
+
+    Args:
+        request: Its request.
+
+    Raises:
+        ModelError: at the end of such a reply, with a `mistake`.
+    """
+
+    def __init__(self, request: ModelRequest) -> None:
+        self._tools = request.tools
+        self._names = list(wire_names([tool.name for tool in request.tools]).values())
+        self._is_required = request.settings.tool_choice not in (None, "auto", "none")
+        self._withheld = ""
+        self._has_passed = False
+        """True if text or a call was passed on."""
+        self._has_calls = False
+
+    def feed(self, delta: Delta | AssistantMessage) -> list[Delta | AssistantMessage]:
+        """Return the deltas that may be passed on after `delta`."""
+        if isinstance(delta, AssistantMessage):
+            self._check(delta.text, bool(delta.tool_calls), delta.finish_reason)
+            return [delta]
+        if isinstance(delta, CallDelta):
+            self._has_calls = True
+            return [*self._release(), delta]
+        if isinstance(delta, Finish):
+            if not self._has_passed:
+                self._check(self._withheld, self._has_calls, delta.reason)
+            return [*self._release(), delta]
+        if not isinstance(delta, TextDelta) or self._has_passed:
+            return [delta]
+        self._withheld += delta.text
+        return [] if self._is_required or self._may_be_call() else self._release()
+
+    def _may_be_call(self) -> bool:
+        text = self._withheld.lstrip()
+        if not text.startswith(_STARTS):
+            return any(start.startswith(text) for start in _STARTS)
+        return len(text) < _HEAD or _names_tool(text[:_HEAD], self._names)
+
+    def _release(self) -> list[Delta | AssistantMessage]:
+        text, self._withheld = self._withheld, ""
+        self._has_passed = self._has_passed or bool(text) or self._has_calls
+        return [TextDelta(text)] if text else []
+
+    def _check(self, text: str, has_calls: bool, reason: str) -> None:
+        if has_calls or reason not in ("stop", "tool_calls", "length"):
+            return
+        if self._is_required:
+            raise _mistake("a call of a tool is required, but the reply has none", text)
+        if is_unread_call(text, self._tools):
+            raise _mistake("the reply is a call, but not in a form that can be read", text)
+
+
+def _mistake(what: str, text: str) -> ModelError:
+    error = ModelError(f"{what}: {text[:200]!r}; it is requested once more, held to a grammar")
+    error.mistake = f"{what}."
+    return error
+
+
+async def check_calls(
+    parts: AsyncGenerator[Deltas], request: ModelRequest
+) -> AsyncGenerator[Deltas]:
+    """Yield the parts of a reply, checked."""
+    check = CallCheck(request)
+    async with aclosing(parts):
+        async for deltas in parts:
+            yield [passed for delta in deltas for passed in check.feed(delta)]
+
+
+def lacks_tools(error: ModelError) -> bool:
+    """Return True if a server reports that it was started without tools, or its model has none."""
+    return not error.retryable and _LACKS_TOOLS.search(str(error)) is not None
+
+
+def constrain_from_now_on(error: ModelError) -> ModelError:
+    """Return the error after which the same request is sent again, held to a grammar."""
+    text = f"{error}; calls are held to a grammar instead"
+    return ModelUnavailable(text, status=error.status, retry_after=0.0)
+
+
+def with_way(delta: Delta | AssistantMessage, way: str) -> Delta | AssistantMessage:
+    """Add to the end of a reply how its tools were called."""
+    if not isinstance(delta, Finish | AssistantMessage):
+        return delta
+    return replace(delta, provider_options={**delta.provider_options, WAY_KEY: way})

@@ -1,0 +1,123 @@
+"""Tools, calls and results as text, for models whose template has no place for them.
+
+Calls and answers of earlier turns are written in the form that the next reply must have, so that the
+transcript is an example of it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from toolkeel.content import Text
+from toolkeel.messages import (
+    AssistantMessage,
+    Message,
+    SystemMessage,
+    ToolMessage,
+    UserMessage,
+)
+from toolkeel.model_interface import ModelRequest, ToolDefinition
+from toolkeel.providers.constrained.reply_schema import ANSWER, named_tools
+from toolkeel.providers.wire.plain_json import arguments_text, as_dict, as_list, dumps
+
+_READS_SCHEMAS = re.compile(r"qwen|hermes|llama-?3|mistral|granite|command", re.IGNORECASE)
+"""Families that were trained on tools as JSON Schema; others read signatures, which are shorter."""
+
+_HEAD = "You can call these functions:"
+_CALL = 'To call one, reply with JSON: {"name": "<function>", "arguments": {...}}.'
+_RULES: Mapping[str, str] = {
+    "auto": f"{_CALL} Its result follows. To answer the person instead, reply with JSON: "
+    f'{{"{ANSWER}": ...}}. Call a function whenever the answer depends on its result.',
+    "required": f"{_CALL} Reply with a call, not with an answer.",
+}
+
+
+def write_tools_as_text(request: ModelRequest, model: str) -> list[Message]:
+    """Return the messages of a request with its tools, calls and results as text.
+
+    Args:
+        request: Messages and tools.
+        model: Name of the model, which decides how tools are described.
+    """
+    aliases = {tool.name: alias for alias, tool in named_tools(request.tools)}
+    messages = [_as_text(message, aliases) for message in request.messages]
+    described = describe_tools(request.tools, model, request.settings.tool_choice or "auto")
+    first = messages[0] if messages else None
+    if isinstance(first, SystemMessage):
+        return [SystemMessage(f"{first.text}\n\n{described}"), *messages[1:]]
+    return [SystemMessage(described), *messages]
+
+
+def describe_tools(tools: Iterable[ToolDefinition], model: str, choice: str = "auto") -> str:
+    """Describe tools and the form of a reply.
+
+    >>> class Add:
+    ...     name, description, provider_options = "add", "Add numbers.", {}
+    ...     parameters = {"properties": {"a": {"type": "integer"}}, "required": ["a"]}
+    >>> print(describe_tools([Add()], "gemma-3").splitlines()[1])
+    - add(a: integer): Add numbers.
+    """
+    named = named_tools(tools)
+    if choice not in ("auto", "required"):
+        named = [(alias, tool) for alias, tool in named if tool.name == choice]
+        choice = "required"
+    write = _schema_line if _READS_SCHEMAS.search(model) else _signature_line
+    lines = [write(alias, tool) for alias, tool in named]
+    return "\n".join([_HEAD, *lines, _RULES[choice]])
+
+
+def _schema_line(alias: str, tool: ToolDefinition) -> str:
+    return dumps({"name": alias, "description": tool.description, "parameters": tool.parameters})
+
+
+def _signature_line(alias: str, tool: ToolDefinition) -> str:
+    properties = as_dict(tool.parameters.get("properties"))
+    required = as_list(tool.parameters.get("required"))
+    written = [
+        f"{name}{'' if name in required else '?'}: {_type_text(as_dict(schema))}"
+        for name, schema in properties.items()
+    ]
+    described = " ".join(tool.description.split())
+    return f"- {alias}({', '.join(written)}): {described}"
+
+
+def _type_text(schema: Mapping[str, Any], depth: int = 3) -> str:
+    """Describe a schema in a few words, with its description."""
+    kind, note = schema.get("type"), schema.get("description")
+    among = [*as_list(schema.get("anyOf")), *as_list(schema.get("oneOf"))]
+    values = as_list(schema.get("enum")) or ([schema["const"]] if "const" in schema else [])
+    if values:
+        text = " | ".join(json.dumps(value, ensure_ascii=False) for value in values)
+    elif kind == "array" and depth:
+        text = f"list of {_type_text(as_dict(schema.get('items')), depth - 1)}"
+    elif kind == "object" and depth and schema.get("properties"):
+        inner = as_dict(schema["properties"]).items()
+        parts = (f"{name}: {_type_text(as_dict(one), depth - 1)}" for name, one in inner)
+        text = f"{{{', '.join(parts)}}}"
+    elif among and depth:
+        text = " | ".join(_type_text(as_dict(one), depth - 1) for one in among)
+    else:
+        text = " | ".join(map(str, kind)) if isinstance(kind, list) else str(kind or "any")
+    return f"{text} ({' '.join(str(note).split())})" if note else text
+
+
+def _as_text(message: Message, aliases: Mapping[str, str]) -> Message:
+    if isinstance(message, AssistantMessage):
+        calls = [
+            f'{{"name": {dumps(aliases.get(call.name, call.name))}, '
+            f'"arguments": {arguments_text(call.arguments)}}}'
+            for call in message.tool_calls
+        ]
+        text = "\n".join(calls) if calls else f'{{"{ANSWER}": {dumps(message.text)}}}'
+        return replace(message, content=text, tool_calls=())
+    if isinstance(message, ToolMessage):
+        failed = " (it failed)" if message.failed else ""
+        head = f"Result of {aliases.get(message.name, message.name) or 'the function'}{failed}:\n"
+        if isinstance(message.content, str):
+            return UserMessage(head + message.content)
+        return UserMessage((Text(head), *message.content))
+    return message

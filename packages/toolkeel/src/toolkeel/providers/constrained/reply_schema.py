@@ -1,0 +1,114 @@
+"""The schema of a constrained reply: one of these calls, or an answer.
+
+It is sent as ``response_format``. Servers turn it into a grammar, and small models write lists and
+texts without an end wherever a grammar allows it, so both are bounded. What not every server's grammar
+expresses is left out; the tool checks it anyway.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from toolkeel.define.dialect.normal_form import (
+    ANNOTATIONS,
+    Node,
+    map_objects,
+    name_of,
+    normalize,
+    ref_to,
+)
+from toolkeel.define.names import wire_names
+from toolkeel.model_interface import ModelRequest, OutputFormat, ToolDefinition
+
+MAX_CHARS = 1500
+"""Longest text in a call whose schema has no ``maxLength``; llama.cpp's own grammars take 2,000."""
+MAX_ITEMS = 32
+"""Longest list in a call whose schema has no ``maxItems``."""
+ANSWER = "answer"
+"""Key of an answer, in place of a call."""
+
+_UNCERTAIN = ANNOTATIONS | {
+    *("not", "if", "then", "else", "uniqueItems", "contains", "minContains", "maxContains"),
+    *("propertyNames", "dependentRequired", "dependentSchemas", "unevaluatedProperties"),
+    *("unevaluatedItems", "patternProperties", "minProperties", "maxProperties", "multipleOf"),
+    *("contentEncoding", "contentMediaType", "contentSchema"),
+}
+"""Keywords that some server's grammar refuses."""
+_FORMATS = frozenset({"date", "time", "date-time", "uuid"})
+"""Formats that every server's grammar knows."""
+
+
+def reply_schema(request: ModelRequest) -> Node:
+    """Return the schema of a reply to a request with tools.
+
+    ``tool_choice`` decides which calls it has and if an answer is allowed.
+    """
+    choice = request.settings.tool_choice
+    defs: dict[str, Node] = {}
+    branches = [
+        _call_branch(alias, tool, defs)
+        for alias, tool in named_tools(request.tools)
+        if choice in (None, "auto", "required", tool.name)
+    ]
+    if choice in (None, "auto"):
+        branches.append(_answer_branch(request.settings.output, defs))
+    schema: Node = branches[0] if len(branches) == 1 else {"anyOf": branches}
+    return {**schema, "$defs": defs} if defs else schema
+
+
+def named_tools(tools: Iterable[ToolDefinition]) -> list[tuple[str, ToolDefinition]]:
+    """Return each tool with its name in the prompt and in replies."""
+    listed = list(tools)
+    aliases = wire_names([tool.name for tool in listed])
+    return [(aliases[tool.name], tool) for tool in listed]
+
+
+def _call_branch(alias: str, tool: ToolDefinition, defs: dict[str, Node]) -> Node:
+    arguments = _constrain(tool.parameters, f"{alias}.", defs)
+    return _closed({"name": {"const": alias}, "arguments": arguments})
+
+
+def _answer_branch(output: OutputFormat | None, defs: dict[str, Node]) -> Node:
+    if output is None:
+        return _closed({ANSWER: {"type": "string"}})
+    return _closed({ANSWER: _constrain(output.schema, f"{ANSWER}.", defs)})
+
+
+def _closed(properties: Mapping[str, Node]) -> Node:
+    return {
+        "type": "object",
+        "properties": dict(properties),
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _constrain(schema: Mapping[str, object], prefix: str, defs: dict[str, Node]) -> Node:
+    """Return a schema bounded, with its definitions added to `defs` under a prefix."""
+    node, _ = normalize(schema)
+    for name, definition in node.pop("$defs", {}).items():
+        defs[prefix + name] = _bound(definition, prefix)
+    bounded = _bound(node, prefix)
+    return bounded if isinstance(bounded, dict) else {}
+
+
+def _bound(node: Any, prefix: str) -> Any:
+    if not isinstance(node, dict):
+        return node
+    bounded = {key: value for key, value in node.items() if key not in _UNCERTAIN}
+    if "oneOf" in bounded and "anyOf" not in bounded:
+        bounded["anyOf"] = bounded.pop("oneOf")
+    if "$ref" in bounded:
+        bounded["$ref"] = ref_to(prefix + name_of(bounded["$ref"]))
+    if bounded.get("format", "date") not in _FORMATS:
+        del bounded["format"]
+    if not {"enum", "const", "pattern", "format", "$ref", "anyOf", "allOf"} & bounded.keys():
+        types = bounded.get("type", ())
+        types = (types,) if isinstance(types, str) else types
+        if "string" in types:
+            bounded.setdefault("maxLength", MAX_CHARS)
+        if "array" in types:
+            bounded.setdefault("maxItems", max(MAX_ITEMS, bounded.get("minItems", 0)))
+            bounded.setdefault("items", {"type": "string"})
+    return map_objects(bounded, lambda child: _bound(child, prefix))
