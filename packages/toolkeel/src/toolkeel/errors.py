@@ -41,6 +41,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from types import MappingProxyType
 from typing import ClassVar, Self
 
@@ -143,13 +144,8 @@ class ModelError(ToolkeelError):
 
     def with_model_name(self, model: str) -> Self:
         """Return the same error with the model's name before its text."""
-        error = type(self)(
-            f"{model}: {self}",
-            status=self.status,
-            retry_after=self.retry_after,
-            retryable=self.retryable,
-        )
-        error.mistake, error.is_loading = self.mistake, self.is_loading
+        error = copy(self)
+        error.args = (f"{model}: {self}",)
         return error
 
 
@@ -181,12 +177,6 @@ class RequestTooLarge(RequestRejected):
 
     tokens: int | None = None
     token_limit: int | None = None
-
-    def with_model_name(self, model: str) -> Self:
-        """Return the same error with the model's name before its text."""
-        error = super().with_model_name(model)
-        error.tokens, error.token_limit = self.tokens, self.token_limit
-        return error
 
 
 def model_error(
