@@ -22,7 +22,7 @@ SEARCH_PATH = "/usr/local/bin:/usr/bin:/bin:/opt/homebrew/bin"
 _OPTIONS = (
     *("--no-config", "--files-with-matches", "--null", "--no-messages", "--color=never"),
     *("--hidden", "--no-require-git", "--no-ignore-parent", "--no-ignore-global"),
-    *("--no-ignore-exclude", "--no-ignore-dot", "--text", "--crlf"),
+    *("--no-ignore-exclude", "--no-ignore-dot", "--text"),
 )
 # Patterns that ripgrep, which searches many lines at once, interprets differently.
 _DIFFERS = re.compile(r"\\[AzZnr0]|\\\n|[\r\n\0]|\(\?(?!:|P<|<|i\))|\[[^\]]*(?:\[|\\W|&&|--|~~)")
@@ -33,6 +33,7 @@ _NOT_UTF_8 = (
     r"|[\xE0-\xEF][\x80-\xBF]{3}|[\xF0-\xF4][\x80-\xBF]{2}(?:[\x00-\x7F]|[\xC2-\xF4]|$)"
     r"|\x1B\$[@B(])"
 )
+_TOKEN = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\$")
 _SIMPLE_GLOB = re.compile(r"[\w.*-]*\w[\w.*-]*")
 
 
@@ -74,7 +75,7 @@ def find_candidates(
     handle = root.open_folder(folder)
     try:
         data = _run_program(
-            [*words, "-e", pattern, "-e", _NOT_UTF_8, "--", "./"],
+            [*words, "-e", _allow_crlf(pattern), "-e", _NOT_UTF_8, "--", "./"],
             _get_folder_path(root, folder, handle),
             is_over,
         )
@@ -85,6 +86,11 @@ def find_candidates(
     prefix = "" if folder == "." else f"{folder}/"
     names = data.split(b"\0")[:-1]  # a kill may have cut the last name
     return [prefix + os.fsdecode(name.removeprefix(b"./")) for name in names]
+
+
+def _allow_crlf(pattern: str) -> str:
+    """Let a pattern's line end match before CRLF; ripgrep's own option never matches a lone CR."""
+    return _TOKEN.sub(lambda token: r"\r?$" if token[0] == "$" else token[0], pattern)
 
 
 def _get_folder_path(root: Root, folder: str, handle: int) -> str:
