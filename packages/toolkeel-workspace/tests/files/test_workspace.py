@@ -609,11 +609,21 @@ def test_what_a_command_said_until_it_was_cancelled_is_told_and_kept(
         assert walls.ok("read", path=name, limit=2).startswith("1\n2\n")
 
 
-def test_a_long_output_of_a_command_that_failed_is_kept_whole(walls: Place) -> None:
-    text = walls.fails("bash", command="seq 1 1990 | sed 's/$/ ............/'; exit 3")
-    assert text.endswith("Command exited with code 3.")
-    name = text.rpartition('read(path="')[2].partition('"')[0]
-    assert ":1000: 1000 ." in walls.ok("grep", path=name, pattern="^1000 ")
+@pytest.mark.parametrize("code", [0, 1, 137])
+def test_a_long_output_has_one_limit_whatever_the_exit_code(walls: Place, code: int) -> None:
+    command = f"seq 9000 | sed 's/$/ padding padding/'; exit {code}"
+    text = str(walls.call("bash", command=command).content)
+    whole = "".join(f"{number} padding padding\n" for number in range(1, 9001))
+    shown = text.partition("\n\n[")[0]
+    assert whole.rstrip("\n").endswith(shown) and 40_000 < len(shown) <= 51_200
+    assert text.count("output:") == 1 and "left out" not in text
+    name = text.rpartition('path="')[2].partition('"')[0]
+    rows, offset = "", 1
+    while offset:
+        part = walls.call("read", path=name, offset=offset)
+        rows += str(part.content).rpartition("\n[output:")[0]
+        offset = part.details.get("next", {}).get("offset", 0)
+    assert rows.replace("\n\n", "\n") == whole
 
 
 def labels_after(place: Place, name: str, **arguments: object) -> set[tuple[str, str]]:

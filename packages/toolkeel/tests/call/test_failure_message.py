@@ -109,11 +109,18 @@ class Silent(Exception):
     st.text(st.characters(exclude_categories=()))
     | st.none()
     | st.integers()
-    | st.just("x" * 50_000),
+    | st.just("long"),
 )
 def test_whatever_was_raised_the_text_can_be_sent_and_is_bounded(
     kind: type[Exception], text: Any
 ) -> None:
-    message = failure_message(CALL, made(on_crash=True), kind(text), 0.0)
+    text = "x" * 50_000 if text == "long" else text
+    message = failure_message(CALL, made(on_crash=True, max_output=20_000), kind(text), 0.0)
     check_result(message)
-    assert len(message.text) < TEXT_LIMIT + 200
+    assert len(message.text) < (20_000 if kind is ToolError else TEXT_LIMIT) + 200
+
+
+def test_an_error_of_a_tool_that_cuts_its_own_output_is_not_cut_again() -> None:
+    error = ToolError("x" * 60_000)
+    assert failure_message(CALL, made(max_output=None), error, 0.0).text == error.text
+    assert len(failure_message(CALL, made(), error, 0.0).text) < 50_200

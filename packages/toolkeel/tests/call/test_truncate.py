@@ -97,3 +97,11 @@ def test_of_many_texts_the_first_are_shown_and_all_are_kept(texts: list[str], li
     *blocks, notice = message.content
     assert sum(len(block.text) for block in blocks) == limit  # type: ignore[union-attr]
     assert f"of {len(texts)} texts are complete" in notice.text  # type: ignore[union-attr]
+
+
+def test_only_what_is_all_of_it_is_called_so() -> None:
+    keeper = ("look", lambda data: "output:2")
+    cut_before = "x" * 400 + '\n[Lines 9 to 10 of 10. All of it is kept: path="output:1a"]'
+    assert 'all of it: look(path="output:2")' in shorten("x" * 400, 200, keeper)
+    assert 'all that was shown: look(path="output:2")' in shorten(cut_before, 200, keeper)
+    assert 'All of it is kept: path="output:1a"' in shorten(cut_before, 200, keeper)

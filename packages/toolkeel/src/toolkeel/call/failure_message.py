@@ -12,6 +12,7 @@ from toolkeel.define.explain.validation_errors import invalid_arguments
 from toolkeel.define.tool import AnyTool, ErrorHandler
 from toolkeel.errors import (
     CallError,
+    Cancelled,
     Crashed,
     InvalidArguments,
     MalformedArguments,
@@ -25,6 +26,7 @@ MASKED = (
     "try another way or say that it did not work."
 )
 TEXT_LIMIT = 10_000
+"""Characters of an error's text; a tool's own errors may be as long as its results."""
 
 log = logging.getLogger("toolkeel")
 
@@ -71,11 +73,19 @@ def failure_message(
             "traceback": "".join(traceback.format_exception(cause)),
         }
         log.warning("%r failed: %s", name, error.kind, exc_info=cause)
-    if len(text) > TEXT_LIMIT:
-        text = shorten(text, TEXT_LIMIT, keeper)
+    limit = _text_limit(tool, error)
+    if limit is not None and len(text) > limit:
+        text = shorten(text, limit, keeper)
     return ToolMessage(
         clean_text(text), call.id, name, "error", error.kind, None, details, duration
     )
+
+
+def _text_limit(tool: AnyTool | None, error: CallError) -> int | None:
+    """Return how long an error's text may be: what the body says is limited like its results."""
+    if tool is None or not isinstance(error, ToolError | Cancelled):
+        return TEXT_LIMIT
+    return None if tool.max_output is None else max(TEXT_LIMIT, tool.max_output)
 
 
 def _names_another(text: str, name: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -16,6 +17,8 @@ KEEPER = "keeps_results"
 Keeper: TypeAlias = tuple[str, Callable[[bytes], str]]
 """Name of the tool that reads stored results, and the function that stores one."""
 
+_NAMED = re.compile(r'path="output:\w+"')
+"""The notice of a tool that has cut its output itself, and says where all of it is."""
 NARROW = "ask for a smaller part, or narrow the arguments, to see them"
 """The note about the rest where it is not stored but other arguments may return less."""
 NOT_READABLE = "no call gives them: go on with what is here, and say that it is a part"
@@ -44,7 +47,8 @@ def _left_out(characters: int, text: str, keeper: Keeper | None, rest: str) -> s
     note = f"{characters:,} of {len(text):,} characters left out here"
     name = keeper[1](text.encode("utf-8", "replace")) if keeper is not None else ""
     if keeper is not None and name:
-        return f'{note}; all of it: {keeper[0]}(path="{name}")'
+        what = "all that was shown" if _NAMED.search(text) else "all of it"
+        return f'{note}; {what}: {keeper[0]}(path="{name}")'
     return f"{note}; {rest}"
 
 
