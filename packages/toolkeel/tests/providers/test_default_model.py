@@ -45,6 +45,15 @@ def test_a_server_without_a_model_that_calls_tools_is_passed_over_and_told() -> 
     )
 
 
+def test_a_llamacpp_server_is_taken_while_it_loads_and_without_tools_in_its_template() -> None:
+    loading = choose(EVERY_KEY, [running("llamacpp", state="loading")])
+    assert loading.model == "llamacpp:default"
+    assert loading.why.endswith("still loading its model")
+    bare = choose(EVERY_KEY, [running("llamacpp", LocalModel("m", tools=False))])
+    assert bare.model == "llamacpp:m"
+    assert bare.why.endswith("calls by grammar: its template has no tools")
+
+
 def test_keys_count_in_the_order_that_is_documented() -> None:
     left = dict(EVERY_KEY)
     for hosted in HOSTED:

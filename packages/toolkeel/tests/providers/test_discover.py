@@ -91,6 +91,21 @@ def test_what_is_no_model_server_is_told_apart(vendor: str, answer: Any) -> None
     assert (server.state, server.models) == ("other", ())
 
 
+def test_a_llamacpp_server_reports_its_context_and_its_template() -> None:
+    props = {
+        "default_generation_settings": {"n_ctx": 1024},
+        "chat_template_caps": {"supports_tools": False},
+    }
+    listed = {"object": "list", "data": [{"id": "smollm2"}]}
+    server = found("llamacpp", {"/v1/models": listed, "/props": props})
+    assert server.models == (LocalModel("smollm2", tools=False, context_length=1024),)
+    assert server.best == server.models[0]  # its calls are held to a grammar
+
+
+def test_a_server_that_loads_its_model_is_found() -> None:
+    assert found("llamacpp", {"/v1/models": 503}).state == "loading"
+
+
 def test_a_server_that_wants_a_key_gets_the_one_of_its_name() -> None:
     answers = {"/v1/models": {"data": [{"id": "m"}]}}
     assert found("vllm", answers, "secret").state == "locked"

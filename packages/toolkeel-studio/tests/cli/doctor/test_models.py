@@ -36,6 +36,25 @@ def test_a_server_without_a_usable_model_is_a_problem(
     assert "set VLLM_API_KEY to the server's key" in ended.out
 
 
+def test_a_llamacpp_server_shows_its_context_and_how_it_calls(
+    here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    props = {
+        "default_generation_settings": {"n_ctx": 4096},
+        "chat_template_caps": {"supports_tools": False},
+    }
+    with paths({"/v1/models": {"data": [{"id": "smollm2"}]}, "/props": props}) as url:
+        monkeypatch.setenv("LLAMACPP_BASE_URL", f"{url}/v1")
+        ended = here("doctor")
+    assert "no tools in its template: calls by grammar, context 4,096" in " ".join(
+        ended.out.split()
+    )
+    with paths({"/v1/models": 503}) as url:
+        monkeypatch.setenv("LLAMACPP_BASE_URL", f"{url}/v1")
+        ended = here("doctor")
+    assert "is still loading its model; requests wait for it" in " ".join(ended.out.split())
+
+
 def test_folders_of_models_are_shown(
     here: Here, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

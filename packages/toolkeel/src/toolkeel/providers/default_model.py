@@ -14,6 +14,8 @@ from toolkeel._records.record import record
 from toolkeel.providers.discover import Server, find_servers
 
 OFFLINE = "offline"
+LOADING_NAME = "default"
+"""Name for the model of a server that is still loading it; llama.cpp answers to any name."""
 
 
 @record
@@ -104,6 +106,9 @@ def choose(
 def _choose_local(server: Server, passed: list[str]) -> tuple[str, str] | None:
     if server.state == "locked":
         passed.append(f"{server.title} at {server.url} wants {server.vendor.upper()}_API_KEY")
+    if server.state == "loading":
+        why = f"{server.title} at {server.url}, still loading its model"
+        return f"{server.vendor}:{LOADING_NAME}", why
     if server.state != "up":
         return None
     if not is_installed("openai"):
@@ -113,8 +118,10 @@ def _choose_local(server: Server, passed: list[str]) -> tuple[str, str] | None:
         what = "no model that calls tools" if server.models else "no model"
         passed.append(f"{server.title} at {server.url} has {what}")
         return None
-    loaded = ", in memory" if server.best.loaded else ""
-    return f"{server.vendor}:{server.best.name}", f"{server.title} at {server.url}{loaded}"
+    note = ", in memory" if server.best.loaded else ""
+    if server.best.tools is False:
+        note += ", calls by grammar: its template has no tools"
+    return f"{server.vendor}:{server.best.name}", f"{server.title} at {server.url}{note}"
 
 
 def _choose_hosted(

@@ -10,14 +10,15 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from http.client import HTTPException
 from types import MappingProxyType
 from typing import Literal
 
 from toolkeel._records.record import record
 from toolkeel.providers.chat_servers import base_url_of
-from toolkeel.providers.constrained.server_facts import Locked, ServerClient
-from toolkeel.providers.wire.plain_json import as_dict, as_list, as_text
+from toolkeel.providers.constrained.server_facts import Loading, Locked, ServerClient, find_facts
+from toolkeel.providers.wire.plain_json import as_count, as_dict, as_list, as_text
 
 _SHOWN = 12
 """Most models of one Ollama that are asked what they can."""
@@ -32,12 +33,14 @@ class LocalModel:
         tools: True if it calls tools; None if the server does not report it.
         vision: True if it accepts pictures; None if the server does not report it.
         loaded: True if it is in memory, so that it answers at once.
+        context_length: Tokens of its context, or None if the server does not report them.
     """
 
     name: str
     tools: bool | None = None
     vision: bool | None = None
     loaded: bool = False
+    context_length: int | None = None
 
 
 @record
@@ -49,21 +52,27 @@ class Server:
         title: Its name for people.
         url: Its address, ``/v1`` included.
         state: ``up``; ``locked`` if it requires a key; ``other`` if something else answers there;
-            ``down`` if nothing does.
+            ``loading`` if it is still loading its model; ``down`` if nothing does.
         models: Its models; those in memory first, else in the server's order.
     """
 
     vendor: str
     title: str
     url: str
-    state: Literal["up", "locked", "other", "down"]
+    state: Literal["up", "locked", "other", "loading", "down"]
     models: tuple[LocalModel, ...] = ()
 
     @property
     def best(self) -> LocalModel | None:
-        """The first model that may call tools."""
+        """The first model that may call tools.
+
+        A llama.cpp server has one model, whose calls are held to a grammar if its template has no
+        place for tools.
+        """
         known = [one for one in self.models if one.tools]
-        return next(iter([*known, *(one for one in self.models if one.tools is None)]), None)
+        known += [one for one in self.models if one.tools is None]
+        known += self.models if self.vendor == "llamacpp" else ()
+        return next(iter(known), None)
 
 
 def _list_ollama(asker: ServerClient) -> list[LocalModel] | None:
@@ -72,7 +81,7 @@ def _list_ollama(asker: ServerClient) -> list[LocalModel] | None:
     if not isinstance(listed, list):
         return None
     running = as_list(asker.fetch("/api/ps").get("models"))
-    loaded = {as_text(as_dict(one).get("name")) for one in running}
+    loaded = {as_text(one.get("name")): one for one in map(as_dict, running)}
     models = []
     for number, one in enumerate(map(as_dict, listed)):
         name = as_text(one.get("name"))
@@ -82,7 +91,8 @@ def _list_ollama(asker: ServerClient) -> list[LocalModel] | None:
         known = isinstance(can, list)
         if name and not (known and "completion" not in as_list(can)):
             tools, vision = (one in as_list(can) if known else None for one in ("tools", "vision"))
-            models.append(LocalModel(name, tools, vision, name in loaded))
+            context = as_count(loaded.get(name, {}).get("context_length")) or None
+            models.append(LocalModel(name, tools, vision, name in loaded, context))
     return models
 
 
@@ -98,7 +108,10 @@ def _list_lmstudio(asker: ServerClient) -> list[LocalModel] | None:
         if name and one.get("type") != "embedding":
             tools = True if can.get("trained_for_tool_use") else None
             vision = bool(can.get("vision"))
-            models.append(LocalModel(name, tools, vision, bool(one.get("loaded_instances"))))
+            instances = [as_dict(instance) for instance in as_list(one.get("loaded_instances"))]
+            config = as_dict(instances[0].get("config")) if instances else {}
+            context = as_count(config.get("context_length")) or None
+            models.append(LocalModel(name, tools, vision, bool(instances), context))
     return models
 
 
@@ -108,8 +121,20 @@ def _list_openai(asker: ServerClient) -> list[LocalModel] | None:
     listed = answer.get("data")
     if not isinstance(listed, list) or answer.get("object") not in (None, "list"):
         return None
-    names = [as_text(as_dict(one).get("id")) for one in listed]
-    return [LocalModel(name) for name in names if name and "embed" not in name.lower()]
+    entries = [(as_text(one.get("id")), one) for one in map(as_dict, listed)]
+    return [
+        LocalModel(name, context_length=as_count(one.get("max_model_len")) or None)
+        for name, one in entries
+        if name and "embed" not in name.lower()
+    ]
+
+
+def _list_llamacpp(asker: ServerClient) -> list[LocalModel] | None:
+    """List the model of a llama.cpp server, with its context and what its template can."""
+    models = _list_openai(asker)
+    if not models or (facts := find_facts("llamacpp", asker, models[0].name)) is None:
+        return models
+    return [replace(one, tools=facts.tools, context_length=facts.context_length) for one in models]
 
 
 _PROBES: Mapping[str, tuple[str, Callable[[ServerClient], list[LocalModel] | None]]] = (
@@ -117,7 +142,7 @@ _PROBES: Mapping[str, tuple[str, Callable[[ServerClient], list[LocalModel] | Non
         {
             "ollama": ("Ollama", _list_ollama),
             "lmstudio": ("LM Studio", _list_lmstudio),
-            "llamacpp": ("llama.cpp", _list_openai),
+            "llamacpp": ("llama.cpp", _list_llamacpp),
             "vllm": ("vLLM", _list_openai),
         }
     )
@@ -142,6 +167,8 @@ def _probe(vendor: str, environment: Mapping[str, str]) -> Server:
         models = asked(ServerClient(url, environment.get(f"{vendor.upper()}_API_KEY", "")))
     except Locked:
         return Server(vendor, title, url, "locked")
+    except Loading:
+        return Server(vendor, title, url, "loading")
     except (OSError, ValueError, HTTPException):  # ValueError: the address is none
         return Server(vendor, title, url, "down")
     if models is None:

@@ -136,6 +136,19 @@ def test_a_server_that_was_started_without_tools_is_asked_by_grammar(problem: An
     assert "calls are held to a grammar instead" in retry.error
 
 
+def test_another_model_than_requested_is_reported_once(caplog: pytest.LogCaptureFixture) -> None:
+    reply = {
+        "model": "/models/llama-3.gguf",
+        "choices": [{"message": {"content": "hi"}, "finish_reason": "stop"}],
+    }
+    with local_server(reply) as server:
+        agent = Agent(connect("llamacpp:qwen3", base_url=server.url, stream=False))
+        agent.run_sync("hi")
+        agent.run_sync("hi")
+    [record] = caplog.records
+    assert "answers with another model: /models/llama-3.gguf" in record.getMessage()
+
+
 @pytest.mark.parametrize("text", [CALL, "```json\n" + UNREAD, "Sure."])
 def test_streams_are_read_and_checked_alike(text: str) -> None:
     first = events(*(chunk(content=letter) for letter in text), chunk("stop"))

@@ -39,6 +39,9 @@ def _server(server: Server) -> Check:
     if server.state == "locked":
         fix = f"set {server.vendor.upper()}_API_KEY to the server's key"
         return Check(server.title, "problem", f"{server.url} wants a key", fix, data)
+    if server.state == "loading":
+        text = f"{server.url} is still loading its model; requests wait for it"
+        return Check(server.title, "ok", text, data=data)
     if server.state == "other":
         text = f"what answers at {server.url} is something else"
         return Check(server.title, "missing", text, data=data)
@@ -50,10 +53,16 @@ def _server(server: Server) -> Check:
 
 def _running(server: Server) -> Check:
     models = [
-        {"name": one.name, "tools": one.tools, "vision": one.vision, "loaded": one.loaded}
+        {
+            "name": one.name,
+            "tools": one.tools,
+            "vision": one.vision,
+            "loaded": one.loaded,
+            "context_length": one.context_length,
+        }
         for one in server.models
     ]
-    names = ", ".join(map(_model, server.models[:_SHOWN])) or "no model"
+    names = ", ".join(_model(one, server.vendor) for one in server.models[:_SHOWN]) or "no model"
     more = len(server.models) - _SHOWN
     text = f"{server.url}: {names}" + (f" and {more} more" if more > 0 else "")
     data = {"url": server.url, "state": server.state, "models": models}
@@ -64,13 +73,15 @@ def _running(server: Server) -> Check:
     return Check(server.title, "problem", text, fix, data)
 
 
-def _model(model: LocalModel) -> str:
+def _model(model: LocalModel, vendor: str) -> str:
+    no_tools = "no tools in its template: calls by grammar" if vendor == "llamacpp" else "no tools"
     words = [
         word
         for word, holds in (
             ("in memory", model.loaded),
-            ("no tools", model.tools is False),
+            (no_tools, model.tools is False),
             ("sees", model.vision),
+            (f"context {model.context_length or 0:,}", model.context_length),
         )
         if holds
     ]

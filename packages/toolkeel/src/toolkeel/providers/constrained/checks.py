@@ -139,6 +139,18 @@ def constrain_from_now_on(error: ModelError) -> ModelError:
     return ModelUnavailable(text, status=error.status, retry_after=0.0)
 
 
+def is_named(answered: str, requested: str) -> bool:
+    """Return True if the model that answered is the one that was requested, or any would do.
+
+    Servers report a file's path, or add a tag or an owner.
+
+    >>> is_named("/models/SmolLM2-135M.Q4_1.gguf", "smollm2"), is_named("qwen3", "llama3")
+    (True, False)
+    """
+    names = [re.sub(r"[^a-z0-9]", "", one.lower()) for one in (answered, requested)]
+    return requested == "default" or names[1] in names[0] or names[0] in names[1]
+
+
 def with_way(delta: Delta | AssistantMessage, way: str) -> Delta | AssistantMessage:
     """Add to the end of a reply how its tools were called."""
     if not isinstance(delta, Finish | AssistantMessage):

@@ -44,6 +44,10 @@ class ServerFacts:
     model: str = ""
 
 
+class Loading(OSError):
+    """Raised if the server is still loading its model."""
+
+
 class Locked(Exception):
     """Raised if the server requires a key."""
 
@@ -67,6 +71,7 @@ class ServerClient:
 
         Raises:
             OSError: nothing answers.
+            Loading: the server is loading its model.
             Locked: the server requires a key.
         """
         data = None if body is None else json.dumps(body).encode()
@@ -80,7 +85,7 @@ class ServerClient:
                 if error.code in (401, 403):
                     raise Locked from error
                 if error.code == 503:
-                    raise OSError("the server is loading its model") from error
+                    raise Loading("the server is loading its model") from error
             return {}
         except (ValueError, RecursionError, HTTPException):
             return {}

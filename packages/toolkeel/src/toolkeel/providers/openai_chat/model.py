@@ -11,11 +11,12 @@ from typing import Literal, TypeAlias, Unpack
 from toolkeel._common.checked_arguments import checked
 from toolkeel.errors import MissingExtraError, ModelError, SetupError
 from toolkeel.messages import AssistantMessage
-from toolkeel.model_interface import Delta, ModelRequest, ToolDefinition
+from toolkeel.model_interface import Delta, Finish, ModelRequest, ToolDefinition
 from toolkeel.providers.chat_servers import COMPATIBLE, OPENAI, ChatProfile
 from toolkeel.providers.constrained.checks import (
     check_calls,
     constrain_from_now_on,
+    is_named,
     lacks_tools,
     with_way,
 )
@@ -27,7 +28,7 @@ from toolkeel.providers.text_calls.decoder import TextCalls, find_calls
 from toolkeel.providers.text_calls.think_tags import ThinkTags
 from toolkeel.providers.wire.decoder import Decoder
 from toolkeel.providers.wire.http import check_options
-from toolkeel.providers.wire.model import ModelOptions
+from toolkeel.providers.wire.model import ModelOptions, log
 from toolkeel.providers.wire.request import PreparedRequest
 from toolkeel.providers.wire.retry import Deltas
 from toolkeel.providers.wire.structured_output import gpt_has_structured_output
@@ -108,6 +109,7 @@ class OpenAIChat(OpenAIModel):
         self.calls: Calls = options.get("calls") or known_server
         """The option `calls`."""
         self._facts: ServerFacts | None = None
+        self._is_model_known = False
         self._is_unreliable = False
         """True if a call was not read, so that calls are held to a grammar from now on."""
         self._place = str(clients.first.sdk.base_url), clients.first.sdk.api_key
@@ -157,6 +159,16 @@ class OpenAIChat(OpenAIModel):
             return "grammar"
         return "grammar" if (await self.find_facts()).tools is False else "text"
 
+    def _report_other_model(self, deltas: Deltas) -> None:
+        """Log, once, that a local server answers with another model than the requested one."""
+        if not self.profile.kind or self._is_model_known:
+            return
+        end = next((one for one in deltas if isinstance(one, Finish | AssistantMessage)), None)
+        if end is not None and end.model:
+            self._is_model_known = True
+            if not is_named(end.model, self.name):
+                log.warning("%r: the server answers with another model: %s", self, end.model)
+
     def _has_grammar(self) -> bool:
         """Return True if the server holds replies to a schema; Ollama's cloud does not."""
         known = self.profile.grammar or self.profile.json_schema
@@ -191,6 +203,7 @@ class OpenAIChat(OpenAIModel):
         async with aclosing(parts):
             try:
                 async for deltas in parts:
+                    self._report_other_model(deltas)
                     yield [with_way(one, calls) for one in deltas] if is_local else deltas
             except ModelError as error:
                 if is_local and calls != "grammar" and lacks_tools(error):
