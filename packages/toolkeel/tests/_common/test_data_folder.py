@@ -75,7 +75,7 @@ def test_a_user_without_a_home_folder_learns_which_variable_to_set(
     folder: Callable[[], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert find_home() is None
-    with pytest.raises(SetupError, match="set HOME, or TOOLKEEL_DATA .* and XDG_STATE_HOME"):
+    with pytest.raises(SetupError, match=r"set HOME, or TOOLKEEL_DATA .* and XDG_STATE_HOME"):
         folder()
     monkeypatch.setenv("TOOLKEEL_DATA", str(tmp_path))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
@@ -84,6 +84,6 @@ def test_a_user_without_a_home_folder_learns_which_variable_to_set(
 
 @pytest.mark.usefixtures("unknown_user")
 def test_a_path_below_an_unknown_home_folder_is_named() -> None:
-    with pytest.raises(SetupError, match="'~/tools.py': this home folder is unknown"):
+    with pytest.raises(SetupError, match=r"'~/tools\.py': this home folder is unknown"):
         expand_home("~/tools.py")
     assert expand_home("tools.py") == Path("tools.py")

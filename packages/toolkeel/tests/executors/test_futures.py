@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import threading
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
 from tests.executors import executor_tools as tools
 from tests.waiting import until
-from toolkeel import ToolCall, ToolMessage, Toolset
+from toolkeel import ToolCall, ToolMessage, Toolset, tool
 from toolkeel.errors import SetupError
 from toolkeel.executors import Futures
 from toolkeel.executors.worker import run_request
@@ -100,3 +100,18 @@ def test_a_pool_has_only_so_many_calls_at_once_and_the_others_wait_here() -> Non
     assert len(handed) == 200 and most <= 3
     with pytest.raises(SetupError, match="must be 1 or more"):
         Futures(pool, max_concurrency=0)
+
+
+def test_a_pool_of_threads_runs_tools_that_are_defined_in_a_function() -> None:
+    with ThreadPoolExecutor(1) as pool:
+        factor = 5
+
+        @tool(executor=Futures(pool))
+        def multiply(n: int) -> int:
+            """Multiply."""
+            return n * factor
+
+        [message] = Toolset([multiply]).run_sync([ToolCall("c", "multiply", {"n": 3})])
+        assert message.content == "15"
+    with ProcessPoolExecutor(1) as processes, pytest.raises(SetupError, match="top level"):
+        Toolset([dataclasses.replace(multiply, executor=Futures(processes))])

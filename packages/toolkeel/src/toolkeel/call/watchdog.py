@@ -24,6 +24,8 @@ from time import monotonic, sleep
 from types import FrameType
 from typing import Any
 
+from toolkeel.call.body.start_thread import NoThread, start_thread
+
 PERIOD = 0.5
 """Seconds between two checks."""
 
@@ -140,8 +142,13 @@ class Watchdog:
         with self._lock:
             is_first = not self._loops
             self._loops[loop] = _Heartbeat(loop)
-        if is_first:
-            threading.Thread(target=self._look, name="toolkeel-watchdog", daemon=True).start()
+        if not is_first:
+            return
+        try:
+            start_thread(self._look, "toolkeel-watchdog")
+        except NoThread:  # calls run without it
+            with self._lock:
+                self._loops.clear()
 
     def _look(self) -> None:
         while True:

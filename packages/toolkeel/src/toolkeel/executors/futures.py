@@ -8,15 +8,16 @@
     def crunch(data: str) -> str: ...
 
 The pool gets one function of toolkeel, by its import path, and JSON. So toolkeel and the tool's module
-must be installed where the pool runs its work.
+must be installed where the pool runs its work. A `ThreadPoolExecutor` works in this process, and takes any tool.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from concurrent.futures import BrokenExecutor
+from concurrent.futures import BrokenExecutor, ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from typing import Any, Protocol
 
 from toolkeel._common.checked_arguments import checked
@@ -85,11 +86,12 @@ class Futures:
         if max_concurrency < 1:
             raise SetupError(f"Futures(max_concurrency={max_concurrency}): it must be 1 or more")
         self._pool = pool
+        self._is_local = isinstance(pool, ThreadPoolExecutor)
         self._slots = CrossLoopSemaphore(max_concurrency)
 
     def check_tool(self, tool: AnyTool) -> None:
         """Check that another process can find and run the tool. See `Executor`."""
-        check_sendable(tool, "Futures(...)")
+        check_sendable(tool, "Futures(...)", is_local=self._is_local)
 
     async def __call__(self, prepared: Prepared, context: ToolContext) -> object:
         """Run the body in the pool. See `Executor`."""
@@ -114,7 +116,9 @@ class Futures:
 
         promise: PoolFuture | None = None
         try:
-            promise = self._pool.submit(run_request, make_request(prepared, context))
+            request = make_request(prepared, context, is_local=self._is_local)
+            run = partial(run_request, tool=tool) if self._is_local else run_request
+            promise = self._pool.submit(run, request)
             promise.add_done_callback(wake)
             await done.wait()
             outcome: Message = promise.result()

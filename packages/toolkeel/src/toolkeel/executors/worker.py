@@ -106,21 +106,29 @@ def _must_retire() -> bool:
     return True
 
 
-def run_request(request: Message) -> Message:
-    """Run a request in this process. The outcome contains the body's reports."""
+def run_request(request: Message, tool: AnyTool | None = None) -> Message:
+    """Run a request in this process. The outcome contains the body's reports.
+
+    Args:
+        request: See `toolkeel.executors.worker_request.make_request`.
+        tool: The tool, if the request comes from this process and does not say where to import it.
+    """
     reported: list[Message] = []
-    return {**_run_reporting(request, reported.append), "reported": reported}
+    return {**_run_reporting(request, reported.append, tool), "reported": reported}
 
 
-def _run_reporting(request: Message, report: Report) -> Message:
+def _run_reporting(request: Message, report: Report, tool: AnyTool | None = None) -> Message:
     """Run a request.
 
     Args:
         request: See `toolkeel.executors.worker_request.make_request`.
         report: Called with each report of the body; the first says that the body starts.
+        tool: See `run_request`.
     """
     try:
-        tool = getattr(_load_module(request["module"], request["file"]), request["attribute"])
+        tool = tool or getattr(
+            _load_module(request["module"], request["file"]), request["attribute"]
+        )
     except BaseException as error:
         text = f"its process cannot import it: {describe_error(error)}"
         return {"kind": SETUP_ERROR, "text": text, "trace": _format_traceback(error)}

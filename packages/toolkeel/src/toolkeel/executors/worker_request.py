@@ -35,17 +35,19 @@ class ProcessError(Exception):
     """The cause of a `Crashed` from another process: the traceback there."""
 
 
-def check_sendable(tool: AnyTool, executor: str) -> None:
+def check_sendable(tool: AnyTool, executor: str, *, is_local: bool = False) -> None:
     """Check that another process can find a tool and receive all it needs.
 
     Args:
         tool: The tool.
         executor: The executor as source code, for the message.
+        is_local: The body runs in a thread of this process, which has the tool.
 
     Raises:
         SetupError: naming the obstacle.
     """
-    locate_tool(tool)
+    if not is_local:
+        locate_tool(tool)
     for parameter in tool.injected:
         if not parameter.marker.crosses_processes:
             raise SetupError(
@@ -78,10 +80,16 @@ def locate_tool(tool: AnyTool) -> tuple[str, str, str]:
     )
 
 
-def make_request(prepared: Prepared, context: ToolContext) -> Message:
-    """Return a call as plain JSON, for another process."""
+def make_request(prepared: Prepared, context: ToolContext, *, is_local: bool = False) -> Message:
+    """Return a call as plain JSON, for another process.
+
+    Args:
+        prepared: The call.
+        context: Its context.
+        is_local: See `check_sendable`. The request then does not say where the tool is.
+    """
     tool = prepared.tool
-    module, file, attribute = locate_tool(tool)
+    module, file, attribute = ("", "", "") if is_local else locate_tool(tool)
     if hasattr(sys.modules.get(SCRIPT_MODULE), LOADING_FLAG):
         raise SetupError(
             f"{os.path.basename(file)} calls {tool.name} while another process imports it to find "

@@ -3,6 +3,7 @@
 stop_errors         errors of calls that were stopped
 coroutine_deadline  the deadline and cancel of an async body: timer, cancel token, foreign cancellation
 detached_tasks      bodies that ignored their cancellation and continue without their calls
+start_thread        the start of a thread, refused under gevent or where none is left
 thread_pool         threads of our own for sync bodies
 run_in_thread       a sync body in a thread, and its deadline and cancel there
 model_interrupt     interrupting the wait for a model's reply when the run is cancelled

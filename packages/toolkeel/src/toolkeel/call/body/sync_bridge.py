@@ -18,6 +18,7 @@ from contextlib import aclosing
 from typing import Any, Generic, TypeVar
 
 from toolkeel.call.body.coroutine_deadline import GRACE, GRACE_ONLY
+from toolkeel.call.body.start_thread import NoThread, start_thread
 from toolkeel.errors import SetupError
 
 T = TypeVar("T")
@@ -45,7 +46,12 @@ def run_sync(make: Callable[[], Coroutine[Any, Any, T]]) -> T:
     Raises:
         SetupError: when called on the bridge's own loop, where waiting would never end.
     """
-    work = _Work(make)
+    try:
+        work = _Work(make)
+    except NoThread:
+        if _has_running_loop():
+            raise
+        return asyncio.run(make())
     try:
         work.begin(work.done)
         return work.done.result()
@@ -170,6 +176,14 @@ async def on_own_loop(make: Callable[[], Coroutine[Any, Any, T]]) -> T:
     return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(make(), loop))
 
 
+def _has_running_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
 def _is_current(loop: asyncio.AbstractEventLoop) -> bool:
     try:
         return asyncio.get_running_loop() is loop
@@ -181,11 +195,14 @@ def _running_loop() -> asyncio.AbstractEventLoop:
     global _loop, _home
     with _lock:
         if _loop is None or _loop.is_closed():
-            _loop = asyncio.new_event_loop()
-            _home = _home or _loop
-            threading.Thread(
-                target=_serve, args=(_loop,), name="toolkeel-loop", daemon=True
-            ).start()
+            loop = asyncio.new_event_loop()
+            try:
+                start_thread(_serve, "toolkeel-loop", loop)
+            except SetupError:
+                loop.close()
+                raise
+            _loop = loop
+            _home = _home or loop
         return _loop
 
 

@@ -22,7 +22,8 @@ from collections.abc import Callable
 from time import perf_counter
 
 from toolkeel.call.body.detached_tasks import log_late_failure
-from toolkeel.errors import LimitReached
+from toolkeel.call.body.start_thread import NoThread, start_thread
+from toolkeel.errors import LimitReached, SetupError
 
 MAX_THREADS = 64
 MAX_ABANDONED = 32
@@ -187,11 +188,13 @@ class ThreadPool:
     def _start_thread(self) -> bool:
         """Start a reserved thread. Return False if no thread can be started and none exists."""
         try:
-            threading.Thread(target=self._work, name="toolkeel", daemon=True).start()
-        except RuntimeError:  # the system's limit is reached: those that run must do
+            start_thread(self._work, "toolkeel")
+        except SetupError as error:  # the system's limit is reached: those that run must do
             with self._lock:
                 self._count -= 1
                 self._spare -= 1
+                if not isinstance(error, NoThread):
+                    raise
                 return self._count > 0
         return True
 

@@ -1,0 +1,88 @@
+"""Where no thread can be started, calls have results, and gevent is refused by name."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from types import ModuleType
+
+import pytest
+
+from toolkeel import SetupError
+from toolkeel.call.body.start_thread import start_thread
+
+NO_THREADS = """
+import asyncio, threading
+from toolkeel import ToolCall, Toolset, tool
+
+def refuse(self):
+    raise RuntimeError("can't start new thread")
+
+threading.Thread.start = refuse
+
+@tool
+def double(n: int) -> int:
+    '''Double.'''
+    return 2 * n
+
+@tool
+async def triple(n: int) -> int:
+    '''Triple.'''
+    return 3 * n
+
+tools = Toolset([double, triple])
+calls = [ToolCall(str(n), ("double", "triple")[n % 2], {"n": n}) for n in range(4)]
+for results in (tools.run_sync(calls), asyncio.run(tools.run(calls))):
+    print([(each.tool_call_id, each.kind or each.content) for each in results])
+
+async def inside():
+    return tools.run_sync(calls)
+
+try:
+    asyncio.run(inside())
+except Exception as error:
+    print(type(error).__mro__[1].__name__, error)
+"""
+
+
+def run(code: str) -> list[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        encoding="utf-8",
+        timeout=60,
+        env=os.environ,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def test_each_call_has_a_result_where_the_system_has_no_thread_left() -> None:
+    sync, awaited, inside = run(NO_THREADS)
+    assert sync == awaited
+    assert sync == "[('0', 'limit_reached'), ('1', '3'), ('2', 'limit_reached'), ('3', '9')]"
+    assert inside.startswith("SetupError no thread can be started; raise the limit of threads")
+
+
+def test_a_thread_runs_its_target_with_its_arguments() -> None:
+    done = threading.Event()
+    start_thread(done.set, "test")
+    assert done.wait(10)
+
+
+@pytest.mark.parametrize("patched", [True, False])
+def test_gevents_greenlets_in_place_of_threads_are_refused(
+    patched: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkey = ModuleType("gevent.monkey")
+    monkey.is_anything_patched = lambda: patched  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "gevent.monkey", monkey)
+    done = threading.Event()
+    if patched:
+        with pytest.raises(SetupError, match=r"gevent.*-k gthread"):
+            start_thread(done.set, "test")
+    else:
+        start_thread(done.set, "test")
+        assert done.wait(10)
