@@ -31,7 +31,8 @@ def check_result(result: ToolMessage) -> None:
     if result.failed:
         assert result.text.strip(), "the model must be told what went wrong"
         assert "Traceback" not in result.text
-        assert len(result.text) < 11_000
+        # A tool's own errors may be as long as its results.
+        assert len(result.text) < (51_000 if result.kind in ("tool_error", "cancelled") else 11_000)
 
 
 def check_events(events: Sequence[Event], calls: Sequence[ToolCall]) -> None:
