@@ -106,10 +106,7 @@ class Silent(Exception):
 @given(
     st.sampled_from([ToolError, Crashed, TimedOut, InvalidArguments])
     | st.sampled_from([ValueError, Silent]),
-    st.text(st.characters(exclude_categories=()))
-    | st.none()
-    | st.integers()
-    | st.just("long"),
+    st.text(st.characters(exclude_categories=())) | st.none() | st.integers() | st.just("long"),
 )
 def test_whatever_was_raised_the_text_can_be_sent_and_is_bounded(
     kind: type[Exception], text: Any

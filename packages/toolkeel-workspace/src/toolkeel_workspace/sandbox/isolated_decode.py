@@ -16,6 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from toolkeel._common.package_data import require_file
 from toolkeel.errors import ToolError
 from toolkeel.executors.command_limits import Limits
 from toolkeel_workspace.sandbox.confine import Sandbox, detect_features
@@ -58,7 +59,7 @@ def decode_file(request: dict[str, Any], data: bytes, folder: str) -> tuple[dict
         ToolError: if the worker took too long or ended without a response.
     """
     line = json.dumps(request).encode() + b"\n"
-    words = [sys.executable, "-I", "-S", str(WORKER_SCRIPT), folder]
+    words = [sys.executable, "-I", "-S", str(require_file(WORKER_SCRIPT)), folder]
     if sys.platform == "win32":
         return _parse_response(subprocess.run([*words], input=line + data, capture_output=True))
     with _make_sandbox(folder).build_command(words) as command:

@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Iterable
 from functools import cache
 
+from toolkeel._common.package_data import require_file
 from toolkeel.executors.process_tree import open_memory_file
 from toolkeel_workspace.sandbox.bubblewrap import find_bubblewrap
 from toolkeel_workspace.sandbox.mounts import STAGE_SCRIPT, SandboxPaths, close_handles, open_paths
@@ -55,7 +56,7 @@ class Stage:
     def make_argv(self, pass_fds: list[int]) -> list[str]:
         """Return the argv before bubblewrap's; append the descriptors it needs to `pass_fds`."""
         pass_fds.append(open_memory_file(encode_paths(self._staged)))
-        program = [sys.executable, "-I", "-S", str(STAGE_SCRIPT)]
+        program = [sys.executable, "-I", "-S", str(require_file(STAGE_SCRIPT))]
         return [*program, str(self._user), str(pass_fds[-1]), "--"]
 
 

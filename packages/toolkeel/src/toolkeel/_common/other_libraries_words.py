@@ -8,7 +8,6 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, NoReturn
 
@@ -39,9 +38,9 @@ NAMES: Final[Mapping[str, str]] = MappingProxyType(
 @functools.cache
 def load_tables() -> dict[str, dict[str, str]]:
     """Load ``other_libraries_words.toml``, at the first mistake only."""
-    import tomllib  # late, like what else is for mistakes alone
+    from toolkeel._common.package_data import read_toml  # late, like what else is for mistakes
 
-    found = tomllib.loads(Path(__file__).with_name("other_libraries_words.toml").read_text("utf-8"))
+    found = read_toml("toolkeel._common", "other_libraries_words.toml")
     return {
         kind: found[table["like"]] if "like" in table else table for kind, table in found.items()
     }

@@ -19,6 +19,7 @@ from collections.abc import Callable, Hashable
 from pathlib import Path
 
 from toolkeel._common.checked_arguments import checked
+from toolkeel._common.package_data import require_file
 from toolkeel.context import ToolContext
 from toolkeel.define.tool import AnyTool, Prepared
 from toolkeel.errors import SetupError
@@ -27,7 +28,7 @@ from toolkeel.executors.command_limits import Limits
 from toolkeel.executors.executor import Capabilities
 from toolkeel.executors.frames import Message, pack_message
 from toolkeel.executors.process_tree import CommandResult
-from toolkeel.executors.supervised import Confinement, Unconfined
+from toolkeel.executors.supervised import SUPERVISOR_SCRIPT, Confinement, Unconfined
 from toolkeel.executors.warm_pool import CrossLoopSemaphore, Worker
 from toolkeel.executors.worker import TOO_LARGE
 from toolkeel.executors.worker_request import (
@@ -103,6 +104,7 @@ class Process:
 
     def check_tool(self, tool: AnyTool) -> None:
         """Check that a worker can find and run the tool. See `Executor`."""
+        require_file(SUPERVISOR_SCRIPT)
         check_sendable(tool, "Process()")
 
     async def __call__(self, prepared: Prepared, context: ToolContext) -> object:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol, Self
 
+from toolkeel._common.package_data import require_file
 from toolkeel._records.record import record
 from toolkeel.errors import SetupError
 from toolkeel.executors import cgroup_pids
@@ -96,7 +97,14 @@ def build_supervised_command(
     }
     spec_file = open_memory_file(json.dumps(spec).encode())
     ends, lifeline = os.pipe()
-    argv_ = [sys.executable, "-I", "-S", str(SUPERVISOR_SCRIPT), str(spec_file), str(ends)]
+    argv_ = [
+        sys.executable,
+        "-I",
+        "-S",
+        str(require_file(SUPERVISOR_SCRIPT)),
+        str(spec_file),
+        str(ends),
+    ]
     env = {k: v for k, v in os.environ.items() if k == "LD_LIBRARY_PATH"}
     descriptors = (spec_file, ends, *confinement.pass_fds)
     return Command(

@@ -74,6 +74,12 @@ def locate_tool(tool: AnyTool) -> tuple[str, str, str]:
             if not os.path.isfile(file):
                 break
             return name, file, attribute
+    archive = getattr(getattr(spec, "loader", None), "archive", "")
+    if archive:
+        raise SetupError(
+            f"{tool.name}: its module {name} was imported from the archive {archive}, where another "
+            "process cannot find it; install the module in a folder"
+        )
     raise SetupError(
         f"{tool.name}: another process cannot find it; define it with @tool at the top level of a "
         "module or script, not inside a function, a class or a notebook"

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from toolkeel._common.data_folder import find_home
+from toolkeel._common.package_data import read_toml
 from toolkeel._records.record import record
 from toolkeel.errors import SetupError
 
@@ -47,7 +48,7 @@ class Host:
     expands_tilde: bool = False
 
 
-TABLES = tomllib.loads(Path(__file__).with_name("hosts.toml").read_text("utf-8"))
+TABLES = read_toml("toolkeel.mcp", "hosts.toml")
 HOSTS = tuple(
     Host(path_suffix=place, **{key: said for key, said in each.items() if key != "places"})
     for each in TABLES["hosts"]

@@ -7,17 +7,17 @@ Two texts are about the same thing where they share an idea. An idea is a line o
 from __future__ import annotations
 
 import re
-import tomllib
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
+
+from toolkeel._common.package_data import read_toml
 
 Language: TypeAlias = Literal["en", "zh"]
 
 HAN = "\u3400-\u4dbf\u4e00-\u9fff"
 """Chinese characters, for a set in a regular expression."""
 
-_TABLES: dict[str, Any] = tomllib.loads(Path(__file__).with_name("lexicon.toml").read_text("utf-8"))
+_TABLES: dict[str, Any] = read_toml("toolkeel.providers.offline", "lexicon.toml")
 _WORD = re.compile(rf"[A-Z]?[a-zà-öø-ÿ]+|[A-Z]+(?![a-z])|[{HAN}]+")
 _HAN = re.compile(f"[{HAN}]")
 _LONGEST = 4  # characters of the longest Chinese word in the lexicon
