@@ -14,11 +14,15 @@ from toolkeel._common.other_libraries_words import attribute_hints, explain_fore
 from toolkeel._records.record import NOTHING
 from toolkeel._records.tickets import Ticket
 from toolkeel.agent.agent import Agent
+from toolkeel.agent.enclosing_run import find_enclosing
 from toolkeel.agent.run import Run
+from toolkeel.agent.run_state import RunState
 from toolkeel.call.body.sync_bridge import SyncIterator
-from toolkeel.context import RunContext
-from toolkeel.errors import SetupError
+from toolkeel.context import RunContext, ToolContext
+from toolkeel.errors import SetupError, Suspend
 from toolkeel.events import Replied, ToolFinished
+from toolkeel.messages import Message
+from toolkeel.sessions.session import Session
 from toolkeel_compat.langchain.command import (
     Command,
     Reducers,
@@ -26,10 +30,11 @@ from toolkeel_compat.langchain.command import (
     write_state,
 )
 from toolkeel_compat.langchain.interrupts import (
-    ANSWERS_KEY,
+    HIDDEN_KEYS,
     Interrupt,
-    decide_interrupts,
     list_interrupts,
+    load_interrupts,
+    save_interrupts,
 )
 from toolkeel_compat.langchain.messages import convert_to_messages
 from toolkeel_compat.langchain.middleware import (
@@ -46,6 +51,7 @@ from toolkeel_compat.langchain.threads import (
     HumanInTheLoopMiddleware,
     InMemorySaver,
     StateSnapshot,
+    decide_tickets,
 )
 from toolkeel_compat.langchain.tool_node import Config, Invokable, check_config
 
@@ -134,17 +140,27 @@ class CompiledAgent(Invokable):
             raise SetupError("get_state() needs an agent with a checkpointer")
         config = self._merge_config(config)
         snapshot = self._saver.snapshot(config)
-        unseen: Runtime[Any] = Runtime(None, self._store, lambda value: None)
-        waits = self._build_interrupts(snapshot.tickets, snapshot.values, unseen)
+        waits = self._list_waiting(self._saver.thread(config))
         return dataclasses.replace(snapshot, interrupts=tuple(waits))
+
+    def _list_waiting(self, session: Session) -> list[Interrupt]:
+        """Return the interrupts that wait in a thread."""
+        if not session.exists:
+            return []
+        unseen: Runtime[Any] = Runtime(None, self._store, lambda value: None)
+        state: dict[str, Any] = {"messages": convert_to_messages(session.messages)}
+        state |= session.state
+        return self._build_interrupts(session.pending, state, unseen)
 
     def _build_interrupts(
         self, tickets: Sequence[Ticket], state: dict[str, Any], runtime: Any
     ) -> list[Interrupt]:
         """Return the waiting interrupts: calls that need approval, and `interrupt` in tools."""
-        asked = [one for one in tickets if not one.external]
+        inner = load_interrupts(state, tickets)
+        known = {id for one in inner for id in one.ticket_ids}
+        asked = [one for one in tickets if not (one.external or one.id in known)]
         about = [self._reviewer.make_interrupt(asked, state, runtime)] if asked else []
-        return [*about, *list_interrupts(tickets)]
+        return [*about, *inner, *list_interrupts(tickets)]
 
     async def aget_state(self, config: Mapping[str, Any]) -> StateSnapshot:
         """Call `get_state`, for async code."""
@@ -176,8 +192,8 @@ class CompiledAgent(Invokable):
                 )
             if state is None:
                 return None, options, {}
-            found = decide_interrupts(state.resume, session.pending)
-            options["decisions"] = found or self._reviewer.decide(state.resume, session.pending)
+            waits = self._list_waiting(session)
+            options["decisions"] = decide_tickets(state.resume, waits, session.pending)
             return None, options, {}
         shared: dict[str, Any] = {}
         for key, value in state.items():
@@ -192,14 +208,28 @@ class CompiledAgent(Invokable):
         options["state"] = initial_state
         return prompt, options, initial_state
 
-    async def _finish_run(self, run: Run[Any], shared: dict[str, Any]) -> dict[str, Any]:
-        """Return the final state of a run, or raise what ended it."""
+    async def _finish_run(
+        self, run: Run[Any], shared: dict[str, Any], call: ToolContext[Any] | None
+    ) -> dict[str, Any]:
+        """Return the final state of a run, or raise what ended it.
+
+        Args:
+            run: The run.
+            shared: The state that it began with.
+            call: The call whose body runs this agent, if its run can wait with this one.
+
+        Raises:
+            Suspend: This run waits, and so does the call.
+        """
         result = run.result
         if result.reason == "limit":  # one of an enclosing run
             raise GraphRecursionError(f"the run reached a limit ({result.limit})")
         state = {**shared, **run.context.state, "messages": convert_to_messages(result.messages)}
-        state.pop(ANSWERS_KEY, None)
         if result.reason == "waiting":
+            waits = self._build_interrupts(result.pending, state, build_runtime(run.context))
+            if call is not None:
+                save_interrupts([w for w in waits if "review_configs" in w.value], call)
+                raise Suspend(*result.pending, inner=result.state)
             if self._saver is None:
                 asked = result.pending[0]
                 raise SetupError(
@@ -208,14 +238,39 @@ class CompiledAgent(Invokable):
                     '{"decisions": [...]}); a picture or file that is your own program\'s says so '
                     'in its part: "extras": {"trusted": True}'
                 )
-            state[INTERRUPT_KEY] = self._build_interrupts(
-                result.pending, state, build_runtime(run.context)
-            )
+            state[INTERRUPT_KEY] = waits
         else:
             await self._hooks.run_hooks("after_agent", state, run.context)
+        for key in HIDDEN_KEYS:
+            state.pop(key, None)
         if self._structured and result.has_output:
             state["structured_response"] = result.output_value
         return state
+
+    def _find_call(self) -> ToolContext[Any] | None:
+        """Return the call whose body runs this agent, if its run can wait with this one."""
+        _, call = find_enclosing() or (None, None)
+        return call if self._saver is None and call is not None and call.run.can_wait else None
+
+    def _start(
+        self, prompt: Any, options: dict[str, Any], call: ToolContext[Any] | None
+    ) -> Run[Any]:
+        """Create a run; within a call, one that waits with it and continues when its body runs again."""
+        if call is None:
+            return self.agent.start(prompt, **options)
+        inner_runs, key = call.run.loop_state.inner_runs, call.idempotency_key
+        key = key if key in inner_runs else call.call.id
+        waiting: Any = inner_runs.get(key)
+        begun = None if waiting is None else waiting.state
+        if begun is not None and begun.agent == self.agent.name and _begins(begun, prompt):
+            del inner_runs[key]
+            prompt = waiting
+        run: Run[Any] = self.agent._start_inner_run(prompt, call, options["deps"])
+        run.context.inject = options["inject"]
+        run.context.store = options["store"] or call.run.store
+        for name, value in options["state"].items():
+            run.context.state.setdefault(name, value)
+        return run
 
     def _get_ended_thread(self, config: Config) -> dict[str, Any] | None:
         """Return the state of a thread whose last run reached its end; None for any other thread."""
@@ -253,9 +308,10 @@ class CompiledAgent(Invokable):
         if state is None and (ended := self._get_ended_thread(config)) is not None:
             return ended
         prompt, options, shared = await self._prepare_run(state, config, context)
-        run = self.agent.start(prompt, **options)
+        call = self._find_call()
+        run = self._start(prompt, options, call)
         await run
-        return await self._finish_run(run, shared)
+        return await self._finish_run(run, shared, call)
 
     async def astream(
         self,
@@ -279,7 +335,12 @@ class CompiledAgent(Invokable):
         if "values" in modes:
             initial_state = {**shared, "messages": list(messages)}
             yield initial_state if alone else ("values", initial_state)
-        run = self.agent.stream(prompt, **options)
+        call = self._find_call()
+        run = (
+            self.agent.stream(prompt, **options)
+            if call is None
+            else self._start(prompt, options, call)
+        )
         async for event in run:
             if isinstance(event, Replied | ToolFinished):
                 messages += convert_to_messages([event.message])
@@ -288,13 +349,10 @@ class CompiledAgent(Invokable):
                     mode, event, {**shared, "messages": list(messages)}, self.node
                 ):
                     yield part if alone else (mode, part)
-        asked = {
-            key: v
-            for key, v in (await self._finish_run(run, shared)).items()
-            if key == INTERRUPT_KEY
-        }
-        if asked and "updates" in modes:
-            yield asked if alone else ("updates", asked)
+        ended = await self._finish_run(run, shared, call)
+        for interrupt in ended.get(INTERRUPT_KEY, ()) if "updates" in modes else ():
+            part = {INTERRUPT_KEY: (interrupt,)}
+            yield part if alone else ("updates", part)
 
     def stream(self, state: Any, config: Config = None, **kwargs: Any) -> Iterator[Any]:
         """Run to the end, and yield what happens.
@@ -328,3 +386,9 @@ def merge_reducers(options: AgentOptions) -> Reducers | None:
     middleware = check_middleware(options)
     more = [getattr(one, "state_schema", None) for one in middleware]
     return read_reducers([options.get("state_schema"), *more])
+
+
+def _begins(state: RunState, prompt: Sequence[Message]) -> bool:
+    """Return True if a saved run began with these messages."""
+    begun = state.messages[: len(prompt)]
+    return [one.text for one in begun] == [one.text for one in prompt]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from toolkeel._records.record import record
-from toolkeel._records.tickets import Decision, Ticket
+from toolkeel._records.tickets import Ticket
 from toolkeel.call.steps.approve import ApprovalQuestion
 from toolkeel.context import ToolContext
 from toolkeel.define.tool import Prepared, Proceed
@@ -21,6 +21,10 @@ from toolkeel.errors import Crashed, SetupError, Suspend
 
 ANSWERS_KEY = "__interrupts__"
 """Where the run's state keeps what was answered, by call."""
+INNER_KEY = "__inner_interrupts__"
+"""Where the run's state keeps the interrupts of agents that its tools run, by id."""
+HIDDEN_KEYS = (ANSWERS_KEY, INNER_KEY)
+"""Keys of the run's state that programs do not see."""
 _REASON_PREFIX = "interrupt: "
 """How the reason of a ticket begins; the value follows, as JSON."""
 _running: ContextVar[_RunningBody | None] = ContextVar("_running", default=None)
@@ -33,10 +37,12 @@ class Interrupt:
     Args:
         value: The argument of `interrupt`, or the requests of `HumanInTheLoopMiddleware`.
         id: The id of the first ticket.
+        ticket_ids: The tickets that it stands for.
     """
 
     value: Any
     id: str
+    ticket_ids: tuple[str, ...] = ()
 
 
 class _InterruptRequested(Exception):
@@ -98,7 +104,7 @@ async def handle_interrupts(
     answers = list(all_answers.get(call, ()))
     digest = ApprovalQuestion(prepared).digest
     ticket, decision = run.loop_state.decisions.get((call, digest), (None, None))
-    if ticket is not None and decision is not None and ticket.reason.startswith(_REASON_PREFIX):
+    if ticket is not None and decision is not None and is_interrupt(ticket):
         del run.loop_state.decisions[call, digest]
         answers.append(decision.value)
         run.state[ANSWERS_KEY] = {**all_answers, call: answers}
@@ -119,24 +125,48 @@ async def handle_interrupts(
 
 def list_interrupts(tickets: Sequence[Ticket]) -> list[Interrupt]:
     """Return the interrupts among the waiting tickets."""
-    own = [ticket for ticket in tickets if ticket.reason.startswith(_REASON_PREFIX)]
-    return [Interrupt(json.loads(one.reason.removeprefix(_REASON_PREFIX)), one.id) for one in own]
+    return [
+        Interrupt(json.loads(one.reason.removeprefix(_REASON_PREFIX)), one.id, (one.id,))
+        for one in tickets
+        if is_interrupt(one)
+    ]
 
 
-def decide_interrupts(resume: Any, tickets: Sequence[Ticket]) -> list[Decision] | None:
-    """Return decisions for ``Command(resume=...)``, or None if no tool called `interrupt`.
+def is_interrupt(ticket: Ticket) -> bool:
+    """Return True if a ticket waits because a tool called `interrupt`."""
+    return ticket.reason.startswith(_REASON_PREFIX)
+
+
+def save_interrupts(interrupts: Sequence[Interrupt], call: ToolContext[Any]) -> None:
+    """Keep the interrupts of an agent that a call runs, in the state of the call's run."""
+    made = {one.id: {"value": one.value, "tickets": [*one.ticket_ids]} for one in interrupts}
+    call.update(INNER_KEY, lambda old: {**old, **made}, {})
+
+
+def load_interrupts(state: Mapping[str, Any], tickets: Sequence[Ticket]) -> list[Interrupt]:
+    """Return the interrupts of inner agents whose tickets still wait."""
+    waits = {ticket.id for ticket in tickets}
+    saved: Mapping[str, Any] = state.get(INNER_KEY) or {}
+    return [
+        Interrupt(one["value"], id, tuple(one["tickets"]))
+        for id, one in saved.items()
+        if waits.issuperset(one["tickets"])
+    ]
+
+
+def pair_answers(resume: Any, interrupts: Sequence[Interrupt]) -> list[tuple[Interrupt, Any]]:
+    """Return each answered interrupt with its part of ``Command(resume=...)``.
 
     Args:
-        resume: The value, or a dict of values by interrupt id.
-        tickets: The waiting tickets.
+        resume: The value for the only interrupt, or a dict of values by interrupt id.
+        interrupts: Those that wait.
 
     Raises:
-        SetupError: Several tools wait, and `resume` does not say which value belongs to which.
+        SetupError: Several wait, and `resume` does not say which value belongs to which.
     """
-    own = [ticket for ticket in tickets if ticket.reason.startswith(_REASON_PREFIX)]
-    if not own:
-        return None
-    by_id = isinstance(resume, Mapping) and {*resume} == {ticket.id for ticket in own}
-    if len(own) > 1 and not by_id:
-        raise SetupError("several tools wait: give Command(resume={interrupt.id: value, ...})")
-    return [ticket.answer(resume[ticket.id] if by_id else resume) for ticket in own]
+    ids = {one.id for one in interrupts}
+    if isinstance(resume, Mapping) and resume and ids.issuperset(resume):
+        return [(one, resume[one.id]) for one in interrupts if one.id in resume]
+    if len(interrupts) > 1:
+        raise SetupError("several interrupts wait: give Command(resume={interrupt.id: value, ...})")
+    return [(one, resume) for one in interrupts]

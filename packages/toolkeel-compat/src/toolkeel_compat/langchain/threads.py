@@ -22,7 +22,12 @@ from toolkeel.messages import ToolMessage
 from toolkeel.sessions.session import Session
 from toolkeel.sessions.sessions import Sessions
 from toolkeel_compat.langchain.command import Command, to_tool_output
-from toolkeel_compat.langchain.interrupts import ANSWERS_KEY, Interrupt
+from toolkeel_compat.langchain.interrupts import (
+    HIDDEN_KEYS,
+    Interrupt,
+    is_interrupt,
+    pair_answers,
+)
 from toolkeel_compat.langchain.messages import ToolCall, convert_to_messages
 
 
@@ -90,7 +95,7 @@ class InMemorySaver:
         session = self.thread(config)
         if not session.exists:
             return StateSnapshot({}, config=config)
-        values = {key: value for key, value in session.state.items() if key != ANSWERS_KEY}
+        values = {key: value for key, value in session.state.items() if key not in HIDDEN_KEYS}
         values["messages"] = convert_to_messages(session.messages)
         waits = tuple(session.pending)
         return StateSnapshot(values, ("tools",) if waits else (), config, tickets=waits)
@@ -207,36 +212,68 @@ class HumanInTheLoopMiddleware:
             allowed = how.get("allowed_decisions", DECISIONS)
             reviews.append({"action_name": ticket.tool, "allowed_decisions": [*allowed]})
         value = {"action_requests": requests, "review_configs": reviews}
-        return Interrupt(value, tickets[0].id)
+        return Interrupt(value, tickets[0].id, tuple(one.id for one in tickets))
 
-    def decide(self, resume: Any, tickets: Sequence[Ticket]) -> list[Decision]:
-        """Convert ``Command(resume={"decisions": [...]})`` to decisions on the waiting calls, in order.
 
-        Raises:
-            SetupError: The number of decisions differs from that of the calls, or one is not allowed.
-        """
-        decisions = resume.get("decisions", ()) if isinstance(resume, Mapping) else ()
-        if len(decisions) != len(tickets):
-            raise SetupError(
-                'Command(resume={"decisions": [...]}) takes one decision for each call that waits: '
-                f"{len(tickets)}, not {len(decisions)}"
-            )
-        return [self._make_decision(*pair) for pair in zip(decisions, tickets, strict=True)]
+def decide_tickets(
+    resume: Any, interrupts: Sequence[Interrupt], tickets: Sequence[Ticket]
+) -> list[Decision]:
+    """Convert ``Command(resume=...)`` to decisions on the waiting calls.
 
-    def _make_decision(self, decision: Mapping[str, Any], ticket: Ticket) -> Decision:
-        kind = decision.get("type")
-        allowed = self._review_options.get(ticket.tool, {}).get("allowed_decisions", DECISIONS)
-        if kind not in allowed:
-            problem = f"{kind!r:.40}; allowed_decisions has {', '.join(allowed)}"
-            raise SetupError(f"a call of {ticket.tool!r} is not decided by {problem}")
-        if kind == "edit":
-            action = decision["edited_action"]
-            if action.get("name", ticket.tool) != ticket.tool:
-                raise SetupError(f"a call of {ticket.tool!r} cannot become one of another tool")
-            return ticket.edit(action["args"])
-        if kind == "respond":
-            return ticket.answer(decision["message"])
-        return ticket.approve() if kind == "approve" else ticket.deny(decision.get("message") or "")
+    Args:
+        resume: The value for the only interrupt, or a dict of values by interrupt id. For calls to
+            review, the value is ``{"decisions": [...]}``.
+        interrupts: Those that wait.
+        tickets: Their tickets.
+
+    Raises:
+        SetupError: The value does not fit what waits.
+    """
+    known = {ticket.id: ticket for ticket in tickets}
+    decided: list[Decision] = []
+    for one, value in pair_answers(resume, interrupts):
+        calls = [known[id] for id in one.ticket_ids]
+        if is_interrupt(calls[0]):
+            decided.append(calls[0].answer(value))
+        else:
+            decided += _decide_review(value, one.value["review_configs"], calls)
+    return decided
+
+
+def _decide_review(
+    resume: Any, reviews: Sequence[Mapping[str, Any]], tickets: Sequence[Ticket]
+) -> list[Decision]:
+    """Convert ``{"decisions": [...]}`` to decisions on the calls to review, in order.
+
+    Raises:
+        SetupError: The number of decisions differs from that of the calls, or one is not allowed.
+    """
+    decisions = resume.get("decisions", ()) if isinstance(resume, Mapping) else ()
+    if len(decisions) != len(tickets):
+        raise SetupError(
+            'Command(resume={"decisions": [...]}) takes one decision for each call that waits: '
+            f"{len(tickets)}, not {len(decisions)}"
+        )
+    rows = zip(decisions, reviews, tickets, strict=True)
+    return [
+        _make_decision(one, review["allowed_decisions"], ticket) for one, review, ticket in rows
+    ]
+
+
+def _make_decision(decision: Mapping[str, Any], allowed: Sequence[str], ticket: Ticket) -> Decision:
+    """Convert one of LangChain's decisions; raise `SetupError` if it is not allowed."""
+    kind = decision.get("type")
+    if kind not in allowed:
+        problem = f"{kind!r:.40}; allowed_decisions has {', '.join(allowed)}"
+        raise SetupError(f"a call of {ticket.tool!r} is not decided by {problem}")
+    if kind == "edit":
+        action = decision["edited_action"]
+        if action.get("name", ticket.tool) != ticket.tool:
+            raise SetupError(f"a call of {ticket.tool!r} cannot become one of another tool")
+        return ticket.edit(action["args"])
+    if kind == "respond":
+        return ticket.answer(decision["message"])
+    return ticket.approve() if kind == "approve" else ticket.deny(decision.get("message") or "")
 
 
 def _read_review_options(tool: str, options: Any) -> Mapping[str, Any]:

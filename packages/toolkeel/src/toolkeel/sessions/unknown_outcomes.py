@@ -46,7 +46,7 @@ async def resolve_unknown_calls(
     undecided = []
     for call in fold.unknown_calls:
         has_outcome = call_key_of(call) not in fold.open_calls  # with the call whose code made it
-        if has_outcome or call.repeatable or _is_answered(fold, call):
+        if has_outcome or call.repeatable or _is_answered(fold, call) or _waits_inside(fold, call):
             continue
         ticket = _open_ticket(fold, call)
         if ticket is None:
@@ -77,6 +77,13 @@ def _is_answered(fold: JournalState, call: CallIntended) -> bool:
         fold.decisions.get(t.id) for t in fold.open_tickets.values() if t.call_id == call.call_id
     )
     return any(each is not None and each.decision.verdict == "answer" for each in given)
+
+
+def _waits_inside(fold: JournalState, call: CallIntended) -> bool:
+    """Return True if a run inside the call waits for a person, and the call waits with it."""
+    key = call_key_of(call)
+    inside = [each for each in fold.nested_runs.values() if each.last_run.call == key]
+    return any(each.open_tickets and not each.last_run.joined for each in inside)
 
 
 def _original_call(fold: JournalState, call: CallIntended) -> ToolCall:
