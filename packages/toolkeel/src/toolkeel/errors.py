@@ -231,23 +231,28 @@ class OutputError(ModelError):
 
 
 class Suspend(BaseException):
-    """A call waits for a person's decision, and its run can wait with it.
+    """A call has no result yet: it waits for a person's decision, or its inner run has not finished.
 
     Args:
-        ticket: What is to be decided.
-        more: What else is, if the call is a run of its own.
-        inner: Where that run is.
+        tickets: What is to be decided. Without any, a bound or a cancel of the run stopped the call's
+            inner run, which continues when the run is resumed.
+        inner: The state of the inner run, if the call is one.
 
     Attributes:
         decision: By which the call itself may run: it counts when the call goes on.
     """
 
-    def __init__(self, ticket: Ticket, *more: Ticket, inner: object = None) -> None:
-        super().__init__(f"{ticket.tool!r} waits for approval")
-        self.ticket = ticket
-        self.tickets = (ticket, *more)
+    def __init__(self, *tickets: Ticket, inner: object = None) -> None:
+        what = f"{tickets[0].tool!r} waits for approval" if tickets else "the call has not finished"
+        super().__init__(what)
+        self.tickets = tickets
         self.inner = inner
         self.decision: Decision | None = None
+
+    @property
+    def ticket(self) -> Ticket:
+        """The first ticket."""
+        return self.tickets[0]
 
 
 # — for the model —

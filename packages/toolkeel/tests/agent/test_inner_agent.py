@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,9 +18,12 @@ from toolkeel.agent.inner_agent import to_tool_name
 from toolkeel.approvals import Rules
 from toolkeel.call.steps.guard import Allow, Reject, input_guard, output_guard
 from toolkeel.context import CancelToken
+from toolkeel.effects import Effects
 from toolkeel.errors import DefinitionError, ModelError
 from toolkeel.events import Event, Nested
 from toolkeel.messages import AssistantMessage, ToolMessage
+from toolkeel.sessions import Sessions
+from toolkeel.spending import RunLimits
 from toolkeel.testing.scripted import Scripted, call
 
 KEY = b"k" * 32
@@ -247,8 +251,9 @@ def test_a_cancel_passes_down() -> None:
 
     clerk = Agent(Scripted([call("hang"), "x"]), [hang], name="clerk")
     result = Agent(Scripted([asks(), "x"]), [clerk.as_tool()]).run_sync("go", cancel=token)
-    assert result.reason == "cancelled" and result_of(result.messages).kind == "cancelled"
-    assert problems(result.messages) == []
+    assert result.reason == "cancelled"
+    [inner] = result.state.inner.values()
+    assert result_of(inner.state.messages, "hang").kind == "cancelled"
 
 
 def test_closing_the_outer_stream_ends_the_inner_run() -> None:
@@ -474,3 +479,254 @@ def test_rules_of_the_outer_agent_hold_in_the_inner_one_at_every_depth() -> None
     boss.run_sync("go", approver=lambda ticket: True)
     last = paid.requests[-1].messages[-1]
     assert isinstance(last, ToolMessage) and last.kind == "denied"
+
+
+# — an inner run that a bound or a cancel of the outer run stopped has not finished —
+
+
+class Report(BaseModel):
+    text: str
+
+
+@tool
+def look(at: int) -> str:
+    """Look."""
+    return f"seen {at}"
+
+
+def researcher(looks: int = 3, **more: Any) -> Any:
+    lines = [call("look", {"at": n}, f"l{n}") for n in range(looks)]
+    return Agent(Scripted([*lines, "found it"]), [look], name="clerk", **more)
+
+
+def once(agent: Any, name: str, *lines: Any, **more: Any) -> Any:
+    return Agent(Scripted([*lines, "end"]), [agent.as_tool()], name=name, **more)
+
+
+def texts(result: Any) -> list[str]:
+    return [m.text for m in result.messages if isinstance(m, ToolMessage)]
+
+
+JSON = pytest.mark.parametrize("through_json", [False, True])
+
+
+def saved(result: Any, through_json: bool) -> RunState:
+    state: RunState = result.state
+    return RunState.from_json(state.to_json(KEY), KEY) if through_json else state
+
+
+@JSON
+def test_a_bound_of_the_outer_run_leaves_the_inner_run_unfinished_and_it_continues(
+    through_json: bool,
+) -> None:
+    clerk = researcher()
+    boss = once(clerk, "boss", asks())
+    first = boss.run_sync("go", limits=RunLimits(requests=3))
+    assert first.reason == "limit" and first.limit == "requests: 3 of 3"
+    assert texts(first) == [] and first.pending == ()
+    again = boss.run_sync(saved(first, through_json), limits=RunLimits(requests=20))
+    assert again.output == "end" and texts(again) == ["found it"]
+    assert len(clerk.model.requests) == 4 and again.usage.requests == 6
+    assert problems(again.messages) == []
+
+
+@JSON
+def test_it_continues_however_deep_it_is_and_at_whichever_request_it_stopped(
+    through_json: bool,
+) -> None:
+    whole: list[str] = []
+    for most in range(1, 9):
+        clerk = researcher()
+        middle = once(clerk, "middle", asks())
+        boss = once(middle, "boss", asks("middle"))
+        result = boss.run_sync("go", limits=RunLimits(requests=most))
+        steps = 0
+        while result.reason == "limit" and steps < 9:
+            steps += 1
+            limits = RunLimits(requests=most + steps)
+            result = boss.run_sync(saved(result, through_json), limits=limits)
+        assert (result.output, texts(result)) == ("end", ["end"])
+        assert [len(each.model.requests) for each in (clerk, middle, boss)] == [4, 2, 2]
+        whole.append(result.output)
+    assert len(whole) == 8
+
+
+def test_a_typed_answer_is_made_of_the_inner_answer_and_not_of_a_failure() -> None:
+    clerk = researcher(output_type=Report)
+    clerk = Agent(
+        Scripted([call("look", {"at": 1}), call("final_result", {"text": "found"})]),
+        [look],
+        name="clerk",
+        output_type=Report,
+    )
+    prompts: list[str] = []
+
+    def report(request: Any) -> Any:
+        prompts.append(request.messages[-1].text)
+        return [call("final_result", {"text": request.messages[-1].text})]
+
+    boss = Agent(Scripted([asks(), report]), [clerk.as_tool()], output_type=Report)
+    first = boss.run_sync("go", limits=RunLimits(requests=2))
+    assert first.reason == "limit" and prompts == []
+    again = boss.run_sync(first.state, limits=RunLimits(requests=20))
+    assert again.output.text == '{"text":"found"}'
+
+
+def test_a_cancel_of_the_outer_run_leaves_the_inner_run_unfinished_and_it_continues() -> None:
+    async def main() -> None:
+        entered = asyncio.Event()
+        waits = [True]
+
+        @tool(effects=Effects(read_only=True))
+        async def slow() -> str:
+            """Wait, the first time."""
+            if waits.pop() if waits else False:
+                entered.set()
+                await asyncio.Event().wait()
+            return "slept"
+
+        clerk = Agent(Scripted([call("slow"), call("slow"), "found it"]), [slow], name="clerk")
+        middle = once(clerk, "middle", asks())
+        boss = once(middle, "boss", asks("middle"))
+        run = boss.start("go")
+        await entered.wait()
+        run.cancel("enough")
+        first = await run
+        assert first.reason == "cancelled" and texts(first) == []
+        again = await boss.run(first.state)
+        assert again.output == "end" and texts(again) == ["end"]
+        assert len(middle.model.requests) == 2 and len(boss.model.requests) == 2
+        assert len(clerk.model.requests) == 3
+
+    run_async(main)
+
+
+def test_a_cancelled_task_leaves_the_inner_run_unfinished_too() -> None:
+    async def main() -> None:
+        entered = asyncio.Event()
+        waits = [True]
+
+        @tool(effects=Effects(read_only=True))
+        async def slow() -> str:
+            """Wait, the first time."""
+            if waits.pop() if waits else False:
+                entered.set()
+                await asyncio.Event().wait()
+            return "slept"
+
+        @tool
+        async def glance() -> str:
+            """Glance."""
+            return "seen"
+
+        clerk = Agent(Scripted([call("slow"), call("slow"), "found it"]), [slow], name="clerk")
+        boss = Agent(Scripted([[asks(), call("glance")], "end"]), [clerk.as_tool(), glance])
+        run = boss.start("go")
+        await entered.wait()
+        assert run._task is not None
+        run._task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await run
+        assert [m.name for m in run.messages if isinstance(m, ToolMessage)] == ["glance"]
+        again = await boss.run(run.state)
+        assert again.output == "end" and texts(again) == ["found it", "seen"]
+
+    run_async(main)
+
+
+def test_the_time_of_the_outer_run_leaves_the_inner_run_unfinished() -> None:
+    waits = [True]
+
+    @tool(effects=Effects(read_only=True))
+    async def slow() -> str:
+        """Wait, the first time."""
+        if waits.pop() if waits else False:
+            await asyncio.Event().wait()
+        return "slept"
+
+    clerk = Agent(Scripted([call("slow"), call("slow"), "found it"]), [slow], name="clerk")
+    boss = once(clerk, "boss", asks())
+    first = boss.run_sync("go", timeout=0.2)
+    assert (first.reason, first.limit, texts(first)) == ("limit", "seconds: 0.2", [])
+    assert texts(boss.run_sync(first.state, timeout=60)) == ["found it"]
+
+
+def test_a_bound_of_the_inner_agent_itself_is_a_failed_call() -> None:
+    clerk = researcher(limits=RunLimits(requests=2))
+    result = once(clerk, "boss", asks()).run_sync("go", limits=RunLimits(requests=20))
+    assert result.output == "end" and "at its limit" in texts(result)[0]
+
+
+def test_an_approved_agent_that_has_not_finished_is_not_asked_about_again() -> None:
+    clerk = researcher()
+    asked: list[str] = []
+
+    def approver(ticket: Any) -> bool:
+        asked.append(ticket.tool)
+        return True
+
+    boss = Agent(Scripted([asks(), "end"]), [clerk.as_tool(approval=True)], name="boss")
+    first = boss.run_sync("go", limits=RunLimits(requests=3), approver=approver)
+    assert first.reason == "limit"
+    again = boss.run_sync(saved(first, True), limits=RunLimits(requests=20), approver=approver)
+    assert texts(again) == ["found it"] and asked == ["clerk"]
+
+
+def test_events_of_an_unfinished_call_end_it_and_its_run_goes_on_in_a_stream() -> None:
+    clerk = researcher()
+    boss = once(clerk, "boss", asks())
+    run = boss.stream("go", limits=RunLimits(requests=3))
+    kinds = [event.type for event in run]
+    assert kinds.count("tool_started") == kinds.count("tool_finished") == 1
+    more = boss.stream(run.state, limits=RunLimits(requests=20))
+    assert [event.type for event in more][-1] == "run_finished" and more.result.output == "end"
+
+
+@pytest.mark.parametrize("reopened", [False, True])
+def test_in_a_session_the_inner_run_continues_as_the_run_it_was(
+    tmp_path: Path, reopened: bool
+) -> None:
+    clerk = researcher()
+    middle = once(clerk, "middle", asks())
+    boss = once(middle, "boss", asks("middle"))
+    sessions = Sessions(tmp_path / "s.db")
+    first = boss.run_sync("go", session=sessions["ada"], limits=RunLimits(requests=4))
+    assert first.reason == "limit"
+    if reopened:
+        sessions.close()
+        sessions = Sessions(tmp_path / "s.db")
+    again = boss.run_sync(None, session=sessions["ada"], limits=RunLimits(requests=20))
+    assert again.output == "end" and texts(again) == ["end"]
+    assert [len(each.model.requests) for each in (clerk, middle, boss)] == [4, 2, 2]
+    assert again.usage.requests == 8 and sessions["ada"].usage.requests == 8
+    assert sessions["ada"].load_state().is_at_rest
+    runs = [e.entry.run for e in sessions["ada"].entries() if e.entry.kind == "run_began"]  # type: ignore[attr-defined]
+    assert len(runs) == len(set(runs)) == 3
+
+
+def test_in_a_session_a_message_after_a_cancel_goes_on_without_the_inner_run(
+    tmp_path: Path,
+) -> None:
+    async def main() -> None:
+        entered = asyncio.Event()
+
+        @tool
+        async def slow() -> str:
+            """Wait."""
+            entered.set()
+            await asyncio.Event().wait()
+            return "never"
+
+        clerk = Agent(Scripted([call("slow"), "found it"]), [slow], name="clerk")
+        boss = once(clerk, "boss", asks())
+        session = Sessions(tmp_path / "s.db")["ada"]
+        run = boss.start("go", session=session)
+        await entered.wait()
+        run.cancel()
+        assert (await run).reason == "cancelled"
+        result = await boss.run("something else", session=session)
+        assert result.output == "end" and problems(result.messages) == []
+        assert "has no result" in texts(result)[0] and len(clerk.model.requests) == 1
+        assert session.load_state().is_at_rest
+
+    run_async(main)

@@ -2,8 +2,10 @@
 
 Guards, approvals, limits and deadlines apply to it as to any tool. Its own calls ask the outer run's
 approver; without one, both runs wait, and the inner run continues where it stopped when its call runs
-again. Its usage counts for the outer run (`toolkeel.spending`), its events appear there as `Nested`, and a
-cancel or a deadline of the outer call ends it.
+again. Its usage counts for the outer run (`toolkeel.spending`), and its events appear there as `Nested`.
+
+A bound or a cancel of the outer run stops the inner run without failing its call: the call has no result,
+and the inner run continues when the outer run is resumed. At the timeout of the call it has failed.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.compile import ParametersSchema
 from toolkeel.define.tool import AnyTool, Tool, ToolOptions
 from toolkeel.effects import LABELS, Effects
-from toolkeel.errors import Cancelled, ModelError, Suspend, TimedOut, ToolError
+from toolkeel.errors import ModelError, Suspend, TimedOut, ToolError
 from toolkeel.messages import ToolMessage, ToolOutput
 
 TIMEOUT = 600.0
@@ -119,14 +121,20 @@ async def _run(
     inner = nesting.start(prompt, call, own)
     try:
         result = await inner.run()
-    except asyncio.CancelledError:
+    except asyncio.CancelledError as error:
+        if not _has_own_timeout(call):
+            raise Suspend(inner=inner.state) from error
         if _may_still_be_running(inner.context):
-            raise _stopped_error(nesting.agent, call) from None
+            text = f"The agent {nesting.agent!r} did not finish in time."
+            details = {"may_still_be_running": True}
+            raise TimedOut(f"{text} Its tools may still be running.", details) from None
         raise
     except ModelError as error:
         raise ToolError(
             f"The agent {nesting.agent!r} gave no answer: its model failed.", {"error": str(error)}
         ) from error
+    if result.reason == "cancelled" or (result.reason == "limit" and _is_at_limit(outer)):
+        raise Suspend(inner=result.state)
     value = _tool_result_of(nesting, result)
     if inspect.isawaitable(value):
         value = await value
@@ -145,8 +153,6 @@ def _tool_result_of(nesting: AgentToolConfig[Any], result: RunResult[Any]) -> ob
     name = nesting.agent
     if result.reason == "waiting":
         raise Suspend(*result.pending, inner=result.state)
-    if result.reason == "cancelled":
-        raise Cancelled(f"The agent {name!r} was cancelled.", {"may_still_be_running": False})
     if result.reason == "limit":
         raise ToolError(
             f"The agent {name!r} ended without an answer, at its limit ({result.limit})."
@@ -168,10 +174,13 @@ def _may_still_be_running(run: RunContext) -> bool:
     return False
 
 
-def _stopped_error(name: str, call: ToolContext) -> Cancelled | TimedOut:
-    """Make the error for an agent that was stopped while its tools may still run."""
-    details = {"may_still_be_running": True}
-    if call.cancel.cancelled:
-        return Cancelled(f"The agent {name!r} was cancelled. Its tools may run on.", details)
-    text = f"The agent {name!r} did not finish in time. Its tools may still be running."
-    return TimedOut(text, details)
+def _has_own_timeout(call: ToolContext) -> bool:
+    """Return True if the timeout of the call itself is over, and no bound or cancel of its run."""
+    run, left = call.run, call.time_left
+    is_over = left is not None and left <= 0 and not run.cancel.cancelled
+    return is_over and call.deadline != run.scope.deadline
+
+
+def _is_at_limit(run: RunContext) -> bool:
+    """Return True if a run has reached a limit, its own or one of a run around it."""
+    return run.scope.spending is not None and bool(run.scope.spending.find_reached_limit())

@@ -258,7 +258,7 @@ class RunLoop(Generic[T]):
             run, self._start, self._calls.waits if self._is_set_up else None
         )
         how = "waiting" if left.pending else reason
-        saved = dump_inner_runs(left) if how == "waiting" else None
+        saved = dump_inner_runs(left) if how == "waiting" or self._calls.waits else None
         run.recorder.record_end(how, problem, run.state, saved)
 
     def _emit_start(self) -> None:
@@ -335,7 +335,7 @@ class RunLoop(Generic[T]):
         """Run the calls of a turn. Return why they end the run, or None if it continues."""
         results = await self._calls.run(calls, resumed=resumed)
         if self._calls.waits:
-            return "waiting"
+            return "waiting" if self.pending else self._stopped()
         if self._caller.forced:
             self._caller.stop_forcing()
         if self._attempts is not None:

@@ -71,7 +71,7 @@ class Batch:
     Attributes:
         results: One per call, in order; complete even if `run` raised. A call that waits for a
             person has none.
-        suspended: What waits for a person, by the id of its call, in order.
+        suspended: What waits for a person or has not finished, by the id of its call, in order.
     """
 
     def __init__(
@@ -134,12 +134,11 @@ class Batch:
             raise self._fatal
 
     def _answer_suspended(self) -> None:
-        """Answer the calls that wait for a person, since the run ends and cannot resume."""
-        for index in self._suspended:
+        """Answer the calls that wait for a person, since the run ends and no one will be asked."""
+        for index in [at for at, wait in self._suspended.items() if wait.tickets]:
             error = not_started_error(self.calls[index].name, self._run.cancel.reason)
             self._results[index] = failure_message(self.calls[index], None, error, 0.0)
-        self._suspended.clear()
-        self.suspended = {}
+            del self._suspended[index], self.suspended[self.calls[index].id]
 
     async def _run_call(self, index: int) -> Fatal:
         if self._run.recorder is not None:
@@ -148,7 +147,8 @@ class Batch:
         if isinstance(fatal, Suspend):
             self._suspended[index] = fatal
             self.suspended = {self.calls[n].id: wait for n, wait in sorted(self._suspended.items())}
-            return None
+            cause = fatal.__cause__  # of an inner run that was cancelled together with this task
+            return cause if isinstance(cause, asyncio.CancelledError) else None
         return fatal
 
     async def _run_together(self) -> None:

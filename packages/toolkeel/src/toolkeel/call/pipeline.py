@@ -46,7 +46,7 @@ from toolkeel.call.steps.label_sources import attach_labels
 from toolkeel.call.truncate import Keeper
 from toolkeel.context import ENCLOSING, RunContext, ToolContext
 from toolkeel.define.tool import AnyTool, Prepared
-from toolkeel.errors import RunStopped, SetupError, Suspend
+from toolkeel.errors import Cancelled, RunStopped, SetupError, Suspend
 from toolkeel.events import Coerced, ToolFinished, ToolStarted, ToolSuspended
 from toolkeel.messages import ToolCall, ToolMessage
 
@@ -177,7 +177,7 @@ def _finish(
         if context.edits:
             message = append_note(message, context.edits)
     if fatal is not None and isinstance(fatal, Suspend):
-        _report_suspension(run, call, message.name, fatal)
+        _report_suspension(run, call, message, fatal)
         return message, fatal
     if message.kind is not None or run.loop_state.failed_calls:
         record_result(run, call, message)
@@ -197,11 +197,15 @@ def _finish(
     return message, fatal
 
 
-def _report_suspension(run: RunContext, call: ToolCall, name: str, wait: Suspend) -> None:
-    """Emit that a call waits for a person, and return its share of the budget."""
+def _report_suspension(
+    run: RunContext, call: ToolCall, message: ToolMessage, wait: Suspend
+) -> None:
+    """Emit that a call waits or has not finished, and return its share of the budget."""
     if run.scope.spending is not None and run.scope.spending.counts_calls:
-        run.scope.spending.uncount_call(name)
-    if run.listeners:
+        run.scope.spending.uncount_call(message.name)
+    if run.listeners and not wait.tickets:
+        run.emit(ToolFinished(*run.next_event_fields(), call.id, message))
+    elif run.listeners:
         run.emit(ToolSuspended(*run.next_event_fields(), call.id, wait.ticket))
 
 
@@ -217,6 +221,8 @@ def _failure(
 
     There is one even if an error cannot be reported, as one with broken attributes may not.
     """
+    if isinstance(error, Suspend) and not error.tickets:
+        error = Cancelled(f"The call of {call.name!r} continues when the run does.")
     try:
         if run.mask is None:
             return failure_message(call, tool, error, duration, keeper)

@@ -106,7 +106,7 @@ def _renew(entry: Entry, tickets: dict[str, str]) -> Entry:
     if isinstance(entry, Decided) and entry.decision.ticket in tickets:
         decision = replace(entry.decision, ticket=tickets[entry.decision.ticket])
         return replace(entry, decision=decision)
-    if isinstance(entry, RunEnded) and entry.reason == "waiting" and isinstance(entry.output, str):
+    if isinstance(entry, RunEnded) and isinstance(entry.output, str):
         with suppress(SetupError):  # without a key it is read without its approvals
             return replace(entry, output=RunState.from_json(entry.output).to_json(JOURNAL_KEY))
     return entry

@@ -13,7 +13,8 @@ computes the same state. The last run moves between these conditions::
          RunEnded(any other reason) clears tickets, decisions, open calls and nested runs
 
 A killed process writes no `RunEnded`: its run stays RUNNING, and whatever is in `open_calls` has an
-unknown outcome. `Waits(outcome=True)` asks a person about such a call; an approval (it did not happen)
+unknown outcome. A run that a bound or a cancel stopped inside an inner run keeps its open calls and
+nested runs, too: its `RunEnded` has an `output`. `Waits(outcome=True)` asks a person about such a call; an approval (it did not happen)
 removes it from `open_calls`, so that it runs again.
 
 A run nested in a call has a `JournalState` of its own in `nested_runs`. All share the tables of open
@@ -79,7 +80,7 @@ class JournalState:
         nested_runs: States of nested runs whose calls have no outcome, at any depth, by run id.
         closed_runs: Ids of nested runs whose calls have ended.
         senders: Senders of inbox messages that have joined the last run.
-        suspended_state: Saved counters of a waiting run.
+        suspended_state: Saved counters of a run that waits or stopped within an inner run.
         run_count: Number of runs so far.
         cuts: Replacements that the model is shown for parts of the transcript.
     """
@@ -148,19 +149,15 @@ class JournalState:
     def open_nested_runs(self) -> list[JournalState]:
         """Return the states of runs nested in open calls of the last run."""
         open = {key for key, call in self.open_calls.items() if call.run == self.last_run.run}
-        nested = [each for each in self.nested_runs.values() if not each.last_run.joined]
-        return [each for each in nested if each.last_run.call in open]
+        began = [(each.last_run, each) for each in self.nested_runs.values()]
+        return [each for run, each in began if run.call in open and not run.joined]
 
     def _spend(self, entry: entries.Entry) -> None:
         used = _usage(entry)
         self.usage = self.usage + used
         if isinstance(entry, entries.RunBegan) and not entry.parent:
-            self.run_usage, self.cost, self.run_calls, self.run_failures = (
-                Usage(),
-                0.0,
-                {},
-                Counter(),
-            )
+            self.run_usage, self.cost = Usage(), 0.0
+            self.run_calls, self.run_failures = {}, Counter()
         elif isinstance(entry, entries.Spent):
             self.cost += entry.cost
         elif isinstance(entry, entries.ModelAsked):
@@ -344,8 +341,8 @@ class JournalState:
 
     def _run_ended(self, seq: int, entry: entries.RunEnded) -> None:
         self.reason, self.awaits_reply = entry.reason, False
-        self.suspended_state = entry.output if entry.reason == "waiting" else None
-        if entry.reason != "waiting" and self._top is None:
+        self.suspended_state = entry.output
+        if entry.reason != "waiting" and entry.output is None and self._top is None:
             self.open_tickets.clear()
             self.outcome_tickets.clear()
             self.decisions.clear()
@@ -357,8 +354,9 @@ class JournalState:
 
     @property
     def has_unfinished_run(self) -> bool:
-        """True if the last run has not ended: it runs, waits, or its process was killed."""
-        return bool(self.last_run.run) and self.reason in ("", "waiting")
+        """True if the last run has not ended, or stopped where an inner run has not finished."""
+        goes_on = self.reason in ("", "waiting") or self.suspended_state is not None
+        return bool(self.last_run.run) and goes_on
 
     @property
     def is_at_rest(self) -> bool:

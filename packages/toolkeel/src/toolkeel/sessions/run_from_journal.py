@@ -165,10 +165,13 @@ def resumes_last_run(journal: SessionJournal, says: bool) -> bool:
     """
     fold = journal.state
     waits = unanswered(fold.view.messages)
-    if fold.has_unfinished_run and (waits or not says):
+    goes_on = waits and not (says and fold.reason == "cancelled")
+    if fold.has_unfinished_run and (goes_on or not says):
         return True
     if fold.last_run.run and not fold.reason:  # its program was killed before the model answered
         journal.append(RunEnded(fold.last_run.run, "cancelled", "its program ended"))
+    elif fold.suspended_state is not None:  # its inner runs end with it
+        journal.append(RunEnded(fold.last_run.run, fold.reason))
     for call in waits:
         place = len(fold.view.messages)
         journal.append(CallEnded(fold.last_run.run, fold.turn, place, make_missing_result(call)))

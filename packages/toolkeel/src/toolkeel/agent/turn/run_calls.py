@@ -26,7 +26,7 @@ class TurnCalls:
 
     Attributes:
         tools: The tools that can be called; set before the first turn.
-        waits: What waits for a person, by the id of its call.
+        waits: What waits for a person or has not finished, by the id of its call.
         corrections: How often the model corrected its calls.
     """
 
@@ -61,7 +61,7 @@ class TurnCalls:
             if run.taint is not None and recorder is None:
                 results = attach_labels(run, results)
             self._append(results, resumed)
-        self.waits = batch.suspended
+            self.waits = batch.suspended
         self.corrections.record(results)
         if recorder is not None:
             tickets = [ticket for wait in self.waits.values() for ticket in wait.tickets]

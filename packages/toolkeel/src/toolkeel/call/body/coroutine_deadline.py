@@ -61,7 +61,7 @@ from toolkeel.call.body.stop_errors import (
 from toolkeel.call.steps.compose import Handler
 from toolkeel.context import ToolContext
 from toolkeel.define.tool import Prepared
-from toolkeel.errors import CallError, Cancelled, TimedOut
+from toolkeel.errors import CallError, Cancelled, Suspend, TimedOut
 
 GRACE = 1.0
 """Seconds a body may take to clean up after it was asked to stop."""
@@ -213,6 +213,10 @@ def run_coroutine(
     except (asyncio.CancelledError, Exception) as error:
         stopper.raise_outcome(error)
         raise
+    except Suspend as wait:  # the call goes on later, whatever stopped its inner run now
+        if not stopper.take_back_cancels():
+            wait.__cause__ = None
+        raise
     finally:
         stopper.close()
 
@@ -307,12 +311,7 @@ class _TaskStopper(Stopper):
         Args:
             error: What came out of the body; None if it returned.
         """
-        if self._grace is not None:
-            self._grace.cancel()
-        for _ in range(self._own_cancels):
-            if self.task.cancelling() > self.cancels_before:
-                self.task.uncancel()
-        if self.task.cancelling() > self.cancels_before:
+        if self.take_back_cancels():
             if not isinstance(error, asyncio.CancelledError):
                 raise asyncio.CancelledError from error
         elif self.reason and not isinstance(error, CallError):
@@ -322,6 +321,15 @@ class _TaskStopper(Stopper):
             raise self.error("stopped") from cause
         elif isinstance(error, asyncio.CancelledError):
             raise self_cancelled_error(self.context.tool_name) from None
+
+    def take_back_cancels(self) -> bool:
+        """Take our cancellations of the task back; return True if there are foreign ones."""
+        if self._grace is not None:
+            self._grace.cancel()
+        for _ in range(self._own_cancels):
+            if self.task.cancelling() > self.cancels_before:
+                self.task.uncancel()
+        return self.task.cancelling() > self.cancels_before
 
     def _cancel(self) -> None:
         self._own_cancels += 1
