@@ -497,3 +497,16 @@ def test_a_command_runs_on_a_loop_in_another_thread(tmp_path: Path) -> None:
 def test_what_opens_a_wall_is_of_its_kind(options: dict[str, Any], said: str) -> None:
     with pytest.raises(SetupError, match=said):
         Sandbox(**options)
+
+
+def test_an_archive_has_no_backend_and_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(confine, "SUPERVISOR_SCRIPT", tmp_path / "supervise.py")
+    confine._find_obstacle.cache_clear()
+    try:
+        assert confine.detect_features().backend == "none"
+        with pytest.raises(SetupError, match="needs toolkeel installed in a folder"):
+            confine.choose_backend()
+    finally:
+        confine._find_obstacle.cache_clear()

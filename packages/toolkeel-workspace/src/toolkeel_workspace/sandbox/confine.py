@@ -370,6 +370,8 @@ def _find_obstacle(name: Backend) -> str:
         return "is not installed"
     if name == "landlock" and landlock.get_abi_version() < landlock.MIN_ABI_VERSION:
         return f"is version {landlock.get_abi_version()} in this kernel, {landlock.MIN_ABI_VERSION} is needed"
+    if not SUPERVISOR_SCRIPT.is_file():
+        return "needs toolkeel installed in a folder, not imported from an archive"
     with tempfile.TemporaryDirectory() as folder:
         sandbox = Sandbox("read-only", [folder], backend=name)
         with sandbox.build_command(["/bin/sh", "-c", _PROBE_COMMAND]) as command:
