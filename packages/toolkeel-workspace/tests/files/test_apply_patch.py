@@ -147,3 +147,14 @@ def test_a_file_in_another_encoding_stays_so(tmp_path: Path) -> None:
     diff = "@@\n 第一行文字\n-第二行文字\n+新的一行"
     assert call(tmp_path, type="update_file", path="f", diff=diff).status == "success"
     assert (tmp_path / "f").read_bytes() == "第一行文字\n新的一行\n".encode("gbk")
+
+
+def test_a_hunk_that_fits_below_each_of_several_such_lines_fails() -> None:
+    text = "class A:\n  def run():\n    x = 1\nclass B:\n  def run():\n    x = 1\n"
+    hunk = "@@ def run():\n-    x = 1\n+    x = 2"
+    for anchor in ("", "@@ def run\n"):
+        with pytest.raises(ToolError, match=r"several lines 'def run.*\(lines 2, 5\)"):
+            patch_text(text, hunk if not anchor else anchor + hunk.partition("\n")[2])
+    assert patch_text(text, f"@@ class B:\n{hunk}").count("x = 2") == 1
+    once = text.replace("class B:\n  def run", "class B:\n  def walk")
+    assert patch_text(once, hunk).index("x = 2") < once.index("class B")

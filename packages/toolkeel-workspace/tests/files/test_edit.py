@@ -188,8 +188,52 @@ def test_lines_indented_otherwise_are_found_and_what_is_put_in_moves_along() -> 
 
 
 def test_an_edit_that_was_made_before_is_told() -> None:
-    with pytest.raises(ToolError, match="new_text is already in line 1"):
-        edited(b"value = 2\n", ("value = 1\n", "value = 2\n"))
+    with pytest.raises(ToolError, match="new_text is already in line 2"):
+        edited(b"a = 1\nvalue = 2\n", ("value = 1\n", "value = 2\n"))
+
+
+@pytest.mark.parametrize("new", ["e", "value", "value = 2 #", "}", "\n", "value = 2\nb = 3"])
+def test_only_what_is_there_as_lines_is_called_already_there(new: str) -> None:
+    with pytest.raises(ToolError, match="was not found") as error:
+        edited(b"value = 2\n}\nb = 31\n", ("value = 1\n", new))
+    assert "already" not in error.value.text
+
+
+@given(st.text("ab\n", min_size=1, max_size=6), st.text("ab\n", max_size=12))
+def test_of_several_matches_even_overlapping_ones_none_is_changed(old: str, text: str) -> None:
+    count = sum(text.startswith(old, at) for at in range(len(text)))
+    assume(count)
+    try:
+        done = edited(text.encode(), (old, "X"))
+    except ToolError as error:
+        assert count > 1 and "occurs more than once" in error.text
+    else:
+        assert count == 1 and done == text.replace(old, "X").encode()
+
+
+def test_overlapping_matches_are_told_by_their_lines() -> None:
+    with pytest.raises(ToolError, match=r"more than once in 'f' \(lines 1, 2\)"):
+        edited(b"end()\nend()\nend()\n", ("end()\nend()", "end()"))
+
+
+def test_lines_deleted_at_another_indentation_take_their_line_end_along() -> None:
+    text = b"if x:\n    total = one + two\n    print(total)\n"
+    for old in ("total = one + two", "total = one + two\n"):
+        for blanks in ("     ", "        "):
+            assert edited(text, (blanks + old, "")) == b"if x:\n    print(total)\n"
+    crlf = text.replace(b"\n", b"\r\n")
+    assert edited(crlf, ("      total = one + two", "")) == b"if x:\r\n    print(total)\r\n"
+    assert edited(text[:-1], ("      print(total)", "")) == b"if x:\n    total = one + two\n"
+    assert edited(text, ("    total = one + two", "")) == b"if x:\n\n    print(total)\n"
+
+
+def test_lines_that_are_twice_at_another_indentation_are_told_with_their_places() -> None:
+    text = b"def a():\n  return total\n\ndef b():\n  return total\n"
+    with pytest.raises(ToolError, match=r"At another indentation .* \(lines 2, 5\)"):
+        edited(text, ("    return total", "    return 0"))
+    with pytest.raises(ToolError) as error:
+        edited(text, ("    return totals", "    return 0"))
+    assert "another indentation" not in error.value.text
 
 
 LINES = st.lists(st.sampled_from(["a", " b", "\tc", "é", "", "x y"]), min_size=1, max_size=8)

@@ -41,3 +41,15 @@ def test_any_two_texts_are_described_in_bounds(text: str, wanted: str) -> None:
     assert len(describe_mismatch(text, wanted, "old_text")) < 8000
     if found is not None:
         assert text.split("\n")[found.first_line - 1 :][: len(found.lines)] == found.lines
+
+
+def test_tabs_quoted_as_blanks_over_several_levels_are_called_tabs() -> None:
+    tabs = "def f():\n\tif a:\n\t\treturn one\n\treturn two\n"
+    blanks = tabs.replace("\t", "    ")
+    assert "(the file indents with tabs, old_text with blanks)" in describe_mismatch(
+        tabs, blanks, "old_text"
+    )
+    assert "(the file indents with blanks, old_text with tabs)" in describe_mismatch(
+        blanks, tabs, "old_text"
+    )
+    assert "tabs" not in describe_mismatch(blanks, blanks.replace("    ", "  "), "old_text")

@@ -190,13 +190,17 @@ def patch_text(text: str, diff: str) -> str:
     lines = text.split(ending)
     place, grown = 0, 0
     for hunk in parse_hunks(diff):
+        begin = place
         for anchor in hunk.anchors:
             place = _skip_past_anchor(lines, anchor, place)
         start = place if hunk.anchors else len(lines) - (lines[-1:] == [""])
         if old := hunk.old:
             wanted = hunk.line - 1 + grown if hunk.line else place if hunk.anchors else None
             shown = [replace_invalid(line) for line in lines]
-            start = _choose_place(_find_lines(shown, old, place), wanted, shown, old)
+            places = _find_lines(shown, old, place)
+            start = _choose_place(places, wanted, shown, old)
+            if len(hunk.anchors) == 1 and not hunk.line:
+                _check_anchor(shown, hunk.anchors[0], begin, places)
         new = hunk.replace(lines[start : start + len(old)])
         lines[start : start + len(old)] = new
         place = start + len(new)
@@ -260,14 +264,37 @@ def _find_lines(lines: Sequence[str], wanted: Sequence[str], start: int) -> list
     return []
 
 
+def _find_anchors(lines: Sequence[str], anchor: str, start: int) -> list[int]:
+    """Find the lines that equal an anchor, or else those that start with it."""
+    return _find_lines(lines, (anchor,), start) or [
+        number for number in range(start, len(lines)) if lines[number].strip().startswith(anchor)
+    ]
+
+
 def _skip_past_anchor(lines: Sequence[str], anchor: str, start: int) -> int:
     """Return the position after the next line that equals an anchor, or else starts with it."""
-    if found := _find_lines(lines, (anchor,), start):
+    if found := _find_anchors(lines, anchor, start):
         return found[0] + 1
-    for number in range(start, len(lines)):
-        if lines[number].strip().startswith(anchor):
-            return number + 1
     raise ToolError(f"The patch does not fit: no line {anchor[:300]!r} after line {start}.")
+
+
+def _check_anchor(lines: Sequence[str], anchor: str, start: int, places: Sequence[int]) -> None:
+    """Check that a hunk fits below one of the lines that its only anchor names.
+
+    Raises:
+        ToolError: the anchor occurs more than once, and the hunk's lines follow each.
+    """
+    above = [-1, *_find_anchors(lines, anchor, start)]
+    first = dict[int, int]()
+    for place in reversed(places):
+        first[max(line for line in above if line < place)] = place
+    first.pop(-1, None)
+    if len(first) > 1:
+        numbers = ", ".join(str(line + 1) for line in sorted(first)[:5])
+        raise ToolError(
+            f"The patch fits below each of several lines {anchor[:300]!r} (lines {numbers}). Name a line "
+            "above the right one first, such as '@@ class A', then this one."
+        )
 
 
 def _choose_place(

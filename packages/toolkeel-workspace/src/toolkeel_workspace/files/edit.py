@@ -28,7 +28,7 @@ from toolkeel_workspace.files.encodings import (
     replace_invalid,
     restore_invalid,
 )
-from toolkeel_workspace.files.indentation import find_reindented
+from toolkeel_workspace.files.indentation import ReindentedPassage, find_reindented
 from toolkeel_workspace.files.similar_passage import describe_mismatch
 
 _PLAIN = {
@@ -238,7 +238,7 @@ def _find_passage(
             _Span(start, end, change.old, change.new, form is forms[1])
             for start, end in _iter_spans(form, wanted)
         ]:
-            if len(found) > 1 and not change.replace_all:
+            if not change.replace_all and (len(found) > 1 or _overlaps(form.text, wanted)):
                 lines = ", ".join(map(str, dict.fromkeys(_iter_first_lines(form.text, wanted))))
                 raise ToolError(
                     f"{label} occurs more than once in {path!r} (lines {lines}). Add lines around "
@@ -246,20 +246,45 @@ def _find_passage(
                 )
             return found
     places = forms[0].offsets
-    if moved := find_reindented(
-        forms[0].text, _with_unix_line_ends(change.old).text, _with_unix_line_ends(change.new).text
-    ):
-        return [_Span(places[moved.start], places[moved.end], change.old, moved.new, True)]
     text = forms[0].text
-    there = text.find(_with_unix_line_ends(change.new).text) if change.new.strip() else -1
-    if there >= 0:
-        line = text.count("\n", 0, there) + 1
-        already = f" But new_text is already in line {line}: was it changed before?"
-    else:
-        already = ""
-    raise ToolError(
-        f"{label} was not found in {path!r}.{already}{describe_mismatch(text, replace_invalid(change.old), label)}"
+    moved = find_reindented(
+        text, _with_unix_line_ends(change.old).text, _with_unix_line_ends(change.new).text
     )
+    if isinstance(moved, ReindentedPassage):
+        return [_Span(places[moved.start], places[moved.end], change.old, moved.new, True)]
+    raise ToolError(
+        f"{label} was not found in {path!r}.{_describe_near_misses(text, change, moved)}"
+        f"{describe_mismatch(text, replace_invalid(change.old), label)}"
+    )
+
+
+def _describe_near_misses(text: str, change: Change, indented: Sequence[int]) -> str:
+    """Describe where the lines are at another indentation, or are replaced already, as sentences.
+
+    Args:
+        text: Where they were not found.
+        change: What was to be changed.
+        indented: Numbers of lines where they are at another indentation.
+    """
+    said = ""
+    if indented:
+        numbers = ", ".join(map(str, indented[:5]))
+        said = f" At another indentation it is in several places (lines {numbers})."
+    new = [line.rstrip() for line in change.new.strip("\r\n").split("\n")]
+    lines = [line.rstrip() for line in text.split("\n")]
+    if any(char.isalnum() for char in change.new):
+        for number in range(len(lines) - len(new) + 1):
+            if lines[number] == new[0] and lines[number : number + len(new)] == new:
+                return (
+                    f"{said} But new_text is already in line {number + 1}: was it changed before?"
+                )
+    return said
+
+
+def _overlaps(text: str, wanted: str) -> bool:
+    """Return True if occurrences overlap, of which a search for separate ones finds only the first."""
+    first = text.find(wanted)
+    return text.find(wanted, first + 1, first + 2 * len(wanted) - 1) >= 0
 
 
 def _iter_spans(form: _NormalizedText, wanted: str) -> Iterator[tuple[int, int]]:

@@ -23,7 +23,7 @@ class ReindentedPassage(NamedTuple):
     new: str
 
 
-def find_reindented(text: str, old: str, new: str) -> ReindentedPassage | None:
+def find_reindented(text: str, old: str, new: str) -> ReindentedPassage | list[int]:
     r"""Find lines that occur once in a text, all indented by the same amount more or less.
 
     Args:
@@ -32,36 +32,39 @@ def find_reindented(text: str, old: str, new: str) -> ReindentedPassage | None:
         new: Their replacement.
 
     Returns:
-        None if they do not occur so, or more than once, or `new` cannot be indented likewise.
+        The numbers of the lines where they occur, from 1, if that is not once: then none is chosen.
+        Empty if they do not occur, or `new` cannot be indented likewise. A passage that is replaced
+        by nothing ends after its line end.
 
     >>> find_reindented("if x:\n    total = one + two\n", "total = one + two", "total = 0")
     ReindentedPassage(start=6, end=27, new='    total = 0')
     """
     lines, sought = text.split("\n"), old.strip("\n").split("\n")
-    start = _find_unique([line.strip() for line in lines], [line.strip() for line in sought])
-    if start is None:
-        return None
+    found = _find_stripped([line.strip() for line in lines], [line.strip() for line in sought])
+    if len(found) != 1:
+        return [number + 1 for number in found]
+    [start] = found
     there = lines[start : start + len(sought)]
     step = _find_shift(sought, there)
     put = new.strip("\n").split("\n")
     if step is None or any(line.strip() and not line.startswith(step[0]) for line in put):
-        return None
+        return []
     less, more = step
     moved = "\n".join(more + line.removeprefix(less) if line.strip() else line for line in put)
     begin = sum(len(line) + 1 for line in lines[:start])
-    return ReindentedPassage(begin, begin + sum(len(line) + 1 for line in there) - 1, moved)
+    end = begin + sum(len(line) + 1 for line in there) - 1
+    return ReindentedPassage(begin, end if new.strip("\n") else min(end + 1, len(text)), moved)
 
 
-def _find_unique(lines: Sequence[str], sought: Sequence[str]) -> int | None:
+def _find_stripped(lines: Sequence[str], sought: Sequence[str]) -> list[int]:
     if sum(map(len, sought)) < MIN_LETTERS:
-        return None
+        return []
     size = len(sought)
-    found = [
+    return [
         number
         for number, line in enumerate(lines)
         if line == sought[0] and lines[number : number + size] == sought
     ]
-    return found[0] if len(found) == 1 else None
 
 
 def _find_shift(lines: Sequence[str], others: Sequence[str]) -> tuple[str, str] | None:

@@ -100,9 +100,18 @@ def _describe_difference(found: Passage, sought: Sequence[str], label: str) -> s
         if there.split() == line.split():
             how = " (only spaces differ)"
             if there.lstrip() == line.lstrip():
-                how = " (the indentation differs)"
+                how = f" ({_compare_indentation(there, line, label)})"
         return (
             f"The first difference is in line {found.first_line + number}{how}: the file has "
             f"{there[:_MAX_LINE_CHARS]!r}, {label} has {line[:_MAX_LINE_CHARS]!r}."
         )
     return f"It differs from {label} where it begins or ends."
+
+
+def _compare_indentation(there: str, line: str, label: str) -> str:
+    """Describe how indentations differ: in tabs and blanks, or in their depth."""
+    tabs = ["\t" in text[: len(text) - len(text.lstrip())] for text in (there, line)]
+    if tabs[0] == tabs[1]:
+        return "the indentation differs"
+    kinds = ("tabs", "blanks") if tabs[0] else ("blanks", "tabs")
+    return f"the file indents with {kinds[0]}, {label} with {kinds[1]}"
