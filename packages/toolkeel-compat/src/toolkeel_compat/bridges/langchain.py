@@ -136,7 +136,11 @@ def to_langchain(ours: object, *, run: RunContext[Any] | None = None) -> tools.S
     async def call_tool(config: Any, runtime: Any = None, **arguments: Any) -> tuple[Any, object]:
         graph_values = _read_graph(runtime)
         before: Any = deepcopy(graph_values.get("state"))
-        message = await inner.run_call(arguments, config=config, **graph_values)
+        thread = (config or {}).get("configurable", {}).get("thread_id")
+        conversation = None if thread is None else f"thread {thread}"
+        message = await inner.run_call(
+            arguments, conversation=conversation, config=config, **graph_values
+        )
         if message.failed:
             raise tools.ToolException(message.text)
         return _to_langchain_result(message, before, graph_values.get("state"))

@@ -11,12 +11,14 @@ from functools import partial
 from typing import Any
 
 from toolkeel._common.needs_extra import needs_extra
+from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.call.arguments.validate import as_json
 from toolkeel.call.steps import guard
+from toolkeel.call.steps.taint import can_act
 from toolkeel.content import Block, Content, Data, File, Image, Text, data_url
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.base_tool import as_tool
-from toolkeel.define.tool import AnyTool, Enabled, Prepared, Proceed, Step, Tool
+from toolkeel.define.tool import AnyTool, ApprovalOption, Enabled, Prepared, Proceed, Step, Tool
 from toolkeel.errors import RunStopped, SetupError, TimedOut
 from toolkeel.messages import ToolOutput
 from toolkeel.providers.wire.plain_json import arguments_text, dumps
@@ -30,6 +32,8 @@ with needs_extra("toolkeel_compat.bridges.openai_agents", "openai-agents"):
         ToolContext as TheirContext,
     )
 
+_MOST_ASKED = 1000
+"""Calls of a tool that a person is asked about at once."""
 _ENDS_RUN_HINT = 'there Agent(tool_use_behavior={"stop_at_tool_names": [...]}) says so'
 
 
@@ -76,14 +80,15 @@ def from_openai_agents(theirs: agents.FunctionTool) -> AnyTool:
         steps=steps,
         timeout=theirs.timeout_seconds,
     )
-    return dataclasses.replace(made, approval=theirs.needs_approval is not False or None)
+    return dataclasses.replace(made, approval=_convert_approval(theirs))
 
 
 def to_openai_agents(ours: object, *, run: RunContext[Any] | None = None) -> agents.FunctionTool:
     """Convert one of our tools, with its guards, to a `FunctionTool` of the SDK.
 
     The model's arguments come as it wrote them and are checked here. A failure's text is the result.
-    A call that needs a person interrupts the run, as there; an artifact becomes the item's
+    A call that needs a person interrupts the run, as there, judged by its final arguments and by what
+    the calls of the run before have read; an artifact becomes the item's
     ``custom_data["artifact"]``.
 
     Args:
@@ -94,18 +99,34 @@ def to_openai_agents(ours: object, *, run: RunContext[Any] | None = None) -> age
         SetupError: it ends the run.
     """
     tool = as_tool(ours)
+    may_ask = callable(tool.approval) or (tool.approval is None and can_act(tool))
     inner, artifacts = CoreToolRunner(tool, run, ends_run=_ENDS_RUN_HINT), dict[str, object]()
+    agreed: dict[str, str] = {}
 
     async def on_invoke_tool(context: Any, arguments: str) -> Any:
-        message = await inner.run_call(
-            arguments, context.context, context.tool_call_id, lambda ticket: True
-        )
+        call_id = context.tool_call_id
+
+        seen = agreed.pop(call_id, "")
+
+        def approver(ticket: Ticket) -> bool | Decision:
+            if tool.approval is True or seen == ticket.digest:
+                return True
+            return ticket.deny("nobody was asked about it as it is now; call it again")
+
+        user, conversation = context.context, getattr(context, "usage", None)
+        message = await inner.run_call(arguments, user, call_id, approver, conversation)
         if message.artifact is not None:
             artifacts[context.tool_call_id] = message.artifact
         return message.text if message.failed else _to_sdk_output(message.content)
 
     async def needs_approval(context: Any, arguments: Mapping[str, Any], call_id: str) -> bool:
-        return callable(tool.approval) and bool(await maybe_await(tool.approval(arguments)))
+        user, usage = getattr(context, "context", None), getattr(context, "usage", None)
+        ticket = await inner.find_ticket(arguments, user, call_id, usage)
+        if ticket is not None:  # the SDK asks this before each time that it runs a call
+            agreed[call_id] = ticket.digest
+            while len(agreed) > _MOST_ASKED:
+                del agreed[next(iter(agreed))]
+        return ticket is not None
 
     def custom_data(data: Any) -> dict[str, object]:
         artifact = artifacts.pop(data.tool_context.tool_call_id, None)
@@ -117,7 +138,7 @@ def to_openai_agents(ours: object, *, run: RunContext[Any] | None = None) -> age
         params_json_schema=dict(tool.parameters),
         on_invoke_tool=on_invoke_tool,
         strict_json_schema=False,
-        needs_approval=needs_approval if callable(tool.approval) else bool(tool.approval),
+        needs_approval=tool.approval is True or (may_ask and needs_approval),
         is_enabled=tool.enabled is not False,
         custom_data_extractor=custom_data,
     )
@@ -158,6 +179,21 @@ async def _handle_timeout(
             _make_context(context, dumps(as_json(prepared))), error
         )
         raise TimedOut(str(await maybe_await(text))) from late
+
+
+def _convert_approval(theirs: Any) -> ApprovalOption | None:
+    """Return the approval of a tool of the SDK; its function is asked about the final arguments."""
+    wanted = theirs.needs_approval
+    if not callable(wanted):
+        return wanted or None
+
+    async def needs(arguments: Mapping[str, Any], context: ToolContext[Any]) -> bool:
+        given = dict(arguments)
+        return bool(
+            await maybe_await(wanted(_make_context(context, dumps(given)), given, context.call.id))
+        )
+
+    return needs
 
 
 def _convert_enabled(theirs: Any) -> Enabled:

@@ -106,7 +106,8 @@ def to_pydantic_ai(ours: object, *, run: RunContext[Any] | None = None) -> pydan
             asked.extend(() if ctx.tool_call_approved else (ticket,))
             return not asked
 
-        message = await inner.run_call(arguments, ctx.deps, ctx.tool_call_id or "", wait)
+        call_id = ctx.tool_call_id or ""
+        message = await inner.run_call(arguments, ctx.deps, call_id, wait, ctx.usage)
         for ticket in asked:
             kind = exceptions.CallDeferred if ticket.external else exceptions.ApprovalRequired
             raise kind({"reason": ticket.reason})

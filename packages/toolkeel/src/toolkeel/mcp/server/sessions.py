@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import mcp_types as types
@@ -24,8 +24,10 @@ from mcp.shared.subscriptions import (
     ToolsListChanged,
 )
 
+from toolkeel.call.conversation_labels import ConversationLabels
+from toolkeel.context import RunContext
 from toolkeel.mcp.server.calling import LEVELS
-from toolkeel.mcp.server.multi_round_calls import Request, client_id
+from toolkeel.mcp.server.multi_round_calls import Request, client_id, is_modern
 
 if TYPE_CHECKING:
     from mcp.server.connection import Connection
@@ -52,6 +54,7 @@ class Sessions:
         self._open: WeakKeyDictionary[Connection, _Session] = WeakKeyDictionary()
         self._streams: dict[str, tuple[InMemorySubscriptionBus, ListenHandler]] = {}
         """Streams by client: the limit of one client does not affect another."""
+        self._labels = ConversationLabels()
         self._pending: dict[Connection, dict[ServerEvent, None]] = {}
         self._senders: dict[Connection, asyncio.Task[None]] = {}
 
@@ -101,6 +104,17 @@ class Sessions:
     def subscribed_uris(self) -> set[str]:
         """Return the resource URIs that open sessions subscribe to."""
         return set().union(*(each.subscribed for each in self._open.values()))
+
+    def share_labels(self, request: Request, run: RunContext[Any]) -> None:
+        """Let the run of a call share the labels of its client.
+
+        Without sessions that is the client of a token, or the one client of a connection that is not
+        HTTP; what others read counts for nobody.
+        """
+        if not is_modern(request):
+            self._labels.join(run, _connection(request))
+        elif (name := client_id(request)) or request.request is None:
+            self._labels.join(run, f"client {name}")
 
     def log_level(self, request: Request) -> str:
         """Return the lowest log level a session wants; ``debug`` if it set none."""

@@ -284,9 +284,9 @@ class ToolServer:
         call = ToolCall(str(request.request_id), name, arguments)
         outcome, began = "protocol_error", monotonic()
         try:
-            message = await run_client_call(
-                exchange, call, tools, self._new_run(request), self._sessions.log_level
-            )
+            run = self._new_run(request)
+            self._sessions.share_labels(request, run)
+            message = await run_client_call(exchange, call, tools, run, self._sessions.log_level)
             outcome = message.kind or "success"
         except CancelledError:
             outcome = "cancelled"

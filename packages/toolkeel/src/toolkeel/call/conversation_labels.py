@@ -1,0 +1,56 @@
+"""Labels of conversations whose calls have a run each: a server's client, another library's run.
+
+What one call of a conversation has read, the next calls are judged by. The prompts are not known here,
+so no target counts as named by a person.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+from toolkeel._records.taint_sources import Taint
+from toolkeel.context import RunContext
+from toolkeel.messages import UserMessage
+
+MOST_NAMED = 1000
+"""Conversations known by a text whose labels are remembered: the latest ones."""
+
+
+class ConversationLabels:
+    """The labels of each conversation, by an object that lives as long, or by a text."""
+
+    def __init__(self) -> None:
+        self._by_object: dict[int, tuple[weakref.ref[object], Taint]] = {}
+        self._by_text: dict[str, Taint] = {}
+
+    def join(self, run: RunContext[Any], conversation: object) -> None:
+        """Let a run share the labels of a conversation, and be judged by those so far.
+
+        Args:
+            run: The run of one call; one that has labels already is left alone.
+            conversation: An object that can be referred to weakly, or a text; None for no conversation.
+        """
+        if run.taint is None and conversation is not None:
+            run.taint = self._taint_of(conversation)
+        if run.taint is not None:
+            run.loop_state.visible_taint = len(run.taint.sources)
+
+    def _taint_of(self, conversation: object) -> Taint:
+        if isinstance(conversation, str):
+            taint = self._by_text.pop(conversation, None) or _new_taint()
+            self._by_text[conversation] = taint
+            while len(self._by_text) > MOST_NAMED:
+                del self._by_text[next(iter(self._by_text))]
+            return taint
+        key = id(conversation)
+        if key not in self._by_object:
+            reference = weakref.ref(conversation, lambda _: self._by_object.pop(key, None))
+            self._by_object[key] = (reference, _new_taint())
+        return self._by_object[key][1]
+
+
+def _new_taint() -> Taint:
+    root: RunContext[Any] = RunContext()
+    root.loop_state.transcript.append(UserMessage(""))  # somebody's prompt, which is private
+    return Taint(root)
