@@ -226,6 +226,12 @@ def _forward_to_outer(run: RunContext, call: ToolContext | None, name: str) -> L
     return forward
 
 
+_OVERWRITTEN = (
+    "%s assigned state[%r], which another call had written meanwhile; use context.update(key, "
+    "function), which loses no write"
+)
+
+
 class DeadlineClock(Protocol):
     """Stops a call at its deadline."""
 
@@ -346,6 +352,13 @@ class ToolContext(Generic[C]):
             self.run.recorder.record_emitted(self.run.mask_value(value))
         if self.run.listeners:
             self._get_reporter().emit(value)
+
+    def report_overwrite(self, key: str, lost_call_id: str) -> None:
+        """Report that this call has overwritten a value of another call unread."""
+        if self.run.listeners:
+            self._get_reporter().report_overwrite(key, lost_call_id)
+        else:
+            get_logger().warning(_OVERWRITTEN, self.tool_name, key)
 
     def _get_reporter(self) -> reporter.Reporter:
         if self._reporter is None:

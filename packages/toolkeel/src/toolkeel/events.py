@@ -148,6 +148,22 @@ class Emitted(CallEvent):
 
 
 @record
+class StateOverwritten(CallEvent):
+    """A call assigned a value of the run's state that another call had written meanwhile.
+
+    The call has not read what the other wrote, which is lost. `ToolContext.update` loses nothing.
+
+    Args:
+        key: Key of the value.
+        lost_call_id: Id of the call whose write is lost.
+    """
+
+    type: ClassVar[str] = "state_overwritten"
+    key: str
+    lost_call_id: str
+
+
+@record
 class ToolFinished(CallEvent):
     """The end of a call; no event of the call follows.
 
@@ -260,7 +276,7 @@ class Nested(CallEvent):
 
 Event: TypeAlias = (
     RunStarted | TurnStarted | Streamed | Retrying | Replied | ToolStarted | Coerced | Progress
-    | Emitted | ApprovalRequested | ApprovalDecided | Tainted | ToolFinished | ToolSuspended
+    | Emitted | StateOverwritten | ApprovalRequested | ApprovalDecided | Tainted | ToolFinished | ToolSuspended
     | HandedOver | RunFinished | Nested
 )  # fmt: skip
 

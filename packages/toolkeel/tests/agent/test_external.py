@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import datetime
 import json
+from collections.abc import AsyncIterator
 from time import time
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from toolkeel import Agent, Effects, Rules, RunState, SetupError, Tool, ToolMessage, Toolset, tool
 from toolkeel._records.tickets import VERDICTS, Decision, Ticket
@@ -105,6 +107,67 @@ def test_an_answer_is_held_to_the_result_that_the_tool_promises() -> None:
     [ticket] = (first := waiting([measure], where)).pending
     [bad] = answered([measure], first.state, ticket.answer({"city": "Oslo"}))
     assert bad.kind == "invalid_output" and "a fault of who answered" in bad.text
+
+
+def _returning(result_type: Any) -> Any:
+    """An external tool with a return annotation."""
+
+    def ask(question: str) -> Any:
+        """Ask."""
+
+    ask.__annotations__["return"] = result_type
+    return tool(executor=external)(ask)
+
+
+TYPED_ANSWERS: list[tuple[Any, Any, str, Any]] = [
+    (int, 5, "5", "many"),
+    (int, "5", "5", 5.5),
+    (float, 1, "1.0", "much"),
+    (bool, "true", "true", "perhaps"),
+    (list[int], [1, 2], "[1,2]", ["a"]),
+    (list[int], "[1, 2]", "[1,2]", "1, 2"),
+    (dict[str, int], {"a": 1}, '{"a":1}', {"a": "b"}),
+    (Literal["tea", "coffee"], "tea", "tea", "milk"),
+    (int | None, None, "", "none"),
+    (Annotated[int, Field(ge=1)], 3, "3", 0),
+    (datetime.date, "2026-01-31", '"2026-01-31"', "tomorrow"),
+    (Weather | int, {"city": "Oslo", "degrees": -3}, '{"city":"Oslo","degrees":-3.0}', {}),
+]
+
+
+@pytest.mark.parametrize(("result_type", "good", "text", "bad"), TYPED_ANSWERS)
+@pytest.mark.parametrize("route", ["saved state", "session", "decided elsewhere"])
+def test_an_answer_is_held_to_a_return_annotation_of_any_type(
+    result_type: Any, good: Any, text: str, bad: Any, route: str
+) -> None:
+    ask = _returning(result_type)
+    sessions = Sessions(":memory:")
+    for value, is_good in ((good, True), (bad, False)):
+        session = sessions[str(is_good)]
+        agent = Agent(Scripted([call("ask", {"question": "?"}), "done"]), [ask])
+        if route == "saved state":
+            [ticket] = (first := waiting([ask], call("ask", {"question": "?"}))).pending
+            [message] = answered([ask], first.state, ticket.answer(value))
+        else:
+            [ticket] = agent.run_sync("go", session=session).pending
+            if route == "session":
+                agent.run_sync(None, session=session, decisions=[ticket.answer(value)])
+            else:
+                session.decide(ticket.answer(value))
+                agent.run_sync(None, session=session)
+            [message] = [m for m in session.messages if isinstance(m, ToolMessage)]
+        if is_good:
+            assert (message.text, message.status) == (text, "success")
+        else:
+            assert message.kind == "invalid_output" and "a fault of who answered" in message.text
+
+
+@pytest.mark.parametrize("result_type", [None, str, Any, object, AsyncIterator[int], ToolMessage])
+def test_a_return_annotation_that_promises_no_json_accepts_any_answer(result_type: Any) -> None:
+    ask = _returning(result_type)
+    [ticket] = (first := waiting([ask], call("ask", {"question": "?"}))).pending
+    [message] = answered([ask], first.state, ticket.answer({"a": [1]}))
+    assert (json.loads(message.text), message.status) == ({"a": [1]}, "success")
 
 
 def test_a_person_may_answer_in_place_of_a_call_that_waits_for_approval() -> None:

@@ -16,11 +16,12 @@ SETUP = 3
 SUSPENDED = 75
 """Calls wait for a person's approval: ``EX_TEMPFAIL`` of sysexits.h."""
 INTERRUPTED = 130
+TERMINATED = 143
 """Ctrl-C: 128 and the signal's number, as shells count."""
 
 EPILOG = (
     "Exit codes: 0 done, 1 the tool or the model failed, 2 wrong usage, 3 a target, model or "
-    "package cannot be used, 75 calls wait for approval, 130 interrupted."
+    "package cannot be used, 75 calls wait for approval, 130 interrupted, 143 terminated."
 )
 OPTIONS: dict[str, Any] = {
     "no_args_is_help": True,

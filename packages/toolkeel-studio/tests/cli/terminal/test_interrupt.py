@@ -93,6 +93,41 @@ def test_a_program_that_is_terminated_leaves_the_cursor_visible(folder: Path) ->
     assert "\x1b[?25l" in ended.err
     assert ended.err.rindex("\x1b[?25h") > ended.err.rindex("\x1b[?25l")
     assert "Traceback" not in ended.err
+    last = readable(ended.err).rstrip().splitlines()
+    assert [line for line in last if line.startswith("✗ steps(number=600)")]
+    assert last[-2] == "go on from here:" and last[-1].startswith("  toolkeel resume ")
+
+
+def test_a_run_in_a_session_that_is_terminated_prints_how_to_go_on(folder: Path) -> None:
+    words = ["run", "hi", "-t", "tools.py", "-m", "models.py:waiting", "--session", "ada"]
+    terminal = Terminal(words, folder)
+    terminal.until(lambda screen: "/600 working" in screen)
+    terminal.interrupt(signal.SIGTERM)
+    ended = terminal.end()
+    last = readable(ended.err).rstrip().splitlines()
+    assert ended.code == 143 and "--session ada" in last[-1]
+
+
+def test_a_program_that_blocks_everything_ends_after_it_was_asked_to_terminate(
+    folder: Path,
+) -> None:
+    terminal = Terminal(["call", "tools.py", "block"], folder)
+    terminal.until(lambda screen: "block()" in screen)
+    terminal.interrupt(signal.SIGTERM)
+    ended = terminal.end()
+    assert ended.code == 143 and "Traceback" not in ended.err
+
+
+def test_what_cannot_go_on_ends_with_the_signal_once_its_run_has_ended() -> None:
+    async def wait(token: CancelToken) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        await cancelled(token)
+
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(SystemExit) as ended:
+        run_interruptible(wait)
+    assert ended.value.code == 143 and signal.getsignal(signal.SIGTERM) is before
+    assert run_interruptible(wait, returns_on_term=True) is None
 
 
 def test_one_ctrl_c_is_enough_for_a_call_that_resists(folder: Path) -> None:

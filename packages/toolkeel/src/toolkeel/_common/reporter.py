@@ -8,7 +8,7 @@ from contextlib import suppress
 from time import perf_counter
 from typing import TYPE_CHECKING, Protocol
 
-from toolkeel.events import Emitted, Event, Progress
+from toolkeel.events import Emitted, Event, Progress, StateOverwritten
 
 if TYPE_CHECKING:
     import asyncio
@@ -42,6 +42,10 @@ def _first_running_loop() -> asyncio.AbstractEventLoop | None:
 
 running_loop: Callable[[], asyncio.AbstractEventLoop | None] = _first_running_loop
 """The loop that runs in this thread; None if none does."""
+
+
+class _Overwrite(tuple[str, str]):
+    """Key and call id of a lost write, between the values that a call emits."""
 
 
 class Reporter:
@@ -79,6 +83,11 @@ class Reporter:
         self._values.append(value)
         self._call()
 
+    def report_overwrite(self, key: str, lost_call_id: str) -> None:
+        """Accept a report of a lost write; see `StateOverwritten`."""
+        self._values.append(_Overwrite((key, lost_call_id)))
+        self._call()
+
     def _call(self) -> None:
         if self._loop is None or self._loop is running_loop():
             self._show()
@@ -101,9 +110,9 @@ class Reporter:
 
     def _tell_values(self) -> None:
         while self._values:
-            self._run.emit(
-                Emitted(*self._run.next_event_fields(), self._call_id, self._values.popleft())
-            )
+            value, place = self._values.popleft(), (*self._run.next_event_fields(), self._call_id)
+            is_lost = isinstance(value, _Overwrite)
+            self._run.emit(StateOverwritten(*place, *value) if is_lost else Emitted(*place, value))
 
     def _tell(self) -> None:
         self._timer = None

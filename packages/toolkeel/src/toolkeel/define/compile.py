@@ -82,6 +82,7 @@ class CompiledFunction:
     positional: tuple[Parameter, ...]
     output: OutputSchema | None
     unbound: bool
+    result_type: object
 
 
 def compile_function(function: Callable[..., Any], request: DefinitionRequest) -> CompiledFunction:
@@ -124,6 +125,7 @@ def compile_function(function: Callable[..., Any], request: DefinitionRequest) -
         signature.positional,
         output_schema_of(signature.returns),
         signature.unbound,
+        signature.returns,
     )
 
 

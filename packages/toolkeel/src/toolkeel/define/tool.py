@@ -215,6 +215,7 @@ class Tool(NotebookDisplay, Generic[P, R], metaclass=_ToolMeta):
     positional: tuple[Parameter, ...] = ()
     output: OutputSchema | None = None
     unbound: bool = False
+    result_type: object = None
     effects: Effects = UNKNOWN
     timeout: float | None = DEFAULT_TIMEOUT
     inline: bool = False

@@ -7,18 +7,21 @@ did, or leave it; the model is told in the person's words, or that it is unknown
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from contextlib import suppress
 from time import time
 
 from toolkeel._records.entries import CallEnded, CallIntended, Decided, Waits, call_key_of
+from toolkeel._records.messages_json import json_text
 from toolkeel._records.record_json import to_json_data
 from toolkeel._records.tickets import LIFETIME, Decision, Ticket, new_id
 from toolkeel.call.arguments.parse import parse_arguments
+from toolkeel.call.body.run_body import check_output
+from toolkeel.call.failure_message import failure_message
+from toolkeel.call.result_message import to_content
 from toolkeel.call.steps.ask_approver import ask
 from toolkeel.context import RunContext
-from toolkeel.errors import CallError, Suspend
+from toolkeel.errors import CallError, InvalidOutput, Suspend
 from toolkeel.messages import AssistantMessage, ToolCall, ToolMessage
 from toolkeel.sessions.journal import SessionJournal
 from toolkeel.sessions.journal_state import JournalState
@@ -60,7 +63,7 @@ async def resolve_unknown_calls(
         if decision is None:
             undecided.append(ticket)
         else:
-            _write_decision(journal, call, ticket, decision)
+            _write_decision(journal, call, ticket, decision, run)
     return undecided
 
 
@@ -108,17 +111,33 @@ def _ticket(call: CallIntended, made: ToolCall) -> Ticket:
     )
 
 
+def _answered_result(call: CallIntended, value: object, run: RunContext) -> ToolMessage:
+    """Return the result that a person has supplied, of the type that the tool declares."""
+    tools = getattr(run.agent, "tools", ())
+    if call.tool not in tools:
+        text = value if isinstance(value, str) else json_text(value)
+        return ToolMessage(text, call.call_id, call.tool)
+    tool = tools.find(call.tool).tool
+    try:
+        content = to_content(tool, check_output(tool, value, from_outside=True))
+    except InvalidOutput as error:
+        return failure_message(ToolCall(call.call_id, call.tool), tool, error, 0.0)
+    return ToolMessage(content, call.call_id, call.tool)
+
+
 def _write_decision(
-    journal: SessionJournal, call: CallIntended, ticket: Ticket, decision: Decision
+    journal: SessionJournal,
+    call: CallIntended,
+    ticket: Ticket,
+    decision: Decision,
+    run: RunContext,
 ) -> None:
     if decision.ticket not in journal.state.decisions:
         journal.append(Decided(call.run, decision))
     if decision.verdict == "approve" and decision.seal == ticket.seal:
         return
     if decision.verdict == "answer":
-        value = decision.value
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        done = ToolMessage(text, call.call_id, call.tool)
+        done = _answered_result(call, decision.value, run)
         journal.append(CallEnded(call.run, call.turn, call.position, done, call.within))
         return
     said = f" A person says: {decision.reason}" if decision.reason else ""

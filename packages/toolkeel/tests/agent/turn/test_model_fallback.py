@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from toolkeel import Agent, ModelError, SetupError, Usage, tool
+from tests.waiting import run
+from toolkeel import Agent, SetupError, Usage, tool
 from toolkeel.agent.turn.model_fallback import Fallback
 from toolkeel.errors import AccessDenied, ModelUnavailable, RateLimited
 from toolkeel.model_interface import Finish, TextDelta
@@ -47,9 +48,25 @@ def test_nobody_else_is_asked_once_a_part_was_told_unless_nobody_listens() -> No
             raise ModelUnavailable("lost")
 
     agent = Agent(Breaks(), model_steps=[Fallback(Scripted(["whole", "whole"]))])
-    with pytest.raises(ModelError, match="lost"):
+    said = "lost; a part of the reply was shown already, so scripted was not asked"
+    with pytest.raises(ModelUnavailable, match=said):
         agent.run_sync("go", listeners=[lambda event: None])
+    shown: list[str] = []
+
+    async def read() -> None:
+        async for text in agent.stream("go").stream_text():
+            shown.append(text)
+
+    with pytest.raises(ModelUnavailable, match=said):
+        run(read)
+    assert shown == ["half a"]
+    with pytest.raises(ModelUnavailable, match=said):
+        agent.run_sync("go", session=":memory:", listeners=[lambda event: None])
     assert agent.run_sync("go").output == "whole"
+    final = Agent(Breaks(), model_steps=[Fallback(Breaks())])
+    with pytest.raises(ModelUnavailable) as raised:
+        final.run_sync("go")
+    assert str(raised.value) == "lost"
 
 
 def test_when_all_fail_the_last_error_is_raised_and_no_model_is_refused() -> None:

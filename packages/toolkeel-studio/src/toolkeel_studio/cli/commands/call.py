@@ -17,8 +17,8 @@ from toolkeel.events import Event, ToolFinished, event_dict
 from toolkeel.messages import ToolCall, ToolMessage
 from toolkeel.observe.wording import compact, duration, pretty
 from toolkeel_studio.cli.arguments import read_arguments
-from toolkeel_studio.cli.exit_codes import FAILED, INTERRUPTED, UsageProblem
-from toolkeel_studio.cli.terminal.interrupt import BY_HAND, run_interruptible
+from toolkeel_studio.cli.exit_codes import UsageProblem
+from toolkeel_studio.cli.terminal.interrupt import exit_code, run_interruptible
 from toolkeel_studio.cli.terminal.progress import view
 from toolkeel_studio.cli.terminal.streams import DIM, RED, echo, note, stdout_kept_clean
 
@@ -83,7 +83,7 @@ def call_one(
     if details:
         _show_details(message, shown)
     if message.failed:
-        raise typer.Exit(INTERRUPTED if token.reason == BY_HAND else FAILED)
+        raise typer.Exit(exit_code(token))
 
 
 def _choose_tool(tools: Toolset, words: list[str], target: str) -> tuple[AnyTool, list[str]]:
@@ -122,7 +122,7 @@ def _run(tools: Toolset, call: ToolCall, yes: bool) -> tuple[ToolMessage, Any, C
         return message
 
     try:
-        return run_interruptible(run), ended[0], tokens[0]
+        return run_interruptible(run, returns_on_term=True), ended[0], tokens[0]
     finally:
         watcher.close()
 

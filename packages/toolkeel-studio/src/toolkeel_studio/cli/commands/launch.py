@@ -33,10 +33,10 @@ from toolkeel.observe.wording import count, duration
 from toolkeel.providers.model_by_name import AUTO, choose_auto, connect
 from toolkeel.testing.cassette import Cassette
 from toolkeel.testing.taped import TapedModel, TapedTools
-from toolkeel_studio.cli.exit_codes import FAILED, INTERRUPTED, SUSPENDED
+from toolkeel_studio.cli.exit_codes import FAILED, SUSPENDED
 from toolkeel_studio.cli.suspended_run import deciding, save, show_tickets
 from toolkeel_studio.cli.terminal.approve import TerminalApprover, argument_check, can_ask
-from toolkeel_studio.cli.terminal.interrupt import BY_HAND, run_interruptible
+from toolkeel_studio.cli.terminal.interrupt import exit_code, run_interruptible
 from toolkeel_studio.cli.terminal.progress import JsonView, Pausable, view
 from toolkeel_studio.cli.terminal.reply import ReplyView
 from toolkeel_studio.cli.terminal.streams import (
@@ -298,7 +298,7 @@ def _run(
         return await agent.run(prompt, **options)
 
     try:
-        return run_interruptible(run, launch.timeout), tokens[0], spoken.said
+        return run_interruptible(run, launch.timeout, returns_on_term=True), tokens[0], spoken.said
     finally:
         shown.close()
 
@@ -340,7 +340,7 @@ def _end(result: RunResult, token: CancelToken, launch: Launch) -> None:
     if result.reason == "cancelled":
         note(f"stopped: {token.reason}", YELLOW)
         _save_run(result.state, result.run_id, launch)
-        raise typer.Exit(INTERRUPTED if token.reason == BY_HAND else FAILED)
+        raise typer.Exit(exit_code(token))
     if result.reason == "waiting" and launch.session:
         _report_waiting_session(result.pending, launch)
     if result.reason == "waiting":

@@ -21,6 +21,12 @@ def should_fall_back(error: ModelError) -> bool:
     return error.retryable or error.status == 404 or isinstance(error, RequestTooLarge)
 
 
+_SHOWN = (
+    "a part of the reply was shown already, so {} was not asked: it would give a second answer; "
+    "run again to ask it"
+)
+
+
 class Fallback:
     """A `ModelStep`: other models answer when the agent's fails.
 
@@ -57,12 +63,10 @@ class Fallback:
                 reply = await proceed(replace(request, model=tried[place]))
             except ModelError as error:
                 last = place + 1 == len(tried)
-                if (
-                    last
-                    or error.was_streamed
-                    or isinstance(error, OutputError)
-                    or not self._when(error)
-                ):
+                if last or isinstance(error, OutputError) or not self._when(error):
+                    raise
+                if error.was_streamed:
+                    error.args = (f"{error}; {_SHOWN.format(tried[place + 1].name)}",)
                     raise
             else:
                 run.scope.step_state[self] = place

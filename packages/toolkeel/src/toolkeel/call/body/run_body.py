@@ -17,6 +17,7 @@ from toolkeel.call.body.thread_pool import ThreadPool
 from toolkeel.context import ToolContext
 from toolkeel.define.inject import injected_values
 from toolkeel.define.reading.signature import MISSING, VAR_POSITIONAL, Parameter
+from toolkeel.define.returns import check_answer
 from toolkeel.define.tool import AnyTool, Prepared
 from toolkeel.errors import (
     CallError,
@@ -183,11 +184,12 @@ def check_output(tool: AnyTool, value: object, *, from_outside: bool = False) ->
     is_message = (
         isinstance(value, ToolOutput | ToolMessage) or tool.returns == "content_and_artifact"
     )
-    if tool.output is None or (is_message and not from_outside):
-        return value
     try:
-        made = tool.output.check(value)
-        return made if from_outside else value
+        if from_outside and (tool.output is not None or not is_message):
+            return check_answer(tool.output, tool.result_type, value)
+        if tool.output is not None and not is_message:
+            tool.output.check(value)
+        return value
     except ValueError as error:
         raise InvalidOutput(
             f"{tool.name!r} returned a {type(value).__name__} that does not fit the result it "
