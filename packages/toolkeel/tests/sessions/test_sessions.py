@@ -176,15 +176,18 @@ def test_no_fork_is_made_of_a_run_that_goes_on(sessions: Sessions) -> None:
 
 
 def test_a_list_without_a_scope_names_other_scopes_once(
-    sessions: Sessions, caplog: pytest.LogCaptureFixture
+    sessions: Sessions, recwarn: pytest.WarningsRecorder
 ) -> None:
-    assert [info.name for info in sessions.list()] == ["ada"] and caplog.messages == []
+    assert [info.name for info in sessions.list()] == ["ada"]
     for scope in ("u1", "u2"):
         say(sessions.open("main", scope), "hi", "hello")
+    assert [info.name for info in sessions.list(scope="")] == ["ada"] and not recwarn.list
     for _ in range(2):
         assert [info.name for info in sessions.list()] == ["ada"]
-    [said] = caplog.messages
-    assert "2 sessions in 2 other scopes" in said and "list(scope=None)" in said
+    [said] = recwarn.list
+    assert said.filename == __file__
+    assert "2 sessions in 2 other scopes" in str(said.message)
+    assert "list(scope=None)" in str(said.message)
     assert [info.scope for info in sessions.list(scope="u1")] == ["u1"]
     assert sorted(info.scope for info in sessions.list(scope=None)) == ["", "u1", "u2"]
 
@@ -226,7 +229,7 @@ def test_a_deleted_session_is_gone_from_the_disk(sessions: Sessions, tmp_path: P
 
 def test_a_name_means_nothing_outside_its_scope(sessions: Sessions) -> None:
     say(sessions.open("ada", "other"), "x", "y")
-    assert [info.scope for info in sessions.list()] == [""]
+    assert [info.scope for info in sessions.list(scope="")] == [""]
     assert [info.scope for info in sessions.list("other")] == ["other"]
     assert len(sessions.list(None)) == 2
     sessions.delete("ada", "other")

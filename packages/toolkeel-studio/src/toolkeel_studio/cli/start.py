@@ -71,7 +71,7 @@ def files_of_tools(folder: Path) -> list[str]:
 def _unfinished() -> None:
     """List the unfinished runs that can be resumed."""
     waiting = len(list(state_folder().joinpath("runs").glob("*.json")))
-    known = Sessions().list() if sessions_file().exists() else []
+    known = Sessions().list(scope="") if sessions_file().exists() else []
     if not waiting and not known:
         return
     _part("Go on")

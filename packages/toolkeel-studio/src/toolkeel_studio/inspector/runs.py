@@ -184,7 +184,7 @@ class Runs:
         """List what waits for a person in all sessions, as session name and ticket."""
         return [
             (info.name, ticket)
-            for info in self.sessions.list()
+            for info in self.sessions.list(scope="")
             if info.ended == "waiting"
             for ticket in self.open_tickets(self.sessions[info.name]).values()
         ]

@@ -60,7 +60,7 @@ class SessionPages:
 
     def _listed(self, request: Request, typed: Mapping[str, str], told: str) -> str:
         wanted = request.query_params.get("q", "")
-        found = self._sessions.list()
+        found = self._sessions.list(scope="")
         if wanted:
             low = wanted.lower()
             found = tuple(i for i in found if low in f"{i.name} {i.first} {i.last}".lower())
@@ -85,7 +85,7 @@ class SessionPages:
         """Make an unused name from a message."""
         words = "-".join(part for part in "".join(c if c.isalnum() else " " for c in text).split())
         base = words[:32].rstrip("-") or "talk"
-        known = {info.name for info in self._sessions.list()}
+        known = {info.name for info in self._sessions.list(scope="")}
         return next(
             n for n in chain([base], (f"{base}-{i}" for i in range(2, 9999))) if n not in known
         )
@@ -98,7 +98,7 @@ class SessionPages:
 
     def _count(self) -> Stats:
         """Stats over all sessions; only what is new is read."""
-        found = self._sessions.list()
+        found = self._sessions.list(scope="")
         if self._counted.keys() - {
             (info.id, info.created) for info in found
         }:  # some are gone, with their calls
@@ -258,7 +258,7 @@ class SessionPages:
 
     async def compare(self, request: Request) -> Response:
         """Two sessions side by side, from their first difference on."""
-        names = [info.name for info in self._sessions.list()]
+        names = [info.name for info in self._sessions.list(scope="")]
         a, b = (request.query_params.get(side, "") for side in ("a", "b"))
         found = None
         if a in names and b in names:

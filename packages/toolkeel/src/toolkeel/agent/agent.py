@@ -25,7 +25,6 @@ from toolkeel._common.other_libraries_words import (
     too_many_arguments,
     unknown_option_error,
 )
-from toolkeel._records.typed_values import RunValues
 from toolkeel.agent.enclosing_run import MAX_DEPTH, make_run_context
 from toolkeel.agent.guardrail import Check, Guardrail, as_guardrails
 from toolkeel.agent.handoff import Handoff, HandoffsOption, as_handoffs
@@ -43,6 +42,7 @@ from toolkeel.call.body.sync_bridge import run_sync
 from toolkeel.call.steps.rules import Rules
 from toolkeel.call.tool_sources import ToolOrSource, static_tools
 from toolkeel.call.toolset import Toolset
+from toolkeel.call.watched_state import WatchedState
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.compile import ParametersSchema
 from toolkeel.define.tool import AnyTool, Step, ToolOptions
@@ -307,7 +307,7 @@ class Agent(Generic[C, T]):
         plan = self._make_plan({})
         run = call.run.make_inner(call, self.name, deps)
         run.agent, run.loop_state.can_suspend = self, call.run.can_wait
-        run.state = RunValues()
+        run.state = WatchedState()
         if plan.limits is not None:
             _add_limits(run, plan, plan.limits)
         return Run(plan, run, prompt)

@@ -18,7 +18,7 @@ from typing import Any
 from toolkeel._common.reporter import running_loop
 from toolkeel._records.record import NOTHING
 from toolkeel._records.tickets import Approver, Decision, Ticket
-from toolkeel._records.typed_values import RunValues
+from toolkeel.call.watched_state import WatchedState
 from toolkeel.context import ENCLOSING, CancelToken, Listener, RunContext, ToolContext
 from toolkeel.errors import LimitReached
 from toolkeel.events import Event
@@ -84,7 +84,7 @@ def make_run_context(
         run.agent, run.listeners = agent, (*listeners, *run.listeners)
     run.loop_state.can_suspend = True
     if "state" not in given:  # what the caller gives stays its own object
-        run.state = RunValues()
+        run.state = WatchedState()
     return run
 
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import sqlite3
+import warnings
 import weakref
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from time import time
-from typing import Annotated
+from typing import Annotated, Final
 
-from toolkeel._common.cancel import get_logger
 from toolkeel._common.checked_arguments import at_least, checked
 from toolkeel._common.data_folder import sessions_file
 from toolkeel._records.entries import Forked, RunBegan
@@ -36,8 +36,17 @@ from toolkeel.sessions.sqlite import MEMORY, Database
 
 MAIN = "main"
 """The session that is meant by a path alone."""
+
+
+class _NoScope(str):
+    """The empty scope, where a caller has named none."""
+
+    __slots__ = ()
+
+
+NO_SCOPE: Final = _NoScope()
 _OTHER_SCOPES = (
-    "%s holds %d sessions in %d other scopes: list(scope=...) lists those of one, "
+    "{} holds {} sessions in {} other scopes: list(scope=...) lists those of one, "
     "list(scope=None) all"
 )
 MAX_NAME_LENGTH = 200
@@ -87,20 +96,21 @@ class Sessions:
             )
         return Session(self._storage, name, scope, wait=wait, history=history or self._history)
 
-    def list(self, scope: str | None = "") -> tuple[SessionInfo, ...]:
+    def list(self, scope: str | None = NO_SCOPE) -> tuple[SessionInfo, ...]:
         """Return information on the sessions of a scope, the latest first; of all scopes for None.
 
         Without a scope, other scopes that hold sessions are named in a warning, once.
         """
-        found = self._storage.database.read(partial(sql_queries.list_sessions, scope=scope))
-        if scope == "" and not self._has_warned:
-            count = partial(sql_queries.count_other_sessions, scope=scope)
+        wanted = "" if scope is NO_SCOPE else scope
+        found = self._storage.database.read(partial(sql_queries.list_sessions, scope=wanted))
+        if scope is NO_SCOPE and not self._has_warned:
+            count = partial(sql_queries.count_other_sessions, scope="")
             sessions, scopes = self._storage.database.read(count)
             if sessions:
                 self._has_warned = True
-                get_logger().warning(
-                    _OTHER_SCOPES, self._storage.database.display_name, sessions, scopes
-                )
+                place = self._storage.database.display_name
+                text = _OTHER_SCOPES.format(place, sessions, scopes)
+                warnings.warn(text, UserWarning, stacklevel=2)
         return tuple(found)
 
     @checked

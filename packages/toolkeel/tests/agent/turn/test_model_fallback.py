@@ -55,7 +55,7 @@ def test_nobody_else_is_asked_once_a_part_was_told_unless_nobody_listens() -> No
 
     async def read() -> None:
         async for text in agent.stream("go").stream_text():
-            shown.append(text)
+            shown.append(text)  # noqa: PERF401
 
     with pytest.raises(ModelUnavailable, match=said):
         run(read)

@@ -243,7 +243,7 @@ class Chat:
 
     def list(self, _: str) -> None:
         """List the sessions."""
-        for info in self.sessions.list()[:20]:
+        for info in self.sessions.list(scope="")[:20]:
             name, said = visible_line(info.name), visible_line(info.first)
             note(f"  {name}  {count(info.turns, 'turn')}  {said}")
 

@@ -103,7 +103,7 @@ def _latest() -> str:
     Raises:
         UsageProblem: there is none.
     """
-    found = Sessions().list()
+    found = Sessions().list(scope="")
     if not found:
         raise UsageProblem("there is no session to go on with; begin one with --session NAME")
     return found[0].name

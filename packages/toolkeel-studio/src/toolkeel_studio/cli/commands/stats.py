@@ -32,7 +32,7 @@ def command(
     long calls took, failures by kind, and the arguments that were wrong.
     """
     sessions = Sessions(file)
-    infos = [sessions[name].info for name in names or ()] or sessions.list()
+    infos = [sessions[name].info for name in names or ()] or sessions.list(scope="")
     stats = stats_of(
         (each.at, each.entry)
         for info in infos
