@@ -78,10 +78,14 @@ def test_found_files_are_sorted_counted_and_cut_at_the_limit(tmp_path: Path) -> 
         (tmp_path / name).touch()
     root = Root(tmp_path)
     found = find_files(root, "*.py", ".", 100)
-    assert found.content == "a.py\nb.py\nsub/c.py\n\n[3 files found; looked at 4.]"
+    assert found.content == ("a.py\nb.py\nsub/c.py\n\n[3 files found; looked at 4.]")
     assert "First 2 of 3 files shown" in str(find_files(root, "*.py", ".", 2).content)
     assert str(find_files(root, "*.py", "sub", 9).content).startswith("sub/c.py")
-    assert find_files(root, "*.md", ".", 9).content == "[0 files found; looked at 4.]"
+    assert find_files(root, "*.md", ".", 9).content == (
+        "[0 files found; looked at 4. Not looked into: .git/, node_modules/; such a folder is, when "
+        "given as path or at the start of the pattern.]"
+    )
+    assert find_files(root, "*.md", "sub", 9).content == "[0 files found; looked at 1.]"
 
 
 def test_a_link_to_the_outside_is_not_walked(tmp_path: Path) -> None:
@@ -104,3 +108,27 @@ def test_what_gitignore_names_is_not_found_unless_its_folder_is_named(tmp_path: 
 
 def test_a_glob_that_hangs_other_engines_is_decided_at_once() -> None:
     assert not compile_glob("*a" * 60 + "b")("a" * 250)
+
+
+def test_only_what_is_absent_is_called_absent(tmp_path: Path) -> None:
+    (tmp_path / ".gitignore").write_text("*.log\n/dist\n")
+    for name in ("node_modules/x/package.json", "src/a.py", "dist/b/c.js", "src/d.log"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+
+    def find(pattern: str, path: str = ".") -> str:
+        return str(find_files(Root(tmp_path), pattern, path, 9).content)
+
+    named = "node_modules/x/package.json"
+    assert find(named) == f"{named}\n\n[1 file found; looked at 1.]"
+    assert find("node_modules/**/*.json").startswith(named)
+    assert find("dist/*/*.js").startswith("dist/b/c.js")
+    assert find("x/*.json", "node_modules").startswith(named)
+    assert "It matches 1 folder, too: node_modules/x/" in find("node_modules/x")
+    assert "It matches 1 folder, too: src/" in find("src")
+    assert "Left out of searches, and not counted: node_modules/" in find("node_modules")
+    assert "not counted: src/d.log" in find("*.log")
+    assert "Not looked into: dist/, node_modules/" in find("*.json")
+    assert "Not looked into" not in find("*.py") and "matches" not in find("*.py")
+    assert find("nothing/*.py").startswith("[0 files found")
+    assert "0 files" in find("../x")

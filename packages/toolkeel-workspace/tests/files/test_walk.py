@@ -16,6 +16,7 @@ from toolkeel_workspace.files.find import find_files
 from toolkeel_workspace.files.grep import GrepQuery, GrepSearch
 from toolkeel_workspace.files.open_beneath import Root
 from toolkeel_workspace.files.walk import FileWalk, sort_key
+from toolkeel_workspace.shell.git_identity import read_global_setting
 
 NAMES = ["a.txt", "b.log", "src/a.txt", "src/b.log", "src/x/c.py", "x/src/c.py", "[a]", "#b", "a b"]
 RULES = [
@@ -110,3 +111,33 @@ def test_a_line_longer_than_any_path_costs_no_time(tmp_path: Path, rule: str) ->
     began = time.process_time()
     assert list(FileWalk(Root(place), ".")) == [".gitignore", "d/a"]
     assert time.process_time() - began < 3
+
+
+@settings(max_examples=15, suppress_health_check=list(HealthCheck), deadline=None)
+@given(
+    st.lists(st.sampled_from(RULES), max_size=3),
+    st.lists(st.sampled_from(RULES), max_size=3),
+    st.lists(st.sampled_from(RULES), max_size=3),
+    st.booleans(),
+)
+def test_the_repositorys_and_the_persons_own_rules_count_as_in_git(
+    top: list[str], own: list[str], person: list[str], in_repository: bool
+) -> None:
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        place = tree(f"{folder}/root", NAMES, {".": top})
+        Path(folder, "ignored").write_text("\n".join(person))
+        patch.setenv("GIT_CONFIG_GLOBAL", f"{folder}/settings")
+        read_global_setting.cache_clear()
+        subprocess.run(["git", "init", "-q", str(place)], check=True)
+        where = place / ".git" / "config" if in_repository else Path(folder, "settings")
+        with where.open("a") as file:
+            file.write(f"[core]\n\texcludesFile = {folder}/ignored\n")
+        (place / ".git" / "info").mkdir(exist_ok=True)
+        (place / ".git" / "info" / "exclude").write_text("\n".join(own))
+        words = ["git", "-c", "core.quotePath=false", "-C", str(place), "ls-files", "-z"]
+        listed = subprocess.run(
+            [*words, "--others", "--exclude-standard"], capture_output=True, check=True
+        )
+        expected = listed.stdout.decode().split("\0")[:-1]
+        assert list(FileWalk(Root(place), ".")) == sorted(expected, key=sort_key)
+        read_global_setting.cache_clear()

@@ -30,9 +30,9 @@ def repository(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["git", "init", "-q", folder], check=True)
     before = os.environ.get("GIT_CONFIG_GLOBAL")
     os.environ["GIT_CONFIG_GLOBAL"] = str(settings)
-    module._read_global_setting.cache_clear()
+    module.read_global_setting.cache_clear()
     yield folder
-    module._read_global_setting.cache_clear()
+    module.read_global_setting.cache_clear()
     if before is None:
         del os.environ["GIT_CONFIG_GLOBAL"]
     else:
@@ -41,9 +41,13 @@ def repository(tmp_path: Path) -> Iterator[Path]:
 
 def test_the_name_of_the_person_is_known_where_the_repository_has_none(repository: Path) -> None:
     assert read_git_identity(repository) == PERSON
-    assert read_git_identity(repository.parent) == {}
+    assert read_git_identity(repository.parent) == PERSON  # it may become a repository
     with (repository / ".git" / "config").open("a") as file:
         file.write("[user]\n\tname = Project\n")
+    mails = {key: value for key, value in PERSON.items() if key.endswith("EMAIL")}
+    assert read_git_identity(repository) == mails
+    with (repository / ".git" / "config").open("a") as file:
+        file.write("\temail = project@example.org\n")
     assert read_git_identity(repository) == {}
 
 
@@ -60,7 +64,47 @@ def test_what_a_command_put_in_the_place_of_the_settings_holds_nobody_up(reposit
     settings = repository / ".git" / "config"
     settings.unlink()
     os.mkfifo(settings)
-    assert read_git_identity(repository) == {}
+    assert read_git_identity(repository) == PERSON
     settings.unlink()
     settings.symlink_to("/dev/zero")
-    assert read_git_identity(repository) == {}
+    assert read_git_identity(repository) == PERSON
+
+
+@pytest.fixture
+def nobody(repository: Path) -> Path:
+    """A folder on a machine where nobody has set an identity."""
+    (repository.parent / "settings").write_text("")
+    module.read_global_setting.cache_clear()
+    return repository.parent / "project"
+
+
+def bash(folder: Path, command: str) -> str:
+    call = ToolCall("c", "bash", {"command": command})
+    return str(Toolset(Workspace(folder).tools).run_sync([call])[0].content)
+
+
+def test_a_first_commit_works_without_any_identity_and_the_reason_is_told(nobody: Path) -> None:
+    need("bubblewrap")
+    fresh = nobody.parent / "fresh"
+    fresh.mkdir()
+    for folder, first in ((nobody, "true"), (fresh, "git init -q")):
+        said = bash(folder, f"{first}; touch f; git add f; git commit -qm 1; git log --format=%an")
+        assert said.startswith("Agent\n\n[No git identity is configured on this machine.")
+        assert "Commits are made as Agent <agent@localhost>" in said
+    assert bash(nobody, "git status --short") == "(no output)"
+
+
+def test_settings_that_a_command_cannot_keep_are_told(nobody: Path) -> None:
+    need("bubblewrap")
+    said = bash(nobody, "git config --global user.name Me")
+    assert "HOME, which is deleted when the command ends" in said
+    assert bash(nobody, "git config --get user.name; true") == "(no output)"
+    said = bash(nobody, "git config user.name Me")
+    assert ".git/config is protected from commands." in said and "code " in said
+    assert "protected" not in bash(nobody, "git config --list --local")
+
+
+def test_the_identity_of_a_person_is_not_called_missing(repository: Path) -> None:
+    need("bubblewrap")
+    said = bash(repository, "touch f; git add f; git commit -qm one; git log --format=%an,%ae")
+    assert said == "Ada,ada@example.org"

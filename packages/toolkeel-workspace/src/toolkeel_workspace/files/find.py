@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from itertools import takewhile
 
 from toolkeel.errors import ToolError
 from toolkeel.messages import ToolOutput
@@ -82,6 +85,8 @@ def _expand_braces(glob: str) -> list[str]:
 def find_files(root: Root, pattern: str, path: str, limit: int) -> ToolOutput:
     """Return the files whose path below `path` matches, sorted, with a notice of what is left out.
 
+    A folder that the pattern begins with was named on purpose, even if git ignores it.
+
     Raises:
         ToolError: if the pattern or the folder is invalid.
     """
@@ -89,8 +94,9 @@ def find_files(root: Root, pattern: str, path: str, limit: int) -> ToolOutput:
         raise ToolError("limit counts from 1.")
     wanted = compile_glob(pattern)
     prefix = "" if path == "." else f"{path}/"
+    start = _find_start(root, pattern, path)
     looked, names = 0, list[str]()
-    for name in (walk := FileWalk(root, path, include_links=True)):
+    for name in (walk := FileWalk(root, start, include_links=True)):
         looked += 1
         if wanted(name.removeprefix(prefix)):
             names.append(name)
@@ -109,5 +115,42 @@ def find_files(root: Root, pattern: str, path: str, limit: int) -> ToolOutput:
         notice += ", and there are more files than were looked at"
     if walk.truncated_folders:
         notice += f". Not all of {' and '.join(map(escape_name, walk.truncated_folders[:5]))} was looked at"
+    notice += _describe_others(walk, lambda name: wanted(name.removeprefix(prefix)), bool(names))
     details = {"files": len(names), "shown": len(shown), "looked_at": looked}
     return ToolOutput("\n".join([*shown, *([""] if shown else []), f"[{notice}.]"]), None, details)
+
+
+def _find_start(root: Root, pattern: str, path: str) -> str:
+    """Return the folder that a pattern begins with, as far as it exists; else the path."""
+    *folders, _ = pattern.strip("/").split("/")
+    named = list(takewhile(lambda part: not _PARTS.search(part) and "{" not in part, folders))
+    for end in range(len(named), 0, -1):
+        start = posixpath.normpath(posixpath.join(path, *named[:end]))
+        with suppress(ToolError):
+            if ".." not in named and root.is_folder(start):
+                return start
+    return path
+
+
+def _describe_others(walk: FileWalk, wanted: Callable[[str], bool], found: bool) -> str:
+    """Describe what else a pattern may mean: folders, and what was not looked at."""
+    said = ""
+    if folders := [f"{name}/" for name in walk.folders if wanted(name)]:
+        said += f". It matches {pluralize(len(folders), 'folder')}, too: {_list_names(folders)}"
+    ignored = [name for name in walk.skipped if wanted(name.rstrip("/"))]
+    if ignored:
+        said += f". Left out of searches, and not counted: {_list_names(ignored)}"
+    closed = [name for name in walk.skipped if name.endswith("/") and name not in ignored]
+    if closed and not found:
+        said += (
+            f". Not looked into: {_list_names(closed)}; such a folder is, when given as path or "
+            "at the start of the pattern"
+        )
+    elif walk.skipped_count > len(walk.skipped):
+        said += f". {walk.skipped_count:,} names were left out of the search"
+    return said
+
+
+def _list_names(names: Sequence[str]) -> str:
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return ", ".join(map(escape_name, names[:5])) + more

@@ -47,8 +47,8 @@ MAX_NAMED_FILE_BYTES = 256 * 1024 * 1024
 MAX_SECONDS = 10.0
 """How long one search may take."""
 NO_MATCHES = (
-    "No matches. Binary files, those above 16 MB or not to be read, and what .gitignore names are "
-    "not looked into; a folder that it names is, when given as path."
+    "No matches. Binary files, those above 16 MB or not to be read, and what git ignores are "
+    "not looked into; a folder that it ignores is, when given as path."
 )
 
 

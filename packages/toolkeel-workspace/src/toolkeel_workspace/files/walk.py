@@ -1,4 +1,4 @@
-"""The files below a folder that a search visits, without those that ``.gitignore`` names."""
+"""The files below a folder that a search visits, without those that git ignores."""
 
 from __future__ import annotations
 
@@ -10,11 +10,15 @@ from functools import cached_property
 from toolkeel.errors import ToolError
 from toolkeel_workspace.files.linear_regex import compile_regex, escape_regex
 from toolkeel_workspace.files.open_beneath import MAX_ENTRIES, TEMPORARY_NAME, Entry, Root
+from toolkeel_workspace.sandbox.secret_files import read_start
+from toolkeel_workspace.shell.git_identity import find_exclude_files
 
 SKIPPED_FOLDERS = frozenset(
     (".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv", ".tox", ".mypy_cache")
 )
 """Folders a search does not enter unless it starts there."""
+MAX_SKIPPED = 1000
+"""Most names of what was left out that are recorded."""
 MAX_IGNORE = 256 * 1024
 """How much of a ``.gitignore`` is read, in bytes."""
 MAX_RULES = 2000
@@ -36,6 +40,9 @@ class FileWalk:
 
     Attributes:
         truncated_folders: Folders with more names than are read.
+        folders: Folders that were entered.
+        skipped: Files and folders that were left out, folders with a slash; at most `MAX_SKIPPED`.
+        skipped_count: How many were left out.
     """
 
     def __init__(self, root: Root, folder: str, *, include_links: bool = False) -> None:
@@ -44,6 +51,9 @@ class FileWalk:
         self._kinds = ("file", "link") if include_links else ("file",)
         self._rules: dict[str, list[_IgnoreRule]] = {}
         self.truncated_folders: list[str] = []
+        self.folders: list[str] = []
+        self.skipped: list[str] = []
+        self.skipped_count = 0
 
     def __iter__(self) -> Iterator[str]:
         """Yield paths in order: a folder's files by name, then the folders below it.
@@ -64,9 +74,22 @@ class FileWalk:
             if len(entries) == MAX_ENTRIES:
                 self.truncated_folders.append(here)
             wanted = [each for each in entries if self._is_wanted(prefix, each)]
+            if len(wanted) < len(entries):
+                self._record_skipped(prefix, entries, wanted)
             yield from (prefix + each.name for each in wanted if each.kind in self._kinds)
             below = [prefix + each.name for each in wanted if each.kind == "folder"]
+            self.folders += below
             pending.extend(reversed(below))
+
+    def _record_skipped(self, prefix: str, entries: list[Entry], wanted: list[Entry]) -> None:
+        names = {each.name for each in wanted}
+        skipped = [
+            f"{prefix}{each.name}{'/' * (each.kind == 'folder')}"
+            for each in entries
+            if each.name not in names and not TEMPORARY_NAME.fullmatch(each.name)
+        ]
+        self.skipped_count += len(skipped)
+        self.skipped += skipped[: MAX_SKIPPED - len(self.skipped)]
 
     def is_included(self, path: str) -> bool:
         """Return true if the walk visits a file below the folder."""
@@ -91,14 +114,25 @@ class FileWalk:
         paths = ["/".join(parts[:end]) for end in range(1, len(parts) + 1)]
         return self.folder if any(self._is_ignored(path, True, ".") for path in paths) else "."
 
+    @cached_property
+    def _outer_rules(self) -> list[list[_IgnoreRule]]:
+        """The rules of the repository's and the person's own files, the strongest first."""
+        return [_parse_rules(read_start(path)) for path in find_exclude_files(self.root.path)]
+
     def _is_ignored(self, path: str, folder: bool, top: str) -> bool:
-        """Apply the last matching rule of the nearest folder that has one."""
+        """Apply the last matching rule of the nearest folder that has one, else of the outer files."""
         here = path
         while here != top and here != ".":
             here = here.rpartition("/")[0] or "."
             relative = path.removeprefix(_folder_prefix(here))
             for rule in reversed(self._load_rules(here)):
                 if (folder or not rule.folders_only) and rule.matches(relative):
+                    return not rule.is_negated
+        if top != ".":
+            return False
+        for rules in self._outer_rules:
+            for rule in reversed(rules):
+                if (folder or not rule.folders_only) and rule.matches(path):
                     return not rule.is_negated
         return False
 
@@ -151,6 +185,10 @@ def _read_rules(root: Root, path: str) -> list[_IgnoreRule]:
             text = file.read(MAX_IGNORE).decode("utf-8-sig", "replace")
     except (ToolError, OSError):
         return []
+    return _parse_rules(text)
+
+
+def _parse_rules(text: str) -> list[_IgnoreRule]:
     rules = []
     for line in text.splitlines()[:MAX_RULES]:
         rule = line.rstrip(" ")

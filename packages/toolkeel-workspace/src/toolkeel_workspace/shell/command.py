@@ -17,7 +17,7 @@ from toolkeel.messages import ToolOutput
 from toolkeel_workspace.files.line_window import format_size
 from toolkeel_workspace.sandbox.confine import Sandbox
 from toolkeel_workspace.sandbox.secret_files import SecretFiles
-from toolkeel_workspace.shell.git_identity import read_git_identity
+from toolkeel_workspace.shell.git_identity import explain_git, read_git_identity
 from toolkeel_workspace.shell.output_tail import OutputTail
 
 TIMEOUT = 120.0
@@ -80,7 +80,10 @@ async def run_command(
         tail.close()
     text, notice = tail.render()
     why = _describe_failure(finished, allowed)
-    parts = [text, f"[{notice}]" if notice else "", why]
+    about_git = (
+        explain_git(" ".join(argv), text, sandbox.roots[0]) if sandbox.backend != "none" else ""
+    )
+    parts = [text, *(f"[{each}]" for each in (notice, about_git) if each), why]
     shown = "\n\n".join(part for part in parts if part)
     details = {**_make_details(finished, tail, bool(notice), sandbox), **read(shown)}
     if why:

@@ -1,7 +1,9 @@
-"""The person's name and address for commits made in a sandbox, which has no home folder."""
+"""The person's git settings: who commits in a sandbox, which has no home folder, and what git ignores."""
 
 from __future__ import annotations
 
+import os
+import re
 import shutil
 import subprocess
 from functools import cache
@@ -10,27 +12,77 @@ from pathlib import Path
 from toolkeel_workspace.sandbox.secret_files import read_start
 
 _SEARCH_PATH = "/usr/local/bin:/usr/bin:/bin:/opt/homebrew/bin"
+_SECTION = re.compile(
+    r"^[ \t]*\[[ \t]*(\w+)[ \t]*\]((?:(?!^[ \t]*\[).*\n?)*)", re.MULTILINE | re.IGNORECASE
+)
+DEFAULT = {"NAME": "Agent", "EMAIL": "agent@localhost"}
+"""Who commits where no identity is configured, so that a first commit works."""
+_LOST = re.compile(r"git\s+config\s+(?:\S+\s+)*?--global")
+_BUSY = re.compile(
+    r"could not (?:lock|write) config file \S*|\.git/config: (?:Device or resource busy|Read-only)"
+)
 
 
 def read_git_identity(root: Path) -> dict[str, str]:
-    """Return variables that tell git who commits; none if the repository's own config does.
+    """Return variables that tell git who commits, except what the repository's own config says.
 
     Args:
         root: The folder.
     """
-    own = read_start(root / ".git" / "config")  # a command may have replaced it by a pipe
-    name, email = _read_global_setting("user.name"), _read_global_setting("user.email")
-    if not own or "[user]" in own or not (name and email):
-        return {}
+    own = read_own_settings(root)
+    who = {
+        "NAME": ("user.name", read_global_setting("user.name")),
+        "EMAIL": ("user.email", read_global_setting("user.email")),
+    }
     return {
-        f"GIT_{who}_{what}": value
-        for who in ("AUTHOR", "COMMITTER")
-        for what, value in (("NAME", name), ("EMAIL", email))
+        f"GIT_{role}_{what}": value or DEFAULT[what]
+        for role in ("AUTHOR", "COMMITTER")
+        for what, (key, value) in who.items()
+        if key not in own
     }
 
 
+def explain_git(command: str, output: str, root: Path) -> str:
+    """Explain what a sandbox changes for git, if a command and its output show that it matters.
+
+    Args:
+        command: The line of shell.
+        output: What it printed.
+        root: The folder.
+
+    Returns:
+        Sentences for the model, or an empty string.
+    """
+    said = list[str]()
+    if _LOST.search(command):
+        said.append("The global git config is in HOME, which is deleted when the command ends.")
+    if _BUSY.search(output) and "config" in output:
+        said.append(".git/config is protected from commands.")
+    identity = read_git_identity(root)
+    mine = [what for what in DEFAULT if identity.get(f"GIT_AUTHOR_{what}") == DEFAULT[what]]
+    if said or (mine and re.search(r"\bgit\b.*\bcommit\b", command)):
+        name, email = (identity.get(f"GIT_AUTHOR_{what}", "") for what in DEFAULT)
+        if mine:
+            said.append("No git identity is configured on this machine.")
+        if name and email:
+            said.append(f"Commits are made as {name} <{email}> without any configuration.")
+    return " ".join(said)
+
+
+def read_own_settings(root: Path) -> dict[str, str]:
+    """Return the settings of a repository's own config, by lower-case ``section.key``."""
+    text = read_start(root / ".git" / "config")  # a command may have replaced it by a pipe
+    found = dict[str, str]()
+    for section, body in _SECTION.findall(text):
+        for line in body.splitlines():
+            key, equals, value = line.partition("=")
+            if equals:
+                found[f"{section}.{key.strip()}".lower()] = value.strip().strip('"')
+    return found
+
+
 @cache
-def _read_global_setting(key: str) -> str:
+def read_global_setting(key: str) -> str:
     """Read a setting of the person's own git config, not of a repository."""
     git = shutil.which("git", path=_SEARCH_PATH)
     if git is None:
@@ -38,3 +90,17 @@ def _read_global_setting(key: str) -> str:
     words = [git, "config", "--global", "--get", key]
     done = subprocess.run(words, cwd="/", capture_output=True, text=True, check=False)
     return done.stdout.strip()
+
+
+def find_exclude_files(root: Path) -> list[Path]:
+    """Return the files outside of the tree that name what git ignores there, the strongest first.
+
+    Args:
+        root: The folder; if it is a repository, its own ``.git/info/exclude`` is the first.
+    """
+    configured = read_own_settings(root).get("core.excludesfile")
+    configured = configured or read_global_setting("core.excludesFile")
+    if configured is None or not configured:
+        folder = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
+        configured = f"{folder}/git/ignore"
+    return [root / ".git" / "info" / "exclude", root / os.path.expanduser(configured)]
