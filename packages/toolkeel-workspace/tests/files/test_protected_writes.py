@@ -8,6 +8,7 @@ import pytest
 
 from toolkeel_workspace.files.open_beneath import Root
 from toolkeel_workspace.files.protected_writes import ProtectedFilePredicate
+from toolkeel_workspace.sandbox.protected_files import find_protected
 
 
 @pytest.mark.parametrize(
@@ -18,6 +19,32 @@ def test_a_path_is_asked_about_by_where_it_leads(tmp_path: Path, path: str, asks
     for predicate in (ProtectedFilePredicate(), ProtectedFilePredicate(Root(tmp_path))):
         assert bool(predicate({"path": path})) is asks
         assert predicate.despite_rules({"path": path}) == predicate({"path": path})
+
+
+@pytest.mark.parametrize("path", ["lib/config", "lib/HEAD", "lib/hooks/post-update", "lib/refs/a"])
+def test_a_bare_repository_is_one_under_any_name_also_while_it_is_made(
+    tmp_path: Path, path: str
+) -> None:
+    asks = ProtectedFilePredicate(Root(tmp_path))
+    (tmp_path / "lib" / "objects").mkdir(parents=True)
+    (tmp_path / "lib" / "refs").mkdir()
+    assert bool(asks({"path": path})) is (path == "lib/HEAD")  # which makes it one
+    (tmp_path / "lib" / "HEAD").write_text("ref: refs/heads/main")
+    assert asks({"path": path}).startswith("'a bare git repository' is protected")
+    assert not asks({"path": "lib/readme.md"}) and not asks({"path": "other/config"})
+
+
+def test_the_librarys_own_state_is_asked_about_wherever_a_folder_contains_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOOLKEEL_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    asks = ProtectedFilePredicate(Root(tmp_path))
+    for path in ("data/decided/x", "data/sessions.db", "state/toolkeel/consents.json"):
+        assert asks({"path": path}).startswith('"toolkeel\'s own state" is protected')
+    assert not asks({"path": "database/x"})
+    (tmp_path / "data").mkdir()
+    assert tmp_path / "data" in find_protected(tmp_path)
 
 
 def test_a_link_is_asked_about_by_what_it_names(tmp_path: Path) -> None:

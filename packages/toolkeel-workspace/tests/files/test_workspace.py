@@ -626,24 +626,24 @@ def test_a_long_output_has_one_limit_whatever_the_exit_code(walls: Place, code: 
     assert rows.replace("\n\n", "\n") == whole
 
 
-def labels_after(place: Place, name: str, **arguments: object) -> set[tuple[str, str]]:
-    """What a run has touched after one call, as label and last part of what it was."""
+def secrets_after(place: Place, name: str, **arguments: object) -> set[tuple[str, str]]:
+    """The secrets that a run has touched after one call, as label and last part of what it was."""
     shared = RunContext[None]()
     place.tools.run_sync([ToolCall("c", name, arguments)], shared)
     sources = shared.taint.sources if shared.taint else []
-    return {(one.label, os.path.basename(one.what)) for one in sources if one.label != "private"}
+    return {(one.label, os.path.basename(one.what)) for one in sources if one.label == "secret"}
 
 
 def test_reading_a_file_with_secrets_is_known_by_whatever_tool(place: Place) -> None:
     (place.folder / ".env").write_text("KEY=sk-4f9a8b7c6d5e\n")
     (place.folder / "plain.txt").symlink_to(".env")
     secret = {("secret", ".env")}
-    assert labels_after(place, "read", path=".env") == secret
-    assert labels_after(place, "read", path="plain.txt") == secret
-    assert labels_after(place, "grep", pattern="KEY", path=".env") == secret
-    assert labels_after(place, "grep", pattern="KEY") == secret
-    assert labels_after(place, "grep", pattern="nothing of it") == set()
-    assert labels_after(place, "ls") == set()
+    assert secrets_after(place, "read", path=".env") == secret
+    assert secrets_after(place, "read", path="plain.txt") == secret
+    assert secrets_after(place, "grep", pattern="KEY", path=".env") == secret
+    assert secrets_after(place, "grep", pattern="KEY") == secret
+    assert secrets_after(place, "grep", pattern="nothing of it") == set()
+    assert secrets_after(place, "ls") == set()
 
 
 def test_a_command_that_reads_a_file_with_secrets_is_known(tmp_path: Path) -> None:
@@ -651,10 +651,10 @@ def test_a_command_that_reads_a_file_with_secrets_is_known(tmp_path: Path) -> No
     place = Place(tmp_path, "workspace")
     (tmp_path / ".env").write_text("KEY=sk-4f9a8b7c6d5e\n")
     secret = {("secret", ".env")}
-    assert labels_after(place, "bash", command="base64 .env") == secret
-    assert labels_after(place, "bash", command="grep -r KEY .") == secret
-    assert labels_after(place, "bash", command="grep -r KEY . && false") == secret
-    assert labels_after(place, "bash", command="ls") == set()
+    assert secrets_after(place, "bash", command="base64 .env") == secret
+    assert secrets_after(place, "bash", command="grep -r KEY .") == secret
+    assert secrets_after(place, "bash", command="grep -r KEY . && false") == secret
+    assert secrets_after(place, "bash", command="ls") == set()
 
 
 def test_after_a_strangers_text_what_the_next_build_runs_is_asked_about(place: Place) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 from toolkeel._records.record import NOTHING, record
 from toolkeel._records.tickets import Decision, Ticket
+from toolkeel.call.steps.join_approvals import join_approvals
 from toolkeel.content import Text
 from toolkeel.context import ToolContext
 from toolkeel.define.base_tool import as_tool
@@ -156,7 +157,9 @@ class HumanInTheLoopMiddleware:
         if strange := sorted({*self.interrupt_on} - {tool.name for tool in made}):
             raise SetupError(f"interrupt_on names {', '.join(strange)}, which is no tool here")
         return [
-            dataclasses.replace(tool, approval=True) if self.interrupt_on.get(tool.name) else tool
+            dataclasses.replace(tool, approval=join_approvals(tool.approval, True))
+            if self.interrupt_on.get(tool.name)
+            else tool
             for tool in made
         ]
 

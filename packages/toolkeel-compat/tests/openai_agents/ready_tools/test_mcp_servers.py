@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.mcp.peers import PEER
-from toolkeel import SetupError
+from toolkeel import RunContext, SetupError, ToolCall, ToolContext
 from toolkeel.define.tool import Tool
 from toolkeel.testing.scripted import Scripted, call
 from toolkeel_compat.openai_agents import (
@@ -160,7 +160,15 @@ def test_a_mapping_says_which_tools_a_person_is_asked_about() -> None:
             return first, second, await server.list_tools()
 
     first, second, tools = asyncio.run(main())
-    assert {tool.name for tool in tools if tool.approval is True} == {first, second}
+    given = {tool.name: tool.approval for tool in tools}
+    asked = {name for name, needs in given.items() if asyncio.run(_asks(needs))}
+    assert asked == {first, second}
+    assert all(hasattr(needs, "despite_rules") for needs in given.values())  # of changed tools
+
+
+async def _asks(needs: Any) -> bool:
+    wanted = needs({}, ToolContext(ToolCall("1", "x", {}), "x", RunContext()))
+    return bool(await wanted if asyncio.iscoroutine(wanted) else wanted)
 
 
 @pytest.mark.parametrize("wanted", [True, False])

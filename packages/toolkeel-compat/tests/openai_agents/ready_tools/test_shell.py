@@ -189,6 +189,22 @@ def test_patches_are_asked_about_as_operations() -> None:
     assert seen == [ApplyPatchOperation(**operation)] and not result.interruptions
 
 
+@pytest.mark.parametrize("decides", [None, lambda context, item: {"approve": True}])
+def test_a_protected_file_is_asked_about_whatever_the_program_says_of_approval(
+    tmp_path: Path, decides: Any
+) -> None:
+    def never(context: Any, operation: ApplyPatchOperation, call_id: str) -> bool:
+        return False
+
+    for path, asked in ((".github/workflows/ci.yml", 1), ("a.txt", 0)):
+        hosted = ApplyPatchTool(
+            needs_approval=never, on_approval=decides, workspace=Workspace(tmp_path, None)
+        )
+        result = run(hosted, type="create_file", path=path, diff="+a")
+        assert len(result.interruptions) == asked
+        assert (tmp_path / path).exists() is not bool(asked)
+
+
 def test_what_runs_at_openai_takes_no_executor_and_no_approval() -> None:
     there = {"type": "container_auto"}
     assert ShellTool(environment=there).tool.hosted is not None

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from toolkeel.errors import ToolError
 from toolkeel_workspace.files.open_beneath import Root, clean_path
-from toolkeel_workspace.sandbox.protected_files import find_protected_pattern
+from toolkeel_workspace.sandbox.protected_files import find_protected_pattern, find_protected_place
 
 _PROTECTED_REASON = (
     "{!r} is protected: a change there may widen what the agent may do, or run code later"
@@ -36,7 +36,8 @@ class ProtectedFilePredicate:
         if self.root is None:
             return ""
         real = os.path.realpath(self.root / path)
-        part = find_protected_pattern(os.path.relpath(real, self.root))
+        place = os.path.relpath(real, os.path.realpath(self.root))
+        part = find_protected_pattern(place) or find_protected_place(self.root, place)
         return _PROTECTED_REASON.format(part) if part else ""
 
     def despite_rules(self, arguments: Mapping[str, object]) -> str:

@@ -11,11 +11,12 @@ or ``.env``, are written only with a person's approval, whatever the rules allow
 
 from __future__ import annotations
 
+import asyncio
 import os
 import threading
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace as but
 from pathlib import Path
 from typing import Any, Literal
@@ -40,14 +41,11 @@ from toolkeel_workspace.files.find import find_files
 from toolkeel_workspace.files.line_window import MAX_LINES, format_size, pluralize
 from toolkeel_workspace.files.open_beneath import FileResource, Root
 from toolkeel_workspace.files.preview import ContentChange, make_preview
+from toolkeel_workspace.files.protected_changes import ProtectedChanges, list_names
 from toolkeel_workspace.files.protected_writes import ProtectedFilePredicate
 from toolkeel_workspace.sandbox.confine import Mode, Sandbox
 from toolkeel_workspace.sandbox.mounts import find_import_folders
-from toolkeel_workspace.sandbox.protected_files import (
-    find_build_pattern,
-    set_aside,
-    snapshot_protected,
-)
+from toolkeel_workspace.sandbox.protected_files import find_build_pattern
 from toolkeel_workspace.shell.command import (
     MAX_TIMEOUT,
     TIMEOUT,
@@ -298,36 +296,23 @@ class Workspace:
             raise SetupError("this workspace was made without a sandbox, so it runs no commands")
         tail = OutputTail(context.progress)
         words = make_reporting_argv(self.sandbox, command)
-        before, unchanged = snapshot_protected(self.root.path), self._snapshots.list_unchanged()
+        watch = await asyncio.to_thread(ProtectedChanges, self.root.path)
+        unchanged = self._snapshots.list_unchanged()
+
+        async def describe() -> str:
+            changed = self._snapshots.update_changed(unchanged)
+            notice = (
+                f"\n\n[Changed while it ran, of the files you have read: {list_names(changed)}]"
+            )
+            return (notice if changed else "") + await watch.report(context)
+
         try:
             output = await run_command(
                 self.sandbox, words, timeout=timeout, tail=tail, context=context
             )
         except (ToolError, Cancelled) as error:
-            raise type(error)(
-                error.text + self._describe_changes(before, unchanged), error.details
-            ) from None
-        return but(output, content=f"{output.content}{self._describe_changes(before, unchanged)}")
-
-    def _describe_changes(self, before: Mapping[str, int], unchanged: list[str]) -> str:
-        """Describe read files and protected files that changed while a command ran, as notices."""
-        changed = ", ".join(sorted(self._snapshots.update_changed(unchanged)))
-        notices = (
-            f"\n\n[Changed while it ran, of the files you have read: {changed}]" if changed else ""
-        )
-        return notices + self._describe_protected_changes(before)
-
-    def _describe_protected_changes(self, before: Mapping[str, int]) -> str:
-        """Describe protected files that were created or changed while a command ran, as a notice."""
-        now, notices = snapshot_protected(self.root.path), ""
-        made = [path for path in now if path not in before]
-        changed = [path for path, state in before.items() if now.get(path) != state]
-        set_aside(made)
-        for what, paths in (("made", made), ("changed", changed)):
-            names = ", ".join(sorted(os.path.relpath(path, self.root.path) for path in paths))
-            if names:
-                notices += f"\n\n[It {what} protected files, for a person to look at: {names}]"
-        return notices
+            raise type(error)(error.text + await describe(), error.details) from None
+        return but(output, content=f"{output.content}{await describe()}")
 
 
 def _warn_about_imports(root: Path) -> None:

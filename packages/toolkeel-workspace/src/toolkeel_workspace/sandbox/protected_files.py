@@ -12,12 +12,14 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
+from toolkeel._common.data_folder import data_folder, state_folder
 from toolkeel._common.path_patterns import SECRET, fold_part, matching_pattern
+from toolkeel.errors import SetupError
 
 _GIT = """
 .git/hooks .git/config .git/config.worktree .git/commondir .git/gitdir .git/modules .git/worktrees
@@ -137,6 +139,52 @@ def _is_in_bare_repository(path: str) -> bool:
     return len(parts) > 1 and parts[-2].endswith(".git") and parts[-2] != ".git"
 
 
+def find_protected_place(root: Path, path: str) -> str:
+    """Return why a path below a folder is protected, by what is there; empty if it is not.
+
+    A bare git repository is one under any name, also one that this path would complete; so is the
+    library's own state: consents, logins, used tickets, sessions.
+
+    Args:
+        root: The folder, without links.
+        path: Relative to it, without links.
+    """
+    parts = Path(path).parts
+    for depth, part in enumerate(parts):
+        if fold_part(part) not in _IN_BARE_REPOSITORY:
+            continue
+        folder = root.joinpath(*parts[:depth])
+        if folder.name != ".git" and _is_bare_repository(folder, part):
+            return "a bare git repository"
+    place = os.path.join(root, path)
+    own = (_real(folder) for folder in (data_folder, state_folder))
+    return "toolkeel's own state" if any(_is_below(place, folder) for folder in own) else ""
+
+
+_IN_BARE_REPOSITORY = frozenset({"head", "config", "config.worktree", "objects", "refs", "hooks"})
+
+
+def _is_bare_repository(folder: Path, added: str = "") -> bool:
+    """Return True if git takes a folder for a repository, once it has one more entry."""
+    with suppress(OSError):
+        names = {
+            fold_part(name) for name in (*islice(os.listdir(folder), MAX_FILES_CHECKED), added)
+        }
+        return {"head", "objects", "refs"} <= names
+    return False
+
+
+def _real(folder: Callable[[], Path]) -> str:
+    """Return a folder without links; empty if it is unknown."""
+    with suppress(SetupError, OSError):
+        return os.path.realpath(folder())
+    return ""
+
+
+def _is_below(path: str, folder: str) -> bool:
+    return bool(folder) and (path == folder or path.startswith(f"{folder.rstrip(os.sep)}{os.sep}"))
+
+
 def find_protected(root: Path) -> list[Path]:
     """List the existing protected files below a folder, in nested repositories too.
 
@@ -145,6 +193,8 @@ def find_protected(root: Path) -> list[Path]:
     """
     known = _known_files.setdefault(root, {})
     known.update(dict.fromkeys(_scan(root)))
+    own = (_real(folder) for folder in (data_folder, state_folder))
+    known.update((Path(each), None) for each in own if _is_below(each, os.path.realpath(root)))
     return [path for path in list(known) if os.path.lexists(path)]
 
 
@@ -160,7 +210,7 @@ def _scan(root: Path) -> Iterator[Path]:
             names = sorted(islice(folder.iterdir(), MAX_FILES_CHECKED))
         except OSError:
             continue
-        bare = {"HEAD", "objects", "refs"} <= {path.name for path in names}
+        bare = {"head", "objects", "refs"} <= {fold_part(path.name) for path in names}
         if bare and folder.name != ".git" and folder != root:
             yield folder
             continue
@@ -213,6 +263,31 @@ def snapshot_protected(root: Path) -> dict[str, int]:
     The numbers come from the times and sizes the file system records, which a command cannot reset.
     """
     return {str(path): _fingerprint(path) for path in find_protected(root)}
+
+
+def find_new_build_files(root: Path, since: float) -> list[str]:
+    """List the files that the next build or test runs and that were made or changed since a time.
+
+    Args:
+        root: The folder, scanned as for protected files.
+        since: In seconds since the epoch.
+    """
+    found, waiting, end = [], [(root, 0)], time.monotonic() + SCAN_SECONDS
+    while waiting and time.monotonic() < end:
+        folder, depth = waiting.pop(0)
+        with suppress(OSError):
+            for entry in islice(os.scandir(folder), MAX_FILES_CHECKED):
+                if entry.is_dir(follow_symlinks=False):
+                    if depth < MAX_DEPTH and entry.name not in _SKIPPED_FOLDERS:
+                        waiting.append((Path(entry.path), depth + 1))
+                elif find_build_pattern(entry.name):
+                    changed = entry.stat(follow_symlinks=False).st_ctime
+                    found += [entry.path] if changed >= since - _CLOCK_STEP else []
+    return found
+
+
+_CLOCK_STEP = 0.05
+"""Seconds by which the time of a file may lag behind the clock."""
 
 
 def set_aside(created: Iterable[str]) -> list[str]:

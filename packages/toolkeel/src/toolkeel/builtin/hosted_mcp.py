@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from toolkeel._common.checked_arguments import checked
 from toolkeel._records.record import NOTHING
 from toolkeel.builtin.catalog import load_remote
+from toolkeel.call.steps.join_approvals import join_approvals
 from toolkeel.content import Data
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.tool import AnyTool, Prepared, Proceed, Tool
@@ -183,7 +184,8 @@ class HostedMCP:
         if get_mcp_name(tool) in self._trusted_tools:
             return replace(tool, effects=_EFFECTS)
         steps = tool.steps if self._approve is None else (self._approve_call, *tool.steps)
-        approval = True if self._trusted_tools and self._approve is None else tool.approval
+        asks = True if self._trusted_tools and self._approve is None else None
+        approval = join_approvals(tool.approval, asks)
         return replace(tool, effects=_EFFECTS, steps=steps, approval=approval)
 
     async def _approve_call(

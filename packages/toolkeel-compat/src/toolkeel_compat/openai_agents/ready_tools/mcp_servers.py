@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal, TypeAlias, TypedDict, Unpack, cast
 
 from toolkeel._records.record import record
 from toolkeel.builtin.hosted_mcp import get_mcp_name
+from toolkeel.call.steps.join_approvals import join_approvals
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.tool import AnyTool, ApprovalOption, Prepared, Proceed
 from toolkeel.errors import SetupError
@@ -157,9 +158,9 @@ class MCPServer(CoreServer):
         If no call needs approval, the tool's output is trusted: as in the SDK, it causes no later approval.
         """
         decide, asked, effects = self._approvals, self._tools_needing_approval, tool.effects
-        needs: ApprovalOption | None = get_mcp_name(tool) in asked or tool.approval
+        needs: ApprovalOption | None = join_approvals(tool.approval, get_mcp_name(tool) in asked)
         if callable(decide):
-            needs = partial(_call_approval_function, decide, tool)
+            needs = join_approvals(tool.approval, partial(_call_approval_function, decide, tool))
         elif not asked & {"", get_mcp_name(tool)}:
             effects = replace(effects, stranger=False)
         steps = (return_rejection, _return_server_error, *tool.steps)

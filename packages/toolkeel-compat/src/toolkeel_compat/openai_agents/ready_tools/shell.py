@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias
 
 from toolkeel._records.record import NOTHING, record
+from toolkeel.call.steps.join_approvals import join_approvals
 from toolkeel.context import ToolContext as CoreContext
 from toolkeel.define.tool import AnyTool, Tool
 from toolkeel.errors import Denied, SetupError, ToolError
@@ -347,7 +348,8 @@ def _with_approval(
 
     if needs is False:
         return tool
-    return replace(tool, approval=asked, steps=(return_rejection, *tool.steps))
+    approval = join_approvals(tool.approval, asked)  # protected files are asked about all the same
+    return replace(tool, approval=approval, steps=(return_rejection, *tool.steps))
 
 
 def apply_diff(input: str, diff: str, mode: Literal["default", "create"] = "default") -> str:

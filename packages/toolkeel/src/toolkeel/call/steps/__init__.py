@@ -5,6 +5,7 @@ shell_parser        reading a line of shell, to find commands that its words do 
 command_patterns    which lines of shell a rule's pattern covers, or may be about
 rules               rules for a run, from outside the tools: which calls are refused, asked about or let through
 ask_approver        asking the run's approver: anything but a clear, timely answer for that call denies
+join_approvals      two approvals of one tool as one
 approve             asking before a call runs; a yes holds only for the arguments shown (digest)
 call_limits         limits on calls: what a model may not do again and again
 resources           what a call touches: places in trees, with the arguments put in

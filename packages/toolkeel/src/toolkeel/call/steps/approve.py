@@ -12,7 +12,7 @@ import dataclasses
 import inspect
 import json
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from time import time
 from typing import Any
@@ -30,6 +30,7 @@ from toolkeel.call.arguments.validate import ArgumentsView, as_json, from_canoni
 from toolkeel.call.steps import taint
 from toolkeel.call.steps.ask_approver import ask, report_decision
 from toolkeel.call.steps.compose import Handler, guard_changes
+from toolkeel.call.steps.join_approvals import takes_context
 from toolkeel.call.steps.resources import resolve_argument
 from toolkeel.call.steps.rules import Rule, Rules, is_allowed
 from toolkeel.context import RunContext, ToolContext
@@ -67,7 +68,7 @@ class Approval:
         self, needs: ApprovalOption | None, rules: Rules | None, guards: Sequence[Step]
     ) -> None:
         self._needs = needs
-        self._sees = callable(needs) and _takes_context(needs)
+        self._sees = callable(needs) and takes_context(needs)
         self._rules, self._guards = rules, guards
         self._approved: dict[ToolContext, ApprovalQuestion] = {}
 
@@ -258,15 +259,6 @@ def _predicate_failure(error: Exception, tool: AnyTool) -> str:
     why = f"its approval predicate failed: {describe_error(error) if is_open else type(error).__name__}"
     log.error("%s is asked about: %s", tool.name, why, exc_info=is_open and error)
     return why
-
-
-def _takes_context(needs: Callable[..., object]) -> bool:
-    """Return True if a predicate has a parameter for the `ToolContext`."""
-    try:
-        inspect.signature(needs).bind(None)
-    except (TypeError, ValueError) as error:  # functions in C may have no signature
-        return isinstance(error, TypeError)
-    return False
 
 
 async def _preview(prepared: Prepared) -> str:

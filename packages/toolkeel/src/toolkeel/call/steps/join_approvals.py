@@ -1,0 +1,66 @@
+"""Two approvals of one tool as one: a wrapper's own keeps that of the tool which it wraps."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from toolkeel.context import ToolContext
+from toolkeel.define.tool import ApprovalOption
+
+
+def takes_context(needs: Callable[..., object]) -> bool:
+    """Return True if a predicate has a parameter for the `ToolContext`."""
+    try:
+        inspect.signature(needs).bind(None)
+    except (TypeError, ValueError) as error:  # functions in C may have no signature
+        return isinstance(error, TypeError)
+    return False
+
+
+def join_approvals(
+    own: ApprovalOption | None, more: ApprovalOption | None
+) -> ApprovalOption | None:
+    """Return an approval that is needed if one of two says so.
+
+    What must be asked about whatever rules allow (``despite_rules``), such as protected files and
+    changed definitions, stays so; a predicate that refuses the call refuses it only where the tool's
+    own needs no approval.
+
+    Args:
+        own: That of the tool.
+        more: That of what wraps it.
+    """
+    if own is None or own is False:
+        return more
+    if more is None or more is False:
+        return own
+    return _Joined(own, more)
+
+
+class _Joined:
+    def __init__(self, own: ApprovalOption, more: ApprovalOption) -> None:
+        self._parts = (own, more)
+
+    async def __call__(
+        self, arguments: Mapping[str, object], context: ToolContext[Any]
+    ) -> bool | str:
+        for needs in self._parts:
+            wanted: Any = needs
+            if callable(needs):
+                wanted = needs(arguments, context) if takes_context(needs) else needs(arguments)
+                wanted = await wanted if inspect.isawaitable(wanted) else wanted
+            if wanted:
+                return str(wanted) if isinstance(wanted, str) else True
+        return False
+
+    async def despite_rules(self, arguments: Mapping[str, object]) -> str:
+        """Return why a call needs approval although a rule allows it, or empty if it does not."""
+        for needs in self._parts:
+            stated = getattr(needs, "despite_rules", None)
+            why = stated(arguments) if callable(stated) else ""
+            why = await why if inspect.isawaitable(why) else why
+            if why:
+                return str(why)
+        return ""
