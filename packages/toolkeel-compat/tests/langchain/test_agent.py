@@ -18,6 +18,7 @@ from toolkeel_compat.langchain import (
     InMemorySaver,
     ProviderStrategy,
     RunnableConfig,
+    StructuredOutputValidationError,
     SystemMessage,
     ToolNode,
     ToolRuntime,
@@ -152,7 +153,7 @@ def test_a_call_that_waits_where_nobody_can_answer_says_why_and_what_to_write() 
         agent = create_agent(Scripted([call("ask_there", {"city": "Oslo"}), "many"]), [ask_there])
         return agent.invoke({"messages": HumanMessage([{**picture, **more}])})
 
-    with pytest.raises(SetupError, match=r"attachment image/png.*checkpointer"):
+    with pytest.raises(SetupError, match=r"(?s)attachment image/png.*checkpointer"):
         state()
     said = state(extras={"trusted": True})["messages"]
     assert [each.type for each in said] == ["human", "ai", "tool", "ai"]
@@ -234,3 +235,27 @@ def test_an_agent_answers_several_inputs_side_by_side() -> None:
     states = agent.batch([{"messages": "one"}, {"messages": "two"}], {"tags": ["t"]})
     assert [state["messages"][0].content for state in states] == ["one", "two"]
     assert sorted(state["messages"][1].content for state in states) == ["a", "b"]
+
+
+CITY_SCHEMA: dict[str, Any] = {
+    "title": "City",
+    "type": "object",
+    "properties": {"name": {"type": "string"}, "people": {"type": "integer", "minimum": 0}},
+    "required": ["name", "people"],
+}
+
+
+@pytest.mark.parametrize("form", [CITY_SCHEMA, ToolStrategy(CITY_SCHEMA)])  # type: ignore[arg-type]
+def test_a_json_schema_is_a_form_of_answers(form: Any) -> None:
+    wrong = call("final_result", {"name": "Oslo", "people": -1})
+    model = Scripted([wrong, GIVEN])
+    state = create_agent(model, response_format=form).invoke({"messages": "Oslo?"})
+    assert state["structured_response"] == {"name": "Oslo", "people": 709_000}
+    assert "people" in model.requests[1].messages[-1].text
+    structured = init_chat_model(Scripted([GIVEN])).with_structured_output(CITY_SCHEMA)
+    assert structured.invoke("Oslo?")["name"] == "Oslo"
+
+
+def test_an_answer_that_stays_wrong_is_the_error_that_programs_catch() -> None:
+    with pytest.raises(StructuredOutputValidationError):
+        create_agent(Scripted(["no"] * 9), response_format=City).invoke({"messages": "Oslo?"})

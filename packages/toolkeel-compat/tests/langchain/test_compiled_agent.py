@@ -180,3 +180,24 @@ def test_where_nothing_can_wait_the_error_says_what_to_give() -> None:
     outer = create_agent(Scripted([call("ask", {"request": "x"})]), [ask])
     with pytest.raises(SetupError, match="give create_agent a checkpointer"):
         outer.invoke({"messages": "go"})
+
+
+def test_the_second_version_of_results_and_parts() -> None:
+    made = worker("a", "hi", "hi", "hi")
+    result = made.invoke({"messages": "go"}, version="v2")
+    assert (result.value["messages"][-1].text, result.interrupts) == ("hi", ())
+    parts = list(made.stream({"messages": "go"}, stream_mode="values", version="v2"))
+    assert [(one["type"], one["ns"], one["interrupts"]) for one in parts] == [
+        ("values", (), ())
+    ] * 2
+    [part] = made.stream({"messages": "go"}, version="v2")
+    assert part["type"] == "updates" and list(part["data"]) == ["model"]
+    with pytest.raises(SetupError, match="write 'v1' or 'v2'"):
+        made.invoke({"messages": "go"}, version="v3")
+
+
+def test_the_second_version_keeps_what_waits_beside_the_state() -> None:
+    inner = worker("inner", call("send", {"to": "Ada"}))
+    outer = desk(InMemorySaver(), [call("ask", {"request": "x"})], as_tool("ask", inner))
+    result = outer.invoke({"messages": "go"}, SIX, version="v2")
+    assert "__interrupt__" not in result.value and len(result.interrupts) == 1

@@ -11,6 +11,7 @@ from toolkeel import SetupError
 from toolkeel.testing.scripted import Scripted, call
 from toolkeel_compat.langchain import (
     Command,
+    GraphInterrupt,
     HumanInTheLoopMiddleware,
     InMemorySaver,
     create_agent,
@@ -94,3 +95,19 @@ def test_an_approval_before_it_is_not_taken_for_its_answer() -> None:
     assert asked.value["action_requests"][0]["name"] == "pay"
     state = agent.invoke(Command(resume={"decisions": [{"type": "approve"}]}), ADA)
     assert state["__interrupt__"][0].value == {"question": "who pays 3?"}
+
+
+def test_a_tool_that_catches_every_exception_raises_the_interrupt_again() -> None:
+    @tool
+    def book() -> str:
+        """Book."""
+        try:
+            return f"booked for {interrupt('Who?')}"
+        except GraphInterrupt:
+            raise
+        except Exception as error:
+            return f"failed: {error}"
+
+    agent = create_agent(Scripted([call("book"), "done"]), [book], checkpointer=InMemorySaver())
+    assert agent.invoke({"messages": "go"}, ADA)["__interrupt__"][0].value == "Who?"
+    assert agent.invoke(Command(resume="Ada"), ADA)["messages"][-2].text == "booked for Ada"

@@ -7,7 +7,7 @@ import pytest
 from toolkeel_compat import langchain
 
 NAMES = [
-    "StateGraph", "AgentExecutor", "SummarizationMiddleware", "SqliteSaver",
+    "StateGraph", "AgentExecutor", "ContextEditingMiddleware", "SqliteSaver",
     "RunnableLambda", "ChatOpenAI", "ChatPromptTemplate",
     "StrOutputParser", "create_retriever_tool",
 ]  # fmt: skip

@@ -7,6 +7,7 @@ interrupts        `interrupt` in a tool: the run waits for a value from outside
 history           which messages the model gets: `trim_messages`, `RemoveMessage`
 middleware        agent middleware: steps around model requests and tool calls
 ready_middleware  built-in middleware: call limits, retries, model fallback, a to-do list
+summarization     `SummarizationMiddleware`: a summary in place of older messages
 fields            pydantic fields and validators in a tool's class
 store             in-memory stores: flat keys, and LangGraph's namespaces
 convert_tool      ``convert_to_openai_tool`` and similar: a tool in a provider's format
@@ -48,6 +49,8 @@ if TYPE_CHECKING:
     )
     from toolkeel_compat.langchain.runtime import *
     from toolkeel_compat.langchain.store import *
+    from toolkeel_compat.langchain.stream_modes import GraphOutput as GraphOutput
+    from toolkeel_compat.langchain.summarization import *
     from toolkeel_compat.langchain.threads import *
     from toolkeel_compat.langchain.tool_node import *
     from toolkeel_compat.langchain.tools import *

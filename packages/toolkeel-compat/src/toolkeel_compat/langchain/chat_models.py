@@ -6,16 +6,21 @@ import re
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
+
+from pydantic import AfterValidator, WithJsonSchema
 
 from toolkeel._common.other_libraries_words import attribute_hints
 from toolkeel._records.record import record
 from toolkeel.agent.agent import Agent
 from toolkeel.agent.bind_tools import Bound, bind_tools
 from toolkeel.agent.reply_assembly import ReplyBuilder
+from toolkeel.call.arguments.validate import prepare
 from toolkeel.call.body.sync_bridge import SyncIterator
 from toolkeel.call.toolset import Toolset
-from toolkeel.errors import SetupError
+from toolkeel.define.tool import Tool
+from toolkeel.errors import InvalidArguments, OutputError, SetupError
+from toolkeel.messages import ToolCall
 from toolkeel.model_interface import Model, Settings, TextDelta
 from toolkeel.providers.model_by_name import connect
 from toolkeel_compat.langchain.convert_tool import to_tool
@@ -59,14 +64,15 @@ def resolve_output_type(model: Model, form: Any) -> tuple[Model, Any]:
 
     Args:
         model: The model.
-        form: A type or a strategy with one; None for text.
+        form: A type, a JSON Schema of an object, or a strategy with one; None for text.
 
     Raises:
-        SetupError: A strategy has an unsupported option, or the type is a JSON Schema.
+        DefinitionError: The JSON Schema is invalid, or not one of an object.
+        SetupError: A strategy has an unsupported option.
     """
     schema = form.schema if isinstance(form, ToolStrategy | ProviderStrategy) else form
     if isinstance(schema, Mapping):
-        raise SetupError("a JSON Schema is no form of answers here: write a pydantic model of it")
+        schema = make_dict_type(schema)
     if not isinstance(form, ToolStrategy):
         return model, schema or str
     if form.tool_message_content or form.handle_errors is not True:
@@ -74,7 +80,30 @@ def resolve_output_type(model: Model, form: Any) -> tuple[Model, Any]:
             "ToolStrategy: leave tool_message_content and handle_errors out; a wrong answer is "
             "explained to the model, which may correct it"
         )
-    return ToolOutputModel(model), form.schema
+    return ToolOutputModel(model), schema
+
+
+def make_dict_type(schema: Mapping[str, Any]) -> Any:
+    """Return a type for dicts that are valid by a JSON Schema.
+
+    Raises:
+        DefinitionError: The schema is invalid, or not one of an object.
+    """
+    name = re.sub(r"\W+", "_", str(schema.get("title") or "answer"))
+    form = Tool.from_schema(name, "", schema, lambda context, arguments: arguments)
+
+    def check(value: dict[str, Any]) -> dict[str, Any]:
+        try:
+            prepare(ToolCall("", name, value), form)
+        except InvalidArguments as error:
+            raise ValueError(error.text) from None
+        return value
+
+    return Annotated[dict[str, Any], AfterValidator(check), WithJsonSchema(dict(schema))]
+
+
+class StructuredOutputValidationError(OutputError):
+    """The model gave no answer of the `response_format`, also after it was told what was wrong."""
 
 
 def convert_tool_choice(choice: Any) -> Any:
@@ -159,13 +188,14 @@ class ChatModel(Invokable):
         """Return the same model, answering with instances of a type.
 
         Args:
-            schema: A pydantic model, a dataclass, a typed dict, or any other type.
+            schema: A pydantic model, a dataclass, a typed dict, any other type, or the JSON Schema of an
+                object.
             method: ``function_calling`` for output by a tool; else the provider's own method.
             options: None is supported; each with a truthy value is refused.
 
         Raises:
             DefinitionError: The type has no JSON Schema.
-            SetupError: `schema` is a JSON Schema, or an option is not supported.
+            SetupError: An option is not supported.
         """
         if asked := [name for name, value in options.items() if value]:
             raise SetupError(

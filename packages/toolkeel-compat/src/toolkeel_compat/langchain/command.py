@@ -95,7 +95,7 @@ def get_reducer(reducers: Reducers | None, key: str) -> Callable[[Any, Any], Any
     Raises:
         SetupError: The state's schema has no such key.
     """
-    if reducers is not None and key not in reducers:
+    if reducers is not None and key not in reducers and not key.startswith("__"):
         raise SetupError(f"state_schema has no {key!r}; it has {', '.join(sorted(reducers))}")
     return (reducers or {}).get(key)
 

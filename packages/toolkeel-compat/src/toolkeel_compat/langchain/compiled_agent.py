@@ -5,8 +5,9 @@ from __future__ import annotations
 import copy
 import dataclasses
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from contextlib import aclosing
 from functools import partial
-from typing import Any, TypedDict
+from typing import Any, Literal, TypedDict
 
 from typing_extensions import is_typeddict
 
@@ -14,15 +15,13 @@ from toolkeel._common.other_libraries_words import attribute_hints, explain_fore
 from toolkeel._records.record import NOTHING
 from toolkeel._records.tickets import Ticket
 from toolkeel.agent.agent import Agent
-from toolkeel.agent.enclosing_run import find_enclosing
 from toolkeel.agent.run import Run
-from toolkeel.agent.run_state import RunState
 from toolkeel.call.body.sync_bridge import SyncIterator
 from toolkeel.context import RunContext, ToolContext
-from toolkeel.errors import SetupError, Suspend
+from toolkeel.errors import OutputError, SetupError, Suspend
 from toolkeel.events import Replied, ToolFinished
-from toolkeel.messages import Message
 from toolkeel.sessions.session import Session
+from toolkeel_compat.langchain.chat_models import StructuredOutputValidationError
 from toolkeel_compat.langchain.command import (
     Command,
     Reducers,
@@ -32,9 +31,11 @@ from toolkeel_compat.langchain.command import (
 from toolkeel_compat.langchain.interrupts import (
     HIDDEN_KEYS,
     Interrupt,
+    find_waiting_call,
     list_interrupts,
     load_interrupts,
     save_interrupts,
+    start_within,
 )
 from toolkeel_compat.langchain.messages import convert_to_messages
 from toolkeel_compat.langchain.middleware import (
@@ -45,7 +46,14 @@ from toolkeel_compat.langchain.middleware import (
 )
 from toolkeel_compat.langchain.names import suggest_replacement
 from toolkeel_compat.langchain.recursion_limit import GraphRecursionError, get_limit
-from toolkeel_compat.langchain.stream_modes import convert_event, sort_modes
+from toolkeel_compat.langchain.stream_modes import (
+    INTERRUPT_KEY,
+    check_version,
+    convert_event,
+    sort_modes,
+    to_output,
+    to_part,
+)
 from toolkeel_compat.langchain.threads import (
     EmptyInputError,
     HumanInTheLoopMiddleware,
@@ -55,16 +63,14 @@ from toolkeel_compat.langchain.threads import (
 )
 from toolkeel_compat.langchain.tool_node import Config, Invokable, check_config
 
-INTERRUPT_KEY = "__interrupt__"
-
 
 class AgentOptions(TypedDict, total=False):
     """Options of an agent besides model, tools and instructions.
 
     Attributes:
         middleware: `AgentMiddleware`, what its decorators make, and `HumanInTheLoopMiddleware`.
-        response_format: Type of the structured output: a pydantic model or any other type, optionally
-            in a `ToolStrategy` or `ProviderStrategy`.
+        response_format: Type of the structured output: a pydantic model or any other type, or a JSON
+            Schema, optionally in a `ToolStrategy` or `ProviderStrategy`.
         state_schema: The state's keys besides ``messages``, with their reducers.
         context_schema: Type of the context: a dict is converted to this dataclass or model.
         checkpointer: An `InMemorySaver`: runs of one ``thread_id`` continue each other.
@@ -247,30 +253,12 @@ class CompiledAgent(Invokable):
             state["structured_response"] = result.output_value
         return state
 
-    def _find_call(self) -> ToolContext[Any] | None:
-        """Return the call whose body runs this agent, if its run can wait with this one."""
-        _, call = find_enclosing() or (None, None)
-        return call if self._saver is None and call is not None and call.run.can_wait else None
-
-    def _start(
-        self, prompt: Any, options: dict[str, Any], call: ToolContext[Any] | None
-    ) -> Run[Any]:
-        """Create a run; within a call, one that waits with it and continues when its body runs again."""
+    def _start(self, prompt: Any, options: dict[str, Any]) -> tuple[Run[Any], Any]:
+        """Create a run, and return it with the call whose body runs this agent and waits with it."""
+        call = None if self._saver is not None else find_waiting_call()
         if call is None:
-            return self.agent.start(prompt, **options)
-        inner_runs, key = call.run.loop_state.inner_runs, call.idempotency_key
-        key = key if key in inner_runs else call.call.id
-        waiting: Any = inner_runs.get(key)
-        begun = None if waiting is None else waiting.state
-        if begun is not None and begun.agent == self.agent.name and _begins(begun, prompt):
-            del inner_runs[key]
-            prompt = waiting
-        run: Run[Any] = self.agent._start_inner_run(prompt, call, options["deps"])
-        run.context.inject = options["inject"]
-        run.context.store = options["store"] or call.run.store
-        for name, value in options["state"].items():
-            run.context.state.setdefault(name, value)
-        return run
+            return self.agent.stream(prompt, **options), None
+        return start_within(self.agent, prompt, options, call), call
 
     def _get_ended_thread(self, config: Config) -> dict[str, Any] | None:
         """Return the state of a thread whose last run reached its end; None for any other thread."""
@@ -283,8 +271,13 @@ class CompiledAgent(Invokable):
         return self._saver.snapshot(config or {}).values if ended else None
 
     async def ainvoke(
-        self, state: Any, config: Config = None, *, context: object = None
-    ) -> dict[str, Any]:
+        self,
+        state: Any,
+        config: Config = None,
+        *,
+        context: object = None,
+        version: Literal["v1", "v2"] = "v1",
+    ) -> Any:
         """Run to the end and return the final state.
 
         Args:
@@ -294,24 +287,31 @@ class CompiledAgent(Invokable):
             config: Passed to tools that request a `RunnableConfig`; ``thread_id`` and
                 ``recursion_limit`` are honored.
             context: The user's own object, passed to tools that request a `ToolRuntime`.
+            version: ``v2`` for a `GraphOutput`.
 
         Returns:
             The final state with every message; with ``structured_response`` if there is a
             `response_format`, and with ``__interrupt__`` if calls wait.
 
         Raises:
+            StructuredOutputValidationError: The model gave no answer of the `response_format`.
             EmptyInputError: `state` is None, and the thread has not begun.
             GraphRecursionError: The model calls reached ``recursion_limit``.
             ValueError: ``recursion_limit`` is below 1.
         """
+        check_version(version)
         config = self._merge_config(config)
         if state is None and (ended := self._get_ended_thread(config)) is not None:
-            return ended
+            return to_output(ended, version)
         prompt, options, shared = await self._prepare_run(state, config, context)
-        call = self._find_call()
-        run = self._start(prompt, options, call)
-        await run
-        return await self._finish_run(run, shared, call)
+        run, call = self._start(prompt, options)
+        try:
+            await run
+        except OutputError as error:
+            if type(error) is not OutputError or not self._structured:
+                raise
+            raise StructuredOutputValidationError(str(error), error.text, error.errors) from error
+        return to_output(await self._finish_run(run, shared, call), version)
 
     async def astream(
         self,
@@ -320,13 +320,24 @@ class CompiledAgent(Invokable):
         *,
         context: object = None,
         stream_mode: str | Sequence[str] = "updates",
+        version: Literal["v1", "v2"] = "v1",
     ) -> AsyncGenerator[Any, None]:
         """Run to the end, and yield what happens. See `stream`."""
+        check_version(version)
         alone, config = isinstance(stream_mode, str), self._merge_config(config)
+        pairs = self._stream_pairs(state, config, context, stream_mode)
+        async with aclosing(pairs):
+            async for mode, part in pairs:
+                yield to_part(mode, part, version, alone=alone)
+
+    async def _stream_pairs(
+        self, state: Any, config: Config, context: object, stream_mode: str | Sequence[str]
+    ) -> AsyncGenerator[tuple[str, Any], None]:
+        """Run to the end, and yield each part with its mode."""
         modes = sort_modes([stream_mode] if isinstance(stream_mode, str) else stream_mode)
         if state is None and (ended := self._get_ended_thread(config)) is not None:
             if "values" in modes:
-                yield ended if alone else ("values", ended)
+                yield "values", ended
             return
         prompt, options, shared = await self._prepare_run(state, config, context)
         session = options.get("session")
@@ -334,13 +345,8 @@ class CompiledAgent(Invokable):
         messages = convert_to_messages([*before, *(prompt or ())])
         if "values" in modes:
             initial_state = {**shared, "messages": list(messages)}
-            yield initial_state if alone else ("values", initial_state)
-        call = self._find_call()
-        run = (
-            self.agent.stream(prompt, **options)
-            if call is None
-            else self._start(prompt, options, call)
-        )
+            yield "values", initial_state
+        run, call = self._start(prompt, options)
         async for event in run:
             if isinstance(event, Replied | ToolFinished):
                 messages += convert_to_messages([event.message])
@@ -348,11 +354,11 @@ class CompiledAgent(Invokable):
                 for part in convert_event(
                     mode, event, {**shared, "messages": list(messages)}, self.node
                 ):
-                    yield part if alone else (mode, part)
+                    yield mode, part
         ended = await self._finish_run(run, shared, call)
         for interrupt in ended.get(INTERRUPT_KEY, ()) if "updates" in modes else ():
             part = {INTERRUPT_KEY: (interrupt,)}
-            yield part if alone else ("updates", part)
+            yield "updates", part
 
     def stream(self, state: Any, config: Config = None, **kwargs: Any) -> Iterator[Any]:
         """Run to the end, and yield what happens.
@@ -360,7 +366,8 @@ class CompiledAgent(Invokable):
         Args:
             state: See `ainvoke`.
             config: See `ainvoke`.
-            kwargs: ``context``, and ``stream_mode``: ``updates``: messages the model or a tool added;
+            kwargs: ``context``; ``version``: ``v2`` for dicts with ``type``, ``ns`` and ``data``; and
+                ``stream_mode``: ``updates``: messages the model or a tool added;
                 ``values``: the messages so far; ``messages``: chunks of replies; ``custom``: values
                 tools emit. Several modes give pairs of mode and part.
         """
@@ -386,9 +393,3 @@ def merge_reducers(options: AgentOptions) -> Reducers | None:
     middleware = check_middleware(options)
     more = [getattr(one, "state_schema", None) for one in middleware]
     return read_reducers([options.get("state_schema"), *more])
-
-
-def _begins(state: RunState, prompt: Sequence[Message]) -> bool:
-    """Return True if a saved run began with these messages."""
-    begun = state.messages[: len(prompt)]
-    return [one.text for one in begun] == [one.text for one in prompt]

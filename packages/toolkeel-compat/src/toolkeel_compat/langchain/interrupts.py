@@ -14,16 +14,21 @@ from typing import Any, cast
 
 from toolkeel._records.record import record
 from toolkeel._records.tickets import Ticket
+from toolkeel.agent.enclosing_run import find_enclosing
+from toolkeel.agent.run import Run
 from toolkeel.call.steps.approve import ApprovalQuestion
 from toolkeel.context import ToolContext
 from toolkeel.define.tool import Prepared, Proceed
 from toolkeel.errors import Crashed, SetupError, Suspend
+from toolkeel.messages import Message
 
 ANSWERS_KEY = "__interrupts__"
 """Where the run's state keeps what was answered, by call."""
 INNER_KEY = "__inner_interrupts__"
 """Where the run's state keeps the interrupts of agents that its tools run, by id."""
-HIDDEN_KEYS = (ANSWERS_KEY, INNER_KEY)
+SUMMARY_KEY = "__summary__"
+"""Where the run's state keeps the summary of older messages."""
+HIDDEN_KEYS = (ANSWERS_KEY, INNER_KEY, SUMMARY_KEY)
 """Keys of the run's state that programs do not see."""
 _REASON_PREFIX = "interrupt: "
 """How the reason of a ticket begins; the value follows, as JSON."""
@@ -45,7 +50,7 @@ class Interrupt:
     ticket_ids: tuple[str, ...] = ()
 
 
-class _InterruptRequested(Exception):
+class GraphInterrupt(Exception):
     """Signals that a tool called `interrupt` and no answer exists yet. The argument is the value."""
 
 
@@ -78,7 +83,7 @@ def interrupt(value: object) -> Any:
     number, running.interrupt_count = running.interrupt_count, running.interrupt_count + 1
     if number < len(running.answers):
         return running.answers[number]
-    raise _InterruptRequested(value)
+    raise GraphInterrupt(value)
 
 
 def get_stream_writer() -> Callable[[object], None]:
@@ -113,7 +118,7 @@ async def handle_interrupts(
         return await proceed(prepared)
     except Crashed as crash:
         asked = crash.__cause__
-        if not isinstance(asked, _InterruptRequested):
+        if not isinstance(asked, GraphInterrupt):
             raise
         if run.recorder is None or not run.can_wait:
             raise SetupError("interrupt() needs an agent with a checkpointer") from None
@@ -170,3 +175,35 @@ def pair_answers(resume: Any, interrupts: Sequence[Interrupt]) -> list[tuple[Int
     if len(interrupts) > 1:
         raise SetupError("several interrupts wait: give Command(resume={interrupt.id: value, ...})")
     return [(one, resume) for one in interrupts]
+
+
+def find_waiting_call() -> ToolContext[Any] | None:
+    """Return the call whose body runs here, if its run can wait for a person; else None."""
+    _, call = find_enclosing() or (None, None)
+    return call if call is not None and call.run.can_wait else None
+
+
+def start_within(
+    agent: Any, prompt: Sequence[Message], options: Mapping[str, Any], call: ToolContext[Any]
+) -> Run[Any]:
+    """Create a run that waits with a call, and continues when the call's body runs again.
+
+    Args:
+        agent: The core's agent.
+        prompt: What it begins with.
+        options: ``deps``, ``inject``, ``state`` and ``store`` of the run.
+        call: The call. A waiting run of this agent with this prompt is taken from its run.
+    """
+    inner_runs, key = call.run.loop_state.inner_runs, call.idempotency_key
+    key = key if key in inner_runs else call.call.id
+    waiting: Any = inner_runs.get(key)
+    begun = () if waiting is None else waiting.state.messages[: len(prompt)]
+    same = waiting is not None and waiting.state.agent == agent.name
+    if same := same and [one.text for one in begun] == [one.text for one in prompt]:
+        del inner_runs[key]
+    run: Run[Any] = agent._start_inner_run(waiting if same else prompt, call, options["deps"])
+    run.context.inject = options["inject"]
+    run.context.store = options["store"] or call.run.store
+    for name, value in options["state"].items():
+        run.context.state.setdefault(name, value)
+    return run

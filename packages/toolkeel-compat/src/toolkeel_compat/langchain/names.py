@@ -8,16 +8,18 @@ from toolkeel_compat.missing import replacement_hint
 
 EXPORTS: Mapping[str, str] = {
     "toolkeel_compat.langchain.agent": "create_agent create_react_agent",
-    "toolkeel_compat.langchain.chat_models": "ChatModel ProviderStrategy ToolStrategy init_chat_model",
+    "toolkeel_compat.langchain.chat_models": "ChatModel ProviderStrategy StructuredOutputValidationError ToolStrategy init_chat_model",
     "toolkeel_compat.langchain.convert_tool": "convert_to_anthropic_tool convert_to_openai_function convert_to_openai_tool render_text_description render_text_description_and_args",
     "toolkeel_compat.langchain.history": "REMOVE_ALL_MESSAGES RemoveMessage count_tokens_approximately trim_messages",
-    "toolkeel_compat.langchain.interrupts": "Interrupt get_stream_writer interrupt",
+    "toolkeel_compat.langchain.interrupts": "GraphInterrupt Interrupt get_stream_writer interrupt",
     "toolkeel_compat.langchain.messages": "AIMessage AnyMessage BaseMessage HumanMessage SystemMessage ToolCall ToolMessage convert_to_messages",
     "toolkeel_compat.langchain.middleware": "AgentMiddleware ModelCallResult ModelRequest ModelResponse Runtime after_agent after_model before_agent before_model dynamic_prompt hook_config wrap_model_call wrap_tool_call",
     "toolkeel_compat.langchain.ready_middleware": "ModelCallLimitExceededError ModelCallLimitMiddleware ModelFallbackMiddleware ModelRetryMiddleware Todo TodoListMiddleware ToolCallLimitExceededError ToolCallLimitMiddleware ToolRetryMiddleware",
     "toolkeel_compat.langchain.recursion_limit": "GraphRecursionError",
     "toolkeel_compat.langchain.runtime": "AsyncCallbackManagerForToolRun CallbackManagerForToolRun InjectedState InjectedStore InjectedToolArg InjectedToolCallId RunnableConfig ToolRuntime",
     "toolkeel_compat.langchain.store": "BaseStore InMemoryStore",
+    "toolkeel_compat.langchain.stream_modes": "GraphOutput",
+    "toolkeel_compat.langchain.summarization": "SummarizationMiddleware",
     "toolkeel_compat.langchain.threads": "EmptyInputError HumanInTheLoopMiddleware InMemorySaver MemorySaver StateSnapshot",
     "toolkeel_compat.langchain.tool_node": "ToolNode tools_condition",
     "toolkeel_compat.langchain.tools": "BaseTool StructuredTool Tool ToolException tool",
@@ -28,7 +30,7 @@ EXPORTS: Mapping[str, str] = {
 REPLACEMENTS: Mapping[str, str] = {
     "StateGraph|MessageGraph|Graph|START|END|Send|add_messages|entrypoint|task|CompiledStateGraph": "there are no graphs: an Agent is the loop, and an agent is a tool of another",
     "HumanInTheLoopMiddleware|InterruptOnConfig": "@tool(approval=True), or Rules(ask=[...]) for tools as they are: docs/approvals.md",
-    "(Summarization|ContextEditing)Middleware|ClearToolUsesEdit|TriggerClause": "history= of toolkeel's Agent: docs/sessions.md",
+    "ContextEditingMiddleware|ClearToolUsesEdit|TriggerClause": "history= of toolkeel's Agent: docs/sessions.md",
     "PII(Middleware|DetectionError|Match)|RedactionRule": "model_steps=[Redact(pattern)] of toolkeel's Agent, with Redact of toolkeel.steps",
     "(LLMToolSelector|ProviderToolSearch)Middleware": "Agent(search_tools=True) of toolkeel finds tools among many",
     "(ShellTool|FilesystemFileSearch)Middleware|(CodexSandbox|Docker|Host)ExecutionPolicy": "Workspace(folder) of toolkeel.tools gives an agent a shell and files: docs/workspace.md",
@@ -55,7 +57,7 @@ REPLACEMENTS: Mapping[str, str] = {
     r"\w*(Block|Annotation|Citation)|ServerTool\w+|is_data_content_block|merge_content|convert_to_openai_(data|image)_block": "parts of messages are dicts, or Text, Image and File of toolkeel",
     r"(Usage|InputToken|OutputToken)\w*|\w*[Nn]otification_?[Mm]etadata|LC_\w+PREFIX|ensure_id": "a message's usage is toolkeel.Usage",
     r"_?messages?_(from|to)_dicts?|message_to_dict|convert_to_openai_messages|get_buffer_string|filter_messages|merge_message_runs|message_chunk_to_message|\w+MessageChunk|ToolCallChunk": "messages are records: choose among them by a comprehension; a session keeps them",
-    r"\w*(Stream(Part|Mode|Writer)|Payload|Task|StateUpdate|StateSnapshot|GraphOutput)|Durability|(Retry|Timeout|Cache|Trace)Policy|All|Overwrite|omit_payload|\w*[Cc]heckpointer|ToolCallTransformer|ValidationNode": "there are no graphs: an Agent is the loop, and tells what it does by events",
+    r"\w*(Stream(Part|Mode|Writer)|Payload|Task|StateUpdate|StateSnapshot)|Durability|(Retry|Timeout|Cache|Trace)Policy|All|Overwrite|omit_payload|\w*[Cc]heckpointer|ToolCallTransformer|ValidationNode": "there are no graphs: an Agent is the loop, and tells what it does by events",
     "FILTERED_ARGS|ArgsSchema|RetrieverInput|ToolsRenderer|_get_runnable_config_param|convert_runnable_to_tool|create_schema_from_function": "a tool's parameters are tool.parameters, made of its function",
     r"\w*Callback\w*": "listeners=[...] of a run are told its events",
 }

@@ -1,15 +1,19 @@
-"""The parts that `stream` yields in each ``stream_mode`` of an agent."""
+"""The parts that `stream` yields in each ``stream_mode`` of an agent, and versions of results."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from toolkeel._records.record import record
 from toolkeel.errors import SetupError
 from toolkeel.events import Emitted, Event, Replied, Streamed, ToolFinished
 from toolkeel.model_interface import TextDelta
+from toolkeel_compat.langchain.interrupts import Interrupt
 from toolkeel_compat.langchain.messages import AIMessage, convert_to_messages
 
+INTERRUPT_KEY = "__interrupt__"
+"""Key of the final state, and of a part, for what waits."""
 MODES = ("messages", "updates", "values", "custom")
 
 
@@ -36,3 +40,45 @@ def convert_event(mode: str, event: Event, state: dict[str, Any], node: str) -> 
             yield convert_to_messages([message])[0], {"langgraph_node": node}
         case "custom", Emitted(value=value):
             yield value
+
+
+@record
+class GraphOutput:
+    """The result of ``invoke(..., version="v2")``: the final state, and what waits.
+
+    Args:
+        value: The state.
+        interrupts: The waiting interrupts.
+    """
+
+    value: dict[str, Any]
+    interrupts: tuple[Interrupt, ...] = ()
+
+
+def check_version(version: str) -> None:
+    """Raise `SetupError` unless a version of the parts is known."""
+    if version not in ("v1", "v2"):
+        raise SetupError(f"version={version!r}: write 'v1' or 'v2'")
+
+
+def to_output(state: dict[str, Any], version: str) -> Any:
+    """Return the final state in a version: as it is, or as `GraphOutput`."""
+    if version == "v1":
+        return state
+    waits = tuple(state.pop(INTERRUPT_KEY, ()))
+    return GraphOutput(state, waits)
+
+
+def to_part(mode: str, part: Any, version: str, *, alone: bool) -> Any:
+    """Return a part of a stream in a version.
+
+    Args:
+        mode: Its mode.
+        part: The part.
+        version: ``v2`` for a dict.
+        alone: The stream has one mode, which ``v1`` does not name.
+    """
+    if version == "v1":
+        return part if alone else (mode, part)
+    made = {"type": mode, "ns": (), "data": part}
+    return {**made, "interrupts": ()} if mode == "values" else made
