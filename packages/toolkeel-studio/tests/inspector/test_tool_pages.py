@@ -20,9 +20,15 @@ def trade(rates: dict[str, float]) -> str:
     return ", ".join(f"{key} {rate}" for key, rate in rates.items()) or "x" * 2_000_000
 
 
+@tool
+def look_up(key: str) -> str:
+    """Look up a key."""
+    return {"a": "b"}[key]
+
+
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> object:
-    with served(tmp_path_factory.mktemp("tools"), tools=[trade]) as made:
+    with served(tmp_path_factory.mktemp("tools"), tools=[trade, look_up]) as made:
         yield made
 
 
@@ -65,6 +71,13 @@ def test_a_right_call_runs_and_can_be_copied(page: Served) -> None:
     assert json.loads(words[4]) == {"query": "it's 猫", "limit": 2}
     [curl] = re.findall(r'id="copy-2">(.*?)</pre>', text)
     assert json.loads(shlex.split(curl)[5]) == {"query": "it's 猫", "limit": 2}
+
+
+def test_a_crash_opens_with_its_exception_and_where_it_was_raised(page: Served) -> None:
+    text = html.unescape(page.post("/tools/look_up", **{"/key": "x<b>"}).text)
+    assert text.index("KeyError: 'x<b>'") < text.index("internal error")
+    assert re.search(r"test_tool_pages\.py, line \d+", text)
+    assert 'role="alert"' not in page.post("/tools/look_up", **{"/key": "a"}).text
 
 
 def test_json_is_answered_with_json(page: Served) -> None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from toolkeel.agent.history import Cut as Cut
     from toolkeel.agent.history import HistoryPolicy as HistoryPolicy
     from toolkeel.agent.history import HistoryView as HistoryView
+    from toolkeel.agent.result import CallFailure as CallFailure
     from toolkeel.agent.result import RunResult as RunResult
     from toolkeel.agent.run import Run as Run
     from toolkeel.agent.run_state import RunState as RunState
@@ -33,7 +34,7 @@ else:
             "toolkeel.agent.guardrail": "Guardrail GuardrailTripped",
             "toolkeel.agent.handoff": "Handoff HandoffHistory flatten_history remove_tool_calls",
             "toolkeel.agent.history": "Cut HistoryPolicy HistoryView",
-            "toolkeel.agent.result": "RunResult",
+            "toolkeel.agent.result": "CallFailure RunResult",
             "toolkeel.agent.run": "Run",
             "toolkeel.agent.run_state": "RunState",
             "toolkeel.agent.transcript": "repair",

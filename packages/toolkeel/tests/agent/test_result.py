@@ -96,3 +96,50 @@ def test_a_run_that_ended_before_its_answer_has_none_rather_than_an_empty_one(re
     assert result.reason == reason and not result.has_output
     with pytest.raises(OutputError, match=f"no answer: the run ended with '{reason}'"):
         print(result.output)
+
+
+PROGRAM = """
+from toolkeel import Agent, tool
+from toolkeel.testing import Scripted, call
+
+@tool
+def look_up(key: str) -> str:
+    "Look up a key."
+    return {"a": "b"}[key]
+
+result = Agent(Scripted([call("look_up", {"key": "x"}), "sorry"]), [look_up]).run_sync("go")
+print(result.output)
+[failed] = result.errors
+print(failed.tool, failed.kind, failed.error, failed.line)
+"""
+
+
+def test_an_author_sees_a_crash_on_stderr_and_in_the_errors(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    done = subprocess.run(
+        [sys.executable, str(program)],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={"PYTHONPATH": PYTHONPATH},
+        check=True,
+    )
+    assert done.stdout == "sorry\nlook_up crashed KeyError: 'x' 8\n"
+    assert "'look_up' failed: crashed: KeyError: 'x' (" in done.stderr
+    assert f'File "{program}", line 8, in look_up' in done.stderr
+
+
+def test_errors_are_failed_calls_alone_with_or_without_an_exception() -> None:
+    @tool
+    def work(n: int) -> str:
+        """Work."""
+        return "worked"
+
+    turns = [call("work", {"n": 1}), call("work", {"n": "many"}), call("nothing", {}), "done"]
+    result = Agent(Scripted(turns), [work]).run_sync("go")
+    assert [(one.tool, one.kind) for one in result.errors] == [
+        ("work", "invalid_arguments"),
+        ("nothing", "unknown_tool"),
+    ]
+    assert all(one.error == one.text and not one.exception for one in result.errors)

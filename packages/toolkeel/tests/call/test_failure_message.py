@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -121,3 +122,37 @@ def test_an_error_of_a_tool_that_cuts_its_own_output_is_not_cut_again() -> None:
     error = ToolError("x" * 60_000)
     assert failure_message(CALL, made(max_output=None), error, 0.0).text == error.text
     assert len(failure_message(CALL, made(), error, 0.0).text) < 50_200
+
+
+def test_only_the_chosen_exceptions_are_shown_to_the_model() -> None:
+    for shown in (LookupError, (OSError, LookupError), [LookupError]):
+        tool = made(on_crash=shown)
+        assert (
+            failure_message(CALL, tool, KeyError("no such row"), 0.0).text
+            == "KeyError: 'no such row'"
+        )
+        hidden = failure_message(CALL, tool, ValueError("password"), 0.0)
+        assert "internal error" in hidden.text and hidden.details["error"] == "ValueError: password"
+
+
+def test_the_place_of_a_crash_is_in_the_tools_own_file() -> None:
+    import json
+
+    try:
+        json.loads("{")
+    except ValueError as error:
+        details = failure_message(CALL, made(), error, 0.0).details
+    assert details["file"] == __file__
+    lines = Path(__file__).read_text("utf-8").splitlines()
+    line = details["line"]
+    assert isinstance(line, int) and 'json.loads("{")' in lines[line - 1]
+
+
+def test_an_error_that_the_author_answered_is_no_warning(caplog: pytest.LogCaptureFixture) -> None:
+    answered = ToolError("no such city")
+    answered.__cause__ = KeyError("x")
+    failure_message(CALL, made(), answered, 0.0)
+    assert not caplog.records
+    failure_message(CALL, made(), KeyError("x"), 0.0)
+    [record] = caplog.records
+    assert "'work' failed: crashed: KeyError: 'x'" in record.getMessage() and record.exc_info

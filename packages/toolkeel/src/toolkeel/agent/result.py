@@ -43,6 +43,33 @@ _HINTS: Mapping[str, str] = {
 }
 
 
+@record
+class CallFailure:
+    """A call of a run that failed.
+
+    Args:
+        tool: Name of the tool.
+        call_id: Id of the call.
+        kind: How it failed, such as ``crashed`` or ``invalid_arguments``.
+        text: What the model was told.
+        error: What went wrong: the exception with its text, or what the model was told.
+        exception: Class name of the exception behind it; empty if there is none.
+        file: The tool's file where it was raised, or from where what raised was called.
+        line: The line of that file; 0 if there is none.
+        traceback: The traceback; empty if there is none.
+    """
+
+    tool: str
+    call_id: str
+    kind: str
+    text: str
+    error: str
+    exception: str = ""
+    file: str = ""
+    line: int = 0
+    traceback: str = ""
+
+
 class FinishedRun(Protocol):
     """The run a result is of."""
 
@@ -112,6 +139,15 @@ class RunResult(Generic[T]):
             )
         return cast("T", self.output_value)
 
+    @property
+    def errors(self) -> tuple[CallFailure, ...]:
+        """The failed calls of the transcript, with exception, file and line where there are any."""
+        return tuple(
+            _describe_failure(message)
+            for message in self.messages
+            if isinstance(message, ToolMessage) and message.failed
+        )
+
     if not TYPE_CHECKING:  # there, an unknown attribute stays unknown
         __getattr__ = attribute_hints("RunResult.")
 
@@ -124,6 +160,23 @@ class RunResult(Generic[T]):
     def agent(self) -> object:
         """The agent that answered: another one than began the run, if that was handed over."""
         return self.run.agent
+
+
+def _describe_failure(message: ToolMessage) -> CallFailure:
+    told = message.details
+    last = str(told.get("traceback", "")).rstrip().rpartition("\n")[2]
+    line = told.get("line", 0)
+    return CallFailure(
+        message.name,
+        message.tool_call_id,
+        message.kind or "",
+        message.text,
+        str(told.get("error") or last or message.text),
+        str(told.get("exception", "")),
+        str(told.get("file", "")),
+        line if isinstance(line, int) else 0,
+        str(told.get("traceback", "")),
+    )
 
 
 def output_of(

@@ -25,5 +25,5 @@ import logging
 
 from toolkeel._common.redact_secrets import protect_logger
 
-# Silent until the program configures logging.
-protect_logger(logging.getLogger("toolkeel")).addHandler(logging.NullHandler())
+# Without any configuration of logging, Python prints warnings to stderr: an author sees a tool crash.
+protect_logger(logging.getLogger("toolkeel"))

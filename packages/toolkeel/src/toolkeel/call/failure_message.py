@@ -67,18 +67,43 @@ def failure_message(
         text = MASKED.format(name=name)
     cause = error.__cause__
     if isinstance(cause, Exception):
+        place = _find_place(cause)
         details = {
             **details,
             "exception": type(cause).__name__,
+            **place,
             "traceback": "".join(traceback.format_exception(cause)),
         }
-        log.warning("%r failed: %s", name, error.kind, exc_info=cause)
+        _log_cause(name, error, cause, place)
     limit = _text_limit(tool, error)
     if limit is not None and len(text) > limit:
         text = shorten(text, limit, keeper)
     return ToolMessage(
         clean_text(text), call.id, name, "error", error.kind, None, details, duration
     )
+
+
+def _log_cause(name: str, error: CallError, cause: Exception, place: Mapping[str, object]) -> None:
+    """Log an exception behind a failure: a warning, unless the tool's author has answered it."""
+    level = logging.INFO if isinstance(error, ToolError) else logging.WARNING
+    where = f" ({place['file']}, line {place['line']})" if place else ""
+    log.log(
+        level, "%r failed: %s: %s%s", name, error.kind, describe_error(cause), where, exc_info=cause
+    )
+
+
+def _find_place(cause: Exception) -> dict[str, object]:
+    """Return file and line where the tool's own code raised, or called what raised."""
+    frames = [
+        (frame.f_globals.get("__name__", ""), frame.f_code.co_filename, line)
+        for frame, line in traceback.walk_tb(cause.__traceback__)
+    ]
+    own = [row for row in frames if str(row[0]).partition(".")[0] != "toolkeel"]
+    if not frames:
+        return {}
+    first = (own or frames[-1:])[0]
+    _, file, line = [row for row in frames if row[1] == first[1]][-1]
+    return {"file": file, "line": line}
 
 
 def _text_limit(tool: AnyTool | None, error: CallError) -> int | None:
@@ -131,10 +156,22 @@ def _handled(handler: ErrorHandler, error: CallError, name: str) -> str:
     """Return the text that the tool's author wants the model to read."""
     if isinstance(handler, str):
         return handler
+    cause = error.__cause__ if isinstance(error, Crashed) else error
+    shown = _list_exceptions(handler)
+    if shown is not None:
+        return str(error.text) if isinstance(cause, shown) else MASKED.format(name=name)
     if callable(handler):
-        cause = error.__cause__ if isinstance(error, Crashed) else error
         try:
             return str(handler(cause if isinstance(cause, Exception) else error))
         except Exception:  # a broken handler must not hide the failure
             return MASKED.format(name=name)
     return MASKED.format(name=name)
+
+
+def _list_exceptions(handler: ErrorHandler) -> tuple[type[Exception], ...] | None:
+    """Return the exception classes that a handler names, or None if it is another one."""
+    if isinstance(handler, tuple | list):
+        return tuple(handler)
+    if isinstance(handler, type) and issubclass(handler, Exception):
+        return (handler,)
+    return None

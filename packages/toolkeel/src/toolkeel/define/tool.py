@@ -43,8 +43,11 @@ P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
 
-ErrorHandler: TypeAlias = bool | str | Callable[[Exception], str]
-"""True: tell the model the error's own text; a text: tell it that; a callable: what it returns."""
+ErrorHandler: TypeAlias = (
+    bool | str | type[Exception] | tuple[type[Exception], ...] | Callable[[Exception], str]
+)
+"""True: tell the model the error's own text; a text: tell it that; a callable: what it returns; one or
+several exception classes: the text of those, such as ``sqlite3.Error``."""
 Enabled: TypeAlias = bool | Callable[[ToolContext], "bool | Awaitable[bool]"]
 ApprovalOption: TypeAlias = bool | Callable[..., "bool | str | Awaitable[bool | str]"]
 """Whether a person must approve a call; a text says why. A function of the validated arguments, or of
