@@ -7,7 +7,9 @@ from typing import Any, Generic
 
 from typing_extensions import TypeVar
 
+from toolkeel._common.loop_state import CALLBACK_TIMEOUT
 from toolkeel.agent.turn.steps import ModelStep, SendRequest
+from toolkeel.call.body.callback import run_callback
 from toolkeel.context import RunContext
 from toolkeel.context import ToolContext as CoreContext
 from toolkeel.define.tool import Prepared, Proceed, Step, StepPlace
@@ -82,10 +84,12 @@ class AgentHooks(RunHooks[C]):
 
 
 async def call_hooks(hooks: Iterable[RunHooks[Any] | None], method: str, *about: Any) -> None:
-    """Await a method of each hook, one after the other."""
+    """Await a method of each hook, one after the other, each for `CALLBACK_TIMEOUT` seconds at most."""
     for hook in hooks:
         if hook is not None:
-            await getattr(hook, method)(*about)
+            name = f"the hook {type(hook).__name__}.{method}"
+            call = getattr(hook, method)
+            await run_callback(call, *about, seconds=CALLBACK_TIMEOUT, name=name)
 
 
 class _ToolStartStep:

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from toolkeel.spending import Spending
 
 
+CALLBACK_TIMEOUT = 30.0
+"""Seconds a guardrail, predicate or other callback of the program may take, if nothing else is set."""
+
+
 class LoopState:
     """The part of a run that its loop advances, as far as calls read it or add to it.
 
@@ -67,6 +71,7 @@ class RunScope:
         outer_run: The enclosing run; None for an outermost run.
         parent_id: Its id; empty for an outermost run.
         depth: Number of enclosing runs.
+        callback_timeout: Seconds that a callback of the program may take; None for no bound.
         deadline: `time.perf_counter` value at which the enclosing call ends the run; None for never.
         spending: Shared limits of the run tree; None if nothing is limited.
         owns_spending: True if `spending` was made for this run, not for the enclosing run.
@@ -75,7 +80,7 @@ class RunScope:
     """
 
     __slots__ = (
-        "deadline", "depth", "outer_run", "owns_spending", "parent_id", "spending", "step_state",
+        "callback_timeout", "deadline", "depth", "outer_run", "owns_spending", "parent_id", "spending", "step_state",
         "toolset",
     )  # fmt: skip
 
@@ -84,13 +89,14 @@ class RunScope:
         self.parent_id = ""
         self.depth = 0
         self.owns_spending = False
+        self.callback_timeout: float | None = CALLBACK_TIMEOUT
         self.deadline: float | None = None
         self.spending: Spending | None = None
         self.toolset: Any = None
         self.step_state: dict[object, object] = {}
         if outer_run is not None:
             outer = outer_run.scope
-            self.parent_id = outer_run.id
+            self.parent_id, self.callback_timeout = outer_run.id, outer.callback_timeout
             self.depth = outer.depth + 1
             self.spending, self.toolset = outer.spending, outer.toolset
             self.step_state = outer.step_state

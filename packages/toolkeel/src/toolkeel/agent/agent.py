@@ -20,6 +20,7 @@ from toolkeel._common.checked_arguments import (
     check_values,
     checked,
 )
+from toolkeel._common.loop_state import CALLBACK_TIMEOUT
 from toolkeel._common.other_libraries_words import (
     attribute_hints,
     too_many_arguments,
@@ -53,6 +54,10 @@ C = TypeVar("C", default=Any)
 T = TypeVar("T", default=str)
 N = TypeVar("N")
 MAX_TURNS = 25
+SECONDS = ArgumentKind(
+    lambda value: value is None or (isinstance(value, int | float) and value > 0),
+    "a number of seconds above 0, or None",
+)
 GUARDRAILS = any_list("a list of guardrails")
 MODEL = ArgumentKind(
     lambda value: True,
@@ -94,6 +99,8 @@ class Agent(Generic[C, T]):
             as `toolkeel.sessions.KeepTokens`; that of the session by default.
         deps_type: The class of its runs' `deps`, for type checkers alone; most often it follows from
             `instructions` that are a function of a ``RunContext[Deps]``.
+        callback_timeout: Seconds that each guardrail, guard, predicate, history policy, tool source
+            and function for instructions or a handoff may take; None for no bound.
 
     Raises:
         DefinitionError: `output_type` has no JSON form.
@@ -124,6 +131,7 @@ class Agent(Generic[C, T]):
         model_steps: Sequence[ModelStep] = (),
         history: HistoryPolicy | None = None,
         deps_type: type[C] | None = None,
+        callback_timeout: Annotated[float | None, SECONDS] = CALLBACK_TIMEOUT,
     ) -> None:
         model, self.name = resolve_model(model), name
         self.instructions = check_instructions(instructions)
@@ -145,6 +153,7 @@ class Agent(Generic[C, T]):
             output_guardrails=as_guardrails(output_guardrails),
             model_steps=tuple(model_steps),
             history=history,
+            callback_timeout=callback_timeout,
         )
         self._handoffs = handoffs if callable(handoffs) else as_handoffs(handoffs)
         if not callable(self._handoffs):

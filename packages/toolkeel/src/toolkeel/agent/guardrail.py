@@ -7,7 +7,6 @@ first request; nothing of its reply is published before they have allowed the me
 from __future__ import annotations
 
 import asyncio
-import inspect
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, Literal, TypeAlias, TypeVar
@@ -15,6 +14,7 @@ from typing import Any, Literal, TypeAlias, TypeVar
 from toolkeel._common.checked_arguments import checked
 from toolkeel._records.record import record
 from toolkeel.agent.history import Cut, TranscriptWindow
+from toolkeel.call.body.callback import CallbackTimeout, run_callback
 from toolkeel.call.steps.guard import UNCHANGED, Allow, Reject, Stop, Verdict
 from toolkeel.context import RunContext
 from toolkeel.errors import SetupError, ToolkeelError, describe_error
@@ -67,14 +67,17 @@ class Guardrail:
         """Run the check and record its verdict.
 
         Raises:
-            GuardrailTripped: it rejected the value, or failed.
             Exception: the one of its `Stop`.
         """
         error: Exception | None = None
         try:
-            answer = self.check(about, run)
-            verdict = await answer if inspect.isawaitable(answer) else answer
+            limit, name = run.scope.callback_timeout, f"the guardrail {self.display_name!r}"
+            verdict = await run_callback(self.check, about, run, seconds=limit, name=name)
             error = self._refusal_of(verdict, stage)
+        except CallbackTimeout as late:  # no verdict: the run fails, and a resumed run asks again
+            if run.recorder is not None:
+                run.recorder.record_verdict(self.display_name, "timed out", str(late))
+            raise
         except Exception as failure:
             log.warning(
                 "the guardrail %s failed, which counts as a no", self.display_name, exc_info=failure
@@ -131,6 +134,8 @@ async def check_input(
     """
     try:
         await _run_guardrails(guardrails, list(said), run, "input")
+    except CallbackTimeout:
+        raise
     except Exception:
         if run.recorder is not None:
             run.recorder.hide_last_messages(len(said))
@@ -147,6 +152,8 @@ async def check_output(
     """
     try:
         await _run_guardrails(guardrails, answer, run, "output")
+    except CallbackTimeout:
+        raise
     except Exception:
         messages = run.messages
         start = len(messages) - 1

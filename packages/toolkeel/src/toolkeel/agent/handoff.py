@@ -17,6 +17,7 @@ from toolkeel._common.checked_arguments import checked
 from toolkeel._records.record import record
 from toolkeel.agent.history import message_to_text
 from toolkeel.agent.transcript import repair
+from toolkeel.call.body.callback import run_callback
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.compile import ParametersSchema
 from toolkeel.define.tool import AnyTool, Tool, ToolOptions
@@ -149,8 +150,9 @@ class Handoff:
         """
         if self.input_filter is None:
             return None
-        given = self.input_filter(history)
-        given = await given if inspect.isawaitable(given) else given
+        seconds = history.run.scope.callback_timeout
+        name = f"the input_filter of the handoff {self.tool.name!r}"
+        given = await run_callback(self.input_filter, history, seconds=seconds, name=name)
         messages = list(given) if isinstance(given, Iterable) else []
         if not messages or not all(isinstance(each, get_args(Message)) for each in messages):
             raise SetupError(

@@ -6,6 +6,7 @@ and then a lot: a provider's cache of the beginning holds only as long as the be
 
 from __future__ import annotations
 
+import logging
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -15,6 +16,7 @@ from typing import Protocol, runtime_checkable
 from toolkeel._records.entries import Compacted
 from toolkeel._records.record import record
 from toolkeel._records.result_store import PREFIX
+from toolkeel.call.body.callback import CallbackTimeout, run_callback
 from toolkeel.call.truncate import shorten
 from toolkeel.context import RunContext
 from toolkeel.messages import (
@@ -25,6 +27,8 @@ from toolkeel.messages import (
     Usage,
     UserMessage,
 )
+
+log = logging.getLogger("toolkeel")
 
 Count = Callable[[Sequence[Message]], int]
 """Counts the tokens of messages."""
@@ -246,8 +250,14 @@ class TranscriptWindow:
         Returns:
             What it cost.
         """
-        used = Usage()
-        for cut in await policy.cuts(view):
+        used, seconds = Usage(), run.scope.callback_timeout
+        name = f"the history policy {type(policy).__name__}"
+        try:
+            cuts = await run_callback(policy.cuts, view, seconds=seconds, name=name)
+        except CallbackTimeout as error:
+            log.warning("the history stays as it is: %s", error)
+            return used
+        for cut in cuts:
             used, (start, stop) = used + cut.usage, view.span(cut)
             if start < stop:
                 if run.recorder is not None:

@@ -26,7 +26,7 @@ from toolkeel.agent.handoff import find_pending_handoff
 from toolkeel.agent.output import OutputAttempts
 from toolkeel.agent.plan import Plan
 from toolkeel.agent.prompt import Prompt, prompt_to_messages, session_prompt_to_messages
-from toolkeel.agent.result import END_REASONS, RunResult, output_of, repeat_output
+from toolkeel.agent.result import END_REASONS, RunResult, find_end, output_of, repeat_output
 from toolkeel.agent.run_state import RunState
 from toolkeel.agent.session_interface import Conversation, SessionStart, dump_inner_runs
 from toolkeel.agent.transcript import last_turn
@@ -45,7 +45,6 @@ from toolkeel.messages import (
     AssistantMessage,
     Message,
     ToolCall,
-    ToolMessage,
     unanswered,
 )
 
@@ -300,7 +299,7 @@ class RunLoop(Generic[T]):
         for a person.
         """
         run, state = self.context, self.context.loop_state
-        if (ended := self._had_ended()) is not None:
+        if (ended := self._had_ended()) is not None and not self._has_more_input(ended):
             return ended
         calls = unanswered(run.transcript)
         resumed, turns = bool(calls), 0
@@ -375,21 +374,15 @@ class RunLoop(Generic[T]):
         return correction is None
 
     def _had_ended(self) -> EndReason | None:
-        """Return how an inner run had ended already when its program was killed, if it had."""
-        results: list[ToolMessage] = []
-        transcript, recorder = self.context.transcript, self.context.recorder
-        if recorder is None or not recorder.is_resumed or unanswered(transcript):
+        """Return how a resumed run had ended already, if it had."""
+        count = len(self.context.messages)
+        is_refused = any(cut.stop >= count for cut in self._caller.window.cuts)
+        if is_refused or not isinstance(self._start, RunState):
             return None
-        for message in reversed(transcript):
-            if isinstance(message, ToolMessage):
-                results.append(message)
-                continue
-            if not isinstance(message, AssistantMessage):
-                return None
-            if not message.tool_calls and self._is_answer(message):
-                return END_REASONS.get(message.finish_reason, "answered")
-            return "returned" if results and self._calls.end_run(results) else None
-        return None
+        is_final = self._is_answer, self._calls.end_run
+        recorder = self.context.recorder
+        killed = recorder is not None and recorder.is_resumed
+        return find_end(self.context.transcript, self._attempts, is_final, was_killed=killed)
 
     @property
     def _limit(self) -> str:

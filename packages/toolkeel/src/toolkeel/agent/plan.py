@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+from toolkeel._common.loop_state import CALLBACK_TIMEOUT
 from toolkeel._records.record import NOTHING, record
 from toolkeel.agent.guardrail import Guardrail
 from toolkeel.agent.handoff import Handoff
@@ -46,6 +47,7 @@ class Plan:
         model_steps: Stand around each model request, outermost first.
         asked: What the caller wants of the whole run, whoever has it: ``model``, ``output_type``.
         history: Says what of a long transcript the model is still shown.
+        callback_timeout: Seconds that a guardrail, predicate or other callback may take.
     """
 
     model: Model
@@ -66,6 +68,7 @@ class Plan:
     model_steps: tuple[ModelStep, ...] = ()
     requested: Mapping[str, object] = NOTHING
     history: HistoryPolicy | None = None
+    callback_timeout: float | None = CALLBACK_TIMEOUT
 
     def with_handoffs(self, handoffs: Sequence[Handoff]) -> Plan:
         """Return the plan with the tools that pass the run to other agents.

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
 
 from toolkeel._common.other_libraries_words import explain_foreign
 from toolkeel.agent.run_state import RunState
 from toolkeel.agent.transcript import repair
+from toolkeel.call.body.callback import run_callback
 from toolkeel.content import Audio, Block, Content, Data, File, Image, Text
 from toolkeel.context import RunContext
 from toolkeel.errors import SetupError
@@ -103,8 +103,10 @@ async def _evaluate(instructions: Instructions[Any], run: RunContext) -> str:
     """
     if isinstance(instructions, str):
         return instructions
-    given = instructions(run)
-    text = await given if inspect.isawaitable(given) else given
+    limit = run.scope.callback_timeout
+    text = await run_callback(
+        instructions, run, seconds=limit, name="the function for instructions"
+    )
     if not isinstance(text, str):
         raise SetupError(f"instructions gave {text!r:.80}; let the function return a text")
     return text

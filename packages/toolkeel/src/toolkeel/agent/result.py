@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Generic, Literal, Protocol, cast
 
@@ -17,7 +17,14 @@ from toolkeel.agent.transcript import last_turn
 from toolkeel.call.correction_counts import Correction
 from toolkeel.errors import OutputError
 from toolkeel.events import EndReason
-from toolkeel.messages import AssistantMessage, FinishReason, Message, ToolMessage, Usage
+from toolkeel.messages import (
+    AssistantMessage,
+    FinishReason,
+    Message,
+    ToolMessage,
+    Usage,
+    unanswered,
+)
 
 T = TypeVar("T", default=str)
 
@@ -236,3 +243,37 @@ def _last_text(messages: list[Message], reason: EndReason) -> str:
         return "\n".join(reversed(texts))
     last = messages[-1]
     return last.text if isinstance(last, AssistantMessage) else ""
+
+
+def find_end(
+    transcript: list[Message],
+    attempts: OutputAttempts | None,
+    is_final: tuple[Callable[[AssistantMessage], bool], Callable[[Sequence[ToolMessage]], bool]],
+    *,
+    was_killed: bool,
+) -> EndReason | None:
+    """Return how a run had ended by its transcript; None if it goes on.
+
+    Its answer may be there and yet not returned: its program was killed, or a guardrail was late.
+
+    Args:
+        transcript: The run's.
+        attempts: The model's answers, if they must have a given form.
+        is_final: Functions that return True for a reply, and for results, that answer the person.
+        was_killed: True for a run that its journal continues, however its last reply ended.
+    """
+    results: list[ToolMessage] = []
+    for message in () if unanswered(transcript) else reversed(transcript):
+        if isinstance(message, ToolMessage):
+            results.append(message)
+            continue
+        if not isinstance(message, AssistantMessage):
+            return None
+        reason = END_REASONS.get(message.finish_reason, "answered")
+        if not message.tool_calls and (was_killed or reason == "answered") and is_final[0](message):
+            return reason
+        if results and attempts is not None:
+            attempts.take_results(*last_turn(transcript))
+            return "answered" if attempts.has_value else None
+        return "returned" if results and is_final[1](results) else None
+    return None

@@ -58,6 +58,8 @@ class HostedMCP:
         SetupError: without address and connector, or with both.
     """
 
+    tools_timeout = None  # its requests have timeouts of their own
+
     def __init__(
         self,
         url: str = "",

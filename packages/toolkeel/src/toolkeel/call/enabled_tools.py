@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import json
 import logging
 import re
@@ -12,6 +11,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
+from toolkeel.call.body.callback import run_callback
 from toolkeel.call.tool_search import Index
 from toolkeel.call.toolset import Toolset
 from toolkeel.content import Text
@@ -87,8 +87,10 @@ class EnabledTools:
         if not callable(item.enabled):
             return item.enabled
         try:
-            answer = item.enabled(ToolContext(ToolCall("", item.name), item.name, self._run))
-            return bool(await answer if inspect.isawaitable(answer) else answer)
+            context = ToolContext(ToolCall("", item.name), item.name, self._run)
+            limit = self._run.scope.callback_timeout
+            name = f"the predicate `enabled` of {item.name!r}"
+            return bool(await run_callback(item.enabled, context, seconds=limit, name=name))
         except Exception:
             log.exception(
                 "the predicate `enabled` of %s failed; the tool is not offered", item.name

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
+from toolkeel.call.body.callback import run_callback
 from toolkeel.call.toolset import Toolish, Toolset, unpack_tools
 from toolkeel.context import RunContext
 from toolkeel.define.base_tool import as_tool
@@ -28,7 +29,9 @@ class ToolSource(Protocol):
     The context is the first parameter, if that has no default or is called ``run``.
 
     An agent reads its sources once, when a run starts, in parallel. One that fails is left
-    out with a warning, unless it has a true attribute `required`: then the run ends.
+    out with a warning, unless it has a true attribute `required`: then the run ends. It fails, too,
+    if it takes longer than the agent's `callback_timeout`, or its own attribute `tools_timeout`, in
+    seconds; None for no bound.
 
     If a source has a text `prefix`, those of its tools whose names another source has too go by
     that and their name; so no source can put its tool in the place of another's.
@@ -131,8 +134,9 @@ def merge_tools(parts: Iterable[tuple[str, Iterable[AnyTool]]]) -> list[AnyTool]
 
 async def _get_tools(source: ToolSource, run: RunContext) -> list[Toolish]:
     get = source.get_tools
-    found = get(run) if _takes_run(get) else get()
-    tools = await found if inspect.isawaitable(found) else found
+    seconds = getattr(source, "tools_timeout", run.scope.callback_timeout)
+    given, name = [run] if _takes_run(get) else [], f"{type(source).__name__}.get_tools"
+    tools = await run_callback(get, *given, seconds=seconds, name=name)
     if not isinstance(tools, Iterable):
         raise SetupError(f"{type(source).__name__}.get_tools gave {tools!r}; give tools")
     return list(unpack_tools(tools))

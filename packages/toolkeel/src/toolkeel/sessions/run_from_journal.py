@@ -104,6 +104,8 @@ def _add_messages(
         return replace(start, new_messages=now)
     over = not messages or isinstance(messages[-1], AssistantMessage)
     last, reason = journal.state.last_run.run, journal.state.reason
+    if over and messages and reason == "failed" and not resumes_only:
+        return start  # its answer was not checked in time, so its guardrails are asked again
     if resumes_only or (over and reason not in END_WITH_RESULT):
         raise SessionError(f"nothing waits in the session {name!r}: say something")
     if over or reason in END_WITH_ANSWER:

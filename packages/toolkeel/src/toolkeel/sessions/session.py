@@ -12,6 +12,7 @@ from functools import partial
 from time import time
 
 from toolkeel._common.checked_arguments import checked
+from toolkeel._common.loop_state import CALLBACK_TIMEOUT
 from toolkeel._records.entries import Compacted, Decided
 from toolkeel._records.entries_json import load_entry
 from toolkeel._records.messages_json import json_text, load_message
@@ -20,6 +21,7 @@ from toolkeel._records.tickets import Decision, Ticket
 from toolkeel._records.typed_values import load_state as load_values
 from toolkeel.agent.history import HistoryPolicy, ShortenedTranscript
 from toolkeel.agent.session_interface import SessionStart
+from toolkeel.call.body.callback import run_callback
 from toolkeel.context import RunContext
 from toolkeel.messages import AssistantMessage, Message, Usage
 from toolkeel.sessions import sql_queries
@@ -385,7 +387,9 @@ class Session:
 
 async def _shorten(journal: SessionJournal, run: str, history: HistoryPolicy) -> bool:
     """Apply a policy to the transcript of later requests. Return True if it has cut anything."""
-    cuts = await history.cuts(journal.state.view)
+    name = f"the history policy {type(history).__name__}"
+    view = journal.state.view
+    cuts = await run_callback(history.cuts, view, seconds=CALLBACK_TIMEOUT, name=name)
     for cut in cuts:
         entry = Compacted(run, cut.start, cut.stop, cut.messages, cut.policy, cut.usage)
         journal.append(entry)

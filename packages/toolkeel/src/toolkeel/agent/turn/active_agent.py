@@ -75,6 +75,7 @@ class ActiveAgent:
 
     async def instruct(self, text: str | None = None) -> str:
         """Start the transcript with the agent's system message. See `prompt.instruct`."""
+        self._run.scope.callback_timeout = self.plan.callback_timeout
         return await insert_instructions(self._run, self.plan.instructions, text)
 
     async def gather_tools(self) -> Toolset:

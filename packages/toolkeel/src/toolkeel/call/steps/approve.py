@@ -7,9 +7,7 @@ rebuilt from the text that was digested, so changes to the shown values have no 
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
-import inspect
 import json
 import logging
 from collections.abc import Mapping, Sequence
@@ -27,6 +25,7 @@ from toolkeel._records.tickets import (
 )
 from toolkeel.call.arguments.edits import record_edit
 from toolkeel.call.arguments.validate import ArgumentsView, as_json, from_canonical, prepare
+from toolkeel.call.body.callback import CallbackTimeout, run_callback
 from toolkeel.call.steps import taint
 from toolkeel.call.steps.ask_approver import ask, report_decision
 from toolkeel.call.steps.compose import Handler, guard_changes
@@ -176,9 +175,12 @@ class Approval:
             if rule.action == "deny":
                 raise Denied(f"The call of {tool!r} is not allowed here (rule: {rule}).")
             # A tool may have a reason that no rule for the run could know of when it was written.
-            despite = await _tool_reason(getattr(needs, "despite_rules", False), prepared)
+            despite = await _tool_reason(
+                getattr(needs, "despite_rules", False), prepared, context.run
+            )
             return despite or outside or (None if rule.action == "allow" else f"rule: {rule}")
-        return await _tool_reason(needs, prepared, *[context][: self._sees]) or outside
+        seen = [context][: self._sees]
+        return await _tool_reason(needs, prepared, context.run, *seen) or outside
 
 
 class ApprovalQuestion:
@@ -238,18 +240,28 @@ class ApprovalQuestion:
 
 
 async def _tool_reason(
-    needs: ApprovalOption | None, prepared: Prepared, *context: ToolContext
+    needs: ApprovalOption | None, prepared: Prepared, run: RunContext, *context: ToolContext
 ) -> str | None:
-    """Return why the tool itself needs approval, or None if it does not."""
+    """Return why the tool itself needs approval, or None if it does not.
+
+    Raises:
+        Denied: the tool refuses the call.
+        Refused: its predicate did not return in time.
+    """
     if not callable(needs):
         return "the tool always asks" if needs else None
     try:
-        wanted = needs(prepared.arguments, *context)
-        wanted = await wanted if inspect.isawaitable(wanted) else wanted
+        limit, name = run.scope.callback_timeout, f"the approval of {prepared.tool.name!r}"
+        wanted = await run_callback(needs, prepared.arguments, *context, seconds=limit, name=name)
         why = wanted if isinstance(wanted, str) else "the tool asks for these arguments"
         return why if wanted else None
     except Denied:
         raise
+    except CallbackTimeout as error:
+        raise Refused(
+            f"The call of {prepared.tool.name!r} did not run: whether a person must approve it was "
+            f"not decided within {limit:g} seconds."
+        ) from error
     except Exception as error:
         return _predicate_failure(error, prepared.tool)
 
@@ -261,13 +273,14 @@ def _predicate_failure(error: Exception, tool: AnyTool) -> str:
     return why
 
 
-async def _preview(prepared: Prepared) -> str:
+async def _preview(prepared: Prepared, run: RunContext) -> str:
     """Return the tool's preview of a call for the approver, or "" if the tool has none."""
     tell: Any = prepared.tool.metadata.get(PREVIEW)
     if not callable(tell):
         return ""
     try:
-        return str(await asyncio.to_thread(tell, prepared.arguments))
+        limit, name = run.scope.callback_timeout, f"the preview of {prepared.tool.name!r}"
+        return str(await run_callback(tell, prepared.arguments, seconds=limit, name=name))
     except Exception as error:
         text = (str(getattr(error, "text", "")) or describe_error(error)).partition("\n")[0]
         masked = prepared.tool.arguments.mask is not None
@@ -290,7 +303,7 @@ async def _decision(question: ApprovalQuestion, run: RunContext) -> tuple[Ticket
     if decision is not None and (old is None or _matches_tool(old, question.prepared.tool)):
         report_decision(run, call.id, decision)
         return old, decision
-    ticket = question.ticket(await _preview(question.prepared))
+    ticket = question.ticket(await _preview(question.prepared, run))
     if decision is None and old is not None and _is_same_question(old, ticket):
         ticket = old  # somebody may be about to decide it, while others were decided
     if run.approver is not None:

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from types import CoroutineType, MappingProxyType
 from typing import TypeAlias
 
+from toolkeel.call.body.callback import CallbackTimeout, run_callback
 from toolkeel.context import ToolContext
 from toolkeel.define.tool import Prepared, Proceed, Step
 from toolkeel.errors import Disabled, Refused
@@ -129,12 +130,16 @@ async def check_enabled(prepared: Prepared, context: ToolContext, proceed: Proce
     """Run the call if its tool is enabled now, else refuse it.
 
     Raises:
-        Disabled: it is not now.
+        Disabled: it is not now, or did not say so in time.
     """
-    enabled = prepared.tool.enabled
+    tool = prepared.tool
+    enabled, limit = tool.enabled, context.run.scope.callback_timeout
     if callable(enabled):
-        answer = enabled(context)
-        enabled = await answer if inspect.isawaitable(answer) else bool(answer)
+        name = f"the predicate `enabled` of {tool.name!r}"
+        try:
+            enabled = bool(await run_callback(enabled, context, seconds=limit, name=name))
+        except CallbackTimeout as error:
+            raise Disabled(f"The tool {tool.name!r} is not available now.") from error
     if not enabled:
-        raise Disabled(f"The tool {prepared.tool.name!r} is not available now.")
+        raise Disabled(f"The tool {tool.name!r} is not available now.")
     return await proceed(prepared)

@@ -6,7 +6,6 @@ Anything else it does, crashing included, rejects its own call alone.
 
 from __future__ import annotations
 
-import functools
 import inspect
 import logging
 import traceback
@@ -17,7 +16,7 @@ from toolkeel._common.checked_arguments import checked
 from toolkeel._records.record import record
 from toolkeel.call.arguments.edits import record_edit
 from toolkeel.call.arguments.validate import revalidate
-from toolkeel.call.body.thread_pool import shared_pool
+from toolkeel.call.body.callback import await_callback, is_async, run_callback
 from toolkeel.call.failure_message import crash_error, failure_message
 from toolkeel.call.result_message import plain_text, render
 from toolkeel.context import ToolContext
@@ -102,8 +101,7 @@ class _Guard:
     def __init__(self, check: Callable[..., Any], name: str, inline: bool = False) -> None:
         self.check = check
         self.name = name
-        call = check if inspect.isroutine(check) else type(check).__call__
-        self._on_loop = inline or inspect.iscoroutinefunction(call)
+        self._is_inline = inline and not is_async(check)
 
     def refusal(self, prepared: Prepared, context: ToolContext, why: str) -> str:
         """Return the text for the model when the guard stops a call.
@@ -130,9 +128,13 @@ class _Guard:
             RunStopped: it ends the run.
         """
         try:
-            verdict = self.check(*about) if self._on_loop else await self._ask_in_thread(about)
-            if not isinstance(verdict, _VERDICTS) and inspect.isawaitable(verdict):
-                verdict = await verdict
+            limit, name = context.run.scope.callback_timeout, f"the guard {self.name!r}"
+            if self._is_inline:
+                verdict = self.check(*about)
+                if not isinstance(verdict, _VERDICTS) and inspect.isawaitable(verdict):
+                    verdict = await await_callback(verdict, limit, name)
+            else:
+                verdict = await run_callback(self.check, *about, seconds=limit, name=name)
             if not isinstance(verdict, _VERDICTS):
                 kind = type(verdict).__name__
                 raise TypeError(f"a guard must return Allow, Reject or Stop, not {kind}")
@@ -147,14 +149,6 @@ class _Guard:
             details = {"guard": self.name, "error": str(verdict.error)}
             raise RunStopped(text, verdict.error, details)
         return verdict.modified
-
-    async def _ask_in_thread(self, about: tuple[Any, ...]) -> object:
-        threads = shared_pool()
-        job = threads.submit(functools.partial(self.check, *about))
-        try:
-            return await job.future
-        finally:
-            threads.abandon(job)
 
 
 @checked

@@ -121,6 +121,8 @@ class MCPServer(ServerContents):
         SetupError: `source` names no server, or nobody has agreed to start it.
     """
 
+    tools_timeout = None  # its requests have timeouts of their own
+
     def __init__(
         self,
         source: str | Path | Sequence[str] | ServerConfig,

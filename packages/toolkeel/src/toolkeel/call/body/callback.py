@@ -1,0 +1,140 @@
+"""Callbacks of the program under a deadline: guardrails, predicates, policies, instructions, tool sources.
+
+A run waits for them, so each has a bound. A sync callback runs in a thread, which cannot be stopped: at its
+deadline the thread is left behind, and the pool replaces it. An async callback is cancelled, and left
+behind if it resists for `GRACE` seconds. Only a callback that blocks the event loop itself (an async
+one that never awaits) has no bound: no timer runs then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+from toolkeel.call.body.detached_tasks import log_late_failure
+from toolkeel.call.body.thread_pool import shared_pool
+
+T = TypeVar("T")
+GRACE = 1.0
+"""Seconds an async callback may take to clean up after it was cancelled."""
+_left_behind: set[asyncio.Future[Any]] = set()
+
+
+class CallbackTimeout(TimeoutError):
+    """A callback of the program did not return in time."""
+
+    def __init__(self, name: str, seconds: float) -> None:
+        super().__init__(
+            f"{name} did not return within {seconds:g} seconds; give it more time by "
+            "Agent(..., callback_timeout=seconds), or None for no bound"
+        )
+
+
+def is_async(function: Callable[..., object]) -> bool:
+    """Return True if calling a function only makes a coroutine."""
+    if inspect.isroutine(function) or isinstance(function, functools.partial):
+        return inspect.iscoroutinefunction(function)
+    return inspect.iscoroutinefunction(type(function).__call__)
+
+
+async def run_callback(
+    function: Callable[..., object], *arguments: object, seconds: float | None, name: str
+) -> Any:
+    """Call a function, in a thread if it is sync, and await what it returns if that is awaitable.
+
+    Args:
+        function: The callback.
+        arguments: Its arguments.
+        seconds: How long it may take; None for no bound.
+        name: Subject of the error message.
+
+    Raises:
+        CallbackTimeout: it takes longer. It may still be running.
+        BaseException: what it raised.
+    """
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    if is_async(function):
+        value = function(*arguments)
+    else:
+        value = await _run_in_thread(functools.partial(function, *arguments), seconds, name)
+    if inspect.isawaitable(value):
+        left = None if seconds is None else seconds - (loop.time() - began)
+        value = await await_callback(value, seconds, name, left)
+    return value
+
+
+async def _run_in_thread(call: Callable[[], object], seconds: float | None, name: str) -> object:
+    """Return what a function returns in a thread; close a coroutine that no one will await."""
+    made: list[object] = []
+    dropped: list[bool] = []
+
+    def run() -> object:
+        made.append(call())
+        if dropped:
+            _close(made[0])
+        return made[0]
+
+    threads = shared_pool()
+    job = threads.submit(run)
+    try:
+        return await await_callback(job.future, seconds, name)
+    except BaseException:
+        dropped.append(True)
+        for value in made:
+            _close(value)
+        raise
+    finally:
+        threads.abandon(job)
+
+
+def _close(value: object) -> None:
+    if inspect.iscoroutine(value):
+        value.close()
+
+
+async def await_callback(
+    work: Awaitable[T], seconds: float | None, name: str, left: float | None = None
+) -> T:
+    """Await work of a callback; the arguments are those of `run_callback`.
+
+    Args:
+        work: What the callback returned.
+        seconds: How long it may take.
+        name: Subject of the error message.
+        left: How much of that is left; all of it if None.
+
+    Raises:
+        CallbackTimeout: it takes longer.
+    """
+    if seconds is None:
+        return await work
+    future = asyncio.ensure_future(work)
+    try:
+        await asyncio.wait({future}, timeout=max(seconds if left is None else left, 0.0))
+        if future.done():
+            return future.result()
+        raise CallbackTimeout(name, seconds)
+    finally:
+        if not future.done():
+            await _stop(future)
+        elif not future.cancelled():
+            future.exception()  # who is cancelled meanwhile does not read it
+
+
+async def _stop(future: asyncio.Future[Any]) -> None:
+    """Cancel work and let it clean up; leave it behind if it resists."""
+    future.cancel()
+    await asyncio.wait({future}, timeout=GRACE)
+    if not future.done():
+        _left_behind.add(future)
+    future.add_done_callback(_forget)
+
+
+def _forget(future: asyncio.Future[Any]) -> None:
+    _left_behind.discard(future)
+    if not future.cancelled() and (error := future.exception()) is not None:
+        log_late_failure(error)
