@@ -28,7 +28,7 @@ from toolkeel.providers import anthropic, bedrock, gemini, openai_chat, openai_r
 from toolkeel.providers.wire.sse import SSEParser
 from toolkeel_workspace.files.apply_patch import parse_hunks as parse_patch
 from toolkeel_workspace.files.apply_patch import patch_text
-from toolkeel_workspace.files.open_beneath import clean_path
+from toolkeel_workspace.files.relative_path import clean_path
 from toolkeel_workspace.sandbox.protected_files import find_protected_pattern
 from toolkeel_workspace.web.client import parse_url
 

@@ -17,7 +17,8 @@ from toolkeel import Rules, ToolCall, Toolset
 from toolkeel.errors import SetupError, ToolError
 from toolkeel_workspace.files import open_beneath as beneath
 from toolkeel_workspace.files.file_tools import Files
-from toolkeel_workspace.files.open_beneath import FileResource, Root, clean_path
+from toolkeel_workspace.files.open_beneath import FileResource, Root
+from toolkeel_workspace.files.relative_path import clean_path
 from toolkeel_workspace.files.workspace import Workspace
 
 SECRET = "outside"

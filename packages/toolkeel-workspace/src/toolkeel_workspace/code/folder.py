@@ -13,7 +13,8 @@ from pathlib import Path
 from toolkeel._records.record import record
 from toolkeel.content import Image, detect_media_type
 from toolkeel.errors import SetupError, ToolError
-from toolkeel_workspace.files.open_beneath import Root, clean_path
+from toolkeel_workspace.files.open_beneath import Root
+from toolkeel_workspace.files.relative_path import clean_path
 from toolkeel_workspace.pictures.too_large import MAX_BYTES, check_picture
 
 FileSource = bytes | str | os.PathLike[str]

@@ -1,5 +1,6 @@
 """Files below one root: opened safely, listed, searched, read and changed.
 
+relative_path        paths that a model writes, with plain components below the root
 open_beneath         opening what is beneath a folder, and nothing else
 line_window          a part of a text file by line and column, with the file's totals
 encodings            text files in other encodings than UTF-8

@@ -167,13 +167,13 @@ def _update_content(before: bytes | None, diff: str, path: str) -> bytes:
 def _delete_file(workspace: Workspace, name: str) -> ToolOutput:
     os.close(workspace.root.open_file(name))
     folder, _, last = name.rpartition("/")
-    handle = workspace.root.open_folder(folder or ".")
+    opened = workspace.root.open_folder(folder or ".")
     try:
-        os.unlink(last, dir_fd=handle)
+        os.unlink(opened.name_of(last), dir_fd=opened.handle)
     except OSError as error:
         raise ToolError(f"{name!r} was not deleted: {error.strerror}.") from None
     finally:
-        os.close(handle)
+        opened.close()
     return ToolOutput(f"File deleted: {name}", details={"path": name, "deleted": True})
 
 

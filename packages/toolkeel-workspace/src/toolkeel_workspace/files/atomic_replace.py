@@ -1,7 +1,8 @@
 """Replace a file below a root in one step: readers see the old content or the new one.
 
 The new content is written to a temporary file in the same folder, flushed to the disk, and renamed over
-the old one, all through the folder's open handle, so that nothing can be swapped in between. Links are
+the old one, all through the folder's open handle, so that nothing can be swapped in between (except on
+Windows, which has no such handles). Links are
 not written through, nor are files with several hard links, which may be outside.
 """
 
@@ -16,19 +17,19 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from toolkeel.errors import ToolError
-from toolkeel_workspace.files.open_beneath import Root
+from toolkeel_workspace.files.open_beneath import OpenFolder, Root
 from toolkeel_workspace.sandbox.protected_files import find_protected_pattern
 
 try:
     import fcntl
-except ImportError:  # Windows, where nothing is written
+except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 CHANGED_MESSAGE = "{!r} was changed since it was read. Read it again, then edit it."
 _LOCK_SECONDS = 2.0  # seconds for the lock of a folder
 _PREFIX = ".toolkeel-"
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
-_CREATE |= getattr(os, "O_NOFOLLOW", 0)
+_CREATE |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 _REASONS = {
     errno.ENOSPC: "the disk is full",
     errno.EDQUOT: "the disk quota is used up",
@@ -62,43 +63,47 @@ def replace_file(
     folder, _, name = relative.rpartition("/")
     if name in ("", "."):
         raise ToolError(f"{path!r} is a folder, not a file.")
-    handle = root.open_folder(folder or ".", create=True)
+    opened = root.open_folder(folder or ".", create=True)
     try:
-        _check_not_protected(root, handle, relative)
-        mode = _read_mode(handle, name, path)
-        _remove_leftovers(handle)
+        _check_not_protected(root, opened, relative)
+        mode = _read_mode(opened, name, path)
+        _remove_leftovers(opened)
         _write_file(
-            handle, name, data, mode, lambda: _check_unchanged(handle, name, expected, path)
+            opened, name, data, mode, lambda: _check_unchanged(opened, name, expected, path)
         )
         return mode is None
     except OSError as error:
         why = _REASONS.get(error.errno or 0) or error.strerror
         raise ToolError(f"{path!r} was not written: {why}. It is as it was.") from None
     finally:
-        os.close(handle)
+        opened.close()
 
 
-def _check_not_protected(root: Root, folder: int, relative: str) -> None:
+def _check_not_protected(root: Root, folder: OpenFolder, relative: str) -> None:
     """Refuse a path that leads through a link to a protected file, judged by the open folder.
 
     A protected file named by its own path needs approval before this.
     """
     with suppress(OSError):
-        true = os.readlink(f"/proc/self/fd/{folder}")
+        true = (
+            str(folder.path)
+            if folder.handle is None
+            else os.readlink(f"/proc/self/fd/{folder.handle}")
+        )
         place = os.path.join(os.path.relpath(true, root.path), os.path.basename(relative))
         part = find_protected_pattern(place)
         if part and not find_protected_pattern(relative):
             raise ToolError(f"{relative!r} leads to {place!r}, which is protected: name it so.")
 
 
-def _read_mode(folder: int, name: str, path: str) -> int | None:
+def _read_mode(folder: OpenFolder, name: str, path: str) -> int | None:
     """Return the mode of the existing file, or None."""
     try:
-        found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        found = os.stat(folder.name_of(name), dir_fd=folder.handle, follow_symlinks=False)
     except FileNotFoundError:
         return None
     if stat.S_ISLNK(found.st_mode):
-        target = os.readlink(name, dir_fd=folder)
+        target = os.readlink(folder.name_of(name), dir_fd=folder.handle)
         raise ToolError(f"{path!r} is a link to {target!r}. Name the file itself.")
     if stat.S_ISDIR(found.st_mode):
         raise ToolError(f"{path!r} is a folder, not a file.")
@@ -112,11 +117,13 @@ def _read_mode(folder: int, name: str, path: str) -> int | None:
     return stat.S_IMODE(found.st_mode)
 
 
-def _check_unchanged(folder: int, name: str, expected: os.stat_result | None, path: str) -> None:
+def _check_unchanged(
+    folder: OpenFolder, name: str, expected: os.stat_result | None, path: str
+) -> None:
     if expected is None:
         return
     try:
-        now = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        now = os.stat(folder.name_of(name), dir_fd=folder.handle, follow_symlinks=False)
     except FileNotFoundError:
         raise ToolError(CHANGED_MESSAGE.format(path)) from None
     same = (expected.st_ino, expected.st_size, expected.st_mtime_ns) == (
@@ -129,38 +136,41 @@ def _check_unchanged(folder: int, name: str, expected: os.stat_result | None, pa
 
 
 def _write_file(
-    folder: int, name: str, data: bytes, mode: int | None, check: Callable[[], None]
+    folder: OpenFolder, name: str, data: bytes, mode: int | None, check: Callable[[], None]
 ) -> None:
     temporary = f"{_PREFIX}{os.getpid()}-{secrets.token_hex(6)}.tmp"
-    descriptor = os.open(temporary, _CREATE, 0o666, dir_fd=folder)
+    descriptor = os.open(folder.name_of(temporary), _CREATE, 0o666, dir_fd=folder.handle)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
             file.flush()
-            if mode is not None:
+            if mode is not None and folder.handle is not None:
                 os.fchmod(file.fileno(), mode)
             os.fsync(file.fileno())
         with _lock_folder(folder):
             check()
-            os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+            at = folder.handle
+            names = folder.name_of(temporary), folder.name_of(name)
+            os.replace(*names, src_dir_fd=at, dst_dir_fd=at)
     except BaseException:
         with suppress(OSError):
-            os.unlink(temporary, dir_fd=folder)
+            os.unlink(folder.name_of(temporary), dir_fd=folder.handle)
         raise
     with suppress(OSError):  # the file is written, even if folders cannot be synced
-        os.fsync(folder)
+        if folder.handle is not None:
+            os.fsync(folder.handle)
 
 
 @contextmanager
-def _lock_folder(folder: int) -> Iterator[None]:
+def _lock_folder(folder: OpenFolder) -> Iterator[None]:
     """Lock a folder between the last check of the file and the rename.
 
     Waits a limited time for other programs that use this module.
     """
     end = time.monotonic() + _LOCK_SECONDS
-    while fcntl is not None:
+    while fcntl is not None and folder.handle is not None:
         try:
-            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(folder.handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             if time.monotonic() > end:
                 break
@@ -172,15 +182,15 @@ def _lock_folder(folder: int) -> Iterator[None]:
     yield  # closing the folder releases the lock
 
 
-def _remove_leftovers(folder: int) -> None:
+def _remove_leftovers(folder: OpenFolder) -> None:
     """Remove temporary files of processes that were killed while writing."""
-    with os.scandir(folder) as entries:
+    with os.scandir(folder.listed) as entries:
         names = [entry.name for entry in entries if entry.name.startswith(_PREFIX)]
     for name in names:
         pid = name.removeprefix(_PREFIX).partition("-")[0]
         if name.endswith(".tmp") and pid.isdigit() and not _is_process_alive(int(pid)):
             with suppress(OSError):
-                os.unlink(name, dir_fd=folder)
+                os.unlink(folder.name_of(name), dir_fd=folder.handle)
 
 
 def _is_process_alive(pid: int) -> bool:

@@ -16,8 +16,8 @@ import re
 import stat
 import sys
 import weakref
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -26,6 +26,7 @@ from toolkeel._common.nearest_names import nearest_names
 from toolkeel.call.steps.rules import spelling
 from toolkeel.effects import Resource
 from toolkeel.errors import SetupError, ToolError
+from toolkeel_workspace.files.relative_path import clean_path
 
 _OPENAT2 = 437  # the same number on every architecture, since it came after 5.1
 _RESOLVE_NO_MAGICLINKS = 0x02
@@ -33,7 +34,6 @@ _RESOLVE_BENEATH = 0x08
 _READ = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0)
 _READ |= getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
-_DRIVE = re.compile(r"^[A-Za-z]:([\\/]|$)|^\\\\")
 
 TEMPORARY_NAME = re.compile(r"\.toolkeel-\d+-[0-9a-f]{12}\.tmp")
 """Names of temporary files of a replacement: never listed."""
@@ -54,47 +54,37 @@ class _OpenHow(ctypes.Structure):
     _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
 
 
-def clean_path(path: str, roots: Iterable[str] = ()) -> str:
-    """Return a relative path with plain components, or refuse it with the reason.
+class OpenFolder(NamedTuple):
+    """A file or folder below a root, opened to look at it or to work in it.
 
-    The result is stable: cleaning it again changes nothing, so that approval and opening mean the same file.
+    With a handle, names are looked up in the folder itself, even if it is renamed meanwhile. Windows has no
+    such handles: there, the path was checked when the folder was opened.
 
-    Args:
-        path: As a model wrote it.
-        roots: Absolute names of the root.
-
-    Raises:
-        ToolError: for another absolute path, a drive, `~`, `..` or a NUL, and for a path whose
-            cleaning is not stable.
-
-    >>> clean_path("./src//main.py")
-    'src/main.py'
-    >>> clean_path("/project/src", ["/project"])
-    'src'
+    Attributes:
+        handle: Its descriptor, as the ``dir_fd`` of functions of `os`, or None.
+        path: Its path.
     """
-    text = path.strip().removeprefix("@")
-    if "\0" in text:
-        raise ToolError("The path contains a NUL character.")
-    for root in roots:
-        if text == root or text.startswith(f"{root.rstrip('/')}/"):
-            text = text.removeprefix(root).lstrip("/")
-            break
-    _check_relative(text, path)
-    parts = [part for part in text.split("/") if part not in ("", ".")]
-    if any(".." in part.split("\\") for part in parts):
-        raise ToolError(f"{path!r} leaves the root. Give a path below it, without '..'.")
-    found = "/".join(parts) or "."
-    _check_relative(found, path)
-    if found != (plain := found.strip().removeprefix("@")):
-        raise ToolError(f"{path!r} could mean {found!r} or {plain!r}. Give {plain.strip()!r}.")
-    return found
 
+    handle: int | None
+    path: Path
 
-def _check_relative(text: str, path: str) -> None:
-    if text.startswith("/") or _DRIVE.match(text):
-        raise ToolError(f"{path!r} is absolute. Give a path relative to the root, such as '.'.")
-    if text.startswith("~"):
-        raise ToolError(f"{path!r}: there is no home folder here. Give a path below the root.")
+    @property
+    def listed(self) -> int | Path:
+        """Return what `os.scandir` lists."""
+        return self.path if self.handle is None or os.scandir not in os.supports_fd else self.handle
+
+    def name_of(self, name: str) -> str:
+        """Return the path of a name in it, for functions of `os` with its handle as ``dir_fd``."""
+        return name if self.handle is not None else str(self.path / name)
+
+    def is_folder(self) -> bool:
+        """Return True for a folder, False for a file."""
+        return stat.S_ISDIR(os.stat(self.path if self.handle is None else self.handle).st_mode)
+
+    def close(self) -> None:
+        """Close the handle."""
+        if self.handle is not None:
+            os.close(self.handle)
 
 
 class Root:
@@ -155,16 +145,15 @@ class Root:
         Raises:
             ToolError: saying why not.
         """
-        descriptor = self._open(path)
+        folder = self._open_any(path)
         try:
-            if not stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            if not folder.is_folder():
                 raise ToolError(f"{path!r} is a file, not a folder; read it instead.")
-            listed = descriptor if os.scandir in os.supports_fd else self.path / self.clean(path)
-            with os.scandir(listed) as found:
+            with os.scandir(folder.listed) as found:
                 shown = (each for each in found if not TEMPORARY_NAME.fullmatch(each.name))
                 return [_make_entry(item) for item in islice(shown, MAX_ENTRIES)]
         finally:
-            os.close(descriptor)
+            folder.close()
 
     def match_spelling(self, path: str) -> str:
         """Return a path in the folder's own spelling, if a name there is visually the same.
@@ -177,7 +166,7 @@ class Root:
         """
         relative = self.clean(path)
         with suppress(ToolError):
-            os.close(self._open(relative))
+            self._open_any(relative).close()
             return relative
         found = list[str]()
         for part in relative.split("/"):
@@ -191,49 +180,60 @@ class Root:
             found.append(part if part in names else alike[0])
         return "/".join(found)
 
-    def open_folder(self, path: str, *, create: bool = False) -> int:
-        """Open a folder as a handle. The caller closes it.
+    def open_folder(self, path: str, *, create: bool = False) -> OpenFolder:
+        """Open a folder. The caller closes it.
 
         Args:
             path: Relative to the root.
             create: Create missing folders.
 
         Raises:
-            ToolError: saying why not, or that this system has no handles of folders.
+            ToolError: saying why not.
         """
-        if self._handle < 0:
-            raise ToolError("Files cannot be written safely on this system.")
         parts = self.clean(path).split("/")
         for end in range(1, len(parts) + 1) if create else ():
-            parent = self._open("/".join(parts[: end - 1]) or ".")
+            parent = self._open_any("/".join(parts[: end - 1]) or ".")
             try:
-                os.mkdir(parts[end - 1], dir_fd=parent)
+                os.mkdir(parent.name_of(parts[end - 1]), dir_fd=parent.handle)
             except FileExistsError:
                 pass
             except OSError as error:
                 raise ToolError(f"{path!r} cannot be made: {error.strerror}.") from None
             finally:
-                os.close(parent)
-        descriptor = self._open(path)
-        if not stat.S_ISDIR(os.fstat(descriptor).st_mode):
-            os.close(descriptor)
+                parent.close()
+        folder = self._open_any(path)
+        if not folder.is_folder():
+            folder.close()
             raise ToolError(f"{path!r} is a file, not a folder.")
-        return descriptor
+        return folder
 
     def is_folder(self, path: str) -> bool:
         """Return true if the path is a folder, false if it is a file."""
-        descriptor = self._open(path)
+        opened = self._open_any(path)
         try:
-            return stat.S_ISDIR(os.fstat(descriptor).st_mode)
+            return opened.is_folder()
         finally:
-            os.close(descriptor)
+            opened.close()
+
+    def _open_any(self, path: str) -> OpenFolder:
+        """Open a file or folder, to look at it or into it."""
+        relative = self.clean(path)
+        if self._handle >= 0:
+            return OpenFolder(self._open(path), self.path / relative)
+        with self._tool_errors(path, relative):  # Windows has no handles of folders
+            return OpenFolder(None, _resolve_beneath(self.path, relative))
 
     def _open(self, path: str) -> int:
         relative = self.clean(path)
-        try:
+        with self._tool_errors(path, relative):
             if self._handle < 0:
                 return _open_by_path(self.path, relative)
             return (_openat2 if _HAS_OPENAT2 else _open_stepwise)(self._handle, relative)
+
+    @contextmanager
+    def _tool_errors(self, path: str, relative: str) -> Iterator[None]:
+        try:
+            yield
         except FileNotFoundError as error:
             raise ToolError(
                 f"{path!r} {_describe_error(error)}.{self._suggest_names(relative)}"
@@ -336,11 +336,19 @@ def _open_stepwise(handle: int, path: str) -> int:
     return current
 
 
-def _open_by_path(root: Path, path: str) -> int:
-    """Open without directory handles: resolve, compare, open, and compare again."""
+def _resolve_beneath(root: Path, path: str) -> Path:
+    """Resolve a path without directory handles. Raises `OSError` with ``EXDEV`` if it leaves the root."""
     target = (root / path).resolve(strict=True)
     if target != root and root not in target.parents:
         raise OSError(errno.EXDEV, os.strerror(errno.EXDEV), path)
+    return target
+
+
+def _open_by_path(root: Path, path: str) -> int:
+    """Open without directory handles: resolve, compare, open, and compare again."""
+    target = _resolve_beneath(root, path)
+    if target.is_dir():  # which Windows does not open
+        raise OSError(errno.EISDIR, os.strerror(errno.EISDIR), path)
     descriptor = os.open(target, _READ | getattr(os, "O_BINARY", 0))
     if not os.path.samestat(os.fstat(descriptor), os.lstat(target)):
         os.close(descriptor)
@@ -349,6 +357,7 @@ def _open_by_path(root: Path, path: str) -> int:
 
 
 _REASONS = {
+    errno.EISDIR: "cannot be read: it is a folder; list it instead",
     errno.ENOENT: "does not exist",
     errno.ENOTDIR: "does not exist: a part of it is a file, not a folder",
     errno.EXDEV: "leaves the root through a link",

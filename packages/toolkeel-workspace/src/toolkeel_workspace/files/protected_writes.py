@@ -6,7 +6,8 @@ import os
 from collections.abc import Mapping
 
 from toolkeel.errors import ToolError
-from toolkeel_workspace.files.open_beneath import Root, clean_path
+from toolkeel_workspace.files.open_beneath import Root
+from toolkeel_workspace.files.relative_path import clean_path
 from toolkeel_workspace.sandbox.protected_files import find_protected_pattern, find_protected_place
 
 _PROTECTED_REASON = (

@@ -14,7 +14,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 
-from toolkeel_workspace.files.open_beneath import Root
+from toolkeel_workspace.files.open_beneath import OpenFolder, Root
 from toolkeel_workspace.files.walk import SKIPPED_FOLDERS
 
 SEARCH_PATH = "/usr/local/bin:/usr/bin:/bin:/opt/homebrew/bin"
@@ -72,15 +72,15 @@ def find_candidates(
     if _SIMPLE_GLOB.fullmatch(glob):
         words.append(f"--glob={glob}")
     words += [f"--glob=!{name}/" for name in sorted(SKIPPED_FOLDERS)]
-    handle = root.open_folder(folder)
+    opened = root.open_folder(folder)
     try:
         data = _run_program(
             [*words, "-e", _allow_crlf(pattern), "-e", _NOT_UTF_8, "--", "./"],
-            _get_folder_path(root, folder, handle),
+            _get_folder_path(opened),
             is_over,
         )
     finally:
-        os.close(handle)
+        opened.close()
     if data is None:
         return None
     prefix = "" if folder == "." else f"{folder}/"
@@ -93,11 +93,11 @@ def _allow_crlf(pattern: str) -> str:
     return _TOKEN.sub(lambda token: r"\r?$" if token[0] == "$" else token[0], pattern)
 
 
-def _get_folder_path(root: Root, folder: str, handle: int) -> str:
+def _get_folder_path(folder: OpenFolder) -> str:
     """Return a path to the open folder itself, where the system allows it."""
     if sys.platform.startswith("linux"):
-        return f"/proc/{os.getpid()}/fd/{handle}"
-    return str(root.path / folder)
+        return f"/proc/{os.getpid()}/fd/{folder.handle}"
+    return str(folder.path)
 
 
 def _run_program(argv: Sequence[str], place: str, is_over: Callable[[], bool]) -> bytes | None:

@@ -12,7 +12,9 @@ or ``.env``, are written only with a person's approval, whatever the rules allow
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
+import sys
 import threading
 import warnings
 from collections import defaultdict
@@ -56,6 +58,8 @@ from toolkeel_workspace.shell.command import (
 )
 from toolkeel_workspace.shell.output_tail import OutputTail
 
+log = logging.getLogger("toolkeel")
+
 _READ_EFFECTS = Effects(read_only=True, open_world=False, resources=("file:{path}",))
 _WRITE_EFFECTS = Effects(open_world=False, idempotent=True, resources=("file:{path}",))
 _EDIT_EFFECTS = Effects(open_world=False, resources=("file:{path}",))
@@ -68,7 +72,7 @@ class Workspace:
     Args:
         root: The folder. Nothing outside of it can be read or written by these tools.
         sandbox: What commands may do: a mode, a `Sandbox` of your own, or None for no ``bash``.
-            With ``off``, every command needs approval.
+            With ``off``, every command needs approval. On Windows there is no ``bash``.
         results: ``"ours"`` if no stranger wrote any of its files; else, after one was read, calls that
             go outside need approval.
 
@@ -89,6 +93,9 @@ class Workspace:
     ) -> None:
         self.files = Files(root)
         self.root: Root = self.files.root
+        if sandbox is not None and sys.platform == "win32":
+            log.warning("Commands cannot be run on Windows: this Workspace has no bash; use WSL")
+            sandbox = None
         self.sandbox = Sandbox(sandbox, [root]) if isinstance(sandbox, str) else sandbox
         _warn_about_imports(self.root.path)
         self._snapshots = FileSnapshots(self.root)

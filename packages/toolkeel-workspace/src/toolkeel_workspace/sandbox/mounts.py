@@ -23,7 +23,7 @@ _SETTINGS = (
     "pki/tls/certs", "profile", "protocols", "services", "ssl/certs", "ssl/openssl.cnf",
     "terminfo", "timezone",
 )  # fmt: skip
-HANDLE_FLAGS = getattr(os, "O_PATH", 0) | os.O_CLOEXEC
+HANDLE_FLAGS = getattr(os, "O_PATH", 0) | getattr(os, "O_CLOEXEC", 0)
 """Flags for opening a handle that only identifies a path."""
 STAGE_SCRIPT = Path(__file__).with_name("stage.py")
 """The program that runs before bubblewrap, outside of the sandbox."""

@@ -45,7 +45,7 @@ _EMPTY_PATH, _RECURSIVE = 0x1000, 0x8000
 _BY_HANDLES = 0x4 | 0x40  # MOVE_MOUNT_F_EMPTY_PATH, MOVE_MOUNT_T_EMPTY_PATH
 _READ_ONLY, _NO_SETUID, _NO_DEVICES, _IDMAP = 0x1, 0x2, 0x4, 0x100000
 _PRIVATE, _REC, _NOSUID, _NODEV = 1 << 18, 1 << 14, 2, 4
-_HANDLE_FLAGS = getattr(os, "O_PATH", 0) | os.O_CLOEXEC
+_HANDLE_FLAGS = getattr(os, "O_PATH", 0) | getattr(os, "O_CLOEXEC", 0)
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 

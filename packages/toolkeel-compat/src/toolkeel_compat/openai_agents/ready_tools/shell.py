@@ -178,7 +178,7 @@ class LocalShellTool:
         """The core's tool."""
         if self.executor is None:
             return local_shell(self.sandbox or Sandbox())
-        return _with_body(local_shell(_UNUSED_SANDBOX), self._execute, approval=None)
+        return _with_body(local_shell(_unused_sandbox()), self._execute, approval=None)
 
     async def _execute(self, context: CoreContext[Any], arguments: Mapping[str, Any]) -> object:
         assert self.executor is not None
@@ -226,7 +226,9 @@ class ShellTool:
         if self.executor is None:
             made = replace(shell(self.sandbox or Sandbox()), name=self.name)
         else:
-            made = _with_body(shell(_UNUSED_SANDBOX), self._execute, name=self.name, approval=None)
+            made = _with_body(
+                shell(_unused_sandbox()), self._execute, name=self.name, approval=None
+            )
         if self.environment:
             native = Native({"type": "shell", "environment": dict(self.environment)})
             if not self._is_hosted:
@@ -299,8 +301,11 @@ Body: TypeAlias = Callable[[CoreContext[Any], Mapping[str, Any]], Awaitable[obje
 
 
 _HERE = Path(__file__).parent
-_UNUSED_SANDBOX = Sandbox("off", [_HERE])
-"""Where nothing is run: of such a tool the definition alone counts, in whatever folder one is."""
+
+
+def _unused_sandbox() -> Sandbox:
+    """Return a sandbox for a tool whose definition alone is used, in any working folder."""
+    return Sandbox("off", [_HERE])
 
 
 def _with_body(model: AnyTool, body: Body, **changes: Any) -> AnyTool:

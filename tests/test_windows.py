@@ -1,0 +1,112 @@
+"""What needs no POSIX works without it: every module, and a newcomer's first minute."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+IMPORT_ALL = """
+import tests.windows_simulation
+import importlib, pkgutil, sys
+failed = []
+for name in ("toolkeel", "toolkeel_workspace", "toolkeel_studio", "toolkeel_compat"):
+    for found in pkgutil.walk_packages(importlib.import_module(name).__path__, name + ".", lambda _: None):
+        if found.name.endswith("__main__") or found.name in PROGRAMS:
+            continue
+        try:
+            importlib.import_module(found.name)
+        except Exception as error:
+            if type(error).__name__ != "MissingExtraError":
+                failed.append(f"{found.name}: {type(error).__name__}: {error}")
+print(*failed, sep="\\n", end="")
+"""
+# Programs that run inside of a sandbox, which Windows does not have.
+PROGRAMS = {"toolkeel.executors.supervise", "toolkeel_workspace.sandbox.stage"}
+FIRST_MINUTE = """
+import tests.windows_simulation
+from toolkeel import Agent, SetupError, ToolCall, Toolset, tool
+from toolkeel.sessions import Sessions
+from toolkeel_workspace import Workspace
+
+@tool
+def add(a: int, b: int) -> int:
+    '''Add.'''
+    return a + b
+
+@tool(approval=True)
+def pay(amount: int) -> str:
+    '''Pay.'''
+    return f"paid {amount}"
+
+agent = Agent("offline", tools=[add, pay])
+sessions = Sessions("s.db")
+print(agent.run_sync("add 20 and 22", session=sessions["ada"]).output.split()[-1])
+[waits] = agent.run_sync("pay amount=5", session=sessions["ada"]).pending
+print(agent.run_sync(None, session=sessions["ada"], decisions=[waits.approve()]).output.split()[-2:])
+print([each.name for each in sessions.list()])
+
+tools = Toolset(Workspace(".").tools)
+print(tools.names)
+for name, arguments in (
+    ("write", {"path": "src\\\\main.py", "content": "x = 1\\r\\n"}),
+    ("edit", {"path": "src/main.py", "old_text": "x = 1", "new_text": "x = 2"}),
+    ("read", {"path": "src/main.py"}),
+    ("grep", {"pattern": "x = 2"}),
+    ("find", {"pattern": "*.py"}),
+    ("ls", {"path": "src"}),
+    ("write", {"path": "src/NUL", "content": ""}),
+    ("read", {"path": "src"}),
+    ("read", {"path": "..\\\\secret"}),
+):
+    [result] = tools.run_sync([ToolCall("c", name, arguments)])
+    print(name, result.status, result.text.splitlines()[0])
+
+for executor in ("process", "sandbox"):
+    try:
+        Toolset([tool(executor=executor)(add.function)])
+    except SetupError as error:
+        print(error)
+"""
+
+
+def run(code: str, folder: Path) -> list[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=folder,
+        env={**os.environ, "LOCALAPPDATA": str(folder)},
+        capture_output=True,
+        encoding="utf-8",
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+@pytest.mark.slow
+def test_every_module_is_imported_without_posix(tmp_path: Path) -> None:
+    assert run(f"PROGRAMS = {PROGRAMS!r}\n{IMPORT_ALL}", tmp_path) == []
+
+
+@pytest.mark.slow
+def test_the_first_minute_works_without_posix(tmp_path: Path) -> None:
+    assert run(FIRST_MINUTE, tmp_path) == [
+        "42",
+        "['paid', '5']",
+        "['ada']",
+        "('read', 'write', 'edit', 'grep', 'find', 'ls')",
+        "write success File written: src/main.py (7 B)",
+        "edit success File edited: src/main.py (1 replacement)",
+        "read success x = 2",
+        "grep success src/main.py:1: x = 2",
+        "find success src/main.py",
+        "ls success main.py",
+        "write error 'src/NUL': 'NUL' is a device on Windows. Give another name.",
+        "read error 'src' cannot be read: it is a folder; list it instead.",
+        r"read error '..\\secret' leaves the root. Give a path below it, without '..'.",
+        "commands cannot be run on Windows; they can in WSL",
+        "commands cannot be run on Windows; they can in WSL",
+    ]
