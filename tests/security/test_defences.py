@@ -250,9 +250,9 @@ BREAKS = (
     ),
     Break(
         "T33: strangers' text leaves no label",
-        "toolkeel/call/steps/taint.py",
-        '("stranger",) * effects.stranger',
-        "()",
+        "toolkeel/call/steps/label_sources.py",
+        "if effects.stranger or (rows and not is_ours):",
+        "if rows and not is_ours:",
         "tests/security/test_gullible.py::test_a_model_that_obeys_every_order_does_nothing_unasked",
     ),
     Break(
@@ -271,8 +271,8 @@ BREAKS = (
     ),
     Break(
         "T36: what is written has no mark",
-        "toolkeel/call/steps/taint.py",
-        "mark_file(path, str(found[-1]))",
+        "toolkeel/call/steps/label_sources.py",
+        "mark_file(path, str(found[-1]), below)",
         "pass",
         "tests/security/test_marked_files.py::test_another_run_that_reads_what_one_wrote_after_a_page_has_read_a_stranger",
     ),

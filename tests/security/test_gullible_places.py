@@ -270,7 +270,8 @@ def test_an_order_in_the_output_of_a_command_is_not_obeyed_unasked(folder: Path,
     need("bubblewrap")
     tools = Workspace(folder, "workspace").tools
     own = ToolCall("1", "bash", {"command": line.replace("{}", TEXT)})
-    assert obeyed("Look around.", tools, own) == BOTH
+    refused = obeyed("Look around.", tools, own)
+    assert [name for name in refused if name != "bash"] == BOTH  # which asks about git's own files
 
 
 @pytest.mark.parametrize("name", ["bash", "code_interpreter"])

@@ -60,7 +60,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def done(folder: Path, *calls: Call, walls: bool = False) -> RunResult:
-    work = Workspace(folder, "workspace" if walls else None)
+    work = Workspace(folder, "workspace" if walls else None, results="ours")
     return Agent(Script(*calls), tools=[*work.tools, page, send]).run_sync("Go on.")
 
 
@@ -120,7 +120,7 @@ def test_what_is_written_without_a_strangers_text_is_nobodys_also_over_one_that_
     done(folder, WRITE)
     assert not read_file_mark(str(folder / "notes.md"))
     read = done(folder, ("read", {"path": "notes.md"}), SEND)
-    assert read.pending and not strangers(read)  # a file is private; it is no stranger's
+    assert not read.pending  # a file of a folder of ours is private; it is no stranger's
 
 
 def test_commands_that_name_a_file_mark_what_they_write_and_read_the_mark(folder: Path) -> None:
@@ -133,3 +133,19 @@ def test_commands_that_name_a_file_mark_what_they_write_and_read_the_mark(folder
     assert "notes.md" in strangers(waits)[0]
     clean = done(folder, ("bash", {"command": "cat other.md"}), SEND, walls=True)
     assert not strangers(clean)
+
+
+def test_a_command_sets_no_mark_outside_of_its_folder_through_a_link(folder: Path) -> None:
+    need("bubblewrap")
+    root, outside = folder / "root", folder / "outside.txt"
+    root.mkdir()
+    outside.write_text("x")
+    tools = [page, *Workspace(root, "workspace").tools]
+    command = f"ln -s {outside} link; echo x > plain"
+    calls: list[Call] = [
+        ("page", {"url": "https://news.example"}),
+        ("bash", {"command": command}),
+    ]
+    Agent(Script(*calls), tools).run_sync("go")
+    assert (root / "link").is_symlink() and read_file_mark(str(outside)) == ""
+    assert "news.example" in read_file_mark(str(root / "plain"))

@@ -552,6 +552,11 @@ def test_a_protected_file_that_a_command_makes_anew_is_told(walls: Place, end: s
     assert (walls.folder / ".mcp.json").read_text() == "x\n"
 
 
+def test_a_nul_in_a_command_is_refused_in_words(walls: Place) -> None:
+    told = walls.fails("bash", command="echo a\0b")
+    assert told == "The command contains a NUL character, which no program can be given."
+
+
 def test_the_question_about_a_protected_file_says_why_it_is_asked(tmp_path: Path) -> None:
     asks = Workspace(tmp_path, None).needs_approval
     assert asks({"path": "lib/.git/hooks/pre-commit"}).startswith("'.git/hooks' is protected")

@@ -64,6 +64,8 @@ async def run_command(
     allowed = min(TIMEOUT if timeout is None else timeout, MAX_TIMEOUT)
     if allowed <= 0:
         raise ToolError("timeout counts from 1, in seconds.")
+    if any("\0" in word for word in argv):
+        raise ToolError("The command contains a NUL character, which no program can be given.")
     tail = tail or OutputTail(lambda text: None)
     read = _make_read_detector(sandbox, argv, context)
     try:

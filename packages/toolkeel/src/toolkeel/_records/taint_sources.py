@@ -131,15 +131,22 @@ def load_sources(details: Mapping[str, object]) -> list[Source]:
     ]
 
 
-def mark_file(path: str, whose: str) -> None:
+def mark_file(path: str, whose: str, below: str = "") -> None:
     """Mark a file as containing strangers' text, where the file system supports attributes.
 
     Args:
         path: The file.
         whose: Origin of the text, in words.
+        below: A folder that the opened file must be in, wherever links lead; anywhere if empty.
     """
     with suppress(OSError, ValueError, AttributeError):  # macOS and Windows keep none
-        os.setxattr(path, _MARK, whose[:200].encode("utf-8", "replace"))
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
+        try:
+            true = os.readlink(f"/proc/self/fd/{handle}")
+            if not below or true.startswith(f"{os.path.realpath(below).rstrip(os.sep)}{os.sep}"):
+                os.setxattr(handle, _MARK, whose[:200].encode("utf-8", "replace"))
+        finally:
+            os.close(handle)
 
 
 def read_file_mark(path: str) -> str:

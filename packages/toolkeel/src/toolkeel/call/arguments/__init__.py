@@ -5,6 +5,7 @@ parse             argument text becomes one JSON object, with errors that show t
 partial_value     the value of a preview: it may still grow, and cannot be sent or run
 partial           arguments while they still arrive: a preview for people, of a type that cannot be run
 coerce            the coercion table: what is also accepted where a schema advertises a type
+inexact_numbers   numbers that a float cannot hold exactly, reported as changes
 validate          raw arguments become keyword arguments: fast if they are right, patiently if not
 edits             what a person or a guard changed in a call, reported to the model and recorded in the result
 mask              keeping secrets out of what a run tells: its events, its tickets, the results of its failures

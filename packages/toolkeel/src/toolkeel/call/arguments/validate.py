@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from toolkeel._common.redact_secrets import MASK
 from toolkeel.call.arguments.coerce import MAX_CHANGES, Coercion, coerce, is_final
+from toolkeel.call.arguments.inexact_numbers import find_inexact_numbers
 from toolkeel.call.arguments.parse import MAX_SIZE, object_to_text, parse_arguments, too_large
 from toolkeel.call.arguments.partial import PartialArguments
 from toolkeel.call.arguments.partial_value import PartialValue
@@ -56,6 +57,10 @@ def argument_text(call: ToolCall, tool: AnyTool) -> str:
     return object_to_text(arguments)
 
 
+_LONG_NUMBER = 20
+"""Characters of arguments below which they hold no number that a float cannot hold."""
+
+
 def prepare(call: ToolCall, tool: AnyTool, text: str | None = None) -> Prepared:
     """Validate a call's arguments.
 
@@ -87,9 +92,10 @@ def prepare(call: ToolCall, tool: AnyTool, text: str | None = None) -> Prepared:
         text, values, None, arguments.nested_properties, arguments.has_untyped_values
     ):
         return _repair(call, tool, text)
+    changes = find_inexact_numbers(text, values) if len(text) > _LONG_NUMBER else ()
     if arguments.fill_defaults is not None:
         arguments.fill_defaults(values)
-    return Prepared(call, tool, values)
+    return Prepared(call, tool, values, changes)
 
 
 def _repair(call: ToolCall, tool: AnyTool, text: str, error: ValueError | None = None) -> Prepared:

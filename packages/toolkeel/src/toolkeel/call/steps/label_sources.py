@@ -22,7 +22,7 @@ from toolkeel._records.taint_sources import (
 )
 from toolkeel.call.steps.compose import Handler
 from toolkeel.call.steps.mentioned_targets import target_arguments
-from toolkeel.call.steps.resources import mentioned_files, secrets_read
+from toolkeel.call.steps.resources import mentioned_files, resource_keys, secrets_read
 from toolkeel.content import Audio, File, Image, Text
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.secret import collect_texts
@@ -121,9 +121,12 @@ def _mark_changed(
     taint = run.taint
     sources = taint.sources_before(len(taint.sources)) if taint is not None else {}
     found = [source for source in sources.get("stranger", ()) if source.origin != FILES]
+    shell = isinstance(prepared.tool.metadata.get("shell"), str)
+    roots = [key[5:] for key in resource_keys(prepared) if shell and key.startswith("file:")]
     for path, state in mentioned_files(prepared).items() if found else ():
         if before.get(path) != state:
-            mark_file(path, str(found[-1]))
+            for below in roots or [""]:  # a command may have made a link that leads out of them
+                mark_file(path, str(found[-1]), below)
 
 
 def record_source(run: RunContext, source: Source, call_id: str | None = None) -> None:

@@ -1,0 +1,38 @@
+"""A number that a float cannot hold is reported, wherever it is."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolkeel import ToolCall, Toolset, tool
+from toolkeel.call.arguments.inexact_numbers import find_inexact_numbers
+
+
+@tool
+def note(id: float, more: list[float] | None = None) -> str:
+    """Note a number."""
+    return f"{id!r}"
+
+
+def test_a_number_above_what_floats_hold_exactly_is_reported_with_the_one_that_was_taken() -> None:
+    for text, expected in (
+        (
+            '{"id": 9007199254740993}',
+            ("id: 9007199254740993 was taken as 9007199254740992.0 (inexact_number)",),
+        ),
+        ('{"id": 9007199254740992}', None),
+        ('{"id": 12}', None),
+        (
+            '{"id": 1, "more": [9007199254740993.0]}',
+            ("more[0]: 9007199254740993.0 was taken as 9007199254740992.0 (inexact_number)",),
+        ),
+    ):
+        [message] = Toolset([note]).run_sync([ToolCall("1", "note", text)])
+        assert message.details.get("coerced") == expected
+
+
+@given(st.integers(-(10**25), 10**25))
+def test_an_integer_is_reported_if_and_only_if_its_float_is_another_number(number: int) -> None:
+    found = find_inexact_numbers(f'{{"id": {number}}}', {"id": float(number)})
+    assert bool(found) is (int(float(number)) != number)
