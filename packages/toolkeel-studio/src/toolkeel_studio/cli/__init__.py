@@ -6,6 +6,7 @@ suspended_run  a suspended run as a file that can be resumed once
 terminal       input and output at the terminal: text, keys, progress, approvals, Ctrl-C
 doctor         the checks of ``toolkeel doctor``, one file each
 commands       the commands, one file each
+local          the command that runs a model on this machine
 chat           the command that is a conversation
 http_workers   several server processes at one address, replaced without a lost call
 worker         ``toolkeel worker``: run the queue of a durable agent

@@ -60,6 +60,10 @@ COMMANDS = {
         "Turn a stored conversation of one provider into another's.",
     ),
     "index": ("toolkeel_studio.cli.commands.index", "Index a folder of documents, to be searched."),
+    "local": (
+        "toolkeel_studio.cli.local.command",
+        "Run a model on this machine, from a file of weights.",
+    ),
     "doctor": (
         "toolkeel_studio.cli.commands.doctor",
         "Say what is here, what is missing and what to do next.",

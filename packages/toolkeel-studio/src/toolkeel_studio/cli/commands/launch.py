@@ -34,6 +34,7 @@ from toolkeel.providers.model_by_name import AUTO, choose_auto, connect
 from toolkeel.testing.cassette import Cassette
 from toolkeel.testing.taped import TapedModel, TapedTools
 from toolkeel_studio.cli.exit_codes import FAILED, SUSPENDED
+from toolkeel_studio.cli.local.running_server import URL_VARIABLE, find_running_server
 from toolkeel_studio.cli.suspended_run import deciding, save, show_tickets
 from toolkeel_studio.cli.terminal.approve import TerminalApprover, argument_check, can_ask
 from toolkeel_studio.cli.terminal.interrupt import exit_code, run_interruptible
@@ -67,9 +68,22 @@ class Approve(StrEnum):
     DENY = "deny"
 
 
-def _resolve_model_name(name: str) -> str:
-    """Resolve ``auto`` to a model's name: a resumed run continues with the same model."""
-    return choose_auto() if name == AUTO else name
+def _resolve_model_name(context: typer.Context, name: str) -> str:
+    """Resolve ``auto``, and the default, to a model's name: a resumed run continues with it.
+
+    The default is a server that ``toolkeel local`` runs, else rules alone.
+    """
+    if name == AUTO:
+        return choose_auto()
+    source = context.get_parameter_source("model")
+    if name != OFFLINE or source is None or source.name != "DEFAULT":
+        return name
+    server = find_running_server()
+    if server is None:
+        return name
+    os.environ.setdefault(URL_VARIABLE, server.url)
+    note(f"model: llamacpp:{server.model}, of toolkeel local", DIM)
+    return f"llamacpp:{server.model}"
 
 
 # — options, declared once —
