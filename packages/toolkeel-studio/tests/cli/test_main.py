@@ -91,7 +91,7 @@ def test_the_help_of_a_command_begins_with_its_line_in_the_list(name: str, here:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("cal",), "No such command 'cal'. Did you mean 'call'?"),
+        (("cal",), "No such command 'cal'. Did you mean 'call', 'local'?"),
         (("tools", "--jsn"), "No such option: --jsn (Possible options: --json)"),
         (("schema",), "Missing argument 'TARGET'"),
         (("run", "hi", "--max-turns", "0"), "'--max-turns'"),

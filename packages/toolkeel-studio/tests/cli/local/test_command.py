@@ -222,7 +222,7 @@ def test_a_server_that_is_killed_in_the_middle_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_it_ends_cleanly(tmp_path: Path) -> None:
+def test_an_interrupt_ends_it_cleanly(tmp_path: Path) -> None:
     with started(tmp_path) as server:
         server.process.send_signal(signal.SIGINT)
         out, err = server.process.communicate(timeout=30)

@@ -57,6 +57,7 @@ def test_a_failed_result_and_a_picture_stay_what_they_are() -> None:
     ]
     _system, failed, shown = write_tools_as_text(ModelRequest(messages, [now]), "m")
     assert "(it failed)" in failed.text
+    assert isinstance(shown.content, tuple)
     assert picture in shown.content
 
 

@@ -77,7 +77,7 @@ def test_an_answer_of_a_type_stands_beside_tools() -> None:
 
 
 @pytest.mark.parametrize("calls", ["native", "text", "grammar"])
-def test_the_option_decides(calls: str) -> None:
+def test_the_option_calls_decides_how(calls: str) -> None:
     with local_server("hi" if calls != "grammar" else '{"answer": "hi"}') as server:
         result = Agent(server.model(calls=calls), [get_weather]).run_sync("hi")
     assert (result.output, ways(result.messages)) == ("hi", [calls])

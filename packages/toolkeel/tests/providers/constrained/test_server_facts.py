@@ -74,9 +74,8 @@ def test_each_server_reports_in_its_own_words(
 @pytest.mark.parametrize("answer", [404, 500, b"<html>", b"[" * 100_000, [], {"data": 5}])
 @pytest.mark.parametrize("kind", ["llamacpp", "ollama", "lmstudio", "vllm"])
 def test_nonsense_is_no_fact(kind: ServerKind, answer: Any) -> None:
-    answers = dict.fromkeys(
-        ("/props", "/api/show", "/api/ps", "/api/v1/models", "/v1/models"), answer
-    )
+    asked = ("/props", "/api/show", "/api/ps", "/api/v1/models", "/v1/models")
+    answers: dict[str, Any] = dict.fromkeys(asked, answer)
     assert facts(kind, answers) == ServerFacts()
 
 

@@ -34,7 +34,7 @@ from toolkeel.providers.model_by_name import AUTO, choose_auto, connect
 from toolkeel.testing.cassette import Cassette
 from toolkeel.testing.taped import TapedModel, TapedTools
 from toolkeel_studio.cli.exit_codes import FAILED, SUSPENDED
-from toolkeel_studio.cli.local.running_server import URL_VARIABLE, find_running_server
+from toolkeel_studio.cli.local.running_server import use_running_server
 from toolkeel_studio.cli.suspended_run import deciding, save, show_tickets
 from toolkeel_studio.cli.terminal.approve import TerminalApprover, argument_check, can_ask
 from toolkeel_studio.cli.terminal.interrupt import exit_code, run_interruptible
@@ -76,14 +76,8 @@ def _resolve_model_name(context: typer.Context, name: str) -> str:
     if name == AUTO:
         return choose_auto()
     source = context.get_parameter_source("model")
-    if name != OFFLINE or source is None or source.name != "DEFAULT":
-        return name
-    server = find_running_server()
-    if server is None:
-        return name
-    os.environ.setdefault(URL_VARIABLE, server.url)
-    note(f"model: llamacpp:{server.model}, of toolkeel local", DIM)
-    return f"llamacpp:{server.model}"
+    is_default = name == OFFLINE and source is not None and source.name == "DEFAULT"
+    return (use_running_server() if is_default else "") or name
 
 
 # — options, declared once —

@@ -39,7 +39,7 @@ def command(
         int, typer.Option(metavar="N", min=1, max=65535, help="Where to listen.")
     ] = PORT,
 ) -> None:
-    """Run a model on this machine, for the other commands.
+    """Run a model on this machine, from a file of weights.
 
     It listens on 127.0.0.1 alone. While it runs, chat and run use it unless -m names another model.
     """

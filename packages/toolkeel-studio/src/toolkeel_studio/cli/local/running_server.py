@@ -12,6 +12,7 @@ from pathlib import Path
 from toolkeel._common.data_folder import state_folder
 from toolkeel.errors import SetupError
 from toolkeel.providers.constrained.server_facts import Loading, Locked, ServerClient
+from toolkeel_studio.cli.terminal.streams import DIM, note
 
 URL_VARIABLE = "LLAMACPP_BASE_URL"
 """Variable that names another server, which then counts alone."""
@@ -68,6 +69,20 @@ def find_running_server() -> RunningServer | None:
     except SetupError:  # no home folder
         return None
     return server if server is not None and server.is_alive() else None
+
+
+def use_running_server() -> str:
+    """Return the name of the model of the server that runs now, or "" if there is none.
+
+    It is printed to stderr, and the server's address is set in this process's environment.
+    """
+    server = find_running_server()
+    if server is None:
+        return ""
+    os.environ.setdefault(URL_VARIABLE, server.url)
+    name = f"llamacpp:{server.model}"
+    note(f"model: {name}, of toolkeel local", DIM)
+    return name
 
 
 def _read(place: Path) -> RunningServer | None:
