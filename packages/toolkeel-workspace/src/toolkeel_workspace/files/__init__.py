@@ -4,8 +4,7 @@ relative_path        paths that a model writes, with plain components below the 
 open_beneath         opening what is beneath a folder, and nothing else
 line_window          a part of a text file by line and column, with the file's totals
 encodings            text files in other encodings than UTF-8
-linear_regex         untrusted regular expressions, matched in linear time
-impossible_patterns  patterns that can never match a single line
+patterns             regular expressions that a model writes
 walk                 the files below a folder that a search visits, without those ``.gitignore`` names
 ripgrep              finding candidate files with ripgrep, if it is installed
 find                 finding files by name

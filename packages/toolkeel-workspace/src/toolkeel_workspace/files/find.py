@@ -11,8 +11,8 @@ from itertools import takewhile
 from toolkeel.errors import ToolError
 from toolkeel.messages import ToolOutput
 from toolkeel_workspace.files.line_window import MAX_BYTES, escape_name, pluralize
-from toolkeel_workspace.files.linear_regex import compile_regex, escape_regex
 from toolkeel_workspace.files.open_beneath import Root
+from toolkeel_workspace.files.patterns.linear_regex import compile_regex, escape_regex
 from toolkeel_workspace.files.walk import FileWalk
 
 MAX_NAMES = 200_000

@@ -1,7 +1,7 @@
 """Search text files below a root for lines that match a pattern.
 
 If ripgrep is installed, it chooses candidate files. Which lines match is decided here in either case, in
-linear time (see `toolkeel_workspace.files.linear_regex`), so the output is the same with and without it.
+linear time (see `toolkeel_workspace.files.patterns.linear_regex`), so the output is the same with and without it.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from toolkeel_workspace.files.encodings import (
     replace_invalid,
 )
 from toolkeel_workspace.files.find import compile_glob
-from toolkeel_workspace.files.impossible_patterns import explain_no_match
 from toolkeel_workspace.files.line_window import (
     MAX_BYTES,
     escape_name,
     format_size,
     pluralize,
 )
-from toolkeel_workspace.files.linear_regex import compile_regex, escape_regex
 from toolkeel_workspace.files.open_beneath import Root
+from toolkeel_workspace.files.patterns.impossible_patterns import explain_no_match
+from toolkeel_workspace.files.patterns.linear_regex import compile_regex, escape_regex
 from toolkeel_workspace.files.walk import FileWalk, sort_key
 
 MAX_LINE_CHARS = 500

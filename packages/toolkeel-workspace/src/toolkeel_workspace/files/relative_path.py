@@ -31,30 +31,35 @@ def clean_path(path: str, roots: Iterable[str] = ()) -> str:
     >>> clean_path("/project/src", ["/project"])
     'src'
     """
-    text = path.strip().removeprefix("@")
+    text = _strip_root(path.strip().removeprefix("@"), roots)
     if "\0" in text:
         raise ToolError("The path contains a NUL character.")
-    windows = sys.platform == "win32"
-    if windows:
-        text = text.removeprefix("\\\\?\\").replace("\\", "/")
-        roots = [root.replace("\\", "/") for root in roots]
-    for root in roots:
-        if windows and text.casefold().startswith(root.casefold()):
-            root = text[: len(root)]
-        if text == root or text.startswith(f"{root.rstrip('/')}/"):
-            text = text.removeprefix(root).lstrip("/")
-            break
     _check_relative(text, path)
     parts = [part for part in text.split("/") if part not in ("", ".")]
     if any(".." in part.split("\\") for part in parts):
         raise ToolError(f"{path!r} leaves the root. Give a path below it, without '..'.")
-    if windows:
-        _check_windows_names(parts, path)
+    _check_windows_names(parts, path)
     found = "/".join(parts) or "."
     _check_relative(found, path)
     if found != (plain := found.strip().removeprefix("@")):
         raise ToolError(f"{path!r} could mean {found!r} or {plain!r}. Give {plain.strip()!r}.")
     return found
+
+
+def _strip_root(text: str, roots: Iterable[str]) -> str:
+    """Return a path without one of the roots that it begins with; on Windows in any spelling."""
+    is_windows = sys.platform == "win32"
+    if is_windows:
+        text = text.removeprefix("\\\\?\\").replace("\\", "/")
+        roots = [root.replace("\\", "/") for root in roots]
+    for root in roots:
+        begins = text[: len(root)]
+        if begins != root and not (is_windows and begins.casefold() == root.casefold()):
+            continue
+        rest = text[len(root) :]
+        if not rest or rest.startswith("/") or root.endswith("/"):
+            return rest.lstrip("/")
+    return text
 
 
 def _check_relative(text: str, path: str) -> None:
@@ -66,6 +71,8 @@ def _check_relative(text: str, path: str) -> None:
 
 def _check_windows_names(parts: list[str], path: str) -> None:
     """Refuse names that Windows reads as a device, a stream of a file, or another name."""
+    if sys.platform != "win32":
+        return
     for part in parts:
         if found := _IN_NO_WINDOWS_NAME.search(part):
             raise ToolError(f"{path!r}: Windows allows no {found[0]!r} in a name.")

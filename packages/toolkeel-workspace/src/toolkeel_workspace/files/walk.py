@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 
 from toolkeel.errors import ToolError
-from toolkeel_workspace.files.linear_regex import compile_regex, escape_regex
 from toolkeel_workspace.files.open_beneath import MAX_ENTRIES, TEMPORARY_NAME, Entry, Root
+from toolkeel_workspace.files.patterns.linear_regex import compile_regex, escape_regex
 from toolkeel_workspace.sandbox.secret_files import read_start
 from toolkeel_workspace.shell.git_identity import find_exclude_files
 

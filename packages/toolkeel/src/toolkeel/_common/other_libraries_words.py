@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any, Final, NoReturn
 
 from toolkeel._common.nearest_names import did_you_mean
+from toolkeel._common.package_data import read_toml
 from toolkeel.errors import DefinitionError
 
 NAMES: Final[Mapping[str, str]] = MappingProxyType(
@@ -38,8 +39,6 @@ NAMES: Final[Mapping[str, str]] = MappingProxyType(
 @functools.cache
 def load_tables() -> dict[str, dict[str, str]]:
     """Load ``other_libraries_words.toml``, at the first mistake only."""
-    from toolkeel._common.package_data import read_toml  # late, like what else is for mistakes
-
     found = read_toml("toolkeel._common", "other_libraries_words.toml")
     return {
         kind: found[table["like"]] if "like" in table else table for kind, table in found.items()

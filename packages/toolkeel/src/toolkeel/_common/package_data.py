@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,8 @@ def read_toml(package: str, name: str) -> dict[str, Any]:
         package: The package's dotted name.
         name: The file's name.
     """
-    from importlib.resources import files  # late: slow, and not needed to define a tool
+    import tomllib  # late, both: slow, and not needed to define a tool
+    from importlib.resources import files
 
     return tomllib.loads((files(package) / name).read_text("utf-8"))
 

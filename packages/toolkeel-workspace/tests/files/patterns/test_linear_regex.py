@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkeel_workspace.files.linear_regex import compile_regex, escape_regex
+from toolkeel_workspace.files.patterns.linear_regex import compile_regex, escape_regex
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkeel_workspace.files.impossible_patterns import explain_no_match
+from toolkeel_workspace.files.patterns.impossible_patterns import explain_no_match
 
 
 @pytest.mark.parametrize("pattern", [r"a\nb", "\n", r"(\n|a\n)", r"x{2}\n", "a^b", "$.", "(a)^"])
