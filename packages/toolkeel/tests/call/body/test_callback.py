@@ -60,18 +60,22 @@ def test_a_callback_that_returns_in_time_gives_its_value_wherever_it_runs() -> N
 def test_a_callback_that_takes_longer_is_left_and_named(release: threading.Event) -> None:
     stubborn_ends: list[str] = []
 
-    async def stubborn() -> None:
-        while not release.is_set():
+    async def main() -> None:
+        goes_on, ended = asyncio.Event(), asyncio.Event()
+
+        async def stubborn() -> None:
             try:
-                await asyncio.sleep(0.01)
+                await goes_on.wait()
             except asyncio.CancelledError:
                 stubborn_ends.append("cancelled")
+                await goes_on.wait()
+            ended.set()
 
-    async def main() -> None:
         for function in (never, release.wait, lambda: never(), stubborn):
             with pytest.raises(CallbackTimeout, match="it did not return within"):
                 await run_callback(function, seconds=SHORT, name="it")
-        release.set()
+        goes_on.set()
+        await ended.wait()
 
     run_async(main)
     assert stubborn_ends == ["cancelled"]
