@@ -25,6 +25,7 @@ from toolkeel.call.body.callback import run_callback
 from toolkeel.context import RunContext
 from toolkeel.messages import AssistantMessage, Message, Usage
 from toolkeel.sessions import sql_queries
+from toolkeel.sessions.arrivals import Arrival
 from toolkeel.sessions.errors import SessionBusy, SessionError
 from toolkeel.sessions.inbox import (
     add_post,
@@ -342,9 +343,11 @@ class Session:
         self, run: RunContext, said: Sequence[Message], decisions: Sequence[Decision]
     ) -> AsyncIterator[SessionStart]:
         """See `Conversation.open_run`."""
-        info = await asyncio.to_thread(self._find_or_make)
-        refuse_enclosing(run, self._storage.database, info)
-        await self._acquire(info)
+        with self._storage.locks.arrivals.arrive((self.scope, self.name)) as arrival:
+            info = await asyncio.to_thread(self._find_or_make)
+            refuse_enclosing(run, self._storage.database, info)
+            await arrival.wait()
+            await self._acquire(info, arrival)
         try:
             info = await asyncio.to_thread(lambda: self.info)
             journal = await asyncio.to_thread(open_journal, self._storage, info)
@@ -370,9 +373,9 @@ class Session:
             with suppress(SessionError):  # it is away, or closed: whoever has it next does this
                 await asyncio.to_thread(apply_cancels, self._storage, info.id)
 
-    async def _acquire(self, info: SessionInfo) -> None:
+    async def _acquire(self, info: SessionInfo, arrival: Arrival) -> None:
         if self._wait:
-            await self._storage.locks.acquire(info.id)
+            await self._storage.locks.acquire(info.id, arrival)
         elif not self._storage.locks.try_acquire(info.id):
             held = read_writer(self._storage.database, info.id)
             told = f"process {held.pid} ({held.program}) of {held.user}" if held else "somebody"

@@ -24,6 +24,7 @@ from time import time
 from toolkeel._records.record import record
 from toolkeel.errors import SetupError
 from toolkeel.sessions import sql_queries
+from toolkeel.sessions.arrivals import Arrival, Arrivals
 from toolkeel.sessions.sqlite import Database
 
 if sys.platform != "win32":
@@ -62,6 +63,7 @@ class WriterLocks:
         path: Of the lock file; None if no other process can see the sessions.
 
     Attributes:
+        arrivals: The order of runs that are not in the queue yet.
         poll: Seconds between two looks whether another process has let go.
     """
 
@@ -71,11 +73,19 @@ class WriterLocks:
         self._path = path
         self._descriptor: int | None = None
         self._queues: dict[int, deque[Future[None]]] = {}
+        self.arrivals = Arrivals()
         self._lock = threading.Lock()
 
-    async def acquire(self, session: int) -> None:
-        """Wait until this task is the session's only writer. Leave the queue if canceled."""
+    async def acquire(self, session: int, arrival: Arrival | None = None) -> None:
+        """Wait until this task is the session's only writer. Leave the queue if canceled.
+
+        Args:
+            session: The session's number.
+            arrival: The place of this run, which is left as soon as the run is in the queue.
+        """
         turn = self._queue_up(session)
+        if arrival is not None:
+            arrival.leave()
         try:
             await asyncio.wrap_future(turn)
             while not await self._take(session):  # noqa: ASYNC110  # others send no event
