@@ -35,6 +35,7 @@ LAYERS: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "toolkeel_studio": (
         ("ray", "durable", "gateway", "notebook", "weather", "weather_fixture"),
+        ("serve",),
         ("inspector",),
         ("cli",),
     ),
@@ -62,7 +63,8 @@ WORDS = (
 )
 # Public modules that re-export names, and the ways in: they come after everything.
 DOORS = (
-    "approvals", "compat", "durable", "models", "runs", "schemas", "steps", "streaming", "tools",
+    "approvals", "compat", "durable", "models", "runs", "schemas", "serve", "steps", "streaming",
+    "tools",
 )  # fmt: skip
 LAST = (
     *(name for layer in DISTRIBUTIONS for name in layer),

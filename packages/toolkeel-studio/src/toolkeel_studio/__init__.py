@@ -1,6 +1,7 @@
 """What people and programs look at and connect to.
 
 cli              the command ``toolkeel``, with chat and doctor
+serve            sessions of an agent for front ends, all through one channel
 inspector        pages to try tools, watch runs, approve and compare
 gateway          many MCP servers behind one, with rules
 durable          runs that outlive their worker, on DBOS

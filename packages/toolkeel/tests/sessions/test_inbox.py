@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from tests.sessions.posting import at_once, paid, payer
 from tests.sessions.talking import agent, say
-from toolkeel import tool
+from toolkeel import Agent, tool
 from toolkeel._records.entries import Decided, Queued
 from toolkeel.sessions import Sessions
 from toolkeel.sessions.errors import SessionError
 from toolkeel.sessions.inbox import add_post, read_posts, take_posts
 from toolkeel.sessions.inbox import message_body as as_body
-from toolkeel.sessions.journal import SessionJournal, load_state
-from toolkeel.testing.scripted import call
+from toolkeel.sessions.journal import SessionJournal, StoredEntry, load_state
+from toolkeel.testing.scripted import Scripted, call
 
 
 @pytest.fixture
@@ -304,3 +305,64 @@ def test_a_message_is_withdrawn_or_the_run_that_it_joined_is_canceled(sessions: 
     texts = [message.text for message in session.messages]
     assert (texts[0], texts[2], "second" in texts) == ("first", "went on", False)
     sessions.close()
+
+
+def test_a_message_with_an_id_is_posted_once_by_whoever_sends_it(sessions: Sessions) -> None:
+    session = sessions["ada"]
+    assert session.say("Hi", "ben", id="u1")
+    assert not session.say("Hi", "eve", id="u1")
+    assert session.say("Hi", "ben", id="u2") and session.say("Hi", "ben")
+    Agent(Scripted(["Hello."])).run_sync(None, session=session)
+    assert not session.say("Hi", id="u2")  # after it was taken, too
+    assert [m.text for m in session.messages] == ["Hi", "Hi", "Hi", "Hello."]
+    assert [each.id for each in session.inbox] == []
+
+
+def test_a_run_takes_its_inbox_at_once_when_it_is_told_to(sessions: Sessions) -> None:
+    session = sessions["ada"]
+    delivered: list[bool] = []
+
+    @tool
+    async def work() -> str:
+        """Work."""
+        session.say("and hurry", "ben", id="u1")
+        delivered.append(session.deliver())
+        return "done"
+
+    model = Scripted([call("work"), "Quickly."])
+    Agent(model, [work]).run_sync("Work.", session=session)
+    assert delivered == [True] and session.deliver() is False
+    assert [m.text for m in session.messages] == ["Work.", "", "done", "and hurry", "Quickly."]
+
+
+def test_a_watcher_gets_every_entry_of_this_process_in_order_once_it_is_durable(
+    sessions: Sessions,
+) -> None:
+    session = sessions["ada"]
+    seen: list[StoredEntry] = []
+
+    def watch(written: Sequence[StoredEntry]) -> None:
+        seen.extend(written)
+
+    stop = session.watch(watch)
+    Agent(Scripted(["one", "two"])).run_sync("One?", session=session)
+    assert seen == session.entries()
+    stop()
+    session.say("not watched")
+    Agent(Scripted(["two"])).run_sync(None, session=session)
+    assert len(seen) < session.info.head
+
+
+def test_the_decision_that_counted_is_told_even_while_a_later_one_is_in_the_inbox(
+    sessions: Sessions, tmp_path: Path
+) -> None:
+    session = sessions["ada"]
+    payer(tmp_path / "log").run_sync("1", session=session)
+    [ticket] = session.pending
+    assert session.decide(ticket.approve(), "ada") is None
+    payer(tmp_path / "log").run_sync(None, session=session)
+    for _ in range(2):  # the first of these is in the inbox when the second comes
+        first = session.decide(ticket.deny(), "eve")
+        assert first is not None and (first.who, first.decision.verdict) == ("ada", "approve")
+    known = session.find_decision(ticket.id)
+    assert known is not None and known.who == "ada" and session.find_decision("none") is None

@@ -26,12 +26,14 @@ _WORKSPACE = (
     "VectorStore WebLimits WebSearchTool WebSearchToolFilters Workspace Brave Ddgs SearXNG "
     "SearchBackend Tavily apply_patch fetch_tool index_folder local_shell open_store shell"
 )
+_SERVE = "Channel ChannelError Channels Item Snapshot"
 INSTALL: dict[str, str] = {
     **{f"toolkeel.tools.{name}": "toolkeel[workspace]" for name in _WORKSPACE.split()},
     "toolkeel.tools.Weather": "toolkeel[studio]",
     "toolkeel.executors.Sandbox": "toolkeel[workspace]",
     "toolkeel.executors.PROTECTED": "toolkeel[workspace]",
     "toolkeel.executors.Ray": "toolkeel[ray]",
+    **{f"toolkeel.serve.{name}": "toolkeel[serve]" for name in _SERVE.split()},
     "toolkeel.durable.Durable": "toolkeel[dbos]",
     "toolkeel.durable.DurableResult": "toolkeel[dbos]",
     "toolkeel.compat": "toolkeel[compat]",

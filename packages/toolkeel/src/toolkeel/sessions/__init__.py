@@ -17,17 +17,17 @@ unknown_outcomes  after a crash: calls that began and have no outcome
 run_from_journal  the journal read back into a run: whether the last one goes on, what the next is given
 session           `Session`: a conversation that lasts, run after run
 sessions          `Sessions`: a file of sessions to list, open, fork, export, delete
-export            a session as JSONL and back: a header, then one entry a line, readable without this program
+export            a session as JSONL and back: a header, then one entry a line; and search in its text
 history_policies  history policies: last turns, a budget of tokens, a summary by a model (trim, compact)
 approval_queue    an approver beside: calls wait in a store until somebody decides (desk)
 tool_memory       a store for tools: memory that outlives runs, by namespace and key (put, get, search, delete, TTL)
 """
 
 from toolkeel.sessions.approval_queue import ApprovalQueue as ApprovalQueue
+from toolkeel.sessions.export import SearchMatch as SearchMatch
 from toolkeel.sessions.history_policies import KeepTokens as KeepTokens
 from toolkeel.sessions.history_policies import KeepTurns as KeepTurns
 from toolkeel.sessions.history_policies import Summarize as Summarize
-from toolkeel.sessions.session import SearchMatch as SearchMatch
 from toolkeel.sessions.session import Session as Session
 from toolkeel.sessions.sessions import Sessions as Sessions
 from toolkeel.sessions.sessions import session as session

@@ -11,3 +11,7 @@ class SessionError(SetupError):
 
 class SessionBusy(SessionError):
     """Raised if another process writes to the session. The message names it."""
+
+
+class SessionIdle(SessionError):
+    """Raised if a run without a prompt finds nothing to do in the session."""

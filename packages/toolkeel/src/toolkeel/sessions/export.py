@@ -16,15 +16,25 @@ from typing import Any, Final
 from toolkeel._records.entries import Checkpoint, Decided, Entry, Forked, RunEnded, Waits
 from toolkeel._records.entries_json import load_entry
 from toolkeel._records.messages_json import json_text, refuse_constant
+from toolkeel._records.record import record
 from toolkeel._records.record_json import DEPTH, Json, to_json_data
 from toolkeel._records.tickets import new_id
 from toolkeel.agent.run_state import RunState
 from toolkeel.agent.session_interface import JOURNAL_KEY
 from toolkeel.errors import SetupError
+from toolkeel.messages import AssistantMessage, Message
+from toolkeel.sessions.artifacts import Artifacts
 from toolkeel.sessions.checkpoint import make_checkpoint
 from toolkeel.sessions.errors import SessionError
-from toolkeel.sessions.journal import SessionJournal, Storage, apply_entries, read_rows
-from toolkeel.sessions.journal_state import JournalState
+from toolkeel.sessions.journal import (
+    EXCERPT_LENGTH,
+    SessionJournal,
+    Storage,
+    apply_entries,
+    make_excerpt,
+    read_rows,
+)
+from toolkeel.sessions.journal_state import MESSAGE_ENTRIES, JournalState
 from toolkeel.sessions.sql_queries import SessionInfo
 
 FORMAT: Final = "toolkeel session"
@@ -140,3 +150,47 @@ def _entries(lines: Iterable[str]) -> Iterator[tuple[Entry, Json]]:
             raise SessionError(f"line {number} is no entry: {error}"[:300]) from None
         if not isinstance(entry, Checkpoint | Forked):
             yield entry, data
+
+
+SEARCHED_KINDS = tuple(each.kind for each in MESSAGE_ENTRIES)
+"""Entries with a message that a search reads."""
+
+
+@record
+class SearchMatch:
+    """A message that a search has found.
+
+    Args:
+        session: Its session.
+        seq: Number of its entry.
+        at: When it was written, in seconds since the epoch.
+        text: The part of it around the first word that was searched for.
+    """
+
+    session: SessionInfo
+    seq: int
+    at: float
+    text: str
+
+
+def search_entries(storage: Storage, info: SessionInfo, words: list[str]) -> Iterator[SearchMatch]:
+    """Yield the messages of a session that contain every word; the words are case-folded."""
+    for seq, at, kind, body in read_rows(storage.database, info, 0, info.head):
+        said = text_of_entry(storage.artifacts, body) if kind in SEARCHED_KINDS else ""
+        folded = said.casefold()
+        if said and all(word in folded for word in words):
+            start = max(0, folded.find(words[0]) - EXCERPT_LENGTH // 2)
+            yield SearchMatch(info, seq, at, make_excerpt(said[start:]))
+
+
+def text_of_entry(artifacts: Artifacts, body: str) -> str:
+    """Return the text of a stored entry's message; empty if it cannot be read."""
+    try:
+        message: Message = load_entry(artifacts.load_entry(body)).message  # type: ignore[union-attr]
+    except (ValueError, SessionError):
+        return ""
+    calls = message.tool_calls if isinstance(message, AssistantMessage) else ()
+    made = (each.arguments for each in calls)
+    return " ".join(
+        [message.text, *(a if isinstance(a, str) else json_text(dict(a)) for a in made)]
+    )

@@ -23,8 +23,9 @@ from toolkeel._records.messages_json import dump_message, json_text, load_messag
 from toolkeel._records.record import record
 from toolkeel._records.tickets import Decision, new_id
 from toolkeel.agent.transcript import make_missing_result
+from toolkeel.content import Content
 from toolkeel.context import RunContext
-from toolkeel.messages import UserMessage, unanswered
+from toolkeel.messages import Message, UserMessage, unanswered
 from toolkeel.sessions import sql_queries
 from toolkeel.sessions.checkpoint import make_checkpoint
 from toolkeel.sessions.errors import SessionError
@@ -97,6 +98,33 @@ def read_posts(database: Database, session: int) -> list[Post]:
 
 
 @record
+class InboxMessage:
+    """A message that no run has taken: its id, when it was posted, by whom.
+
+    Args:
+        id: As its sender chose it; empty if it chose none.
+        at: In seconds since the epoch.
+        who: The sender.
+        message: The message.
+    """
+
+    id: str
+    at: float
+    who: str
+    message: Message
+
+
+def read_messages(database: Database, session: int) -> tuple[InboxMessage, ...]:
+    """Return the messages of a session's inbox, in order."""
+    posts = [post for post in read_posts(database, session) if post.kind == "message"]
+    bodies = [(post, json.loads(post.body)) for post in posts]
+    return tuple(
+        InboxMessage(str(body.get("id", "")), post.at, post.who, load_message(body["message"]))
+        for post, body in bodies
+    )
+
+
+@record
 class CancelRequest:
     """A cancel that another process has posted.
 
@@ -147,15 +175,24 @@ def take_posts(journal: SessionJournal, run: str, posts: list[Post]) -> Iterator
                 decision = Decision.from_dict(body["decision"])
                 journal.take_post(post, Decided(run, decision, post.who))
             else:
-                message = load_message(body["message"])
-                journal.take_post(post, Queued(run, new_id(), message, post.who))
+                message, id = load_message(body["message"]), str(body.get("id") or new_id())
+                journal.take_post(post, Queued(run, id, message, post.who))
         except (ValueError, KeyError, TypeError) as error:
             raise SessionError(f"the inbox holds what nobody can read: {error}") from None
 
 
-def message_body(text: str) -> dict[str, Any]:
-    """Return the body of a post that holds a message."""
-    return {"message": dump_message(UserMessage(text))}
+def message_body(content: Content, id: str = "") -> dict[str, Any]:
+    """Return the body of a post that holds a message, with the id that its sender gave it."""
+    return {"message": dump_message(UserMessage(content)), **({"id": id} if id else {})}
+
+
+def take_inbox(journal: SessionJournal, database: Database, session: int, run: RunContext) -> None:
+    """Queue the messages of the inbox for an active run now; the caller is in the run's thread."""
+    posts = [post for post in read_posts(database, session) if post.kind == "message"]
+    for _ in take_posts(journal, run.id, posts):
+        """No message is a cancel."""
+    deliver(journal, run)
+    journal.flush()
 
 
 async def watch_inbox(
@@ -266,12 +303,19 @@ def read_decisions(storage: Storage, info: SessionInfo) -> tuple[dict[str, Decid
     return found, last
 
 
+def find_decision(storage: Storage, info: SessionInfo, ticket: str) -> Decided | None:
+    """Return the decision that counts for a ticket, whether or not its call has run; None for none."""
+    known, _ = read_decisions(storage, info)
+    return _past_decision(storage, info, ticket) or known.get(ticket)
+
+
 def _past_decision(storage: Storage, info: SessionInfo, ticket: str) -> Decided | None:
     """Return the entry that decided a ticket whose call has run since, or None."""
     fold = load_state(storage.database, storage.artifacts, info)
     if ticket in (*fold.open_tickets, *fold.outcome_tickets):
         return None
-    entries = read_entries(storage.database, storage.artifacts, info, 0, info.head)
+    place = storage.database, storage.artifacts, info, 0, info.head
+    entries = read_entries(*place, Decided.kind)
     decided = (each.entry for each in entries if isinstance(each.entry, Decided))
     return next((each for each in decided if each.decision.ticket == ticket), None)
 
@@ -283,7 +327,8 @@ def post_decision(
     fields: Fields = who, "decision", {"decision": decision.to_dict()}
     while True:
         known, last = read_decisions(storage, info)
-        first = known.get(decision.ticket) or _past_decision(storage, info, decision.ticket)
+        # The journal first: a later decision on a call that has run may be in the inbox still.
+        first = _past_decision(storage, info, decision.ticket) or known.get(decision.ticket)
         if first is not None:
             add_post(storage.database, info.id, *fields)  # the journal records it, too
             return first
@@ -293,24 +338,31 @@ def post_decision(
 
 
 def post_message_once(
-    storage: Storage, info: SessionInfo, text: str, sender: tuple[str, int]
+    storage: Storage,
+    info: SessionInfo,
+    content: Content,
+    sender: tuple[str, int],
+    id: str = "",
 ) -> bool:
-    """Post a message unless its sender has posted one. Return True if it was posted.
+    """Post a message unless its sender has posted one, or one has its id. Return True if it was posted.
 
     Args:
         storage: Where the session is.
         info: The session.
-        text: Text of the message.
+        content: The message.
         sender: Name of the sender, and number of the entry after which earlier messages count.
+        id: Id of the message; without one the sender's name decides.
     """
     who, after = sender
-    fields: Fields = who, "message", message_body(text)
+    fields: Fields = who, "message", message_body(content, id)
     while True:
-        entries = read_entries(storage.database, storage.artifacts, info, after, info.head)
-        known = [each.entry.who for each in entries if isinstance(each.entry, Queued)]
+        place = storage.database, storage.artifacts, info, after, info.head
+        queued = [each.entry for each in read_entries(*place, Queued.kind)]
         posts = read_posts(storage.database, info.id)
-        known += [post.who for post in posts if post.kind == "message"]
-        if who in known:
+        said = [post for post in posts if post.kind == "message"]
+        known = [each.id if id else each.who for each in queued if isinstance(each, Queued)]
+        known += [json.loads(post.body).get("id") if id else post.who for post in said]
+        if (id or who) in known:
             return False
         read = info.head, posts[-1].id if posts else 0
         if post_if_unchanged(storage.database, info.id, fields, read):

@@ -9,8 +9,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
 from time import time
+from typing import TypeAlias
 
-from toolkeel._records.entries import Checkpoint, Entry, ModelReplied, PersonSaid, RunEnded
+from toolkeel._records.entries import (
+    Checkpoint,
+    Entry,
+    ModelReplied,
+    PersonSaid,
+    RunEnded,
+    Steered,
+)
 from toolkeel._records.entries_json import dump_entry, load_entry
 from toolkeel._records.record import NOTHING, record
 from toolkeel.messages import UserMessage
@@ -19,7 +27,7 @@ from toolkeel.sessions.artifacts import Artifacts
 from toolkeel.sessions.checkpoint import restore_state, window_start
 from toolkeel.sessions.errors import SessionError
 from toolkeel.sessions.journal_state import JournalState
-from toolkeel.sessions.session_lock import WriterLocks
+from toolkeel.sessions.session_lock import LiveSessions, WriterLocks
 from toolkeel.sessions.sql_queries import Post, Row, SessionInfo
 from toolkeel.sessions.sqlite import Database
 
@@ -36,13 +44,18 @@ class StoredEntry:
     entry: Entry
 
 
+EntryWatcher: TypeAlias = Callable[[Sequence[StoredEntry]], None]
+"""Called with entries that this process wrote, once they are durable, from the thread that writes."""
+
+
 @record
 class Storage:
-    """The database, artifacts and locks of a file of sessions."""
+    """The database, artifacts, locks and live sessions of a file of sessions."""
 
     database: Database
     artifacts: Artifacts
     locks: WriterLocks
+    live: LiveSessions[StoredEntry]
 
 
 class SessionJournal:
@@ -53,13 +66,19 @@ class SessionJournal:
         artifacts: Its large values.
         info: The session; None if it does not exist yet, see `commit_new`.
         fold: The state that its entries amount to; grows with them.
+        live: Who watches the session.
 
     Attributes:
         state: The same state.
     """
 
     def __init__(
-        self, database: Database, artifacts: Artifacts, info: SessionInfo | None, fold: JournalState
+        self,
+        database: Database,
+        artifacts: Artifacts,
+        info: SessionInfo | None,
+        fold: JournalState,
+        live: LiveSessions[StoredEntry] | None = None,
     ) -> None:
         self.state = fold
         self._database = database
@@ -69,6 +88,8 @@ class SessionJournal:
             (0, 0, "") if info is None else (info.head, info.turns, info.first)
         )
         self._rows: list[Row] = []
+        self._live = live or LiveSessions()
+        self._watched: list[StoredEntry] = []
         self._large: dict[str, bytes] = {}
         self._taken: list[int] = []
         self._claimed: set[int] = set()
@@ -94,7 +115,10 @@ class SessionJournal:
             return
         self._head += 1
         self.state.apply(self._head, entry)
-        self._rows.append((self._head, time(), entry.kind, text))
+        now = time()
+        self._rows.append((self._head, now, entry.kind, text))
+        if self._info is not None and self._live.is_watched(self._info.id):
+            self._watched.append(StoredEntry(self._head, now, entry))
         self._large.update(large)
         self._note(entry)
 
@@ -134,7 +158,7 @@ class SessionJournal:
     def _note(self, entry: Entry) -> None:
         """Update the facts that a list of sessions shows."""
         facts = self._facts
-        message = entry.message if isinstance(entry, PersonSaid) else None
+        message = entry.message if isinstance(entry, PersonSaid | Steered) else None
         if isinstance(message, UserMessage) and message.origin == "person":
             self._turns += 1
             self._first = self._first or make_excerpt(message.text)
@@ -207,8 +231,12 @@ class SessionJournal:
             facts = self._facts_now()
             do = partial(self._store, self._rows, self._large, self._taken, facts)
             self._rows, self._large, self._taken, self._facts = [], {}, [], {}
+            watched, self._watched = self._watched, []
         self._last = self._database.write(do)
         self._last.add_done_callback(self._note_failure)
+        if watched:  # before whoever waits for the write: they find that watchers know of it
+            tell = partial(self._live.notify, self._info_now.id, watched)
+            self._last.add_done_callback(tell)
         return self._last
 
     def _facts_now(self) -> dict[str, object]:
@@ -256,7 +284,12 @@ def make_excerpt(text: str) -> str:
 
 
 def read_entries(
-    database: Database, artifacts: Artifacts, info: SessionInfo, after: int, upto: int
+    database: Database,
+    artifacts: Artifacts,
+    info: SessionInfo,
+    after: int,
+    upto: int,
+    kind: str = "",
 ) -> Iterator[StoredEntry]:
     """Yield entries of a session in order, a page per read so that no read takes long.
 
@@ -266,8 +299,9 @@ def read_entries(
         info: The session.
         after: Number of the entry before the first one.
         upto: Number of the last one.
+        kind: Kind of the entries; all if empty.
     """
-    for seq, at, _, text in read_rows(database, info, after, upto):
+    for seq, at, _, text in read_rows(database, info, after, upto, kind):
         try:
             entry = load_entry(artifacts.load_entry(text))
         except ValueError as error:
@@ -275,11 +309,13 @@ def read_entries(
         yield StoredEntry(seq, at, entry)
 
 
-def read_rows(database: Database, info: SessionInfo, after: int, upto: int) -> Iterator[Row]:
+def read_rows(
+    database: Database, info: SessionInfo, after: int, upto: int, kind: str = ""
+) -> Iterator[Row]:
     """Yield the same entries as they are stored, so that a damaged one does not hide the others."""
     while after < upto:
         read: Callable[[sqlite3.Connection], list[Row]] = partial(
-            sql_queries.read_page, id=info.id, after=after, upto=upto
+            sql_queries.read_page, id=info.id, after=after, upto=upto, kind=kind
         )
         rows = database.read(read)
         yield from rows
@@ -337,4 +373,4 @@ def open_journal(storage: Storage, info: SessionInfo) -> SessionJournal:
         SessionError: it cannot be read.
     """
     fold = load_state(storage.database, storage.artifacts, info)
-    return SessionJournal(storage.database, storage.artifacts, info, fold)
+    return SessionJournal(storage.database, storage.artifacts, info, fold, storage.live)

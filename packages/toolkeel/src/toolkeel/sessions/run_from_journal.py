@@ -7,19 +7,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import cast
 
-from toolkeel._records.entries import CallEnded, Decided, Queued, RunEnded
+from toolkeel._common.loop_state import CALLBACK_TIMEOUT
+from toolkeel._records.entries import CallEnded, Compacted, Decided, Queued, RunEnded
 from toolkeel._records.taint_sources import parse_source
 from toolkeel._records.tickets import Decision, new_id
 from toolkeel._records.typed_values import load_state
+from toolkeel.agent.history import HistoryPolicy
 from toolkeel.agent.run_state import InnerRun, RunState
 from toolkeel.agent.session_interface import JOURNAL_KEY, SessionStart
 from toolkeel.agent.transcript import make_missing_result
+from toolkeel.call.body.callback import run_callback
 from toolkeel.context import RunContext
 from toolkeel.events import EndReason
 from toolkeel.messages import AssistantMessage, Message, unanswered
 from toolkeel.sessions.checkpoint import make_checkpoint
 from toolkeel.sessions.code_calls import CodeCallJournal, SessionRecorder
-from toolkeel.sessions.errors import SessionBusy, SessionError
+from toolkeel.sessions.errors import SessionBusy, SessionIdle
 from toolkeel.sessions.inbox import DEFAULT_REASON, apply_cancel, deliver, take_posts
 from toolkeel.sessions.journal import Database, SessionJournal
 from toolkeel.sessions.journal_state import JournalState
@@ -47,7 +50,7 @@ async def begin_run(
         options: Name and `resumes_only` of the session.
 
     Raises:
-        SessionError: there is no message, and nothing waits.
+        SessionIdle: there is no message, and nothing waits.
     """
     said, decisions, posts = given
     fold = journal.state
@@ -107,7 +110,7 @@ def _add_messages(
     if over and messages and reason == "failed" and not resumes_only:
         return start  # its answer was not checked in time, so its guardrails are asked again
     if resumes_only or (over and reason not in END_WITH_RESULT):
-        raise SessionError(f"nothing waits in the session {name!r}: say something")
+        raise SessionIdle(f"nothing waits in the session {name!r}: say something")
     if over or reason in END_WITH_ANSWER:
         run.id, state = last, replace(start.state, instructions="")
         return replace(start, state=state, ended=cast("EndReason", reason))
@@ -178,6 +181,17 @@ def resumes_last_run(journal: SessionJournal, says: bool) -> bool:
         place = len(fold.view.messages)
         journal.append(CallEnded(fold.last_run.run, fold.turn, place, make_missing_result(call)))
     return False
+
+
+async def shorten_view(journal: SessionJournal, run: str, history: HistoryPolicy) -> bool:
+    """Apply a policy to the transcript of later requests. Return True if it has cut anything."""
+    name = f"the history policy {type(history).__name__}"
+    view = journal.state.view
+    cuts = await run_callback(history.cuts, view, seconds=CALLBACK_TIMEOUT, name=name)
+    for cut in cuts:
+        entry = Compacted(run, cut.start, cut.stop, cut.messages, cut.policy, cut.usage)
+        journal.append(entry)
+    return bool(cuts)
 
 
 async def end_run(journal: SessionJournal) -> None:

@@ -3,80 +3,64 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from time import time
 
 from toolkeel._common.checked_arguments import checked
-from toolkeel._common.loop_state import CALLBACK_TIMEOUT
-from toolkeel._records.entries import Compacted, Decided
-from toolkeel._records.entries_json import load_entry
-from toolkeel._records.messages_json import json_text, load_message
-from toolkeel._records.record import record
+from toolkeel._records.entries import Decided
 from toolkeel._records.tickets import Decision, Ticket
 from toolkeel._records.typed_values import load_state as load_values
 from toolkeel.agent.history import HistoryPolicy, ShortenedTranscript
 from toolkeel.agent.session_interface import SessionStart
-from toolkeel.call.body.callback import run_callback
+from toolkeel.content import Content
 from toolkeel.context import RunContext
-from toolkeel.messages import AssistantMessage, Message, Usage
+from toolkeel.messages import Message, Usage
 from toolkeel.sessions import sql_queries
 from toolkeel.sessions.arrivals import Arrival
 from toolkeel.sessions.errors import SessionBusy, SessionError
+from toolkeel.sessions.export import SearchMatch, search_entries
 from toolkeel.sessions.inbox import (
+    InboxMessage,
     add_post,
     apply_cancels,
+    find_decision,
     message_body,
     post_cancel,
     post_decision,
     post_message_once,
     read_decisions,
+    read_messages,
     read_posts,
+    take_inbox,
     watch_inbox,
 )
 from toolkeel.sessions.journal import (
-    EXCERPT_LENGTH,
+    EntryWatcher,
     SessionJournal,
     Storage,
     StoredEntry,
     load_state,
-    make_excerpt,
     open_journal,
     read_entries,
-    read_rows,
 )
-from toolkeel.sessions.journal_state import MESSAGE_ENTRIES, JournalState
+from toolkeel.sessions.journal_state import JournalState
 from toolkeel.sessions.run_from_journal import (
     begin_run,
     end_run,
     refuse_enclosing,
+    shorten_view,
 )
-from toolkeel.sessions.session_lock import Writer, read_writer, record_writer, user_name
+from toolkeel.sessions.session_lock import (
+    Writer,
+    read_writer,
+    record_writer,
+    user_name,
+)
 from toolkeel.sessions.sql_queries import SessionInfo
-
-SEARCHED_KINDS = tuple(each.kind for each in MESSAGE_ENTRIES)
-"""Entries with a message that a search reads."""
-
-
-@record
-class SearchMatch:
-    """A message that a search has found.
-
-    Args:
-        session: Its session.
-        seq: Number of its entry.
-        at: When it was written, in seconds since the epoch.
-        text: The part of it around the first word that was searched for.
-    """
-
-    session: SessionInfo
-    seq: int
-    at: float
-    text: str
 
 
 class Session:
@@ -168,26 +152,7 @@ class Session:
             raise SessionError("search(...): give a word to search for")
         if (info := self._find_info()) is None:
             return []
-        found = []
-        for seq, at, kind, body in read_rows(self._storage.database, info, 0, info.head):
-            said = self._text_of(body) if kind in SEARCHED_KINDS else ""
-            folded = said.casefold()
-            if said and all(word in folded for word in words):
-                start = max(0, folded.find(words[0]) - EXCERPT_LENGTH // 2)
-                found.append(SearchMatch(info, seq, at, make_excerpt(said[start:])))
-        return found
-
-    def _text_of(self, body: str) -> str:
-        """Return the text of a stored entry's message; empty if it cannot be read."""
-        try:
-            message: Message = load_entry(self._storage.artifacts.load_entry(body)).message  # type: ignore[union-attr]
-        except (ValueError, SessionError):
-            return ""
-        calls = message.tool_calls if isinstance(message, AssistantMessage) else ()
-        made = (each.arguments for each in calls)
-        return " ".join(
-            [message.text, *(a if isinstance(a, str) else json_text(dict(a)) for a in made)]
-        )
+        return list(search_entries(self._storage, info, words))
 
     @checked
     def activity(self, parts: int) -> list[tuple[int, int, int]]:
@@ -238,10 +203,13 @@ class Session:
     @property
     def unread(self) -> tuple[tuple[str, str], ...]:
         """Messages in its inbox that no run has taken: sender and text."""
+        return tuple((each.who, each.message.text) for each in self.inbox)
+
+    @property
+    def inbox(self) -> tuple[InboxMessage, ...]:
+        """The messages in its inbox that no run has taken."""
         info = self._find_info()
-        posts = read_posts(self._storage.database, info.id) if info is not None else ()
-        said = [(post.who, json.loads(post.body)) for post in posts if post.kind == "message"]
-        return tuple((who, load_message(body["message"]).text) for who, body in said)
+        return read_messages(self._storage.database, info.id) if info is not None else ()
 
     @property
     def decisions(self) -> dict[str, Decided]:
@@ -264,13 +232,44 @@ class Session:
     # — what others say —
 
     @checked
-    def say(self, text: str, who: str = "") -> None:
+    def say(self, content: Content, who: str = "", *, id: str = "") -> bool:
         """Post a message; callable from any process.
 
         It joins the active run before the run's next request, or else the next run.
+
+        Args:
+            content: Text, or texts and pictures.
+            who: Who sends it; the name of the process's user by default.
+            id: Id of the message, chosen by its sender. Of several messages with one id, also from
+                several processes at once, only the first is posted.
+
+        Returns:
+            True if it was posted.
         """
-        id = self._find_or_make().id
-        add_post(self._storage.database, id, who or user_name(), "message", message_body(text))
+        info, who = self._find_or_make(), who or user_name()
+        if id:
+            return post_message_once(self._storage, info, content, (who, 0), id)
+        add_post(self._storage.database, info.id, who, "message", message_body(content))
+        return True
+
+    def deliver(self) -> bool:
+        """Let the active run of this process take its inbox now, in the thread of the run.
+
+        Returns:
+            True if this process has an active run of the session.
+        """
+        info = self._find_info()
+        if info is None or (take := self._storage.live.inboxes.get(info.id)) is None:
+            return False
+        take()
+        return True
+
+    def watch(self, watcher: EntryWatcher) -> Callable[[], None]:
+        """Call a function with entries that this process writes, once they are durable.
+
+        It is called from the thread that writes. Returns the function that ends this.
+        """
+        return self._storage.live.watch(self._find_or_make().id, watcher)
 
     def say_once(self, text: str, who: str, after: int = 0) -> bool:
         """Post a message unless `who` has posted one since the entry `after`.
@@ -302,6 +301,11 @@ class Session:
         """Withdraw the message of `sender`, or cancel the unfinished run that it has joined."""
         self._cancel(reason, "", sender)
 
+    def find_decision(self, ticket: str) -> Decided | None:
+        """Return the decision that counts for a ticket's id, also if its call has run; None for none."""
+        info = self._find_info()
+        return None if info is None else find_decision(self._storage, info, ticket)
+
     def _cancel(self, reason: str, who: str, sender: str) -> None:
         if (info := self._find_info()) is not None:
             post_cancel(self._storage.database, info.id, who or user_name(), reason, sender)
@@ -326,10 +330,9 @@ class Session:
             fold = self.load_state()
             if not fold.is_at_rest:
                 raise SessionError(f"the last run of the session {self.name!r} has not ended")
-            journal = SessionJournal(
-                self._storage.database, self._storage.artifacts, self.info, fold
-            )
-            shortened = await _shorten(journal, fold.last_run.run, history)
+            place = self._storage.database, self._storage.artifacts, self.info
+            journal = SessionJournal(*place, fold, self._storage.live)
+            shortened = await shorten_view(journal, fold.last_run.run, history)
             await end_run(journal)
         finally:
             self._storage.locks.release(info.id)
@@ -358,12 +361,13 @@ class Session:
             )
             whole = ShortenedTranscript(lambda: journal.state.cuts, lambda: self.messages)
             going = replace(going, history=self._history, full_transcript=whole)
-            watching = asyncio.create_task(
-                watch_inbox(journal, self._storage.database, info.id, run)
-            )
+            place = journal, self._storage.database, info.id, run
+            watching = asyncio.create_task(watch_inbox(*place))
+            self._storage.live.inboxes[info.id] = partial(take_inbox, *place)
             try:
                 yield going
             finally:
+                del self._storage.live.inboxes[info.id]
                 watching.cancel()
                 with suppress(asyncio.CancelledError, SessionError):
                     await watching
@@ -386,14 +390,3 @@ class Session:
         if self._recorded_pid != os.getpid():
             self._recorded_pid = os.getpid()
             record_writer(self._storage.database, id)
-
-
-async def _shorten(journal: SessionJournal, run: str, history: HistoryPolicy) -> bool:
-    """Apply a policy to the transcript of later requests. Return True if it has cut anything."""
-    name = f"the history policy {type(history).__name__}"
-    view = journal.state.view
-    cuts = await run_callback(history.cuts, view, seconds=CALLBACK_TIMEOUT, name=name)
-    for cut in cuts:
-        entry = Compacted(run, cut.start, cut.stop, cut.messages, cut.policy, cut.usage)
-        journal.append(entry)
-    return bool(cuts)

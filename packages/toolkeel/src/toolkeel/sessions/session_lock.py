@@ -16,16 +16,20 @@ import socket
 import sys
 import threading
 from collections import deque
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from functools import partial
 from time import time
+from typing import Generic, TypeVar
 
 from toolkeel._records.record import record
 from toolkeel.errors import SetupError
 from toolkeel.sessions import sql_queries
 from toolkeel.sessions.arrivals import Arrival, Arrivals
 from toolkeel.sessions.sqlite import Database
+
+T = TypeVar("T")
 
 if sys.platform != "win32":
     import fcntl
@@ -158,6 +162,43 @@ def _next(waiting: deque[Future[None]]) -> None:
             turn.set_result(None)
         if not turn.cancelled():
             return
+
+
+# — what this process does —
+
+
+class LiveSessions(Generic[T]):
+    """What this process does with the sessions of a file: who watches them, and its active runs.
+
+    Attributes:
+        inboxes: Takes the inbox of a session into its active run, by the session's number.
+    """
+
+    def __init__(self) -> None:
+        self.inboxes: dict[int, Callable[[], None]] = {}
+        self._watchers: dict[int, tuple[Callable[[Sequence[T]], None], ...]] = {}
+
+    def watch(self, session: int, watcher: Callable[[Sequence[T]], None]) -> Callable[[], None]:
+        """Call `watcher` with each batch of entries; return the function that ends it."""
+        self._watchers[session] = (*self._watchers.get(session, ()), watcher)
+
+        def stop() -> None:
+            left = tuple(each for each in self._watchers.get(session, ()) if each is not watcher)
+            self._watchers[session] = left
+            if not left:
+                del self._watchers[session]
+
+        return stop
+
+    def is_watched(self, session: int) -> bool:
+        """Return True if anybody watches the session."""
+        return session in self._watchers
+
+    def notify(self, session: int, written: Sequence[T], done: Future[None]) -> None:
+        """Call the watchers of a session, unless the write has failed."""
+        if done.exception() is None:
+            for watcher in self._watchers.get(session, ()):
+                watcher(written)
 
 
 # — who holds it —

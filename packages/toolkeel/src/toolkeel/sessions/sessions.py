@@ -21,7 +21,7 @@ from toolkeel.agent.history import HistoryPolicy
 from toolkeel.sessions import sql_queries
 from toolkeel.sessions.artifacts import Artifacts
 from toolkeel.sessions.errors import SessionError
-from toolkeel.sessions.export import export_lines, import_lines
+from toolkeel.sessions.export import SearchMatch, export_lines, import_lines
 from toolkeel.sessions.journal import Storage
 from toolkeel.sessions.postgres import (
     PostgresArtifacts,
@@ -29,8 +29,8 @@ from toolkeel.sessions.postgres import (
     PostgresLocks,
     open_database,
 )
-from toolkeel.sessions.session import SearchMatch, Session
-from toolkeel.sessions.session_lock import WriterLocks
+from toolkeel.sessions.session import Session
+from toolkeel.sessions.session_lock import LiveSessions, WriterLocks
 from toolkeel.sessions.sql_queries import SessionInfo
 from toolkeel.sessions.sqlite import MEMORY, Database
 
@@ -298,16 +298,18 @@ def _storage_of(path: str) -> Storage:
     if path == MEMORY:
         locks = WriterLocks(None)
         weakref.finalize(locks, data.close)  # its thread would keep it for ever
-        return Storage(data, Artifacts(None), locks)
+        return Storage(data, Artifacts(None), locks, LiveSessions())
     found = _keeping.get(data)
     if found is None and isinstance(data, PostgresDatabase):
-        found = _keeping[data] = Storage(data, PostgresArtifacts(data), PostgresLocks(data))
+        found = _keeping[data] = Storage(
+            data, PostgresArtifacts(data), PostgresLocks(data), LiveSessions()
+        )
     elif found is None:
         artifacts, locks = (
             Artifacts(Path(f"{data.path}.artifacts")),
             WriterLocks(f"{data.path}.lock"),
         )
-        found = _keeping[data] = Storage(data, artifacts, locks)
+        found = _keeping[data] = Storage(data, artifacts, locks, LiveSessions())
     return found
 
 

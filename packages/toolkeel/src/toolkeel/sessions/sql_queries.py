@@ -181,14 +181,16 @@ def _parts(
     return parts[::-1]
 
 
-def read_page(connection: sqlite3.Connection, id: int, after: int, upto: int) -> list[Row]:
-    """Return the next entries, at most `PAGE`."""
+def read_page(
+    connection: sqlite3.Connection, id: int, after: int, upto: int, kind: str = ""
+) -> list[Row]:
+    """Return the next entries, at most `PAGE`; those of one kind if `kind` is not empty."""
     rows: list[Row] = []
     for part, low, high in _parts(connection, id, after, upto):
         rows += connection.execute(
             "SELECT seq, at, kind, body FROM entry WHERE session = ? AND seq BETWEEN ? AND ? "
-            "ORDER BY seq LIMIT ?",
-            (part, low, high, PAGE - len(rows)),
+            "AND kind = coalesce(nullif(?, ''), kind) ORDER BY seq LIMIT ?",
+            (part, low, high, kind, PAGE - len(rows)),
         ).fetchall()
         if len(rows) == PAGE:
             break

@@ -1,0 +1,11 @@
+"""Front ends: sessions of an agent over HTTP and other wires, all through one channel.
+
+errors      what a client may be refused, each with the HTTP status that says so
+items       what a reader of a channel gets: journal entries and live events, numbered
+numbering   turns entries and events into items: message ids, approval ids, nested runs
+feed        the latest items of one session, for any number of readers, who never hold up a run
+runner      starts the runs of one session, in a task that outlives every request
+decisions   what clients decide, checked against the ticket
+snapshot    a session as it is now: messages with ids, pending approvals, state, usage
+channel     `Channels` and `Channel`: say, decide, cancel, read
+"""

@@ -1,0 +1,93 @@
+"""Decisions as clients send them, checked against the ticket before anything is recorded."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Literal, TypeAlias
+
+from toolkeel._records.record import record
+from toolkeel._records.tickets import Decision, Reach, Ticket
+from toolkeel.call.arguments.validate import as_json, prepare
+from toolkeel.call.toolset import Toolset
+from toolkeel.define.schema.from_json_schema import compile_json_schema
+from toolkeel.errors import CallError, SetupError
+from toolkeel.messages import ToolCall
+from toolkeel_studio.serve.errors import InvalidDecision
+
+Verdict: TypeAlias = Literal["approve", "deny", "edit", "answer", "cancel"]
+
+
+@record
+class Choice:
+    """What a client decides.
+
+    Args:
+        verdict: What it decides; ``cancel`` only of a question.
+        reason: For the model, of a denial.
+        arguments: All arguments of an edited call, or the fields of a form.
+        value: The result of an answered call.
+        reach: How far an approval extends.
+    """
+
+    verdict: Verdict
+    reason: str = ""
+    arguments: Mapping[str, object] | None = None
+    value: object = None
+    reach: Reach = "call"
+
+
+def decide_ticket(ticket: Ticket, choice: Choice, tools: Toolset) -> Decision:
+    """Return the decision on a call that waits.
+
+    Args:
+        ticket: Of the call.
+        choice: What the client decides.
+        tools: The agent's tools; edited arguments must fit the call's tool.
+
+    Raises:
+        InvalidDecision: the ticket does not permit it, or the arguments do not fit.
+    """
+    if choice.verdict not in ticket.verdicts:
+        permitted = ", ".join(ticket.verdicts)
+        raise InvalidDecision(
+            f"this call does not permit {choice.verdict!r}; it permits {permitted}"
+        )
+    try:
+        if choice.verdict == "approve":
+            return ticket.approve(choice.reach)
+        if choice.verdict == "answer":
+            return ticket.answer(choice.value)
+        if choice.verdict == "edit":
+            return ticket.edit(_fit(ticket, choice.arguments, tools))
+    except (CallError, SetupError, TypeError, ValueError) as error:
+        raise InvalidDecision(str(error)) from None
+    return ticket.deny(choice.reason)
+
+
+def decide_question(ticket: Ticket, choice: Choice) -> Decision | None:
+    """Return the answer to a server's question; None cancels it.
+
+    Raises:
+        InvalidDecision: the fields do not fit the form, or a question does not permit the verdict.
+    """
+    if choice.verdict == "edit":
+        fields = dict(choice.arguments or {})
+        if errors := compile_json_schema(ticket.form).errors(fields):
+            raise InvalidDecision(f"the answer does not fit the form: {errors[0]}")
+        return ticket.edit(fields)
+    if choice.verdict not in ("deny", "cancel"):
+        raise InvalidDecision(f"a question permits edit, deny and cancel, not {choice.verdict!r}")
+    return ticket.deny() if choice.verdict == "deny" else None
+
+
+def _fit(
+    ticket: Ticket, arguments: Mapping[str, object] | None, tools: Toolset
+) -> Mapping[str, object]:
+    """Return edited arguments as they would run."""
+    if arguments is None:
+        raise TypeError("decide('edit'): give arguments=, all arguments of the call")
+    if ticket.tool not in tools:  # of a tool source or an inner agent: checked when it runs
+        return arguments
+    call = ToolCall(ticket.call_id, ticket.tool, json.dumps(arguments))
+    return as_json(prepare(call, tools[ticket.tool]))

@@ -1,0 +1,288 @@
+"""The latest items of one session, for any number of readers, who never hold up a run.
+
+Entries come from the writing thread once they are durable; live events come from the run. Both go into
+one list in one order, and every reader walks along that list at its own pace::
+
+    journal  1 ... 40 | 41  42  42.1  42.2  42.3  43  44        a reader is a position
+                      ^ floor                      ^ now
+
+A reader whose position is below the floor reads entries from the journal until it reaches the floor.
+The list is bounded: beyond `KEPT` items it loses its oldest part, up to the start of a reply, so the
+pieces of a reply are there all or not at all. A reply of more than `MOST` pieces loses the rest of them;
+its complete text follows with its entry.
+
+Entries of other processes are found by a look into the journal, four times a second while anybody
+reads. They arrive without live items.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing, suppress
+from time import time
+from typing import Protocol
+
+from toolkeel import events
+from toolkeel._records import entries
+from toolkeel.sessions.errors import SessionError
+from toolkeel.sessions.journal import StoredEntry
+from toolkeel.sessions.session import Session
+from toolkeel_studio.serve.errors import ChannelError
+from toolkeel_studio.serve.items import Item, LiveEvent, Position
+from toolkeel_studio.serve.numbering import Numbering, is_live_only
+
+KEPT = 4_000
+"""Items that are retained, beyond those of the reply that is being written."""
+MOST = 100_000
+"""Live items after which no more are retained until the next entry of a reply."""
+POLL_SECONDS = 0.25
+"""Seconds between two looks for entries of other processes."""
+PAGE = 500
+"""Entries that are read at once."""
+
+
+class Activity(Protocol):
+    """What this process does with the session.
+
+    Attributes:
+        is_busy: It runs the session, or is about to.
+        is_writing: It is the session's one writer.
+    """
+
+    @property
+    def is_busy(self) -> bool: ...
+    @property
+    def is_writing(self) -> bool: ...
+
+
+class Feed:
+    """The latest items of one session.
+
+    Args:
+        session: The session; it exists.
+        here: What this process does with it.
+        seconds: Seconds between two looks for entries of other processes.
+
+    Attributes:
+        readers: Number of readers.
+    """
+
+    def __init__(self, session: Session, here: Activity, *, seconds: float = POLL_SECONDS) -> None:
+        self.readers = 0
+        self._session = session
+        self._here = here
+        self._seconds = seconds
+        self._numbering = Numbering()
+        self._floor = Position(0)
+        self._items: deque[tuple[Position, Item]] = deque()
+        self._dropped = 0
+        self._starts: deque[int] = deque()
+        """Places in the list, counted from the first item ever, where a reply starts."""
+        self._live_count = 0
+        self._is_busy_elsewhere = False
+        self._news = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+        self._stop_watching: Callable[[], None] | None = None
+        self._opening = asyncio.Lock()
+        self._is_ready = False
+        self._polling: asyncio.Task[None] | None = None
+
+    async def open(self) -> None:
+        """Follow the session from now on; what happened before is read from its journal."""
+        async with self._opening:
+            if self._is_ready:
+                return
+            self._stop_watching = await asyncio.to_thread(self._session.watch, self._receive)
+            for stored in await asyncio.to_thread(_entries_since_checkpoint, self._session):
+                self._numbering.number_entry(stored)
+            self._floor = self._numbering.position
+            self._is_ready = True
+            await self.refresh()
+
+    def close(self) -> None:
+        """Stop following the session; readers end."""
+        self._is_ready = False
+        if self._stop_watching is not None:
+            self._stop_watching()
+            self._stop_watching = None
+        if self._polling is not None:
+            self._polling.cancel()
+            self._polling = None
+        self.wake()
+
+    @property
+    def reason(self) -> str:
+        """Why the session's last run ended; empty while it is open."""
+        return self._numbering.reason
+
+    @property
+    def ended_count(self) -> int:
+        """How often a run of the session has ended or begun to wait, as far as it was followed."""
+        return self._numbering.ended_count
+
+    @property
+    def position(self) -> Position:
+        """The number of the last item."""
+        return self._numbering.position
+
+    @property
+    def is_idle(self) -> bool:
+        """True if nothing runs here or in another process."""
+        return not (self._here.is_busy or self._is_busy_elsewhere)
+
+    # — what comes in —
+
+    def _receive(self, written: Sequence[StoredEntry]) -> None:
+        """Take entries over from the thread that has written them."""
+        with suppress(RuntimeError):  # the loop has ended, and its readers with it
+            self._loop.call_soon_threadsafe(self._take, written)
+
+    def _take(self, written: Sequence[StoredEntry]) -> None:
+        """Add entries; read the ones between the last and these, which another process wrote."""
+        if not self._is_ready:
+            return
+        head = self._numbering.position.entry
+        if written and written[0].seq > head + 1:
+            with suppress(SessionError):  # it was deleted
+                self._add(self._session.entries(head, written[0].seq - 1))
+        self._add(written)
+
+    def _add(self, written: Sequence[StoredEntry]) -> None:
+        for stored in written:
+            if stored.seq <= self._numbering.position.entry:
+                continue
+            item = self._numbering.number_entry(stored)
+            if isinstance(stored.entry, entries.ModelAsked) and not item.within:
+                self._starts.append(self._dropped + len(self._items))
+            if not item.within and isinstance(
+                stored.entry, entries.ModelAsked | entries.ModelReplied
+            ):
+                self._live_count = 0
+            self._append(item)
+        self._drop_old()
+        self.wake()
+
+    def take_event(self, event: events.Event) -> None:
+        """Add an event of a run of this process, unless an entry says the same."""
+        if is_live_only(event):
+            self.add_live(event, event.at)  # type: ignore[arg-type]
+
+    def add_live(self, event: LiveEvent, at: float | None = None) -> None:
+        """Add a live item."""
+        self._live_count += 1
+        if self._live_count > MOST and isinstance(event, events.RunEvent):
+            return
+        self._append(self._numbering.number_event(event, time() if at is None else at))
+        self.wake()
+
+    def _append(self, item: Item) -> None:
+        self._items.append((self._numbering.position, item))
+
+    def _drop_old(self) -> None:
+        """Drop the oldest replies beyond `KEPT` items; the last one stays."""
+        while len(self._items) > KEPT and self._starts:
+            count = self._starts[0] - self._dropped
+            if count == 0:
+                self._starts.popleft()
+            for _ in range(count):
+                self._floor, _ = self._items.popleft()
+            self._dropped += count
+
+    def wake(self) -> None:
+        """Let readers look again."""
+        self._news.set()
+        self._news.clear()
+
+    async def refresh(self) -> None:
+        """Read what other processes have written, and whether one of them runs the session."""
+        head = self._numbering.position.entry
+        found, writes = await asyncio.to_thread(_look, self._session, head)
+        self._take(found)
+        self._is_busy_elsewhere = writes and not self._here.is_busy
+        self.wake()
+
+    async def _poll(self) -> None:
+        while True:
+            await asyncio.sleep(self._seconds)
+            if self._here.is_writing:
+                continue
+            try:
+                await self.refresh()
+            except SessionError:  # deleted, or the database is away: readers see nothing new
+                self._is_busy_elsewhere = False
+                self.wake()
+
+    # — readers —
+
+    async def read(self, after: Position, *, follow: bool) -> AsyncGenerator[Item, None]:
+        """Yield the items after a position, then each new one; see `Channel.read`."""
+        await self.open()
+        await self.refresh()
+        if after.entry > self._numbering.position.entry:
+            raise ChannelError(f"there is no item {after} in this session")
+        self.readers += 1
+        if self._polling is None:
+            self._polling = asyncio.create_task(self._poll())
+        try:
+            async with aclosing(self._walk(after, follow)) as items:
+                async for item in items:
+                    yield item
+        finally:
+            self.readers -= 1
+            if not self.readers and self._polling is not None:
+                self._polling.cancel()
+                self._polling = None
+
+    async def _walk(self, place: Position, follow: bool) -> AsyncGenerator[Item, None]:
+        while self._is_ready:
+            if place < self._floor:
+                async with aclosing(self._replay(place, self._floor)) as items:
+                    async for item in items:
+                        yield item
+                place = max(place, self._floor)
+            at = self._place_after(place)
+            while at >= self._dropped:
+                if at < self._dropped + len(self._items):
+                    place, item = self._items[at - self._dropped]
+                    at += 1
+                    yield item
+                elif (self.is_idle and not follow) or not self._is_ready:
+                    return
+                else:
+                    await self._news.wait()
+
+    def _place_after(self, place: Position) -> int:
+        """Return the place in the list of the first item after a position."""
+        low, high = 0, len(self._items)
+        while low < high:
+            middle = (low + high) // 2
+            if self._items[middle][0] <= place:
+                low = middle + 1
+            else:
+                high = middle
+        return self._dropped + low
+
+    async def _replay(self, after: Position, upto: Position) -> AsyncGenerator[Item, None]:
+        """Yield the items of entries between two positions, from the journal."""
+        checkpoint = (await asyncio.to_thread(lambda: self._session.info)).checkpoint
+        numbering, seq = Numbering(), checkpoint if checkpoint <= after.entry else 0
+        while seq < upto.entry:
+            page = self._session.entries, seq, min(seq + PAGE, upto.entry)
+            for stored in await asyncio.to_thread(*page):
+                item = numbering.number_entry(stored)
+                if numbering.position > after:
+                    yield item
+            seq += PAGE
+
+
+def _entries_since_checkpoint(session: Session) -> list[StoredEntry]:
+    return session.entries(session.info.checkpoint)
+
+
+def _look(session: Session, head: int) -> tuple[list[StoredEntry], bool]:
+    """Return the entries after a number, and True if a process writes to the session."""
+    writes = session.writer is not None  # first: what it wrote before it ended is among the entries
+    info = session.info
+    return (session.entries(head, info.head) if info.head > head else []), writes

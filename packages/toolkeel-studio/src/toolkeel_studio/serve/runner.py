@@ -1,0 +1,177 @@
+"""Starts the runs of one session, in a task that outlives every request and every reader.
+
+Whoever says or decides something leaves it in the session's inbox and calls `start`. The task then runs
+the session until nothing is left to do. That holds across processes: the inbox is in the database, a
+run needs the session's lock, and a run that finds nothing to do ends without an entry.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from toolkeel._records.tickets import Decision, Ticket
+from toolkeel.agent.agent import Agent
+from toolkeel.agent.run import Run
+from toolkeel.context import CancelToken, Listener
+from toolkeel.errors import describe_error
+from toolkeel.sessions.errors import SessionIdle
+from toolkeel.sessions.session import Session
+from toolkeel_studio.serve.feed import Feed
+from toolkeel_studio.serve.items import Problem, Question, QuestionClosed
+
+
+class PendingQuestion:
+    """A server's question during a call, and the future that gets its answer."""
+
+    def __init__(self, ticket: Ticket) -> None:
+        self.ticket = ticket
+        self.answer: asyncio.Future[Decision | None] = asyncio.get_running_loop().create_future()
+
+
+class Runner:
+    """The runs of one session in this process.
+
+    Args:
+        agent: Answers.
+        session: The session.
+        options: Options of each run, such as ``deps``; called when a run starts.
+        on_idle: Called when nothing is left to do.
+
+    Attributes:
+        feed: Gets what happens.
+        questions: What servers ask meanwhile, by the ticket's id; the oldest first.
+        answered: The decisions on such questions, by the ticket's id.
+        listeners: Called with each event of each run, besides the feed.
+    """
+
+    def __init__(
+        self,
+        agent: Agent[Any, Any],
+        session: Session,
+        options: Callable[[], Mapping[str, Any]],
+        on_idle: Callable[[], None],
+    ) -> None:
+        self.feed = Feed(session, self)
+        self.questions: dict[str, PendingQuestion] = {}
+        self.answered: dict[str, Decision | None] = {}
+        self.listeners: tuple[Listener, ...] = ()
+        self._agent = agent
+        self._session = session
+        session.resumes_only = True
+        self._options = options
+        self._on_idle = on_idle
+        self._task: asyncio.Task[None] | None = None
+        self._run: Run[Any] | None = None
+        self._is_wanted = self._continues = False
+        self._cancel_reason: str | None = None
+
+    @property
+    def is_busy(self) -> bool:
+        """True while a run is active here, or about to start."""
+        return self._task is not None and not self._task.done()
+
+    @property
+    def is_writing(self) -> bool:
+        """True while a run of this process has the session's lock."""
+        return self._run is not None and self._run.context.recorder is not None
+
+    def start(self, *, continues: bool = False) -> None:
+        """Run the session if there is something to do.
+
+        Args:
+            continues: Continue a run whose process was killed, and act on decisions even if other
+                calls still wait.
+        """
+        self._is_wanted = True
+        self._continues = self._continues or continues
+        if not self.is_busy:
+            self._task = asyncio.create_task(self._work())
+
+    def cancel(self, reason: str) -> bool:
+        """Cancel the run that is active here or about to start; return True if there is one."""
+        if self._run is not None:
+            self._run.cancel(reason)
+        elif self.is_busy:
+            self._cancel_reason = reason
+        return self.is_busy
+
+    async def wait(self) -> None:
+        """Return when nothing runs here."""
+        if self._task is not None:
+            await asyncio.wait([self._task])
+
+    async def _work(self) -> None:
+        try:
+            await self.feed.open()
+            while self._is_wanted:
+                self._is_wanted, continues, self._continues = False, self._continues, False
+                while await asyncio.to_thread(self._has_work, continues):
+                    continues = False
+                    if not await self._run_once():
+                        break
+        except Exception as error:  # the database is away, or the session was deleted
+            self._report(error)
+        finally:
+            self._task = None
+            self.feed.wake()
+            self._on_idle()
+
+    def _has_work(self, continues: bool) -> bool:
+        """Return True if a run of the session could do something now."""
+        session = self._session
+        if not session.exists:
+            return False
+        fold, decisions = session.load_state(), session.decisions
+        tickets = (*fold.open_tickets, *fold.outcome_tickets)
+        if tickets:
+            decided = [id in decisions for id in tickets]
+            return any(decided) if continues else all(decided)
+        return bool(session.unread) or (
+            continues and fold.has_unfinished_run and session.writer is None
+        )
+
+    async def _run_once(self) -> bool:
+        """Run the session once; return False if it failed or was canceled."""
+        ended, options = self.feed.ended_count, dict(self._options())
+        listeners = (*options.pop("listeners", ()), self.feed.take_event, *self.listeners)
+        options = {"approver": self.ask, "cancel": CancelToken(), **options}
+        try:
+            run = self._run = self._agent.start(
+                None, session=self._session, listeners=listeners, **options
+            )
+            if self._cancel_reason is not None:
+                run.cancel(self._cancel_reason)
+            self._cancel_reason = None
+            await run
+        except SessionIdle:
+            return True  # another process was first
+        except asyncio.CancelledError:
+            if self._run is not None:
+                await self._run.aclose()
+            raise
+        except Exception as error:
+            await self.feed.refresh()
+            if self.feed.ended_count == ended:  # its journal does not say so
+                self._report(error)
+            return False
+        finally:
+            self._run = None
+            self.answered.clear()
+        return not run.context.cancel.cancelled
+
+    def _report(self, error: Exception) -> None:
+        self.feed.add_live(Problem(describe_error(error)))
+
+    async def ask(self, ticket: Ticket) -> Decision | None:
+        """Wait for the answer to a server's question; return None for a call, whose run then waits."""
+        if not ticket.form:
+            return None
+        question = self.questions[ticket.id] = PendingQuestion(ticket)
+        self.feed.add_live(Question(ticket))
+        try:
+            return await question.answer
+        finally:
+            del self.questions[ticket.id]
+            self.feed.add_live(QuestionClosed(ticket.id))

@@ -1,0 +1,64 @@
+"""What a decision may be, by ticket."""
+
+from __future__ import annotations
+
+from time import time
+from typing import Any
+
+import pytest
+
+from tests.serve.talking import pay
+from toolkeel import Toolset
+from toolkeel._records.tickets import Ticket, new_id
+from toolkeel_studio.serve.decisions import Choice, decide_question, decide_ticket
+from toolkeel_studio.serve.errors import InvalidDecision
+
+TOOLS = Toolset([pay])
+
+
+def ticket(**changes: Any) -> Ticket:
+    """A call of `pay` that waits."""
+    fields = {"call_id": "c1", "tool": "pay", "arguments": {"amount": 5}, "digest": "d"}
+    return Ticket(id=new_id(), expires=time() + 60, **{**fields, **changes})
+
+
+def test_arguments_of_a_tool_that_is_not_here_are_checked_when_it_runs() -> None:
+    asked = ticket(tool="elsewhere")
+    assert decide_ticket(asked, Choice("edit", arguments={"x": 1}), TOOLS).arguments == {"x": 1}
+
+
+def test_arguments_become_what_would_run() -> None:
+    assert decide_ticket(ticket(), Choice("edit", arguments={"amount": "3"}), TOOLS).arguments == {
+        "amount": 3
+    }
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        Choice("edit"),
+        Choice("edit", arguments={"amount": []}),
+        Choice("approve", reach="target"),
+        Choice("answer", value=object()),
+        Choice("cancel"),
+        Choice("maybe"),  # type: ignore[arg-type]
+    ],
+)
+def test_what_a_call_does_not_permit_is_refused(choice: Choice) -> None:
+    with pytest.raises(InvalidDecision):
+        decide_ticket(ticket(), choice, TOOLS)
+
+
+def test_an_external_call_is_answered_or_denied_and_never_approved() -> None:
+    for verdict in ("approve", "edit"):
+        with pytest.raises(InvalidDecision, match="deny, answer"):
+            decide_ticket(ticket(external=True), Choice(verdict), TOOLS)  # type: ignore[arg-type]
+    assert decide_ticket(ticket(external=True), Choice("answer", value=[1]), TOOLS).value == [1]
+
+
+def test_a_question_is_filled_in_declined_or_cancelled() -> None:
+    asked = ticket(form={"type": "object", "required": ["seat"]})
+    assert decide_question(asked, Choice("cancel")) is None
+    assert decide_question(asked, Choice("deny")) == asked.deny()
+    with pytest.raises(InvalidDecision, match="form"):
+        decide_question(asked, Choice("edit", arguments={}))
