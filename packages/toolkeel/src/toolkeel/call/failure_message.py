@@ -6,6 +6,7 @@ import logging
 import traceback
 from collections.abc import Mapping
 
+from toolkeel.call.arguments.validate import coercions_of
 from toolkeel.call.result_message import clean_text
 from toolkeel.call.truncate import Keeper, shorten
 from toolkeel.define.explain.validation_errors import invalid_arguments
@@ -58,7 +59,7 @@ def failure_message(
     details: Mapping[str, object] = error.details
     text = str(error.text)
     if isinstance(error, InvalidArguments) and _names_another(text, name):
-        text = invalid_arguments(name, error.errors).text
+        text = invalid_arguments(name, error.errors, coercions_of(error)).text
     handler = _handler(tool, error)
     if handler is not True:
         details = {**details, "error": text}

@@ -35,7 +35,7 @@ from typing import Protocol, TypeAlias
 
 from toolkeel._records.record import NOTHING, record
 from toolkeel.call.arguments.edits import append_note, executed_arguments
-from toolkeel.call.arguments.validate import argument_text, is_large, prepare
+from toolkeel.call.arguments.validate import argument_text, coercions_of, is_large, prepare
 from toolkeel.call.body.run_in_thread import run_in_thread
 from toolkeel.call.body.stop_errors import not_started_error
 from toolkeel.call.failure_message import failure_message
@@ -128,6 +128,8 @@ async def run_call(call: ToolCall, tools: ToolLookup, run: RunContext) -> CallOu
         message = render(prepared, value, perf_counter() - started, tools.keeper)
     except BaseException as error:
         duration = perf_counter() - started
+        if run.listeners and (changes := coercions_of(error)):
+            run.emit(Coerced(*run.next_event_fields(), call.id, changes))
         cause = error
         if isinstance(error, CancelledError) and context is not None and not context.body_state:
             cause = not_started_error(call.name if tool is None else tool.name, run.cancel.reason)

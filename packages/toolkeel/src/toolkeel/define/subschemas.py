@@ -271,17 +271,28 @@ def violates(
     return known[pair]
 
 
+def _is_multiple(value: float, step: float) -> bool:
+    if isinstance(value, int) and isinstance(step, int):
+        return value % step == 0
+    from fractions import Fraction  # late: few steps have a fraction
+
+    return Fraction(str(value)) % Fraction(str(step)) == 0
+
+
 _BOUNDS: Mapping[str, Callable[[Any, Any], bool]] = {
     "minimum": lambda value, bound: value < bound,
     "exclusiveMinimum": lambda value, bound: value <= bound,
     "maximum": lambda value, bound: value > bound,
     "exclusiveMaximum": lambda value, bound: value >= bound,
+    "multipleOf": lambda value, step: step > 0 and not _is_multiple(value, step),
 }
 _SIZES: Mapping[str, tuple[type, Callable[[int, int], bool]]] = {
     "minLength": (str, lambda size, bound: size < bound),
     "maxLength": (str, lambda size, bound: size > bound),
     "minItems": (list, lambda size, bound: size < bound),
     "maxItems": (list, lambda size, bound: size > bound),
+    "minProperties": (dict, lambda size, bound: size < bound),
+    "maxProperties": (dict, lambda size, bound: size > bound),
 }
 
 
@@ -289,7 +300,7 @@ def _is_out_of_bounds(value: object, part: Schema) -> bool:
     if isinstance(value, int | float) and not isinstance(value, bool):
         bounds = ((part.get(name), breaks) for name, breaks in _BOUNDS.items() if name in part)
         return any(isinstance(b, int | float) and breaks(value, b) for b, breaks in bounds)
-    if isinstance(value, str | list):
+    if isinstance(value, str | list | dict):
         for name, (kind, breaks) in _SIZES.items():
             bound = part.get(name)
             if isinstance(value, kind) and isinstance(bound, int) and breaks(len(value), bound):

@@ -79,7 +79,7 @@ def lines(sent: object, schema: Any = SCHEMA) -> list[str]:
         ({"pet": 5}, ['pet: expected an object with "kind": "cat", "lives", or an object with "kind": "dog", "bark", got 5 (an integer)']),
         ({"tree": {"op": "and", "of": [1, {"op": "or", "of": ["x"]}]}}, ['tree.of[1].of[0]: expected an integer, or an object with "op": "and", "of", or an object with "op": "or", "of", got "x" (a string)']),
         ({"tree": {"op": "xor"}}, ['tree.op: expected "and" or "or" (did you mean "or"?), got "xor" (a string)']),
-        ({"both": "b"}, ['both: expected a string of at least 2 characters, and a string matching ^a, got "b" (a string)']),
+        ({"both": "b"}, ['both: expected a string of at least 2 characters matching ^a, got "b" (a string)']),
         ({"not": "x"}, ['not: expected anything but a string, got "x" (a string)']),
         ({"never": 1}, ["never: expected nothing here, got 1 (an integer)"]),
         ({"has": ["x"]}, ["has: expected a list that holds an integer, got a list of 1 item"]),

@@ -4,6 +4,7 @@ strict_reparse    when text that pydantic-core validated directly must be parsed
 parse             argument text becomes one JSON object, with errors that show the place
 partial_value     the value of a preview: it may still grow, and cannot be sent or run
 partial           arguments while they still arrive: a preview for people, of a type that cannot be run
+convert           one value as another type, where it is but another spelling of it
 coerce            the coercion table: what is also accepted where a schema advertises a type
 inexact_numbers   numbers that a float cannot hold exactly, reported as changes
 validate          raw arguments become keyword arguments: fast if they are right, patiently if not

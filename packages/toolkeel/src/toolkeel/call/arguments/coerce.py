@@ -16,19 +16,17 @@ It never refuses: what it leaves alone, validation judges.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from toolkeel._records.record import record
-from toolkeel.call.arguments.parse import parse_json
+from toolkeel.call.arguments.convert import EXACT, NOTHING, WrittenNumbers, convert, kinds_of
 from toolkeel.define.explain.phrases import short_json
 from toolkeel.define.schema.argument_schema import UnknownKeys
 from toolkeel.define.subschemas import (
     COMPOSED,
     Schema,
     accepts,
-    allowed_values,
     applicable_schemas,
     is_allowed_value,
     json_equal,
@@ -39,7 +37,7 @@ from toolkeel.define.subschemas import (
     required_of,
     resolve,
 )
-from toolkeel.errors import FieldError, MalformedArguments
+from toolkeel.errors import FieldError
 
 Path = tuple[str | int, ...]
 MAX_CHANGES = 1000
@@ -82,7 +80,11 @@ class Coerced:
 
 
 def coerce(
-    value: dict[str, object], schema: Schema, *, unknown_keys: UnknownKeys = "forbid"
+    value: dict[str, object],
+    schema: Schema,
+    *,
+    unknown_keys: UnknownKeys = "forbid",
+    text: str | None = None,
 ) -> Coerced:
     """Apply the table wherever the advertised schema does not take the value as it is.
 
@@ -91,11 +93,12 @@ def coerce(
         schema: The advertised JSON Schema, draft 2020-12 or draft-07, local references only.
         unknown_keys: "ignore" drops keys of the root that the schema does not name; the others leave
             them to validation.
+        text: The JSON text that was parsed, for numbers that a float does not hold exactly.
 
     >>> coerce({"n": "5"}, {"properties": {"n": {"type": "integer"}}}).value
     {'n': 5}
     """
-    run = _Coercer(schema)
+    run = _Coercer(schema, written=None if text is None else WrittenNumbers(text))
     try:
         plain = schema.get("type") == "object" and _BEYOND_OBJECT.isdisjoint(schema)
         result = (
@@ -137,8 +140,14 @@ def is_final(
 class _Coercer:
     """One pass over one value."""
 
-    def __init__(self, root: Schema, left: Iterator[int] | None = None) -> None:
+    def __init__(
+        self,
+        root: Schema,
+        left: Iterator[int] | None = None,
+        written: WrittenNumbers | None = None,
+    ) -> None:
         self.root = root
+        self.written = written
         self.left = left or iter(range(MAX_TRIED))
         self.changes: list[Coercion] = []
         self.wrong = 0  # values that nothing mends: with many of them the call is refused anyway
@@ -195,7 +204,7 @@ class _Coercer:
         """Return the value as some branch would change it, if there is only one such reading."""
         tried: list[tuple[object, list[Coercion]]] = []
         for branch in branches:
-            attempt = _Coercer(self.root, self.left)
+            attempt = _Coercer(self.root, self.left, self.written)
             changed = attempt.coerce_at(value, branch, path, within)
             known = any(_identical(changed, other) for other, _ in tried)
             if accepts(changed, branch, self.root) and not known:
@@ -230,9 +239,11 @@ class _Coercer:
         if matches_type(value, wanted) and is_allowed_value(value, schema):
             return value
         found: list[tuple[object, str]] = []
-        for kind in _kinds(schema):
-            converted = _convert(value, kind)
-            if converted is _NOTHING or not is_allowed_value(converted, schema):
+        for kind in kinds_of(schema):
+            converted = convert(value, kind)
+            if type(value) is float and kind == "integer" and abs(value) > EXACT and self.written:
+                converted = self.written.integer_at(path)
+            if converted is NOTHING or not is_allowed_value(converted, schema):
                 continue
             if not any(_identical(converted, other) for other, _ in found):
                 found.append((converted, f"{kind}_from_{json_type(value)}"))
@@ -254,7 +265,7 @@ class _Coercer:
             if self.wrong > MAX_WRONG or len(self.changes) > MAX_CHANGES:
                 break
             each = properties.get(name, others)
-            if isinstance(each, dict) and each.get("type") == _SCALARS.get(type(item), _NOTHING):
+            if isinstance(each, dict) and each.get("type") == _SCALARS.get(type(item), NOTHING):
                 continue  # most values are of the very type advertised
             if type(item) is str and _is_hopeless(item, each):
                 self.wrong += 1
@@ -280,7 +291,7 @@ class _Coercer:
         changed = value
         for index, item in enumerate(value):
             each = first[index] if index < len(first) else rest
-            if isinstance(each, dict) and each.get("type") == _SCALARS.get(type(item), _NOTHING):
+            if isinstance(each, dict) and each.get("type") == _SCALARS.get(type(item), NOTHING):
                 continue  # of the very type advertised; a choice is looked at by validation
             if self.wrong > MAX_WRONG or len(self.changes) > MAX_CHANGES:
                 break
@@ -304,61 +315,9 @@ class _Coercer:
         return {k: v for k, v in value.items() if k not in unknown} if unknown else value
 
 
-# — one value —
-
 _BEYOND_OBJECT = frozenset({*COMPOSED, "enum", "const"})
 _TYPED = frozenset({"type", "enum", "const"})
 _SCALARS: Mapping[type, object] = {str: "string", int: "integer", bool: "boolean"}
-_NOTHING = object()
-_INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,307})", re.A)
-_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,307})(?:\.[0-9]{1,400})?(?:[eE][+-]?[0-9]{1,3})?", re.A)
-_EXACT = 2**53  # up to here every integer has a float of its own
-
-
-def _kinds(schema: Schema) -> list[str]:
-    """Return the types that a schema names, or those of its `enum` or `const` values."""
-    wanted = schema.get("type")
-    if isinstance(wanted, str):
-        return [wanted]
-    if isinstance(wanted, list):
-        return [str(each) for each in wanted]
-    kinds = dict.fromkeys(map(json_type, allowed_values(schema)))
-    return [kind for kind in kinds if kind in ("integer", "number", "boolean")]
-
-
-def _convert(value: object, kind: str) -> object:
-    """Return the value as a `kind`, or `_NOTHING`."""
-    if isinstance(value, float):
-        is_integral = kind == "integer" and value.is_integer() and abs(value) <= _EXACT
-        return int(value) if is_integral else _NOTHING
-    if not isinstance(value, str):
-        return _NOTHING
-    if kind == "integer":
-        return int(value) if _INTEGER.fullmatch(value) else _NOTHING
-    if kind == "number":
-        return _number(value)
-    if kind == "boolean":
-        return {"true": True, "false": False}.get(value, _NOTHING)
-    if kind in ("array", "object") and value.lstrip()[:1] in ("[", "{"):
-        return _container(value, kind)
-    return _NOTHING
-
-
-def _number(text: str) -> object:
-    if _INTEGER.fullmatch(text):
-        return int(text)
-    if not _NUMBER.fullmatch(text):
-        return _NOTHING
-    number = float(text)
-    return number if abs(number) != float("inf") else _NOTHING
-
-
-def _container(text: str, kind: str) -> object:
-    try:
-        value = parse_json(text)
-    except (MalformedArguments, ValueError):
-        return _NOTHING
-    return value if json_type(value) == kind else _NOTHING
 
 
 def _identical(one: object, other: object) -> bool:

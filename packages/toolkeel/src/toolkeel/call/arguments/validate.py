@@ -21,7 +21,13 @@ from toolkeel.call.arguments.strict_reparse import needs_strict_check
 from toolkeel.call.steps.compose import Handler
 from toolkeel.context import ToolContext
 from toolkeel.define.explain.error_budget import LARGE, LONG
-from toolkeel.define.explain.validation_errors import invalid_arguments
+from toolkeel.define.explain.phrases import describe_value
+from toolkeel.define.explain.validation_errors import (
+    UNKNOWN_KEY,
+    UNSENT,
+    invalid_arguments,
+    value_at,
+)
 from toolkeel.define.schema.canonical import canonical_json
 from toolkeel.define.secret import Mask
 from toolkeel.define.subschemas import accepts, properties_of, required_of
@@ -108,10 +114,7 @@ def _repair(call: ToolCall, tool: AnyTool, text: str, error: ValueError | None =
             values, repairs, changes = _repair_values(tool, text, error)
         except (MalformedArguments, InvalidArguments) as failure:
             raise _mask_error(failure, mask, tool.name) from None
-        changes = tuple(
-            replace(change, before=MASK, after=MASK) if mask.is_secret(change.path) else change
-            for change in changes
-        )
+        changes = _mask_changes(changes, mask)
     if tool.arguments.fill_defaults is not None:
         tool.arguments.fill_defaults(values)
     return Prepared(call, tool, values, (*repairs, *map(str, changes)))
@@ -127,22 +130,65 @@ def _repair_values(
     """
     parsed, arguments = parse_arguments(text), tool.arguments
     schema, unknown = arguments.schema, tool.unknown_keys
+    written = None if parsed.repairs else text
     if arguments.check_digits is not None and not parsed.repairs:
         arguments.check_digits(text)
     # Of the same values validation would only repeat what it reported for the text.
     explain = arguments.explain if error is not None and not parsed.repairs else None
     if explain is None or not parsed.value:
-        mended = coerce(parsed.value, schema, unknown_keys=unknown)
+        mended = coerce(parsed.value, schema, unknown_keys=unknown, text=written)
     else:
         failure = explain(error, parsed.value, lambda errors: is_final(errors, schema, unknown))
         if failure is not None:
             raise failure from None
-        mended = coerce(parsed.value, schema, unknown_keys=unknown)
+        mended = coerce(parsed.value, schema, unknown_keys=unknown, text=written)
         if mended.value is parsed.value and (failure := explain(error, parsed.value)) is not None:
             raise failure from None
     if len(mended.changes) > MAX_CHANGES:  # refused, and reported by the first errors
         arguments.validate_value(parsed.value)
-    return arguments.validate_value(mended.value), parsed.repairs, mended.changes
+    try:
+        values = arguments.validate_value(mended.value)
+    except InvalidArguments as failure:
+        if not mended.changes:
+            raise
+        raise _as_sent(failure, tool, parsed.value, mended.changes) from None
+    return values, parsed.repairs, mended.changes
+
+
+def _as_sent(
+    error: InvalidArguments, tool: AnyTool, sent: dict[str, object], changes: tuple[Coercion, ...]
+) -> InvalidArguments:
+    """Return the error with the values that were sent, and the coercions that came before.
+
+    Args:
+        error: Of the coerced arguments.
+        tool: Which they are for.
+        sent: The arguments before.
+        changes: Every coercion.
+    """
+    dropped = {change.path for change in changes if not change.after}
+    fields = []
+    for field in error.errors:
+        value = value_at(sent, field.path)
+        shown = (field.got and field.got != UNKNOWN_KEY) or field.path in dropped
+        known = shown and value is not UNSENT
+        fields.append(replace(field, got=describe_value(value)) if known else field)
+    mask = tool.arguments.mask
+    reported = changes if mask is None else _mask_changes(changes, mask)
+    return invalid_arguments(tool.name, fields, [str(each) for each in reported])
+
+
+def _mask_changes(changes: tuple[Coercion, ...], mask: Mask) -> tuple[Coercion, ...]:
+    return tuple(
+        replace(change, before=MASK, after=MASK) if mask.is_secret(change.path) else change
+        for change in changes
+    )
+
+
+def coercions_of(error: BaseException) -> tuple[str, ...]:
+    """Return the coercions of a refused call, each as a phrase; none for any other error."""
+    found = error.details.get("coerced", ()) if isinstance(error, InvalidArguments) else ()
+    return found if isinstance(found, tuple) else ()
 
 
 def _mask_error(error: CallError, mask: Mask, name: str) -> CallError:
@@ -152,7 +198,7 @@ def _mask_error(error: CallError, mask: Mask, name: str) -> CallError:
             replace(field, got=MASK) if field.got and mask.is_secret(field.path) else field
             for field in error.errors
         ]
-        return invalid_arguments(name, fields)
+        return invalid_arguments(name, fields, coercions_of(error))
     position = error.details.get("position")
     where = f" at character {position}" if position is not None else ""
     return MalformedArguments(

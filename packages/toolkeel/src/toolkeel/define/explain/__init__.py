@@ -1,11 +1,13 @@
 """What is wrong with arguments, in words a model can act on.
 
+conjunction        what several schemas together admit, as a few plain alternatives
 phrases            schemas and values in short phrases: "an integer from 1 to 10", `"twelve" (a string)`
 validation_errors  what is wrong with arguments, in words a model can act on
 closest_branch     which branch of a union was intended (anyOf, oneOf)
 pydantic_errors    pydantic's errors, in the same words
 error_budget       explaining what is wrong within a budget, where pydantic would report a million faults
 flat_unions        a JSON Schema whose unions report themselves without their branches
+keyword_faults     one fault of the JSON Schema validator, in words
 mismatch           why a value does not match a JSON Schema, field by field
 schema_limits      what a JSON Schema from elsewhere may cost, judged before it is compiled
 """

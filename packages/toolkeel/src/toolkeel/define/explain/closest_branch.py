@@ -34,3 +34,12 @@ def common_tag(tried: Sequence[Collection[Fault]]) -> str | int | None:
     """Return the one key whose value every branch refuses, or None."""
     common = set.intersection(*map(_tags, tried)) if tried else set()
     return common.pop() if len(common) == 1 else None
+
+
+def fewest_faults(tried: Sequence[Collection[Fault]]) -> int | None:
+    """Return the first of the branches with the fewest faults; None if no branch has any."""
+    return min(
+        (number for number, faults in enumerate(tried) if faults),
+        key=lambda number: len(tried[number]),
+        default=None,
+    )

@@ -10,29 +10,48 @@ time.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from toolkeel.define.explain.closest_branch import closest_branch, common_tag
+from toolkeel.define.explain.closest_branch import closest_branch, common_tag, fewest_faults
+from toolkeel.define.explain.conjunction import (
+    is_described,
+    own_parts,
+    plain_alternatives,
+    schemas_at,
+)
 from toolkeel.define.explain.flat_unions import UnionFreeSchema
+from toolkeel.define.explain.keyword_faults import (
+    Place,
+    fault_errors,
+    schema_of_kind,
+    schema_place,
+    sent_path,
+)
 from toolkeel.define.explain.phrases import (
-    count_noun,
+    cut,
     describe_condition,
     describe_type,
     describe_value,
+    join_phrases,
     quoted,
     short_json,
 )
 from toolkeel.define.explain.validation_errors import (
-    describe_expected,
-    known_keys,
-    missing_field,
-    unknown_key,
+    suggest_option,
+    value_at,
     wrong_tag,
 )
-from toolkeel.define.subschemas import Location, Schema, all_subschemas, json_pointer, properties_of
+from toolkeel.define.subschemas import (
+    Location,
+    Schema,
+    all_subschemas,
+    json_pointer,
+    json_type,
+    properties_of,
+)
 from toolkeel.errors import FieldError
 
 if TYPE_CHECKING:
@@ -60,7 +79,7 @@ class Mismatches:
 
     __slots__ = (
         "_branches", "_documents", "_engine", "_form", "_names", "_phrases", "_root", "_schema",
-        "validator",
+        "_unions", "validator",
     )  # fmt: skip
 
     def __init__(
@@ -77,7 +96,8 @@ class Mismatches:
         self._documents = documents
         self._form: UnionFreeSchema | None = None
         self._names = {name for each in all_subschemas(self._root) for name in properties_of(each)}
-        self._phrases: dict[Location, str] = {}
+        self._phrases: dict[tuple[object, ...], tuple[list[Schema], str, object]] = {}
+        self._unions: dict[tuple[object, ...], tuple[_Union, object]] = {}
         self._branches: dict[Location, jsonschema_rs.Validator | None] = {}
 
     def errors(self, value: object) -> list[FieldError]:
@@ -93,11 +113,14 @@ class Mismatches:
             self._form = UnionFreeSchema(self._root, bool(self._documents))
         form = self._form
         fields: _Fields = {}
+        start = Place((), (self._root,), value, 0)
         try:
             full = self._compiled(()) if form.unions else self.validator
             faults = full.iter_errors(value) if full and form.schema is not None else ()
             for fault in islice(faults, _MOST):
-                self._add(fault, (), fields, 0)
+                self._add(fault, start, fields)
+                if len(fields) >= _MOST:
+                    break
             if not fields and not self.validator.is_valid(value):
                 _merge(fields, FieldError((), describe_type(self._schema), describe_value(value)))
         except ValueError:  # not JSON, or nested beyond reason
@@ -125,55 +148,65 @@ class Mismatches:
         self._branches[where] = compiled
         return compiled
 
-    def _add(
-        self, fault: jsonschema_rs.ValidationError, prefix: Path, fields: _Fields, level: int
-    ) -> None:
-        """Describe one fault in words. For a union, describe the faults of the intended branch."""
+    def _add(self, fault: jsonschema_rs.ValidationError, start: Place, fields: _Fields) -> None:
+        """Add one fault in words; for a union, those of the intended branch."""
         assert self._form is not None
-        where = _place(fault)
-        path = (*prefix, *fault.instance_path)
+        where = schema_place(fault)
         union = self._form.unions.get(where) if fault.kind.name == "not" else None
-        if union is None:
-            schema = self._form.origin.get(where)
-            if type(fault.kind).__name__ in _UNCHECKED:
-                _merge(fields, FieldError(path, _SIMPLER, describe_value(fault.instance)))
-                return
-            if schema is not None and fault.kind.name in _OF_THE_VALUE:
-                value = fault.instance
-                phrase = self._phrase(where, schema, value) + self._because(fault)
-                _merge(fields, FieldError(path, phrase, describe_value(value)))
-                return
-            because = self._because(fault)
-            for error in islice(_errors(fault, path, schema, self._root, because), _MOST):
-                _merge(fields, error)
+        if union is not None:
+            self._add_union(fault, union, start, fields)
             return
-        self._add_union(fault, union, path, fields, level)
+        inside = sent_path(start.value, fault.instance_path)
+        value, path = value_at(start.value, inside), (*start.path, *inside)
+        if type(fault.kind).__name__ in _UNCHECKED:
+            _merge(fields, FieldError(path, _SIMPLER, describe_value(value)))
+            return
+        schema = self._form.origin.get(where)
+        schema = schema_of_kind(fault.kind) if schema is None else schema
+        because = self._because(fault)
+        if fault.kind.name in _OF_THE_VALUE:
+            beside = schemas_at(start.schemas, inside, self._root)
+            phrase = self._phrase(fault.kind.name, schema, beside, value)
+            _merge(fields, FieldError(path, phrase + because, describe_value(value)))
+            return
+        for error in islice(fault_errors(fault, start, schema, self._root, because), _MOST):
+            _merge(fields, error)
 
     def _add_union(
         self,
         fault: jsonschema_rs.ValidationError,
         union: tuple[str, list[object]],
-        path: Path,
+        start: Place,
         fields: _Fields,
-        level: int,
     ) -> None:
         keyword, branches = union
-        value = fault.instance
+        inside = sent_path(start.value, fault.instance_path)
+        value, path = value_at(start.value, inside), (*start.path, *inside)
         where: Location = (*fault.schema_path, "not", keyword)
-        tried: list[_Faults] = []
-        if level < _LEVELS and isinstance(value, (dict, list)):
+        schemas = schemas_at(start.schemas, inside, self._root)
+        beside, together, phrase = self._union(keyword, branches, where, schemas)
+        described = is_described(value, together, self._root)
+        tried: dict[int, _Faults] = {}
+        if start.level < _LEVELS and (described or isinstance(value, (dict, list))):
             tried = self._tried(value, where, len(branches))
-        wrong = [[(tuple(f.instance_path), f.kind.name in _FIXED) for f in each] for each in tried]
-        intended = closest_branch(wrong)
-        if intended is not None and tried[intended]:
-            for inner in tried[intended]:
-                self._add(inner, path, fields, level + 1)
-            return
-        tag = common_tag(wrong)
+        wrong = [
+            [(tuple(f.instance_path), f.kind.name in _FIXED) for f in each]
+            for each in tried.values()
+        ]
+        chosen = closest_branch(wrong)
+        tag = common_tag(wrong) if chosen is None else None
         if isinstance(tag, str) and isinstance(value, dict):
             _merge(fields, wrong_tag(path, tag, branches, self._root, value[tag]))
             return
-        phrase = describe_expected([{keyword: branches}], self._root, value)
+        if chosen is None and described:
+            chosen = fewest_faults(wrong)
+        if chosen is not None and wrong[chosen]:
+            index = list(tried)[chosen]
+            inner = Place(path, (branches[index], *beside), value, start.level + 1)
+            for each in tried[index]:
+                self._add(each, inner, fields)
+            return
+        phrase = suggest_option(phrase, together, value)
         if keyword == "oneOf" and self._some_take(value, where, len(branches)):
             phrase = f"only one of: {phrase}"
         _merge(fields, FieldError(path, phrase, describe_value(value)))
@@ -197,28 +230,70 @@ class Mismatches:
             return "".join(f" because {quoted(key)} is given" for key in islice(asking, 1))
         return ""
 
-    def _phrase(self, where: Location, schema: Schema, value: object) -> str:
-        """Describe the expected value. The text is cached unless it depends on the value."""
-        phrase = self._phrases.get(where)
-        if phrase is None:
-            phrase = self._phrases[where] = describe_expected([schema], self._root)
-        if '"' in phrase and isinstance(value, str):
-            return describe_expected([schema], self._root, value)
-        return phrase
+    def _union(
+        self, keyword: str, branches: list[object], where: Location, schemas: list[object]
+    ) -> _Union:
+        """Return what holds beside a union, what both admit together, and that in words."""
+        key = (where, *map(id, schemas))
+        if key not in self._unions:
+            beside: list[Schema] = [
+                {word: stored for word, stored in each.items() if stored != branches}
+                for each in own_parts(schemas, self._root)
+            ]
+            together = plain_alternatives([*beside, {keyword: branches}], self._root)
+            # The schemas are remembered too: what is gone could leave its id to another.
+            phrase = join_phrases(together, self._root)
+            self._unions[key] = ((beside, together, phrase), schemas)
+        return self._unions[key][0]
+
+    def _phrase(self, keyword: str, schema: Schema, beside: list[object], value: object) -> str:
+        """Describe what a place expects, by all schemas that hold there.
+
+        Args:
+            keyword: That failed.
+            schema: Which it is of.
+            beside: Others that hold for the value.
+            value: What was sent.
+        """
+        kind = "" if keyword in ("type", "enum", "const") else _kind_of(value)
+        key = (kind, *map(id, (schema, *beside)))
+        if key not in self._phrases:
+            typed = {"type": kind} if kind else {}
+            parts = own_parts([*beside, schema], self._root)
+            both = plain_alternatives([typed, *parts], self._root)
+            both = both or plain_alternatives(parts, self._root)
+            # If nothing fits all of them, this one at least says what it refused.
+            both = both or plain_alternatives([schema], self._root)
+            self._phrases[key] = (both, join_phrases(both, self._root), (schema, *beside))
+        both, phrase, _ = self._phrases[key]
+        missing = keyword == "pattern" and cut(str(schema.get(keyword)), 60) not in phrase
+        if missing or (keyword not in _UNREAD and is_described(value, both, self._root)):
+            return f"a value that passes {quoted(keyword)}: {short_json(schema.get(keyword))}"
+        return suggest_option(phrase, both, value)
 
     def _some_take(self, value: object, where: Location, count: int) -> bool:
         branches = (self._compiled((*where, index)) for index in range(count))
         return any(branch is not None and branch.is_valid(value) for branch in branches)
 
-    def _tried(self, value: object, where: Location, count: int) -> list[_Faults]:
-        """Return the faults of each branch that admits the value's type."""
-        tried = []
+    def _tried(self, value: object, where: Location, count: int) -> dict[int, _Faults]:
+        """Return the faults of each branch that admits the value's type, by its index."""
+        tried = {}
         for index in range(count):
             branch = self._compiled((*where, index))
             faults = list(islice(branch.iter_errors(value), _OF_A_BRANCH)) if branch else []
             if not any(f.kind.name in _OTHER_KIND and not f.instance_path for f in faults):
-                tried.append(faults)
+                tried[index] = faults
         return tried
+
+
+def _kind_of(value: object) -> str:
+    """Return the type that keywords which failed for a value are about."""
+    return "number" if isinstance(value, int | float) else json_type(value)
+
+
+_UNREAD = ("pattern", "uniqueItems")
+"""Keywords of a phrase that `is_described` does not check."""
+_Union = tuple[list[Schema], list[Schema], str]
 
 
 def _cut(value: object, path: Path, cuts: set[Path], names: set[str]) -> object:
@@ -268,90 +343,3 @@ def _merge(fields: _Fields, error: FieldError) -> None:
     elif error.expected not in known.expected and len(known.expected) < 300:
         both = f"{known.expected}, and {error.expected}"
         fields[error.path] = FieldError(error.path, both, known.got)
-
-
-# — one fault —
-
-
-def _place(fault: jsonschema_rs.ValidationError) -> Location:
-    """Return the place of the schema that a fault is about."""
-    where = fault.schema_path
-    if fault.kind.name == "propertyNames":  # it ends at the rule that the name breaks
-        return tuple(where[: len(where) - where[::-1].index("propertyNames")])
-    return tuple(where[:-1])
-
-
-def _errors(
-    fault: jsonschema_rs.ValidationError,
-    path: Path,
-    schema: Schema | None,
-    root: Schema,
-    because: str,
-) -> Iterator[FieldError]:
-    """Yield the errors of a fault that is not a union's, for the model.
-
-    Args:
-        schema: The schema that the fault is of; None if it lies in another document.
-        because: The condition under which it is one.
-    """
-    kind = fault.kind
-    if schema is None:
-        schema = _from_kind(kind)
-    match kind.name:
-        case "required":
-            child = properties_of(schema).get(kind.property)  # type: ignore[attr-defined]
-            yield missing_field((*path, kind.property), (child,) if child else (), root, because)  # type: ignore[attr-defined]
-        case "additionalProperties" | "unevaluatedProperties":
-            known = known_keys([schema], root)
-            patterns: Any = schema.get("patternProperties", ())
-            for name in kind.unexpected:  # type: ignore[attr-defined]
-                yield unknown_key((*path, name), known, patterns)
-        case "propertyNames":
-            name = str(kind.error.instance)  # type: ignore[attr-defined]
-            phrase = describe_type(schema, root)
-            yield FieldError((*path, name), f"a key that is {phrase}")
-        case other:
-            yield FieldError(
-                path, _phrase(other, schema, root, fault) + because, describe_value(fault.instance)
-            )
-
-
-def _phrase(
-    keyword: str, schema: Schema, root: Schema, fault: jsonschema_rs.ValidationError
-) -> str:
-    match keyword:
-        case "falseSchema":
-            return "nothing here"
-        case "not":
-            refused = describe_type(schema.get("not"), root)
-            return "nothing here" if refused == "any value" else f"anything but {refused}"
-        case "contains":
-            item, bound = describe_type(schema.get("contains"), root), fault.schema_path[-1]
-            if bound == "contains":
-                return f"a list that holds {item}"
-            least = "at least" if bound == "minContains" else "at most"
-            return f"a list with {least} {count_noun(schema.get(str(bound)), 'item')} that each are {item}"
-        case "minProperties":
-            return f"an object with at least {count_noun(schema.get('minProperties'), 'key')}"
-        case "maxProperties":
-            return f"an object with at most {count_noun(schema.get('maxProperties'), 'key')}"
-        case "additionalItems" if isinstance(schema.get("items"), list):
-            return f"a list of at most {count_noun(len(schema['items']), 'item')}"  # type: ignore[arg-type]
-        case "additionalItems" | "unevaluatedItems":
-            return "a list without the last items"
-    phrase = describe_expected([schema], root, fault.instance)
-    return phrase if phrase != "any value" else f"a value that passes {short_json(keyword)}"
-
-
-def _from_kind(kind: jsonschema_rs.ValidationErrorKind) -> Schema:
-    """Return as much of the schema as the fault itself contains."""
-    for attribute, keyword in _KEYWORDS.items():
-        if hasattr(kind, attribute):
-            return {keyword or kind.name: getattr(kind, attribute)}
-    return {}
-
-
-_KEYWORDS = {
-    "types": "type", "options": "enum", "expected_value": "const", "limit": "",
-    "multiple_of": "multipleOf", "pattern": "pattern",
-}  # fmt: skip

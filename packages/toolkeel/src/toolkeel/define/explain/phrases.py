@@ -11,6 +11,7 @@ from itertools import islice
 from json.encoder import encode_basestring
 from typing import Any
 
+from toolkeel.define.explain.conjunction import plain_alternatives
 from toolkeel.define.subschemas import (
     COMPOSED,
     DECIMAL,
@@ -19,7 +20,6 @@ from toolkeel.define.subschemas import (
     list_of,
     properties_of,
     required_of,
-    resolve,
 )
 
 # Made once: `json.dumps` with options makes an encoder at every call.
@@ -58,6 +58,22 @@ def _phrase(schema: object, root: Schema, depth: int) -> str:
         return "no value at all" if schema is False else "any value"
     if depth > _DEEPEST:
         return "any value"
+    if not _IN_PARTS.isdisjoint(schema):
+        return join_phrases(plain_alternatives([schema], root), root, depth + 1)
+    return _plain_phrase(schema, root, depth)
+
+
+_IN_PARTS = COMPOSED | {"enum", "const"}
+
+
+def join_phrases(alternatives: Sequence[Schema], root: Schema, depth: int = 1) -> str:
+    """Describe values that fit one of several plain schemas; see `plain_alternatives`."""
+    if not alternatives:
+        return "no value at all"
+    return join_alternatives(_plain_phrase(each, root, depth) for each in alternatives)
+
+
+def _plain_phrase(schema: Schema, root: Schema, depth: int) -> str:
     if "const" in schema:
         return _json(schema["const"])
     if "enum" in schema:
@@ -67,21 +83,11 @@ def _phrase(schema: object, root: Schema, depth: int) -> str:
         return _typed(kind, schema, root, depth)
     if isinstance(kind, list):
         return join_alternatives(_typed(str(each), schema, root, depth) for each in kind)
-    return _untyped(schema, root, depth)
-
-
-def _untyped(schema: Schema, root: Schema, depth: int) -> str:
-    if "$ref" in schema:
-        return _phrase(resolve(schema["$ref"], root), root, depth + 1)
-    for keyword in ("anyOf", "oneOf"):
-        if branches := list_of(schema, keyword):
-            return join_alternatives(_phrase(branch, root, depth + 1) for branch in branches)
-    for part in list_of(schema, "allOf"):
-        if (phrase := _phrase(part, root, depth + 1)) != "any value":
-            return phrase
     for keyword, kind in _KIND_BY_KEYWORD:
         if keyword in schema:
             return _typed(kind, schema, root, depth)
+    if "not" in schema and (refused := _phrase(schema["not"], root, depth + 1)) != "any value":
+        return f"anything but {refused}"
     return "any value"
 
 
@@ -108,7 +114,7 @@ def _typed(kind: str, schema: Schema, root: Schema, depth: int) -> str:
     )
 
 
-_FORMATS = {
+FORMATS = {
     "date": "a date (YYYY-MM-DD)",
     "date-time": "a date and time (ISO 8601)",
     "time": "a time (HH:MM:SS)",
@@ -124,6 +130,7 @@ _FORMATS = {
     "file-path": "a path of a file",
     "directory-path": "a path of a directory",
 }
+"""Formats of a string that have words of their own."""
 
 
 def _string(schema: Schema) -> str:
@@ -131,7 +138,7 @@ def _string(schema: Schema) -> str:
         return "a string"
     if schema.get("pattern") == DECIMAL:
         return "a decimal number as a string"
-    text = _FORMATS.get(str(schema.get("format")), "a string")
+    text = FORMATS.get(str(schema.get("format")), "a string")
     low, high = schema.get("minLength"), schema.get("maxLength")
     if low is not None or high is not None:
         text += f" of {_span(low, high)} characters"
@@ -193,24 +200,36 @@ def _span(low: object, high: object) -> str:
 
 
 def _list(schema: Schema, root: Schema, depth: int) -> str:
+    low, high = schema.get("minItems"), schema.get("maxItems")
     if first := list_of(schema, "prefixItems"):
-        parts = ", ".join(_phrase(each, root, depth + 1) for each in first[:_KEYS])
-        text = f"a list of {len(first)} items ({parts}{', …' if len(first) > _KEYS else ''})"
+        text = _tuple(first, low, high, root, depth)
     else:
         item = _phrase(schema.get("items", True), root, depth + 1)
         text = "a list" if item == "any value" else f"a list of {_plural(item)}"
-    low, high = schema.get("minItems"), schema.get("maxItems")
-    if not first and (low is not None or high is not None):
-        text += f", {_span(low, high)} of them"
+        if low is not None or high is not None:
+            text += f", {_span(low, high)} of them"
     return text + (", none twice" if schema.get("uniqueItems") is True else "")
 
 
+def _tuple(first: list[Any], low: object, high: object, root: Schema, depth: int) -> str:
+    """Describe a list whose first items have schemas of their own."""
+    parts = ", ".join(_phrase(each, root, depth + 1) for each in first[:_KEYS])
+    parts += ", …" if len(first) > _KEYS else ""
+    if (low is None and high is None) or low == high == len(first):
+        return f"a list of {count_noun(len(first), 'item')} ({parts})"
+    return f"a list of {_span(low, high)} items ({parts})"
+
+
 def _plural(phrase: str) -> str:
+    if phrase == "true or false":
+        return "booleans"
+    if " or " in phrase:  # "integers or null" could be a list or null
+        return f"items, each {phrase}"
     noun, space, rest = phrase.partition(" ")[2].partition(" ")
     if noun.rstrip(",") in _NOUNS and phrase[0] == "a":
         comma = "," if noun.endswith(",") else ""
         return f"{noun.rstrip(',')}s{comma}{space}{rest}"
-    return "booleans" if phrase == "true or false" else f"items, each {phrase}"
+    return f"items, each {phrase}"
 
 
 _NOUNS = frozenset({"string", "integer", "number", "list", "object", "UUID", "URL", "path"})
@@ -226,7 +245,10 @@ def _object(schema: Schema, root: Schema, depth: int) -> str:
         and (phrase := _phrase(values, root, depth + 1)) != "any value"
     ):
         return f"an object whose values are {_plural(phrase)}"
-    return "an object"
+    low, high = schema.get("minProperties"), schema.get("maxProperties")
+    if low is None and high is None:
+        return "an object"
+    return f"an object with {_span(low, high)} key{'s' * ((high if low is None else low) != 1)}"
 
 
 def _keys(names: Sequence[Any], properties: Mapping[str, Any]) -> str:

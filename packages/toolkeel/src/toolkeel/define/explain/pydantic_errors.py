@@ -12,8 +12,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from toolkeel._records.record import record
-from toolkeel.define.explain.closest_branch import closest_branch, common_tag
+from toolkeel.define.explain.closest_branch import closest_branch, common_tag, fewest_faults
+from toolkeel.define.explain.conjunction import is_described, plain_alternatives
 from toolkeel.define.explain.phrases import (
+    FORMATS,
     PLAIN,
     alternatives,
     cut,
@@ -22,12 +24,15 @@ from toolkeel.define.explain.phrases import (
     plain_type,
 )
 from toolkeel.define.explain.validation_errors import (
+    UNSENT,
     Path,
     child_schemas,
     describe_expected,
+    has_key,
     known_keys,
     missing_field,
     unknown_key,
+    value_at,
     wrong_tag,
 )
 from toolkeel.define.subschemas import COMPOSED, Schema, resolve
@@ -55,7 +60,6 @@ class _Found:
 
 _MISSING = frozenset({"missing", "missing_argument", "missing_keyword_only_argument", "missing_positional_only_argument"})  # fmt: skip
 _UNKNOWN = frozenset({"extra_forbidden", "unexpected_keyword_argument", "unexpected_positional_argument"})  # fmt: skip
-_UNSENT: Any = object()
 
 
 def pydantic_errors(error: ValidationError, schema: Schema, data: object) -> list[FieldError]:
@@ -113,28 +117,14 @@ def _locate(error: Mapping[str, Any], root: Schema, data: object) -> _Found:
     for number, part in enumerate(location):
         last = number == len(location) - 1
         children = child_schemas(schemas, part, root)
-        if (absent and last) or _has(data, part):
+        if (absent and last) or has_key(data, part):
             path.append(part)
             parents, schemas = schemas, children
-            data = _UNSENT if absent and last else data[part]  # type: ignore[index]
+            data = UNSENT if absent and last else data[part]  # type: ignore[index]
         elif part != "[key]":
             branches.append((len(path), str(part)))
             schemas = _branch(schemas, str(part), root)
     return _Found(error, tuple(path), schemas, parents, tuple(branches))
-
-
-def _has(data: object, part: str | int) -> bool:
-    if isinstance(data, (dict, Mapping)):
-        return part in data
-    return isinstance(data, list) and isinstance(part, int) and 0 <= part < len(data)
-
-
-def _value_at(data: object, path: Path) -> object:
-    for part in path:
-        if not _has(data, part):
-            return _UNSENT
-        data = data[part]  # type: ignore[index]
-    return data
 
 
 def _branch(schemas: tuple[object, ...], tag: str, root: Schema) -> tuple[object, ...]:
@@ -171,11 +161,21 @@ def _branches_meant(found: list[_Found], level: int, root: Schema, data: object)
             [(e.path[len(path) :], e.error["type"] == "literal_error") for e in errors]
             for errors in tried
         ]
+        tag = common_tag(wrong)
+        whole = _whole_union(branches.values(), tag, path, root, data)
         intended = closest_branch(wrong)
+        if intended is None and tag is None and _is_described(whole, root):
+            intended = fewest_faults(wrong)
         retained += _branches_meant(
             [] if intended is None else tried[intended], level + 1, root, data
-        ) or [_whole_union(branches.values(), common_tag(wrong), path, root, data)]
+        ) or [whole]
     return retained
+
+
+def _is_described(whole: _Found, root: Schema) -> bool:
+    """Tell if a value already does as the phrase for its union says."""
+    together = plain_alternatives(_either(whole.schemas), root)
+    return is_described(whole.error["input"], together, root)
 
 
 def _is_of_another_kind(found: _Found) -> bool:
@@ -188,33 +188,43 @@ def _whole_union(
 ) -> _Found:
     """Return one error for all branches: at the key that tells them apart, or at the union."""
     path = path if tag is None else (*path, tag)
-    value = _value_at(data, path)
-    if value is _UNSENT:
+    value = value_at(data, path)
+    if value is UNSENT:
         at_path = (e.error["input"] for errors in branches for e in errors if e.path == path)
-        value = next(at_path, _UNSENT)
+        value = next(at_path, UNSENT)
     return _locate({"type": "union", "loc": path, "input": value}, root, data)
 
 
 def _field(found: _Found, root: Schema) -> FieldError:
     kind = found.error["type"]
     if kind in _MISSING:
-        return missing_field(found.path, found.schemas, root)
+        return missing_field(found.path, _either(found.schemas), root)
     if kind in _UNKNOWN:
         return unknown_key(found.path, known_keys(found.parents, root))
     if kind.startswith("union_tag_") and (tag := _tag_error(found, root)) is not None:
         return tag
     if found.error["loc"][-1:] == ("[key]",):
-        return FieldError(found.path, f"a key that is {_key_wanted(found.error)}")
+        return FieldError(found.path, f"a key that is {_key_wanted(found, root)}")
     value = found.error["input"]
     phrase = describe_expected(found.schemas, root, value)
     if kind not in _TOLD_BY_SCHEMA and not kind.endswith(("_type", "_parsing")):
         phrase = f"{phrase}: {_message(found.error)}"
     elif phrase == "any value":
         phrase = _message(found.error).removeprefix("Input should be ")
-    return FieldError(found.path, phrase, "" if value is _UNSENT else describe_value(value))
+    return FieldError(found.path, phrase, "" if value is UNSENT else describe_value(value))
 
 
-def _key_wanted(error: Mapping[str, Any]) -> str:
+def _either(schemas: Sequence[object]) -> Sequence[object]:
+    """Return the schemas of several branches as one."""
+    return [{"anyOf": list(schemas)}] if len(schemas) > 1 else schemas
+
+
+def _key_wanted(found: _Found, root: Schema) -> str:
+    error = found.error
+    for parent in alternatives(found.parents, root):
+        names = parent.get("propertyNames")
+        if isinstance(names, (dict, Mapping)) and str(names.get("format")) in FORMATS:
+            return describe_type({"type": "string", **names})
     message = {
         _BOUNDS[name]: bound for name, bound in error.get("ctx", {}).items() if name in _BOUNDS
     }
@@ -262,5 +272,6 @@ def _tag_error(found: _Found, root: Schema) -> FieldError | None:
     if not schemas:
         return None
     if found.error["type"] == "union_tag_not_found":
-        return missing_field((*found.path, key), schemas, root)
-    return wrong_tag(found.path, key, found.schemas, root, found.error["ctx"]["tag"])
+        return missing_field((*found.path, key), _either(schemas), root)
+    sent = value_at(found.error["input"], (key,))
+    return wrong_tag(found.path, key, found.schemas, root, sent)

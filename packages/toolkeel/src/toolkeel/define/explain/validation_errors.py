@@ -7,15 +7,18 @@ what was expected, what was received, and the nearest name or option where there
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
 
 from toolkeel._common.nearest_names import nearest_names
+from toolkeel.define.explain.conjunction import plain_alternatives
 from toolkeel.define.explain.phrases import (
     alternatives,
     cut,
     describe_type,
     describe_value,
     join_alternatives,
+    join_phrases,
     quote_names,
     quoted,
 )
@@ -25,12 +28,23 @@ from toolkeel.errors import FieldError, InvalidArguments
 Path = tuple[str | int, ...]
 
 
+UNKNOWN_KEY = "an unknown key"
+"""Stands for the value of a key that should not be there."""
+UNSENT: Any = object()
+"""Stands for a value that was not sent."""
 _LISTED = 20
 _LINE = 400
 
 
-def invalid_arguments(tool_name: str, errors: Sequence[FieldError]) -> InvalidArguments:
-    """Build the model's error: at most 20 fields, and how to correct them.
+def invalid_arguments(
+    tool_name: str, errors: Sequence[FieldError], coerced: Sequence[str] = ()
+) -> InvalidArguments:
+    """Build the error for the model: at most 20 fields, and what to do next.
+
+    Args:
+        tool_name: As the model knows it.
+        errors: Every field that failed.
+        coerced: What was read as another type before, each as a phrase.
 
     >>> error = FieldError(("n",), "an integer", '"x" (a string)')
     >>> print(invalid_arguments("count", [error]).text)
@@ -40,21 +54,47 @@ def invalid_arguments(tool_name: str, errors: Sequence[FieldError]) -> InvalidAr
     """
     name = cut(tool_name, 100)
     what = "this" if len(errors) == 1 else "these"
-    return InvalidArguments(
+    read = f"Before that, these were read as follows:\n{_lines(coerced)}\n" if coerced else ""
+    text = (
         f"The arguments of {name} are invalid, and it did not run:\n{list_errors(errors)}\n"
-        f"Correct {what} and call {name} again.",
-        errors,
+        f"{read}Correct {what} and call {name} again."
     )
+    if not coerced:
+        return InvalidArguments(text, errors)
+    return InvalidArguments(text, errors, {"coerced": tuple(coerced)})
 
 
 def list_errors(errors: Sequence[FieldError]) -> str:
     """List the fields that failed, one per line, at most 20."""
-    lines = [f"- {cut(error.__str__(), _LINE)}" for error in errors[:_LISTED]]
-    more = len(errors) - len(lines)
+    return _lines(errors)
+
+
+def _lines(items: Sequence[object]) -> str:
+    lines = [f"- {cut(item.__str__(), _LINE)}" for item in items[:_LISTED]]
+    more = len(items) - len(lines)
     return "\n".join([*lines, f"- and {more} more"] if more else lines)
 
 
 # — one field —
+
+
+def has_key(data: object, part: str | int) -> bool:
+    """Tell if parsed JSON has a value under a key or an index."""
+    if isinstance(data, (dict, Mapping)):
+        return part in data
+    return isinstance(data, list) and isinstance(part, int) and 0 <= part < len(data)
+
+
+def value_at(data: Any, path: Iterable[str | int]) -> Any:
+    """Return the value at a path of parsed JSON; `UNSENT` if there is none."""
+    for part in path:
+        if type(part) is int and type(data) is dict:
+            return UNSENT
+        try:
+            data = data[part]
+        except (LookupError, TypeError):
+            return UNSENT
+    return data
 
 
 def describe_expected(schemas: Sequence[object], root: Schema, value: object = None) -> str:
@@ -73,35 +113,43 @@ def describe_expected(schemas: Sequence[object], root: Schema, value: object = N
             if schemas
             else "any value"
         )
-    if isinstance(value, str) and '"' in text:
-        near = nearest_name(value, _string_options(schemas, root))
-        if near is not None:
-            text += f" (did you mean {quoted(near)}?)"
-    return text
+    return suggest_option(text, alternatives(schemas, root), value)
 
 
-def _string_options(schemas: Sequence[object], root: Schema) -> Iterator[str]:
-    for schema in alternatives(schemas, root):
-        yield from (option for option in allowed_values(schema) if isinstance(option, str))
+def suggest_option(phrase: str, schemas: Iterable[Schema], value: object) -> str:
+    """Add to a phrase the option that a sent text most resembles, if there is one."""
+    if not isinstance(value, str) or '"' not in phrase:
+        return phrase
+    options = (each for schema in schemas for each in allowed_values(schema))
+    near = nearest_name(value, (each for each in options if isinstance(each, str)))
+    return phrase if near is None else f"{phrase} (did you mean {quoted(near)}?)"
 
 
 def missing_field(
     path: Path, schemas: Sequence[object], root: Schema, because: str = ""
 ) -> FieldError:
-    """Build the error for a missing required field. `because` is the condition that requires it."""
-    return FieldError(path, f"{describe_expected(schemas, root)} (required{because})")
+    """Build the error for a required field.
+
+    Args:
+        path: Where it should be.
+        schemas: All of them hold for its value.
+        root: The document that local references point into.
+        because: The condition that requires it.
+    """
+    phrase = join_phrases(plain_alternatives(schemas, root), root)
+    return FieldError(path, f"{phrase} (required{because})")
 
 
 def unknown_key(path: Path, known: Collection[str], patterns: Collection[str] = ()) -> FieldError:
     """Build the error for a key that is not among the `known` ones or their `patterns`."""
     matching = join_alternatives(f"a key matching {cut(pattern, 60)}" for pattern in patterns)
     if not known:
-        return FieldError(path, matching or "no keys at all", "an unknown key")
+        return FieldError(path, matching or "no keys at all", UNKNOWN_KEY)
     near = nearest_name(str(path[-1]), known)
     hint = f" (did you mean {quoted(near)}?)" if near is not None and len(known) > 1 else ""
     one = "the key" if len(known) == 1 else "one of the keys"
     other = f", or {matching}" if matching else ""
-    return FieldError(path, f"{one} {quote_names(known)}{hint}{other}", "an unknown key")
+    return FieldError(path, f"{one} {quote_names(known)}{hint}{other}", UNKNOWN_KEY)
 
 
 def wrong_tag(

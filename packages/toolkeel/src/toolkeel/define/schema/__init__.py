@@ -5,7 +5,8 @@ model_fields       a pydantic model's fields as parameters, less those the progr
 canonical          validated values back to JSON: what the model could have sent to mean exactly them
 closed_objects     facts about a whole schema: which objects are closed, whether it is strict, whether it holds a secret
 known_types        schema and validator of parameters whose types need no question to pydantic
-gaps               where pydantic takes more than what is advertised, and the checks that close the gap
+strict_core        pydantic's core schema without the places where it takes more than is advertised
+gaps               where pydantic takes more than what is advertised and its core schema cannot tell
 argument_schema    parameters become a JSON Schema and a validator
 annotation_schema  schema and validator of annotated parameters, made by pydantic of all at once
 from_model         arguments described by a pydantic model (``parameters=``)

@@ -7,6 +7,7 @@ the model left out, so that the function's own defaults apply.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, NotRequired
 
 from pydantic import ConfigDict, TypeAdapter, with_config
@@ -15,8 +16,14 @@ from typing_extensions import TypedDict
 from toolkeel._records.record import NOTHING
 from toolkeel.define.reading.parameter import ParameterField, Values
 from toolkeel.define.reading.signature import MISSING
-from toolkeel.define.schema.closed_objects import SchemaFacts, close_objects, is_strict_throughout
-from toolkeel.define.schema.json_schema import PathOnlyAlias, ToolSchemaGenerator
+from toolkeel.define.schema.closed_objects import (
+    SchemaFacts,
+    close_objects,
+    is_strict_throughout,
+    with_strict_validator,
+)
+from toolkeel.define.schema.json_schema import PathOnlyAlias, ToolSchemaGenerator, generate_schema
+from toolkeel.define.schema.strict_core import strict_validator
 from toolkeel.errors import DefinitionError
 
 
@@ -45,12 +52,16 @@ def from_annotations(
     }
     try:
         adapter: TypeAdapter[Any] = TypeAdapter(typed_dict(title, annotations, rest))
-        schema = adapter.json_schema(schema_generator=ToolSchemaGenerator)
+        schema, has_gap = generate_schema(adapter.core_schema)
     except Exception as error:
         raise no_json_form_error(title, {**annotations, **rest}, error) from error
     schema.pop("title", None)
     facts = close_objects(schema, forbid_unknown, is_strict_throughout(adapter.core_schema))
-    return schema, adapter.validator.validate_json, facts
+    facts = replace(facts, has_loose_keywords=has_gap)
+    strict = strict_validator(adapter.core_schema)
+    if strict is None:
+        return schema, adapter.validator.validate_json, facts
+    return schema, strict.validate_json, with_strict_validator(facts)
 
 
 def typed_dict(

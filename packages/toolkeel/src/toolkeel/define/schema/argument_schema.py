@@ -238,9 +238,10 @@ def compile_arguments(
     if facts.validator_options is not None:
         validate = functools.partial(validate, **facts.validator_options)
     check_fillable(title, schema)
-    gaps = find_gaps(schema)
+    gaps = find_gaps(schema, facts.has_loose_keywords)
     checks = _Validator(title, schema, validate, facts.has_open_objects, gaps)
-    if gaps is not None or checks.bounded.is_recursive or checks.bounded.is_wide:
+    looked_at = gaps is not None and (gaps.has_loose_keywords or gaps.has_decimals)
+    if looked_at or checks.bounded.is_recursive or checks.bounded.is_wide:
         validate = checks.validate
     mask = Mask(schema) if facts.has_secrets else None
     return ArgumentSchema(
@@ -281,8 +282,12 @@ class _Validator:
     def validate(self, text: str | bytes) -> Values:
         """Validate a text where pydantic alone would accept too much or take too long."""
         judged = self.bounded.runs_before_pydantic(len(text))
-        if self._gaps is None and not judged:
-            return self._validate(text)
+        gaps = self._gaps
+        if not judged and (gaps is None or not gaps.has_loose_keywords):
+            values = self._validate(text)
+            if gaps is not None and gaps.has_decimals:
+                self.exact(text if isinstance(text, str) else text.decode())
+            return values
         try:
             sent = from_json(text)
         except TypeError:  # half a surrogate pair: reported as wrong by the validator
@@ -292,7 +297,7 @@ class _Validator:
         values = self._validate(text)
         if self._gaps is None:
             return values
-        if self._gaps.errors(sent, 1):
+        if self._gaps.has_loose_keywords and self._gaps.errors(sent, 1):
             raise ValueError(self._title)
         if self._gaps.has_decimals:
             self.exact(text if isinstance(text, str) else text.decode())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from toolkeel._records.record import record
@@ -23,6 +24,7 @@ class SchemaFacts:
         loose: True if some value has no type, so that an overflowing number could slip through.
         secret: True if something is to be masked.
         nested: Properties that can hold more than scalars and lists of them.
+        has_loose_keywords: True if pydantic takes more than some keyword says.
     """
 
     validator_options: Mapping[str, Any] | None
@@ -30,6 +32,7 @@ class SchemaFacts:
     has_untyped_values: bool
     has_secrets: bool
     nested_properties: tuple[str, ...]
+    has_loose_keywords: bool = True
 
 
 STRICT: Mapping[str, Any] = {"strict": True}
@@ -56,6 +59,12 @@ def close_objects(schema: dict[str, Any], closing: bool, plain: bool = False) ->
         has_secret(schema),
         tuple(name for name, part in schema.get("properties", {}).items() if is_nested(part)),
     )
+
+
+def with_strict_validator(facts: SchemaFacts) -> SchemaFacts:
+    """Return the facts for a validator that is strict by itself, in every part."""
+    options = {k: v for k, v in (facts.validator_options or {}).items() if k != "strict"}
+    return replace(facts, validator_options=options or None)
 
 
 def object_schemas(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:

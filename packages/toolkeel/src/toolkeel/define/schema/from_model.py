@@ -17,9 +17,10 @@ from toolkeel.define.schema.argument_schema import (
     compile_arguments,
 )
 from toolkeel.define.schema.canonical import aliases_of
-from toolkeel.define.schema.closed_objects import close_objects
-from toolkeel.define.schema.json_schema import ToolSchemaGenerator
+from toolkeel.define.schema.closed_objects import close_objects, with_strict_validator
+from toolkeel.define.schema.json_schema import generate_schema
 from toolkeel.define.schema.model_fields import without_fields
+from toolkeel.define.schema.strict_core import strict_validator
 
 
 def from_model(
@@ -37,7 +38,7 @@ def from_model(
         model = without_fields(model, hidden)
     adapter = TypeAdapter(model)
     try:
-        schema = adapter.json_schema(schema_generator=ToolSchemaGenerator)
+        schema, has_gap = generate_schema(adapter.core_schema)
     except (PydanticInvalidForJsonSchema, PydanticUserError) as error:
         fields = {name: Annotated[i.annotation, i] for name, i in model.model_fields.items()}
         raise no_json_form_error(title, fields, error) from error
@@ -46,7 +47,8 @@ def from_model(
     own = model.model_config.get("extra")
     if own != "allow":
         schema["additionalProperties"] = False
-    validate = adapter.validator.validate_json
+    strict = strict_validator(adapter.core_schema)
+    validate = (adapter.validator if strict is None else strict).validate_json
 
     def given(text: str | bytes, **options: Any) -> Values:
         instance = validate(text, **options)
@@ -60,7 +62,8 @@ def from_model(
                 values[name] = info.get_default(call_default_factory=True, validated_data=values)
 
     unknown_keys = "allow" if own == "allow" else unknown_keys
-    facts = close_objects(schema, unknown_keys == "forbid")
+    facts = replace(close_objects(schema, unknown_keys == "forbid"), has_loose_keywords=has_gap)
+    facts = facts if strict is None else with_strict_validator(facts)
     made = compile_arguments(title, schema, given, fill, facts)
     keys = aliases_of({name: [info] for name, info in model.model_fields.items()})
     # A model has a configuration of its own, by which its numbers need not be finite.

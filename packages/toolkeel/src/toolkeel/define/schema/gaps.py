@@ -1,13 +1,14 @@
-"""Where pydantic takes more than the JSON Schema that is advertised, and the checks that close the gap.
+"""Where pydantic takes more than the JSON Schema that is advertised, and `strict_core` cannot close it.
 
-pydantic's strict mode takes digits for a date and time (``"2026"`` is a second of 1970), True for
-the choice 1, and keys that become one (``"1"`` and ``"01"``). Which of a tool's parameters have such
-a place is found out when the tool is defined; calls of all other tools are not looked at.
+That is what is left: keywords that an author wrote beside a type (`json_schema_extra`), keys that become
+one (``1.0`` and ``1``), and digits that a decimal loses on its way through a JSON number. Which of a
+tool's parameters have such a place is known when the tool is defined; other calls are not looked at.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, time
@@ -19,7 +20,7 @@ from uuid import UUID
 from toolkeel.define.explain.error_budget import MAX_ERRORS
 from toolkeel.define.explain.phrases import cut, describe_type, describe_value, quoted
 from toolkeel.define.explain.validation_errors import describe_expected
-from toolkeel.define.schema.json_schema import KEYS
+from toolkeel.define.schema.json_schema import FORMATS, KEYS, has_loose_keyword
 from toolkeel.define.subschemas import (
     DECIMAL,
     Schema,
@@ -37,7 +38,6 @@ from toolkeel.errors import DefinitionError, FieldError
 
 Path = tuple[str | int, ...]
 
-FORMATS = ("date", "date-time", "time", "duration")
 _SECONDS = re.compile(r"\s*[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?\s*", re.A)
 """What pydantic takes for seconds since 1970, or of a duration."""
 
@@ -54,15 +54,17 @@ class Gaps:
 
     Args:
         schema: Of all arguments.
+        has_loose_keywords: True if every call must be looked at.
 
     Attributes:
         has_decimals: True if some number's digits must all be preserved.
     """
 
-    __slots__ = ("_root", "has_decimals")
+    __slots__ = ("_root", "has_decimals", "has_loose_keywords")
 
-    def __init__(self, schema: Schema) -> None:
+    def __init__(self, schema: Schema, has_loose_keywords: bool = True) -> None:
         self._root = schema
+        self.has_loose_keywords = has_loose_keywords
         self.has_decimals = any(map(_is_decimal, all_subschemas(schema)))
 
     def errors(self, value: object, most: int = MAX_ERRORS) -> list[FieldError]:
@@ -73,7 +75,7 @@ class Gaps:
         """Return errors for decimals with more digits than a JSON number holds here."""
         if not self.has_decimals or _LONG.search(text) is None:
             return []
-        value = json.loads(text, parse_float=_Digits)
+        value = json.loads(text, parse_float=_read_number)
         found = self._at(value, self._root, ())
         return list(islice((error for error in found if _TOO_LONG in error.expected), MAX_ERRORS))
 
@@ -136,25 +138,32 @@ class Gaps:
 
 
 class _Digits(str):
-    """A number with a fraction, as it was written."""
+    """A number with more digits than a float has, as it was written."""
 
     __slots__ = ()
+
+
+def _read_number(text: str) -> float | _Digits:
+    """Return a number with a fraction, as it was written if a float is another number."""
+    number = float(text)
+    return number if math.isinf(number) or Decimal(repr(number)) == Decimal(text) else _Digits(text)
 
 
 _TOO_LONG = "a decimal number as a string, since a number of so many digits would lose some"
 
 
-def find_gaps(schema: Schema) -> Gaps | None:
-    """Return the gaps of an advertised schema, or None. Most schemas have no gap."""
-    return Gaps(schema) if any(map(_has_gap, all_subschemas(schema))) else None
+def find_gaps(schema: Schema, has_loose_keywords: bool = True) -> Gaps | None:
+    """Return the gaps of an advertised schema; None if there are none, as in most.
 
-
-def _has_gap(part: Schema) -> bool:
-    if part.get("format") in FORMATS or part.get("uniqueItems") or "propertyNames" in part:
-        return True
-    if "enum" in part or "const" in part:
-        return any(isinstance(each, int | float) for each in allowed_values(part))
-    return _is_decimal(part)
+    Args:
+        schema: Of all arguments.
+        has_loose_keywords: False if the validator takes exactly what keywords of its types say.
+    """
+    parts = list(all_subschemas(schema))
+    loose = has_loose_keywords and any(map(has_loose_keyword, parts))
+    if loose or any("propertyNames" in part or _is_decimal(part) for part in parts):
+        return Gaps(schema, loose)
+    return None
 
 
 def _is_decimal(part: Schema) -> bool:

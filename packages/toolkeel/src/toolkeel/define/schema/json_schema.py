@@ -10,7 +10,15 @@ from pydantic.errors import PydanticInvalidForJsonSchema
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import to_jsonable_python
 
-from toolkeel.define.subschemas import DECIMAL, is_allowed_value, matches_type, violates
+from toolkeel.define.subschemas import (
+    DECIMAL,
+    Schema,
+    all_subschemas,
+    allowed_values,
+    is_allowed_value,
+    matches_type,
+    violates,
+)
 from toolkeel.errors import DefinitionError
 
 Refuses: TypeAlias = Callable[[str, object], bool]
@@ -36,12 +44,69 @@ class PathOnlyAlias(PydanticInvalidForJsonSchema):
         )
 
 
+CLOSED = "x-closed"
+"""Marks, while a schema is made, what the validator takes exactly as it is advertised."""
+
+
+def generate_schema(core: Any) -> tuple[dict[str, Any], bool]:
+    """Make the JSON Schema of a core schema.
+
+    Returns:
+        The schema; and if it has a keyword by which pydantic takes more than is advertised, which then
+        was written beside the type by its author.
+    """
+    made = ToolSchemaGenerator().generate(core, mode="validation")
+    has_gap = False
+    for part in all_subschemas(made):
+        if part.pop(CLOSED, None) is None and has_loose_keyword(part):
+            has_gap = True
+    return made, has_gap
+
+
+def has_loose_keyword(part: Schema) -> bool:
+    """Tell if a schema has a keyword that pydantic checks less strictly than it is advertised."""
+    if part.get("format") in FORMATS or part.get("uniqueItems") or "propertyNames" in part:
+        return True
+    if "enum" in part or "const" in part:
+        return any(isinstance(each, int | float) for each in allowed_values(part))
+    return False
+
+
+FORMATS = ("date", "date-time", "time", "duration")
+
+
+def _closed(made: dict[str, Any]) -> dict[str, Any]:
+    made[CLOSED] = True
+    return made
+
+
 class ToolSchemaGenerator(GenerateJsonSchema):
     """pydantic's schemas, with a word for its `Secret`, and without titles made up from names.
 
     Raises:
         OnlyAPath: a field goes by an `AliasPath` and by no name.
     """
+
+    def date_schema(self, schema: Any) -> dict[str, Any]:
+        return _closed(super().date_schema(schema))
+
+    def datetime_schema(self, schema: Any) -> dict[str, Any]:
+        return _closed(super().datetime_schema(schema))
+
+    def time_schema(self, schema: Any) -> dict[str, Any]:
+        return _closed(super().time_schema(schema))
+
+    def timedelta_schema(self, schema: Any) -> dict[str, Any]:
+        return _closed(super().timedelta_schema(schema))
+
+    def literal_schema(self, schema: Any) -> dict[str, Any]:
+        return _closed(super().literal_schema(schema))
+
+    def set_schema(self, schema: Any) -> dict[str, Any]:
+        return _closed(super().set_schema(schema))
+
+    def frozenset_schema(self, schema: Any) -> dict[str, Any]:
+        return _closed(super().frozenset_schema(schema))
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False
@@ -105,7 +170,7 @@ class ToolSchemaGenerator(GenerateJsonSchema):
         for pattern, values in made.pop("patternProperties", {}).items():
             made["propertyNames"] = {"pattern": pattern}
             made["additionalProperties"] = values
-        return made
+        return _closed(made)
 
     def decimal_schema(self, schema: Any) -> dict[str, Any]:
         made = super().decimal_schema(schema)
@@ -118,9 +183,9 @@ class ToolSchemaGenerator(GenerateJsonSchema):
         different: Any = {**schema, "members": list(dict.fromkeys(schema["members"]))}
         made = super().enum_schema(different)  # without aliases, which are there twice
         if issubclass(schema["cls"], enum.Flag):
-            made["enum"], message = _flags(schema["cls"])
+            made["enum"], message = flag_sums(schema["cls"]), _list_flags(schema["cls"])
             made["description"] = f"{made.get('description', '')} The sum of: {message}.".strip()
-        return made
+        return _closed(made)
 
     def dataclass_args_schema(self, schema: Any) -> dict[str, Any]:
         """Leave out fields that the constructor does not accept."""
@@ -157,8 +222,8 @@ def _kind_of_keys(keys: Mapping[str, Any]) -> str:
     return "number" if {*kinds} == {"integer", "number"} else str(kinds[0]) * (len(kinds) == 1)
 
 
-def _flags(kind: type[enum.Flag]) -> tuple[list[int], str]:
-    """Return every sum of a Flag's members, and the members by name in words.
+def flag_sums(kind: type[enum.Flag]) -> list[int]:
+    """Return every sum of a Flag's members.
 
     Raises:
         PydanticInvalidForJsonSchema: there are too many to be listed.
@@ -172,7 +237,11 @@ def _flags(kind: type[enum.Flag]) -> tuple[list[int], str]:
     sums = {0}
     for member in members:
         sums |= {each | member.value for each in sums}
-    return sorted(sums), ", ".join(f"{each.value} ({each.name})" for each in members)
+    return sorted(sums)
+
+
+def _list_flags(kind: type[enum.Flag]) -> str:
+    return ", ".join(f"{each.value} ({each.name})" for each in kind)
 
 
 def _is_name(path: object) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Literal, TypeAlias, Union, get_args, get_origin
 
 import typing_extensions
@@ -19,8 +20,14 @@ from pydantic_core import SchemaValidator
 
 from toolkeel.define.reading.parameter import ParameterField, Values
 from toolkeel.define.reading.signature import MISSING
-from toolkeel.define.schema.closed_objects import SchemaFacts, close_objects, is_strict_throughout
-from toolkeel.define.schema.json_schema import ToolSchemaGenerator
+from toolkeel.define.schema.closed_objects import (
+    SchemaFacts,
+    close_objects,
+    is_strict_throughout,
+    with_strict_validator,
+)
+from toolkeel.define.schema.json_schema import generate_schema
+from toolkeel.define.schema.strict_core import strict_validator
 
 Core: TypeAlias = dict[str, Any]
 """A schema of pydantic-core, never changed once it is made."""
@@ -54,7 +61,7 @@ def from_known_types(
         known[name] = {"type": "typed-dict-field", "schema": core, "required": required}
     full = _typed_dict(title, known, definitions)
     try:
-        schema = ToolSchemaGenerator().generate(full, mode="validation")
+        schema, has_gap = generate_schema(full)
     except (
         PydanticUserError
     ):  # reported by the caller that asks pydantic, with the parameter's name
@@ -63,7 +70,11 @@ def from_known_types(
     for name, field in fields.items():
         _describe(schema, name, field.description)
     facts = close_objects(schema, forbid_unknown, is_strict_throughout(full))
-    return schema, SchemaValidator(full).validate_json, facts
+    facts = replace(facts, has_loose_keywords=has_gap)
+    strict = strict_validator(full)
+    if strict is None:
+        return schema, SchemaValidator(full).validate_json, facts
+    return schema, strict.validate_json, with_strict_validator(facts)
 
 
 def _typed_dict(title: str, fields: dict[str, Core], definitions: dict[str, Core]) -> Any:

@@ -1,0 +1,238 @@
+"""What several schemas together admit, as a few plain alternatives.
+
+A phrase that reads one keyword and passes over its neighbors describes values that the schema refuses.
+So references are followed, `allOf` is merged, and what stands beside a union is distributed into its
+branches, before anything is put into words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from toolkeel.define.subschemas import (
+    COMPOSED,
+    Schema,
+    allowed_values,
+    list_of,
+    properties_of,
+    required_of,
+    resolve,
+    schema_at,
+    violates,
+)
+
+MAX_ALTERNATIVES = 16
+"""Alternatives of one schema that are still read."""
+_MAX_OPTIONS = 200  # values of an enum that are compared with what is beside them
+_DEEPEST = 24
+
+Path = tuple[str | int, ...]
+
+
+def plain_alternatives(schemas: Iterable[object], root: Schema) -> list[Schema]:
+    """Return plain schemas of which a value fits one if it fits all of `schemas`.
+
+    Args:
+        schemas: All of them hold for the value.
+        root: The document that local references point into.
+
+    Returns:
+        Schemas without references, unions and `allOf`; none if no value fits.
+
+    >>> plain_alternatives([{"anyOf": [{"type": "string"}, {"type": "null"}], "minLength": 2}], {})
+    [{'minLength': 2, 'type': 'string'}, {'minLength': 2, 'type': 'null'}]
+    """
+    found = _product([_expanded(each, root, ()) for each in schemas])
+    if len(found) == 1 and _FIXED.isdisjoint(found[0]):  # most
+        return found
+    return [fitting for each in found if (fitting := _fitting(each, root)) is not None]
+
+
+def _expanded(schema: object, root: Schema, within: tuple[int, ...]) -> list[Schema]:
+    if not isinstance(schema, (dict, Mapping)):
+        return [] if schema is False else [{}]
+    if id(schema) in within or len(within) > _DEEPEST:
+        return [{}]
+    if COMPOSED.isdisjoint(schema):
+        return [schema]
+    within = (*within, id(schema))
+    sides: list[list[Schema]] = [[{k: v for k, v in schema.items() if k not in COMPOSED}]]
+    if "$ref" in schema:
+        sides.append(_expanded(resolve(schema["$ref"], root), root, within))
+    sides += [_expanded(each, root, within) for each in list_of(schema, "allOf")]
+    for keyword in ("anyOf", "oneOf"):
+        if branches := list_of(schema, keyword):
+            sides.append([one for each in branches for one in _expanded(each, root, within)])
+    return _product(sides)
+
+
+def _product(sides: Sequence[list[Schema]]) -> list[Schema]:
+    """Merge one schema of each side with one of each other side."""
+    if len(sides) == 1:
+        return sides[0][:MAX_ALTERNATIVES]
+    made: list[Schema] = [{}]
+    for side in sides:
+        merged = (_merged(one, other) for one in made for other in side[:MAX_ALTERNATIVES])
+        made = [each for each in merged if each is not None][:MAX_ALTERNATIVES]
+    return made
+
+
+def _merged(one: Schema, other: Schema) -> Schema | None:
+    """Merge two plain schemas; None if no type fits both."""
+    if not one or not other:
+        return one or other
+    made: dict[str, Any] = dict(one)
+    for keyword, stored in other.items():
+        if keyword not in made:
+            made[keyword] = stored
+        elif made[keyword] != stored and keyword in _MERGES:
+            made[keyword] = _MERGES[keyword](made[keyword], stored)
+    return None if made.get("type") == [] or _are_contrary(made) else made
+
+
+def _are_contrary(schema: Schema) -> bool:
+    """Tell if some lower bound is above its upper bound."""
+    bounds = [
+        (schema[low], schema[high]) for low, high in _PAIRS if low in schema and high in schema
+    ]
+    return any(_are_numbers(*pair) and pair[0] > pair[1] for pair in bounds)  # type: ignore[operator]
+
+
+_PAIRS = (
+    ("minimum", "maximum"), ("minLength", "maxLength"), ("minItems", "maxItems"),
+    ("minProperties", "maxProperties"),
+)  # fmt: skip
+
+
+def _types(one: Any, other: Any) -> Any:
+    first, second = ([each] if isinstance(each, str) else list(each) for each in (one, other))
+    both = [
+        "integer" if each == "number" and each not in second else each
+        for each in first
+        if each in second or (each == "number" and "integer" in second) or (each == "integer" and "number" in second)
+    ]  # fmt: skip
+    return both[0] if len(both) == 1 else both
+
+
+def _larger(one: Any, other: Any) -> Any:
+    return max(one, other, key=float) if _are_numbers(one, other) else one
+
+
+def _smaller(one: Any, other: Any) -> Any:
+    return min(one, other, key=float) if _are_numbers(one, other) else one
+
+
+def _are_numbers(*values: object) -> bool:
+    return all(isinstance(each, int | float) and not isinstance(each, bool) for each in values)
+
+
+def _both(one: Any, other: Any) -> Any:
+    return {"allOf": [one, other]}
+
+
+def _by_name(one: Any, other: Any) -> Any:
+    return {**one, **{k: _both(one[k], v) if k in one else v for k, v in other.items()}}
+
+
+def _by_place(one: Any, other: Any) -> Any:
+    longer, shorter = (one, other) if len(one) >= len(other) else (other, one)
+    return [
+        _both(each, shorter[at]) if at < len(shorter) else each for at, each in enumerate(longer)
+    ]
+
+
+_MERGES: Mapping[str, Callable[[Any, Any], Any]] = {
+    "type": _types,
+    "enum": lambda one, other: [each for each in one if each in other],
+    "required": lambda one, other: [*one, *(each for each in other if each not in one)],
+    "properties": _by_name, "prefixItems": _by_place, "items": _both,
+    "additionalProperties": lambda one, other: False if False in (one, other) else _both(one, other),
+    "uniqueItems": lambda one, other: bool(one or other),
+} | dict.fromkeys(
+    ("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties"), _larger
+) | dict.fromkeys(
+    ("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties"), _smaller
+)  # fmt: skip
+
+
+_FIXED = frozenset({"enum", "const"})
+
+
+def _fitting(schema: Schema, root: Schema) -> Schema | None:
+    """Return the schema with only those fixed values that the rest of it admits; None if none is."""
+    if ("enum" not in schema and "const" not in schema) or len(schema) == 1:
+        return schema
+    options = allowed_values(schema)
+    if "enum" in schema and "const" in schema:
+        options = [schema["const"]]
+    if len(options) > _MAX_OPTIONS:
+        return schema
+    fitting = [each for each in options if not violates(each, schema, root)]
+    if len(fitting) == len(options) and not ("enum" in schema and "const" in schema):
+        return schema
+    rest = {k: v for k, v in schema.items() if k not in ("enum", "const")}
+    return {**rest, "enum": fitting} if fitting else None
+
+
+def schemas_at(schemas: Iterable[object], path: Path, root: Schema) -> list[object]:
+    """Return all schemas that hold for the value at a path, unions not entered.
+
+    Args:
+        schemas: What holds for the value that the path begins at.
+        path: Keys and indexes.
+        root: The document that local references point into.
+    """
+    current = list(schemas)
+    for key in path:
+        children = [schema_at(each, key) for each in _holding(current, root)]
+        current = list(filter(None, children))
+    return current
+
+
+def _holding(schemas: Iterable[object], root: Schema) -> list[Schema]:
+    """Return schemas and all that hold with them, by reference and `allOf`, each once."""
+    waiting, found = list(schemas), dict[int, Schema]()
+    for schema in waiting:  # which grows while it is read
+        if not isinstance(schema, (dict, Mapping)) or id(schema) in found:
+            continue
+        found[id(schema)] = schema
+        if "$ref" in schema:
+            waiting.append(resolve(schema["$ref"], root))
+        if "allOf" in schema:
+            waiting += list_of(schema, "allOf")
+    return list(found.values())
+
+
+def own_parts(schemas: Iterable[object], root: Schema) -> list[Schema]:
+    """Return what schemas and all that hold with them say themselves, each once."""
+    return [
+        {keyword: stored for keyword, stored in each.items() if keyword not in ("$ref", "allOf")}
+        for each in _holding(schemas, root)
+    ]
+
+
+def is_described(value: object, alternatives: Iterable[Schema], root: Schema) -> bool:
+    """Tell if a value already does as the phrase for some alternative says.
+
+    Args:
+        value: What was sent.
+        alternatives: As `plain_alternatives` returns them.
+        root: The document that local references point into.
+    """
+    return any(
+        not violates(value, each, root) and (not isinstance(value, dict) or _has_keys(value, each))
+        for each in alternatives
+    )
+
+
+def _has_keys(value: Mapping[str, object], schema: Schema) -> bool:
+    """Tell if an object has the keys, and their fixed values, that a phrase would list."""
+    known = properties_of(schema)
+    for name in required_of(schema) or list(known):
+        part = known.get(name)
+        if name not in value:
+            return False
+        if isinstance(part, (dict, Mapping)) and "const" in part and value[name] != part["const"]:
+            return False
+    return True

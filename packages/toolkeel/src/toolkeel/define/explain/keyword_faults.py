@@ -1,0 +1,160 @@
+"""One fault of the JSON Schema validator, in words: what a keyword other than the value's own wants."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from toolkeel._records.record import record
+from toolkeel.define.explain.conjunction import schemas_at
+from toolkeel.define.explain.phrases import (
+    count_noun,
+    describe_type,
+    describe_value,
+    short_json,
+)
+from toolkeel.define.explain.validation_errors import (
+    UNSENT,
+    describe_expected,
+    known_keys,
+    missing_field,
+    unknown_key,
+    value_at,
+)
+from toolkeel.define.subschemas import Location, Schema
+from toolkeel.errors import FieldError
+
+if TYPE_CHECKING:
+    import jsonschema_rs
+
+Path = tuple[str | int, ...]
+
+
+@record
+class Place:
+    """Where the paths of faults begin.
+
+    Args:
+        path: From the arguments' root.
+        schemas: What holds there.
+        value: What is there.
+        level: Unions on the way.
+    """
+
+    path: Path
+    schemas: tuple[object, ...]
+    value: object
+    level: int
+
+
+def sent_path(value: object, path: Sequence[str | int]) -> Path:
+    """Return a fault's path with the keys that were sent: the validator takes digits for an index."""
+    if int not in map(type, path):
+        return tuple(path)
+    found: list[str | int] = []
+    for part in path:
+        if isinstance(part, int) and isinstance(value, dict):
+            part = _key_of(value, part)
+        found.append(part)
+        value = value[part] if isinstance(value, dict | list) else UNSENT  # type: ignore[call-overload]
+    return tuple(found)
+
+
+def _key_of(value: dict[str, object], number: int) -> str:
+    plain = str(number)
+    if plain in value:
+        return plain
+    return next((key for key in value if key.isdecimal() and int(key) == number), plain)
+
+
+def schema_place(fault: jsonschema_rs.ValidationError) -> Location:
+    """Return the place of the schema that a fault is about."""
+    where = fault.schema_path
+    if fault.kind.name == "propertyNames":  # it ends at the rule that the name breaks
+        return tuple(where[: len(where) - where[::-1].index("propertyNames")])
+    return tuple(where[:-1])
+
+
+def fault_errors(
+    fault: jsonschema_rs.ValidationError,
+    start: Place,
+    schema: Schema,
+    root: Schema,
+    because: str,
+) -> Iterator[FieldError]:
+    """Yield the errors of a fault that is not a union's, for the model.
+
+    Args:
+        start: Where the fault's own path begins.
+        schema: The schema that the fault is of.
+        because: The condition under which it is one.
+    """
+    kind = fault.kind
+    inside = sent_path(start.value, fault.instance_path)
+    path = (*start.path, *inside)
+    match kind.name:
+        case "required" | "dependentRequired":
+            name: str = kind.property  # type: ignore[attr-defined]
+            beside = schemas_at(start.schemas, (*inside, name), root)
+            own = schemas_at([schema], (name,), root)
+            yield missing_field((*path, name), beside or own, root, because)
+        case "additionalProperties" | "unevaluatedProperties":
+            known = known_keys([schema], root)
+            patterns: Any = schema.get("patternProperties", ())
+            for name in kind.unexpected:  # type: ignore[attr-defined]
+                yield unknown_key((*path, name), known, patterns)
+        case "falseSchema" if fault.schema_path[-1:] == ["additionalProperties"]:
+            # No keys are named, and the validator reports the first value without its key.
+            for name in value_at(start.value, inside):
+                yield unknown_key((*path, name), ())
+        case "propertyNames":
+            name = str(kind.error.instance)  # type: ignore[attr-defined]
+            phrase = describe_type(schema, root)
+            yield FieldError((*path, name), f"a key that is {phrase}")
+        case other:
+            yield FieldError(
+                path,
+                _phrase(other, schema, root, fault) + because,
+                describe_value(value_at(start.value, inside)),
+            )
+
+
+def _phrase(
+    keyword: str, schema: Schema, root: Schema, fault: jsonschema_rs.ValidationError
+) -> str:
+    match keyword:
+        case "falseSchema":
+            return "nothing here"
+        case "not":
+            refused = describe_type(schema.get("not"), root)
+            return "nothing here" if refused == "any value" else f"anything but {refused}"
+        case "contains":
+            item, bound = describe_type(schema.get("contains"), root), fault.schema_path[-1]
+            if bound == "contains":
+                return f"a list that holds {item}"
+            least = "at least" if bound == "minContains" else "at most"
+            return f"a list with {least} {count_noun(schema.get(str(bound)), 'item')} that each are {item}"
+        case "minProperties":
+            return f"an object with at least {count_noun(schema.get('minProperties'), 'key')}"
+        case "maxProperties":
+            return f"an object with at most {count_noun(schema.get('maxProperties'), 'key')}"
+        case "additionalItems" if isinstance(schema.get("items"), list):
+            return f"a list of at most {count_noun(len(schema['items']), 'item')}"  # type: ignore[arg-type]
+        case "additionalItems" | "unevaluatedItems":
+            return "a list without the last items"
+    phrase = describe_expected([schema], root, fault.instance)
+    return phrase if phrase != "any value" else f"a value that passes {short_json(keyword)}"
+
+
+def schema_of_kind(kind: jsonschema_rs.ValidationErrorKind) -> Schema:
+    """Return as much of the schema as the fault itself contains."""
+    for attribute, keyword in _KEYWORDS.items():
+        if hasattr(kind, attribute):
+            return {keyword or kind.name: getattr(kind, attribute)}
+    return {}
+
+
+_KEYWORDS = {
+    "types": "type", "options": "enum", "expected_value": "const", "limit": "",
+    "multiple_of": "multipleOf", "pattern": "pattern",
+}  # fmt: skip

@@ -1,0 +1,235 @@
+"""pydantic's core schema without the places where it takes more than is advertised.
+
+In strict mode pydantic takes digits for a date and time (``"2026"`` is a second of 1970), True for the
+choice 1, ``"1_000"`` for a decimal, other spellings of a key, and the same item of a set twice. What a
+union does then is worse than accepting too much: it takes the branch that guesses, although another one
+admits the value as it is. So the gap is closed in the leaf itself, wherever it lies.
+
+A model brings a validator that was built without this. pydantic-core uses it instead of the schema unless
+it is asked not to (`_use_prebuilt`, as pydantic itself asks when it rebuilds a model).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from enum import Enum, Flag
+from typing import Any, TypeAlias
+
+from pydantic_core import (
+    PydanticCustomError,
+    PydanticKnownError,
+    SchemaValidator,
+    core_schema,
+)
+
+from toolkeel.define.schema.json_schema import KEYS, flag_sums
+from toolkeel.define.subschemas import DECIMAL
+
+Core: TypeAlias = dict[str, Any]
+"""A schema of pydantic-core, never changed once it is made."""
+
+_SECONDS = re.compile(r"\s*[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?\s*", re.A)
+"""What pydantic takes for seconds since 1970, or of a duration."""
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.A)
+_DECIMAL = re.compile(DECIMAL, re.A)
+_CONFIG: Mapping[str, Any] = {"strict": True, "allow_inf_nan": False}
+
+
+def strict_validator(core: Core) -> SchemaValidator | None:
+    """Build a validator that is strict and without gaps; None if pydantic's own is without them.
+
+    Args:
+        core: What pydantic made of an annotation.
+    """
+    closing = _Closing()
+    closed = closing.close(core)
+    if not closing.count:
+        return None
+    return SchemaValidator(closed, _CONFIG, _use_prebuilt=False)  # type: ignore[arg-type,call-arg]
+
+
+class _Closing:
+    """One walk over a core schema.
+
+    Attributes:
+        count: Gaps closed.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def close(self, core: Core) -> Core:
+        """Return the schema with its gaps closed."""
+        made = {key: self._part(key, stored) for key, stored in core.items() if key != "strict"}
+        if "config" in core and core["type"] != "typed-dict":
+            made["config"] = {**core["config"], "strict": True}
+        kind = core["type"]
+        if kind == "dict" and (form := _key_form(core.get("keys_schema", {}))) is not None:
+            self.count += 1
+            made["keys_schema"] = _checked(form, made["keys_schema"])
+        close = _CLOSERS.get(kind)
+        closed = None if close is None else close(made)
+        self.count += closed is not None
+        return made if closed is None else closed
+
+    def _part(self, key: str, stored: Any) -> Any:
+        """Return what is under one key, schemas within it closed."""
+        if key in _HOLDERS:
+            return self._within(stored)
+        return stored
+
+    def _within(self, stored: Any) -> Any:
+        if isinstance(stored, dict):
+            if isinstance(stored.get("type"), str):
+                return self.close(stored)
+            return {name: self._within(each) for name, each in stored.items()}
+        if isinstance(stored, list):
+            return [self._within(each) for each in stored]
+        if isinstance(stored, tuple):  # a branch of a union with its label
+            return (self._within(stored[0]), *stored[1:])
+        return stored
+
+
+_HOLDERS = frozenset({
+    "schema", "items_schema", "keys_schema", "values_schema", "extras_schema", "json_schema",
+    "python_schema", "lax_schema", "strict_schema", "arguments_schema", "var_args_schema",
+    "var_kwargs_schema", "definitions", "choices", "steps", "fields",
+})  # fmt: skip
+"""Keys of a core schema that hold schemas: one, several, or several by name."""
+
+
+def _checked(check: Callable[[Any], Any], core: Core) -> Core:
+    """Return a schema whose input is checked first, by what JSON says and not by what Python has."""
+    inner: Any = {**core, "strict": False}
+    return _named(core_schema.no_info_before_validator_function(check, inner), inner)
+
+
+def _named(made: Any, inner: Core) -> Core:
+    """Return a schema with the name that others refer to it by, which its inner one had."""
+    return {**made, "ref": inner.pop("ref")} if "ref" in inner else made
+
+
+def _close_moment(core: Core) -> Core:
+    kind = core["type"]
+    error = "time_delta_type" if kind == "timedelta" else f"{kind}_type"
+
+    def check(value: Any) -> Any:
+        if isinstance(value, str):
+            refused = _SECONDS.fullmatch(value) or (
+                _DATE.fullmatch(value) if kind == "datetime" else None
+            )
+            if refused or (kind == "date" and not _DATE.fullmatch(value)):
+                raise PydanticKnownError(error)
+        elif isinstance(value, int | float | bytes):
+            raise PydanticKnownError(error)
+        return value
+
+    return _checked(check, core)
+
+
+def _close_decimal(core: Core) -> Core:
+    def check(value: Any) -> Any:
+        if isinstance(value, str):
+            if _DECIMAL.fullmatch(value) is None:
+                raise PydanticKnownError("decimal_parsing")
+        elif isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+            raise PydanticKnownError("decimal_type")
+        return value
+
+    return _checked(check, core)
+
+
+def _close_literal(core: Core) -> Core | None:
+    options = core["expected"]
+    if not _needs_types(options):
+        return None
+    return _checked(_one_of(options, "literal_error"), core)
+
+
+def _close_enum(core: Core) -> Core | None:
+    kind = core["cls"]
+    options = [member.value for member in core["members"]]
+    if issubclass(kind, Flag):
+        options = flag_sums(kind)
+    return _checked(_one_of(options, "enum"), core) if _needs_types(options) else None
+
+
+def _needs_types(options: list[Any]) -> bool:
+    """Tell if a choice has numbers, which are equal to values of other types."""
+    plain = all(not isinstance(each, Enum) and isinstance(each, _PLAIN) for each in options)
+    return plain and any(isinstance(each, int | float) for each in options)
+
+
+_PLAIN = (str, int, float, bool, type(None))
+
+
+def _one_of(options: list[Any], error: Any) -> Callable[[Any], Any]:
+    known = {(type(each) is bool, each) for each in options}
+    listed = ", ".join(map(repr, options))
+
+    def check(value: Any) -> Any:
+        if isinstance(value, _PLAIN) and not isinstance(value, Enum):
+            if (type(value) is bool, value) not in known:
+                raise PydanticKnownError(error, {"expected": listed})
+        elif isinstance(value, list | dict):
+            raise PydanticKnownError(error, {"expected": listed})
+        return value
+
+    return check
+
+
+def _close_set(core: Core) -> Core:
+    """Return a list that becomes a set: of a set nothing shows that an item came twice."""
+    kind = frozenset if core["type"] == "frozenset" else set
+    sizes = {
+        key: core[key] for key in ("items_schema", "min_length", "max_length", "ref") if key in core
+    }
+
+    def collect(items: list[Any]) -> Any:
+        try:
+            made = kind(items)
+        except TypeError:
+            raise PydanticKnownError("set_item_not_hashable") from None
+        if len(made) < len(items) and _repeats(items):
+            raise PydanticCustomError("unique_items", "Input should be a list, none twice")
+        return made
+
+    inner: Any = {"type": "list", **sizes, "strict": False}
+    return _named(core_schema.no_info_after_validator_function(collect, inner), inner)
+
+
+def _repeats(items: list[Any]) -> bool:
+    """Tell if an item occurs twice as JSON has it: True is no 1 there."""
+    return len({(type(each) is bool, each) for each in items}) < len(items)
+
+
+_CLOSERS: Mapping[str, Callable[[Core], Core | None]] = {
+    **dict.fromkeys(("date", "datetime", "time", "timedelta"), _close_moment),
+    "decimal": _close_decimal, "literal": _close_literal, "enum": _close_enum,
+    "set": _close_set, "frozenset": _close_set,
+}  # fmt: skip
+
+
+def _key_form(core: Core) -> Callable[[Any], Any] | None:
+    """Return the check of keys that are no text, by the form that is advertised."""
+    kind = _KEY_KINDS.get(str(core.get("type")))
+    if kind is None:
+        return None
+    form = KEYS[kind]
+    pattern = re.compile(str(form["pattern"]), re.A) if "pattern" in form else None
+    phrase = f"{'an' if kind == 'integer' else 'a'} {kind}" if pattern else '"true" or "false"'
+
+    def check(key: Any) -> Any:
+        fits = key in ("true", "false") if pattern is None else pattern.fullmatch(str(key))
+        if isinstance(key, str) and not fits:
+            raise PydanticCustomError("key_form", "Input should be " + phrase)
+        return key
+
+    return check
+
+
+_KEY_KINDS = {
+    "int": "integer", "float": "number", "bool": "boolean", "decimal": "decimal number",
+}  # fmt: skip

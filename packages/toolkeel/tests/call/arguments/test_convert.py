@@ -1,0 +1,54 @@
+"""One value as another type: only another spelling of it, digit by digit."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.define.calling import taking
+from toolkeel import ToolCall, Toolset
+from toolkeel.call.arguments.convert import NOTHING, WrittenNumbers, convert
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("1e20", 10**20),
+        ("1e23", 10**23),
+        ("12345678901234567890.0", 12345678901234567890),
+        ("-1.5E30", -15 * 10**29),
+    ],
+)
+def test_a_whole_number_with_an_exponent_is_the_integer_that_was_written(
+    text: str, number: int
+) -> None:
+    made, seen = taking(int)
+    [message] = Toolset([made]).run_sync([ToolCall("1", made.name, f'{{"x": {text}}}')])
+    assert message.kind is None, message.text
+    assert seen == [number]
+    assert message.details["coerced"]
+
+
+def test_a_number_with_a_fraction_stays_none() -> None:
+    made, seen = taking(int)
+    [message] = Toolset([made]).run_sync(
+        [ToolCall("1", made.name, '{"x": 12345678901234567890.5}')]
+    )
+    assert message.kind == "invalid_arguments"
+    assert seen == []
+
+
+@given(st.integers(-(10**60), 10**60), st.integers(0, 40))
+def test_every_written_integer_is_read_digit_by_digit(number: int, zeros: int) -> None:
+    written = WrittenNumbers(json.dumps([0])[:-1] + f", {number}e{zeros}]")
+    assert written.integer_at((1,)) == number * 10**zeros
+
+
+def test_what_is_no_other_spelling_is_nothing() -> None:
+    assert convert("x", "integer") is NOTHING
+    assert convert(True, "integer") is NOTHING
+    assert WrittenNumbers('{"a": 1}').integer_at(("a",)) is NOTHING
+    assert WrittenNumbers('{"a": 1}').integer_at(("b",)) is NOTHING

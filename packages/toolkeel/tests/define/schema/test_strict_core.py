@@ -1,0 +1,129 @@
+"""Unions take the branch that admits a value as it is, and no leaf takes more than is advertised."""
+
+from __future__ import annotations
+
+import datetime as dt
+import enum
+import json
+from decimal import Decimal
+from typing import Annotated, Any, Literal
+
+import pytest
+from pydantic import BaseModel, BeforeValidator, Field, TypeAdapter, create_model
+
+from tests.define.calling import taking
+from toolkeel import ToolCall, Toolset
+from toolkeel.define.schema.strict_core import strict_validator
+
+
+class Level(enum.IntEnum):
+    LOW = 1
+
+
+def _two(first: Any, second: Any) -> Any:
+    one: Any = create_model("One", v=(first, ...))
+    other: Any = create_model("Other", v=(second, ...))
+    return one | other
+
+
+@pytest.mark.parametrize(
+    ("guesses", "admits", "sent", "received"),
+    [
+        (dt.datetime, str, "2026", "2026"),
+        (dt.date, str, "0", "0"),
+        (dt.timedelta, str, "3600", "3600"),
+        (dt.time, str, "3600", "3600"),
+        (Literal[1, 2], bool, True, True),
+        (Level, bool, True, True),
+        (Decimal, str, "1_000", "1_000"),
+        (Decimal, str, " 1 ", " 1 "),
+        (dict[int, int], dict[str, int], {"01": 1}, {"01": 1}),
+        (dict[bool, int], dict[str, int], {"yes": 1}, {"yes": 1}),
+        (set[int], list[int], [1, 1], [1, 1]),
+        (frozenset[str], list[str], ["a", "a"], ["a", "a"]),
+    ],
+)
+def test_a_union_of_objects_takes_the_branch_that_admits_the_value(
+    guesses: Any, admits: Any, sent: object, received: object
+) -> None:
+    for annotation in (_two(guesses, admits), list[_two(guesses, admits)]):  # type: ignore[misc]
+        made, seen = taking(annotation)
+        value: Any = {"v": sent}
+        value = (
+            value if annotation is not list and not hasattr(annotation, "__origin__") else [value]
+        )
+        text = json.dumps({"x": value})
+        [message] = Toolset([made]).run_sync([ToolCall("1", made.name, text)])
+        assert message.kind is None, message.text
+        got = seen[0][0].v if isinstance(seen[0], list) else seen[0].v
+        assert got == received
+        assert type(got) is type(received)
+
+
+@pytest.mark.parametrize(
+    ("guesses", "sent"),
+    [
+        (dt.datetime, "2026"),
+        (Literal[1, 2], True),
+        (Decimal, "1_000"),
+        (set[int], [1, 1]),
+        (dict[int, int], {"01": 1}),
+    ],
+)
+def test_a_union_of_objects_without_such_a_branch_refuses(guesses: Any, sent: object) -> None:
+    made, seen = taking(_two(guesses, Literal["nothing"]))
+    text = json.dumps({"x": {"v": sent}})
+    [message] = Toolset([made]).run_sync([ToolCall("1", made.name, text)])
+    assert message.kind == "invalid_arguments"
+    assert seen == []
+
+
+class Tree(BaseModel):
+    """Holds itself, and what has a gap."""
+
+    when: dt.datetime
+    inner: list[Tree] = []
+
+
+def test_a_recursive_model_is_closed_at_every_depth() -> None:
+    made, seen = taking(Tree)
+    good = {"when": "2026-01-02T03:04:05", "inner": [{"when": "2026-01-02T03:04:05"}]}
+    bad = {**good, "inner": [{"when": "2026"}]}
+    for value in (good, bad):
+        [message] = Toolset([made]).run_sync([ToolCall("1", made.name, json.dumps({"x": value}))])
+        assert (message.kind is None) == (value is good), message.text
+    assert type(seen[0]) is Tree
+
+
+def test_what_an_authors_own_validator_returns_is_taken_as_it_is() -> None:
+    parsed = Annotated[dt.datetime, BeforeValidator(lambda text: dt.datetime(2026, 1, int(text)))]
+    made, seen = taking(parsed)
+    [message] = Toolset([made]).run_sync([ToolCall("1", made.name, '{"x": "5"}')])
+    assert message.kind is None, message.text
+    assert seen == [dt.datetime(2026, 1, 5)]
+
+
+def test_a_type_without_gaps_has_pydantics_own_validator() -> None:
+    for annotation in (
+        int,
+        list[str],
+        dict[str, bool],
+        Literal["a", "b"],
+        create_model("M", a=(int, ...)),
+    ):
+        assert strict_validator(TypeAdapter(annotation).core_schema) is None  # type: ignore[arg-type]
+
+
+def test_pydantic_core_builds_a_model_anew_if_it_is_asked_to() -> None:
+    """`_use_prebuilt` is no public name: this fails first if another version goes by another."""
+    validator = strict_validator(TypeAdapter(Tree).core_schema)  # type: ignore[arg-type]
+    assert validator is not None
+    with pytest.raises(ValueError, match="valid datetime"):
+        validator.validate_json('{"when": "2026"}')
+
+
+def test_sizes_and_items_of_a_set_stay_checked() -> None:
+    made, seen = taking(Annotated[set[Annotated[int, Field(ge=1)]], Field(min_length=2)])
+    for value in ([1], [1, 0], [1, 2]):
+        Toolset([made]).run_sync([ToolCall("1", made.name, json.dumps({"x": value}))])
+    assert seen == [{1, 2}]
