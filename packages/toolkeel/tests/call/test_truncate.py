@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.call.test_result_message import PNG, rendered
-from toolkeel import Image, Text, ToolMessage, ToolOutput
-from toolkeel.call.truncate import shorten
+from toolkeel import Image, Text, ToolCall, ToolMessage, ToolOutput, Toolset, tool
+from toolkeel.call.truncate import MAX_MEDIA, NARROW, shorten
 
 
 @given(st.integers(0, 300), st.integers(0, 100))
@@ -105,3 +105,20 @@ def test_only_what_is_all_of_it_is_called_so() -> None:
     assert 'all of it: look(path="output:2")' in shorten("x" * 400, 200, keeper)
     assert 'all that was shown: look(path="output:2")' in shorten(cut_before, 200, keeper)
     assert 'All of it is kept: path="output:1a"' in shorten(cut_before, 200, keeper)
+
+
+def test_of_very_many_pictures_the_first_ones_are_shown_and_the_rest_is_counted() -> None:
+    picture = Image(b"\x89PNG\r\n\x1a\n", "image/png")
+
+    @tool
+    def pictures(count: int) -> list[Image]:
+        """Return pictures."""
+        return [picture] * count
+
+    for count in (2, MAX_MEDIA, MAX_MEDIA + 1, 5000):
+        [message] = Toolset([pictures]).run_sync([ToolCall("1", "pictures", {"count": count})])
+        blocks = [block for block in message.content if isinstance(block, Image)]
+        assert len(blocks) == min(count, MAX_MEDIA)
+        left = f"[{count - MAX_MEDIA:,} of {count:,} pictures, sounds and files left out here; {NARROW}]"
+        assert message.text.endswith(left) is (count > MAX_MEDIA)
+        assert (message.artifact is not None) is (count > MAX_MEDIA)

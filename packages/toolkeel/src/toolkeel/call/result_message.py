@@ -8,7 +8,14 @@ from collections.abc import Mapping, Sequence
 from pydantic_core import to_json
 
 from toolkeel._records.record import NOTHING
-from toolkeel.call.truncate import NARROW, NOT_READABLE, Keeper, content_length, limit_content
+from toolkeel.call.truncate import (
+    NARROW,
+    NOT_READABLE,
+    Keeper,
+    content_length,
+    limit_content,
+    limit_media,
+)
 from toolkeel.content import Audio, Block, Content, Data, File, Image, Text, block_from_bytes
 from toolkeel.define.subschemas import properties_of
 from toolkeel.define.tool import AnyTool, Prepared
@@ -50,6 +57,8 @@ def render(
     elif tool.returns != "content":
         content, artifact = _pair(tool, value)
     shown = to_content(tool, content)
+    if (fewer := limit_media(shown)) is not shown:
+        artifact, shown = content if artifact is None else artifact, fewer
     if (
         limit is not None
         and (len(shown) if isinstance(shown, str) else content_length(shown)) > limit

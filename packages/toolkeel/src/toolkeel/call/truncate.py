@@ -19,6 +19,8 @@ Keeper: TypeAlias = tuple[str, Callable[[bytes], str]]
 
 _NAMED = re.compile(r'path="output:\w+"')
 """The notice of a tool that has cut its output itself, and says where all of it is."""
+MAX_MEDIA = 100
+"""Pictures, sounds and files of one result that a model is shown."""
 NARROW = "ask for a smaller part, or narrow the arguments, to see them"
 """The note about the rest where it is not stored but other arguments may return less."""
 NOT_READABLE = "no call gives them: go on with what is here, and say that it is a part"
@@ -77,6 +79,22 @@ def _first(value: object, items: int) -> object:
         found = {key: _first(value[key], items) for key in list(value)[:items]}
         return {**found, "...": f"{len(value) - items:,} more"} if len(value) > items else found
     return value
+
+
+def limit_media(content: Content) -> Content:
+    """Return the content with at most `MAX_MEDIA` pictures, sounds and files, and how many are left out."""
+    if isinstance(content, str) or len(content) <= MAX_MEDIA:
+        return content
+    kept: list[Block] = []
+    media = 0
+    for block in content:
+        media += not isinstance(block, Text | Data)
+        if media <= MAX_MEDIA or isinstance(block, Text | Data):
+            kept.append(block)
+    if media <= MAX_MEDIA:
+        return content
+    left = f"{media - MAX_MEDIA:,} of {media:,} pictures, sounds and files"
+    return (*kept, Text(f"[{left} left out here; {NARROW}]"))
 
 
 def content_length(blocks: tuple[Block, ...]) -> int:

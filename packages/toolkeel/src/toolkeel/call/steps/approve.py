@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import logging
 from collections.abc import Mapping, Sequence
 from functools import partial
 from time import time
@@ -29,7 +28,7 @@ from toolkeel.call.body.callback import CallbackTimeout, run_callback
 from toolkeel.call.steps import taint
 from toolkeel.call.steps.ask_approver import ask, report_decision
 from toolkeel.call.steps.compose import Handler, guard_changes
-from toolkeel.call.steps.join_approvals import takes_context
+from toolkeel.call.steps.join_approvals import predicate_failure, takes_context
 from toolkeel.call.steps.resources import resolve_argument
 from toolkeel.call.steps.rules import Rule, Rules, is_allowed
 from toolkeel.context import RunContext, ToolContext
@@ -45,8 +44,6 @@ from toolkeel.errors import (
 )
 from toolkeel.events import ApprovalRequested
 from toolkeel.messages import ToolCall
-
-log = logging.getLogger("toolkeel")
 
 PREVIEW = "preview"
 """Metadata: a function of the arguments that tells, in lines for a person, what a call would change."""
@@ -70,6 +67,7 @@ class Approval:
         self._sees = callable(needs) and takes_context(needs)
         self._rules, self._guards = rules, guards
         self._approved: dict[ToolContext, ApprovalQuestion] = {}
+        self._passed: dict[ToolContext, str] = {}
 
     def require_approval(self, inner: Handler) -> Handler:
         """Return a handler that runs `inner` only for calls that may run."""
@@ -77,7 +75,7 @@ class Approval:
         async def asking(prepared: Prepared, context: ToolContext) -> object:
             prepared, question = await self._approved_call(prepared, context)
             if question is None:
-                return await inner(prepared, context)
+                return await self._run_passed(inner, prepared, context)
             self._approved[context] = question
             run = inner if question.answer is None else self._answered
             try:
@@ -90,6 +88,16 @@ class Approval:
 
         return asking
 
+    async def _run_passed(self, inner: Handler, prepared: Prepared, context: ToolContext) -> object:
+        """Run a call that needs no approval with the arguments by which that was decided."""
+        if not callable(self._needs) and self._rules is None:
+            return await inner(prepared, context)
+        self._passed[context] = json.dumps(as_json(prepared), ensure_ascii=False)
+        try:
+            return await inner(prepared, context)
+        finally:
+            del self._passed[context]
+
     def run_approved(self, last: Handler) -> Handler:
         """Return a handler that runs `last` with exactly the approved arguments."""
 
@@ -97,6 +105,9 @@ class Approval:
             question = self._approved.get(context)
             if question is not None:
                 prepared = from_canonical(prepared, json.loads(question.text))
+            elif text := self._passed.get(context):
+                changed = json.dumps(as_json(prepared), ensure_ascii=False) != text  # in place
+                prepared = from_canonical(prepared, json.loads(text)) if changed else prepared
             return await last(prepared, context)
 
         self._answered = last
@@ -263,14 +274,7 @@ async def _tool_reason(
             f"not decided within {limit:g} seconds."
         ) from error
     except Exception as error:
-        return _predicate_failure(error, prepared.tool)
-
-
-def _predicate_failure(error: Exception, tool: AnyTool) -> str:
-    is_open = tool.arguments.mask is None  # else the error may quote a secret
-    why = f"its approval predicate failed: {describe_error(error) if is_open else type(error).__name__}"
-    log.error("%s is asked about: %s", tool.name, why, exc_info=is_open and error)
-    return why
+        return predicate_failure(error, prepared.tool)
 
 
 async def _preview(prepared: Prepared, run: RunContext) -> str:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import inspect
+import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from toolkeel.context import ToolContext
-from toolkeel.define.tool import ApprovalOption
+from toolkeel.define.tool import AnyTool, ApprovalOption
+from toolkeel.errors import describe_error
+
+log = logging.getLogger("toolkeel")
 
 
 def takes_context(needs: Callable[..., object]) -> bool:
@@ -17,6 +21,14 @@ def takes_context(needs: Callable[..., object]) -> bool:
     except (TypeError, ValueError) as error:  # functions in C may have no signature
         return isinstance(error, TypeError)
     return False
+
+
+def predicate_failure(error: Exception, tool: AnyTool) -> str:
+    """Return why a call needs approval whose predicate failed, and log the error."""
+    is_open = tool.arguments.mask is None  # else the error may quote a secret
+    why = f"its approval predicate failed: {describe_error(error) if is_open else type(error).__name__}"
+    log.error("%s is asked about: %s", tool.name, why, exc_info=is_open and error)
+    return why
 
 
 def join_approvals(
