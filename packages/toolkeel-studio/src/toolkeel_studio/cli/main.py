@@ -32,7 +32,7 @@ COMMANDS = {
     ),
     "sessions": (
         "toolkeel_studio.cli.commands.sessions",
-        "Conversations that last: list, show, compare, fork, decide.",
+        "Conversations that last: list, search, show, compare, fork, decide.",
     ),
     "inspect": (
         "toolkeel_studio.cli.commands.inspect",
