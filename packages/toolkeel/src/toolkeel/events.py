@@ -80,7 +80,9 @@ class Streamed(RunEvent):
 
 @record
 class Retrying(RunEvent):
-    """The model's server failed before the reply started. The request is sent again.
+    """The model is asked again: its server failed before the reply started, or the reply was none.
+
+    A reply is none if it is empty, or if it lacks the call that the settings force.
 
     Args:
         attempt: Number of the next repetition, from 1.

@@ -441,3 +441,15 @@ def test_an_accepted_answer_is_final_though_a_call_beside_it_waits(route: str) -
         )
         assert done.reason == "answered" and done.output == kind(**ADA)
     assert paid == [7, 7]
+
+
+def test_wrong_answers_of_one_turn_are_one_attempt() -> None:
+    class Answer(BaseModel):
+        number: int
+
+    wrong = [call("final_result", {"number": "x"}) for _ in range(5)]
+    model = Scripted([wrong, wrong, call("final_result", {"number": 4})])
+    result = Agent(model, output_type=Answer, output_retries=2).run_sync("go")
+    assert result.output.number == 4
+    with pytest.raises(OutputError):
+        Agent(Scripted([wrong] * 3), output_type=Answer, output_retries=2).run_sync("go")

@@ -37,20 +37,21 @@ class LoopState:
         can_suspend: Calls may wait for a person: the run belongs to an agent.
         cleanups: Functions called at the run's end; see `RunContext.close`.
         event_count: Number of the last event.
+        turn: Number of batches of calls so far: calls of one have not read each other's errors.
         event_loop: The event loop of an agent's run while the run goes on; else None.
     """
 
     __slots__ = (
         "can_suspend", "cleanups", "decisions", "disabled_tools", "event_count", "event_loop",
         "failed_calls", "follow_ups", "inbox", "inner_runs", "instruction_count",
-        "pending_handoff", "skip_unstarted", "transcript", "visible_taint",
+        "pending_handoff", "skip_unstarted", "transcript", "turn", "visible_taint",
     )  # fmt: skip
 
     def __init__(self) -> None:
         self.transcript: list[Message] = []
         self.inbox: list[Message] = []
         self.follow_ups: list[Message] = []
-        self.instruction_count = self.visible_taint = self.event_count = 0
+        self.instruction_count = self.visible_taint = self.event_count = self.turn = 0
         self.skip_unstarted = self.can_suspend = False
         self.pending_handoff: Any = None
         self.disabled_tools: frozenset[str] = frozenset()

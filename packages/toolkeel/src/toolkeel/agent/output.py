@@ -124,23 +124,24 @@ class OutputAttempts:
         return OutputAttempts(self._plan)
 
     def take_results(self, calls: Sequence[ToolCall], results: Sequence[ToolMessage]) -> None:
-        """Read a turn's results: an accepted answer, or one more failed attempt.
+        """Read a turn's results: an accepted answer, or one more failed attempt, however many failed.
 
         Raises:
             OutputError: the model gave one wrong answer too many.
         """
         name = self._plan.form.tool.name
         said = {call.id: call.arguments for call in calls}
-        for result in results:
-            if result.name != name or self.has_value:
-                continue
+        answers = [result for result in results if result.name == name]
+        for result in answers if not self.has_value else ():
             if not result.failed:
                 self.has_value, self.value = True, self._value(result, said)
-            else:
-                errors = result.details.get("errors")
-                given = said.get(result.tool_call_id, "")
-                text = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
-                self._count_failure(text, errors if isinstance(errors, tuple) else (), result.text)
+                return
+        if answers and not self.has_value:  # the model has read none of the turn's errors yet
+            result = answers[-1]
+            errors = result.details.get("errors")
+            given = said.get(result.tool_call_id, "")
+            text = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
+            self._count_failure(text, errors if isinstance(errors, tuple) else (), result.text)
 
     def _value(self, result: ToolMessage, said: Mapping[str, object]) -> object:
         """Return the accepted answer, rebuilt from its call if it was not saved."""

@@ -117,6 +117,7 @@ class Batch:
                 that ends the run; likewise. Every call has its end event and its result by then.
         """
         run = self._run
+        run.loop_state.turn += 1
         WATCHDOG.watch()
         if len(self.calls) == 1 and not (run.cancel.cancelled or run.loop_state.skip_unstarted):
             self._waiting.clear()

@@ -179,6 +179,7 @@ def test_a_call_is_refused_exactly_when_its_last_three_ends_were_the_same_failur
     seen: dict[str, list[str | None]] = {"a": [], "b": []}
     for arguments, error in ends:
         call = ToolCall("1", "find", arguments)
+        state.loop_state.turn += 1
         last = seen[arguments][-MAX_REPEATS:]
         expected = len(last) == MAX_REPEATS and len(set(last)) == 1 and last[0] is not None
         try:
@@ -386,3 +387,22 @@ def test_a_tool_that_fails_too_often_is_refused_also_by_its_arguments() -> None:
         [*result.messages, UserMessage("again")], limits=limits
     )
     assert again.reason == "answered"
+
+
+@pytest.mark.parametrize("route", ["agent", "calls alone"])
+def test_failures_of_one_turn_count_once_since_the_model_has_read_none_of_them(route: str) -> None:
+    @tool
+    def halve(number: int) -> int:
+        """Halve."""
+        return number // 2
+
+    bad = [ToolCall(str(n), "halve", '{"number": "x"}') for n in range(5)]
+    if route == "agent":
+        turns = [[call("halve", '{"number": "x"}') for _ in bad] for _ in range(4)]
+        result = Agent(Scripted([*turns, "end"]), [halve]).run_sync("go")
+        kinds = [m.kind for m in result.messages if isinstance(m, ToolMessage)]
+    else:
+        run: RunContext[None] = RunContext()
+        tools = Toolset([halve])
+        kinds = [m.kind for _ in range(4) for m in tools.run_sync(bad, run)]
+    assert kinds == ["invalid_arguments"] * 15 + ["limit_reached"] * 5

@@ -26,10 +26,15 @@ from toolkeel.call.enabled_tools import EnabledTools
 from toolkeel.call.toolset import Toolset
 from toolkeel.context import RunContext
 from toolkeel.define.tool import AnyTool
-from toolkeel.errors import ModelError, describe_error
+from toolkeel.errors import ModelError, ModelUnavailable, describe_error
 from toolkeel.events import Replied, Retrying, Streamed, TurnStarted
 from toolkeel.messages import AssistantMessage, Message, Usage, UserMessage
 from toolkeel.model_interface import Delta, ModelRequest, RetryDelta, Settings, get_provider
+
+MAX_EMPTY = 3
+"""Requests of a turn whose replies may be empty; the run then fails, and can be resumed."""
+_WHOLE = ("stop", "tool_calls")
+"""Finish reasons of replies that end well."""
 
 
 class AtLimit(BaseException):
@@ -114,7 +119,7 @@ class ModelCaller:
             # The reply's calls are judged by what it has seen.
             run.loop_state.visible_taint = 0 if run.taint is None else len(run.taint.sources)
             send = self._call_with_guardrails if self.unchecked_messages else self._send
-            reply = await send(request)
+            reply = await self._repeat_if_empty(request, await send(request))
         except asyncio.CancelledError:
             if not interrupt.is_own():
                 raise
@@ -134,6 +139,48 @@ class ModelCaller:
         if not reply.tool_calls and reply.finish_reason in ("error", "incomplete"):
             _raise_if_empty(reply)
         return reply
+
+    async def _repeat_if_empty(
+        self, request: ModelRequest, reply: AssistantMessage
+    ) -> AssistantMessage:
+        """Ask again while a reply has nothing in it: that is no answer.
+
+        Raises:
+            ModelUnavailable: `MAX_EMPTY` replies in a row were empty.
+        """
+        run, count = self._run, 1
+        if self._agent.plan.output is not None or not self._attempt:
+            return (
+                reply  # a typed answer is corrected, and a step that answers by itself has done so
+            )
+        while not (reply.content or reply.tool_calls) and reply.finish_reason in _WHOLE:
+            name = (request.model or self._model).name
+            if count == MAX_EMPTY:
+                raise ModelUnavailable(f"{name}: the model's reply was empty, {count} times")
+            if run.recorder is not None:
+                failed = self._attempt, "the reply was empty", name, reply.usage
+                run.recorder.record_failed_request(*failed)
+            if run.listeners:
+                fields = run.next_event_fields()
+                run.emit(Retrying(*fields, count, 0.0, "the reply was empty"))
+            count, reply = count + 1, await self._send(request)
+        return reply
+
+    def require_call(self, reply: AssistantMessage) -> UserMessage | None:
+        """Return a correction for a reply that lacks the call which the settings force, once.
+
+        Its event is `Retrying`. A second reply without a call is an answer.
+        """
+        run, choice = self._run, self._settings.tool_choice
+        before = run.transcript[-2] if len(run.transcript) > 1 else None
+        is_again = isinstance(before, UserMessage) and before.origin == "correction"
+        if choice in (None, "auto", "none") or is_again or reply.finish_reason not in _WHOLE:
+            return None
+        wanted = "a tool" if choice == "required" else f"the tool {choice!r}"
+        if run.listeners:
+            problem = f"the reply calls no tool, and tool_choice is {choice!r}"
+            run.emit(Retrying(*run.next_event_fields(), 1, 0.0, problem))
+        return UserMessage(f"You called no tool. Call {wanted} now.", "correction")
 
     async def _next_request(self) -> ModelRequest:
         """Build the next request. If nothing has changed, return the last one."""

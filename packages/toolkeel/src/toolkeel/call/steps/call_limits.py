@@ -39,7 +39,8 @@ def refuse_failing(run: RunContext, call: ToolCall, tool: str) -> None:
     if not run.loop_state.failed_calls:
         return
     known = run.loop_state.failed_calls.get(call.name)
-    error, count = known.last_error(call) if known is not None else ("", 0)
+    turn = run.loop_state.turn
+    error, count = known.last_error(call, turn) if known is not None else ("", 0)
     if count >= MAX_REPEATS:
         raise LimitReached(
             f"This same call of {call.name!r} has failed {count} times with the same error, so it "
@@ -57,27 +58,30 @@ def record_result(run: RunContext, call: ToolCall, message: ToolMessage) -> None
             run.scope.spending.count_failure(message.name)
         if known is None:
             known = run.loop_state.failed_calls[call.name] = FailureCounts()
-        known.add(call, message.text)
+        known.add(call, message.text, run.loop_state.turn)
     elif known is not None:
         known.forget(call)
 
 
 class FailureCounts:
-    """How often each call of one tool has failed in the same way."""
+    """How often each call of one tool has failed in the same way, once in each turn."""
 
     __slots__ = ("_counts",)
 
     def __init__(self) -> None:
-        self._counts: dict[str, tuple[str, int]] = {}
+        self._counts: dict[str, tuple[str, int, int]] = {}
 
-    def last_error(self, call: ToolCall) -> tuple[str, int]:
-        """Return the call's last error, and how often that came in a row."""
-        return self._counts.get(_key(call), ("", 0))
+    def last_error(self, call: ToolCall, turn: int) -> tuple[str, int]:
+        """Return the call's last error, and in how many turns in a row before this one it came."""
+        error, count, last = self._counts.get(_key(call), ("", 0, 0))
+        return error, count - (last == turn and count > 0)
 
-    def add(self, call: ToolCall, error: str) -> None:
-        """Count a failure of the call."""
-        last, count = self.last_error(call)
-        self._counts[_key(call)] = (error, count + 1 if last == error else 1)
+    def add(self, call: ToolCall, error: str, turn: int) -> None:
+        """Count a failure of the call in a turn; the model reads its errors when that is over."""
+        key = _key(call)
+        last, count, before = self._counts.get(key, ("", 0, 0))
+        is_new = count == 0 or turn != before
+        self._counts[key] = (error, count + is_new if last == error else 1, turn)
 
     def forget(self, call: ToolCall) -> None:
         """Forget the call's failures."""
