@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.inspector.serving import GATE, TOOLS, busy
-from toolkeel import Agent
+from toolkeel import Agent, tool
 from toolkeel._records.entries import (
     CallEnded,
     CallIntended,
@@ -137,3 +137,23 @@ def test_an_inner_agent_is_told_within_the_call_that_it_is(tmp_path: Path) -> No
     assert (asked.call.name, searched.call.name) == ("ask_finder", "search")
     assert asked.inside is not None and asked.inside.reason == "answered"
     sessions.close()
+
+
+def test_what_comes_of_a_deferred_call_is_shown_where_it_was_made() -> None:
+    @tool(approval=True)
+    def pay(amount: int) -> str:
+        """Pay."""
+        return f"paid {amount}"
+
+    session = Sessions(":memory:").open("ada", on_message="answer")
+    lines = [call("pay", {"amount": 5}), "Hello!", "Paid."]
+    agent = Agent(Scripted(lines), [pay])
+    agent.run_sync("pay", session=session)
+    agent.run_sync("hello", session=session)
+    [called] = story_of(session.entries()).calls()
+    assert called.status == "waits"
+    agent.run_sync(None, session=session, decisions=[session.pending[0].approve()])
+    story = story_of(session.entries())
+    [called] = story.calls()
+    assert (called.status, called.result.text) == ("done", "paid 5")  # type: ignore[union-attr]
+    assert [type(item) for item in story.items] == [Said, Replied, Said, Replied, Replied]

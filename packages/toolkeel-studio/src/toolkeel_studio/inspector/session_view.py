@@ -271,6 +271,17 @@ class Story:
                 self._waiting[entry.ticket.id] = called
                 return
 
+    def _repeated(self, seq: int, at: float, entry: entries.Repeated) -> None:
+        """Show what comes of deferred calls where they were made."""
+        reply = Replied(seq, 0, asked=at, at=at, message=entry.message)
+        for id, call in zip(entry.tickets, entry.message.tool_calls, strict=False):
+            reply.calls.append(self._waiting.get(id) or Called(call, seq, at))
+        if not all(id in self._waiting for id in entry.tickets):  # made before the window
+            self.items.append(reply)
+        self._reply, self._calls = reply, {}
+        for called in reply.calls:
+            self._calls.setdefault(called.call.id, []).append(called)
+
     def _decided(self, seq: int, at: float, entry: entries.Decided) -> None:
         called = self._waiting.get(entry.decision.ticket)
         if called is not None and called.ticket and called.ticket.id == entry.decision.ticket:
@@ -323,6 +334,7 @@ _TAKE: dict[type, Callable[[Story, int, float, Any], None]] = {
     entries.CallIntended: Story._call_intended,
     entries.CallEnded: Story._call_ended,
     entries.Waits: Story._waits,
+    entries.Repeated: Story._repeated,
     entries.Decided: Story._decided,
     entries.RunEnded: Story._run_ended,
     entries.Tainted: Story._tainted,

@@ -8,6 +8,8 @@ messages_json  messages as JSON and back (serialization): saved runs, journals, 
 tickets        approvals: what a person is asked before a call runs, and what they may answer (Edit: what was changed in a call)
 used_tickets   which tickets were decided, noted in a folder that processes share: none serves twice
 entries        the entries of a run's journal: what happened, as small frozen records
+run_counts     what a run has spent according to its entries: usage, cost, calls, failures
+journal        where a run writes its entries, as a recorder needs it
 entries_json   entries of a journal as JSON and back
 state_changes  changes of a run's state since it was last recorded, and undoing those that cannot be saved
 recorder       turns what a run does into entries of its journal

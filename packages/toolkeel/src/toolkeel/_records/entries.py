@@ -10,7 +10,7 @@ the run that an entry belongs to, which may be nested in another run.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, Protocol, TypeAlias
+from typing import ClassVar, TypeAlias
 
 from toolkeel._records.record import NOTHING, record
 from toolkeel._records.tickets import Decision, Ticket
@@ -220,6 +220,32 @@ class Waits(RunEntry):
 
 
 @record
+class Deferred(RunEntry):
+    """A placeholder result of a call that waits, because the conversation continues without it.
+
+    Args:
+        reply: A reply with this call alone, to repeat it when its `ticket` is decided.
+        message: The placeholder.
+    """
+
+    kind: ClassVar = "deferred"
+    turn: int
+    position: int
+    reply: AssistantMessage
+    message: ToolMessage
+    ticket: Ticket
+
+
+@record
+class Repeated(RunEntry):
+    """A reply that repeats deferred calls, whose `tickets` are decided, to give them their results."""
+
+    kind: ClassVar = "repeated"
+    message: AssistantMessage
+    tickets: tuple[str, ...]
+
+
+@record
 class Decided(RunEntry):
     """A decision on a ticket. The first one counts."""
 
@@ -366,27 +392,7 @@ def call_key_of(entry: CallIntended | CallEnded) -> str:
 # fmt: off
 Entry: TypeAlias = (
     RunBegan | PersonSaid | ModelAsked | ModelReplied | ModelFailed | Spent | CallIntended | CallEnded
-    | Judged | StateChanged | Tainted | Emitted | Waits | Decided | Queued | Steered
-    | Unqueued | HandedOver | Compacted | Forked | Checkpoint | RunEnded | UnknownEntry
+    | Judged | StateChanged | Tainted | Emitted | Waits | Deferred | Repeated | Decided | Queued
+    | Steered | Unqueued | HandedOver | Compacted | Forked | Checkpoint | RunEnded | UnknownEntry
 )
 # fmt: on
-
-
-class Journal(Protocol):
-    """A destination for the entries of a run."""
-
-    def append(self, entry: Entry) -> None:
-        """Add an entry without waiting. It is durable after the next commit."""
-        ...
-
-    async def commit(self) -> None:
-        """Wait until every appended entry is durable.
-
-        Raises:
-            SetupError: the entries cannot be written; nothing that relies on them may be done.
-        """
-        ...
-
-    def flush(self) -> None:
-        """Start to write the appended entries without waiting for them."""
-        ...

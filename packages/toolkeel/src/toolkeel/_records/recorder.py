@@ -39,6 +39,7 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequen
 from typing import Any, Self, TypeAlias
 
 from toolkeel._records import entries
+from toolkeel._records.journal import Journal
 from toolkeel._records.record_json import describe_as_json, to_json_data
 from toolkeel._records.state_changes import StateChanges
 from toolkeel._records.tickets import Ticket, new_id
@@ -74,7 +75,7 @@ class RunRecorder:
 
     def __init__(
         self,
-        journal: entries.Journal,
+        journal: Journal,
         run: str,
         known: int = 0,
         turn: int = 0,

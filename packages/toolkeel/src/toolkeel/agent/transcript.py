@@ -122,6 +122,16 @@ def make_missing_result(call: ToolCall) -> ToolMessage:
     return ToolMessage(text, call.id, call.name, "error", "skipped")
 
 
+def make_placeholder(call: ToolCall) -> ToolMessage:
+    """Build the result of a call that waits for a person while the conversation continues."""
+    text = (
+        f"The call of {call.name!r} waits for a person, and the conversation continues meanwhile. "
+        "It has no result yet: do not make it again, and do not say that it was done. When the "
+        "person has decided, the call is repeated below with its result."
+    )
+    return ToolMessage(text, call.id, call.name, "error", "skipped")
+
+
 def last_turn(messages: Sequence[Message]) -> tuple[tuple[ToolCall, ...], list[ToolMessage]]:
     """Return the calls of the last reply and the results they have so far, in order."""
     results: list[ToolMessage] = []

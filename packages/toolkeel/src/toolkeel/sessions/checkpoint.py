@@ -43,6 +43,7 @@ def make_checkpoint(fold: JournalState) -> entries.Checkpoint:
         "path": list(fold.path),
         "runs": fold.run_count,
         "queued": [dump_entry(each) for each in fold.queued.values()],
+        "deferred": [dump_entry(each) for each in fold.deferred.values()],
     }
     return entries.Checkpoint(saved)
 
@@ -59,7 +60,7 @@ def restore_state(
     Raises:
         ValueError: it is not a checkpoint.
     """
-    saved = read_fields(checkpoint.fold, {**_SAVED, "path": (list,)}, _SAVED)
+    saved = read_fields(checkpoint.fold, {**_SAVED, **_LATER}, _SAVED)
     fold = JournalState()
     fold.view = HistoryView((), saved["first"])
     for seq, entry in written:
@@ -68,7 +69,8 @@ def restore_state(
     for each in map(load_entry, saved["cuts"]):
         cut = _a(entries.Compacted, each)
         fold.cut(Cut(cut.start, cut.stop, cut.messages, cut.policy, name=cut.name))
-    fold.nested_runs.clear()
+    for of_last_run in (fold.nested_runs, fold.open_tickets):
+        of_last_run.clear()
     fold.state = dict(saved["state"])
     fold.usage = load_record(saved["usage"], Usage)
     fold.taint = {label: tuple(sources) for label, sources in saved["taint"].items()}
@@ -78,6 +80,8 @@ def restore_state(
     fold.path = tuple(map(str, saved.get("path", ())))
     queued = [_a(entries.Queued, load_entry(each)) for each in saved["queued"]]
     fold.queued = {each.id: each for each in queued}
+    deferred = [_a(entries.Deferred, load_entry(each)) for each in saved.get("deferred", [])]
+    fold.deferred, fold.has_begun = {each.ticket.id: each for each in deferred}, True
     return fold
 
 
@@ -103,3 +107,5 @@ _SAVED: dict[str, Kinds] = {
     **dict.fromkeys(("state", "usage", "taint", "began"), (Mapping,)),
     **dict.fromkeys(("cuts", "queued"), (list,)),
 }
+_LATER: dict[str, Kinds] = dict.fromkeys(("path", "deferred"), (list,))
+"""What checkpoints of earlier versions do not have."""

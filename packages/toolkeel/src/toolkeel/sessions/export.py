@@ -13,7 +13,16 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final
 
-from toolkeel._records.entries import Checkpoint, Decided, Entry, Forked, RunEnded, Waits
+from toolkeel._records.entries import (
+    Checkpoint,
+    Decided,
+    Deferred,
+    Entry,
+    Forked,
+    Repeated,
+    RunEnded,
+    Waits,
+)
 from toolkeel._records.entries_json import load_entry
 from toolkeel._records.messages_json import json_text, refuse_constant
 from toolkeel._records.record import record
@@ -110,7 +119,9 @@ def _renew(entry: Entry, tickets: dict[str, str]) -> Entry:
         entry: The entry as exported.
         tickets: The new ids so far, by the old ones.
     """
-    if isinstance(entry, Waits):
+    if isinstance(entry, Repeated):
+        return replace(entry, tickets=tuple(tickets.get(id, id) for id in entry.tickets))
+    if isinstance(entry, Waits | Deferred):
         id = tickets.setdefault(entry.ticket.id, new_id())
         return replace(entry, ticket=replace(entry.ticket, id=id))
     if isinstance(entry, Decided) and entry.decision.ticket in tickets:

@@ -249,7 +249,7 @@ def cancel_last_run(journal: SessionJournal, reason: str) -> None:
     """End the unfinished last run, which no process has, as canceled."""
     fold = journal.state
     for call in unanswered(fold.view.messages):
-        place = len(fold.view.messages)
+        place = fold.position_of(call)
         journal.append(CallEnded(fold.last_run.run, fold.turn, place, make_missing_result(call)))
     journal.append(RunEnded(fold.last_run.run, "cancelled", reason or DEFAULT_REASON))
 
@@ -312,7 +312,7 @@ def find_decision(storage: Storage, info: SessionInfo, ticket: str) -> Decided |
 def _past_decision(storage: Storage, info: SessionInfo, ticket: str) -> Decided | None:
     """Return the entry that decided a ticket whose call has run since, or None."""
     fold = load_state(storage.database, storage.artifacts, info)
-    if ticket in (*fold.open_tickets, *fold.outcome_tickets):
+    if ticket in (*fold.open_tickets, *fold.outcome_tickets, *fold.deferred):
         return None
     place = storage.database, storage.artifacts, info, 0, info.head
     entries = read_entries(*place, Decided.kind)

@@ -25,30 +25,26 @@ call and nested run below it is closed as well. `checkpoint` stores a state at r
 from __future__ import annotations
 
 from bisect import insort
-from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Any
 
 from toolkeel._records import entries
+from toolkeel._records.run_counts import RunCounts
 from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.agent.history import Cut, HistoryView
-from toolkeel.messages import Message, ToolMessage, Usage
+from toolkeel.agent.transcript import last_turn
+from toolkeel.messages import Message, ToolCall
 
-MESSAGE_ENTRIES = (entries.PersonSaid, entries.Steered, entries.ModelReplied, entries.CallEnded)
-"""Entries that hold a message of the transcript."""
-NO_FAILURE = ("limit_reached", "cancelled", "skipped")
-"""Ends of calls that are no failure of the tool."""
-NEVER_STARTED = (
-    *("unknown_tool", "malformed_arguments", "truncated_call", "invalid_arguments", "disabled"),
-    *("limit_reached", "skipped"),
+MESSAGE_ENTRIES = (
+    *(entries.PersonSaid, entries.Steered, entries.ModelReplied, entries.CallEnded),
+    *(entries.Deferred, entries.Repeated),
 )
-"""Ends of calls that limits do not count."""
+"""Entries that hold a message of the transcript."""
 MAX_DEPTH = 200
 """How many runs may lie within each other."""
 
 
-class JournalState:
+class JournalState(RunCounts):
     """The state of a session after some entries, or of a run nested in one of its runs.
 
     Args:
@@ -58,11 +54,6 @@ class JournalState:
         view: The messages that the model is shown next.
         entry_numbers: Number of the entry of each message in `view`; 0 for a replacement.
         state: The values that tools wrote, as stored; see `toolkeel._records.typed_values`.
-        usage: Usage of all runs, nested ones included.
-        run_usage: Usage of the last run and those nested in it; counts every request that was sent.
-        cost: Cost of the same in US dollars, where prices were needed.
-        run_calls: Calls of the same, by key: the tool's name.
-        run_failures: Number of failed calls of the same, by tool.
         taint: Taint labels with their sources.
         last_run: The start of the last run.
         reason: Why it ended; empty while it runs or after its process was killed.
@@ -72,6 +63,8 @@ class JournalState:
         path: Names of the agents that handed over before.
         instructions: The agent's instructions.
         open_tickets: Tickets that wait for a decision, by id.
+        deferred: Calls that got a placeholder result and wait still, by the id of their ticket.
+        has_begun: False if the last run has repeated deferred calls and has not begun yet.
         outcome_tickets: Tickets that ask if a call happened, by id.
         decisions: Decisions on calls that have not run yet, by ticket id.
         open_calls: Calls with an intent and no outcome, by key.
@@ -86,13 +79,10 @@ class JournalState:
     """
 
     def __init__(self, top: JournalState | None = None) -> None:
+        super().__init__()
         self.view = HistoryView()
         self.entry_numbers: list[int] = []
         self.state: dict[str, object] = {}
-        self.usage = self.run_usage = Usage()
-        self.cost = 0.0
-        self.run_calls: dict[str, str] = {}
-        self.run_failures: Counter[str] = Counter()
         self.taint: dict[str, tuple[str, ...]] = {}
         self.last_run = entries.RunBegan("")
         self.reason = ""
@@ -101,6 +91,8 @@ class JournalState:
         self.agent = self.instructions = ""
         self.path: tuple[str, ...] = ()
         self.open_tickets: dict[str, Ticket] = {}
+        self.deferred: dict[str, entries.Deferred] = {}
+        self.has_begun = True
         self.queued: dict[str, entries.Queued] = {}
         self._top = top
         self.outcome_tickets: dict[str, Ticket] = {} if top is None else top.outcome_tickets
@@ -123,11 +115,11 @@ class JournalState:
         if isinstance(entry, entries.RunBegan) and entry.parent:
             self.nested_runs[run] = JournalState(self)
         if run in self.closed_runs:  # code that outlived the end of its call
-            self._spend(entry)
+            self.spend(entry)
             return
         inner = self if isinstance(entry, entries.Decided) else self.nested_runs.get(run, self)
         for each in (inner, *self._around(inner)):
-            each._spend(entry)
+            each.spend(entry)
         if (take := _TAKE.get(type(entry))) is not None:
             take(inner, seq, entry)
         if isinstance(entry, entries.Tainted) and inner is not self:
@@ -152,33 +144,7 @@ class JournalState:
         began = [(each.last_run, each) for each in self.nested_runs.values()]
         return [each for run, each in began if run.call in open and not run.joined]
 
-    def _spend(self, entry: entries.Entry) -> None:
-        used = _usage(entry)
-        self.usage = self.usage + used
-        if isinstance(entry, entries.RunBegan) and not entry.parent:
-            self.run_usage, self.cost = Usage(), 0.0
-            self.run_calls, self.run_failures = {}, Counter()
-        elif isinstance(entry, entries.Spent):
-            self.cost += entry.cost
-        elif isinstance(entry, entries.ModelAsked):
-            self.run_usage = self.run_usage + Usage(1)
-        elif isinstance(entry, entries.CallIntended):
-            self.run_calls[entries.call_key_of(entry)] = entry.tool
-        elif isinstance(entry, entries.CallEnded):
-            self._count(entries.call_key_of(entry), entry.message)
-        elif isinstance(entry, entries.Waits) and not entry.outcome:
-            for key in self._waiting_keys(entry):
-                self.run_calls.pop(key, None)
-        elif used is not _NONE:
-            self.run_usage = self.run_usage + replace(used, requests=0)
-
-    def _count(self, key: str, result: ToolMessage) -> None:
-        if result.kind in NEVER_STARTED:
-            self.run_calls.pop(key, None)
-        if result.failed and result.kind not in NO_FAILURE:
-            self.run_failures[result.name] += 1
-
-    def _waiting_keys(self, entry: entries.Waits) -> list[str]:
+    def waiting_keys(self, entry: entries.Waits) -> list[str]:
         """Return the keys of a ticket's calls, or none if the ticket belongs to a nested run."""
         if any(
             entry.ticket.id in each.open_tickets
@@ -190,19 +156,14 @@ class JournalState:
         return [key for key, call in calls if (call.run, call.call_id, call.within) == what]
 
     @property
-    def counts(self) -> dict[str, int]:
-        """Return the counts of the last run's limits. Unfinished calls count when they rerun."""
-        spent = {"requests": self.run_usage.requests, "tokens": self.run_usage.total_tokens}
-        called = [tool for key, tool in self.run_calls.items() if key not in self.open_calls]
-        made = {f"calls {tool}": count for tool, count in Counter(called).items()}
-        return (
-            spent | made | {f"failures {tool}": count for tool, count in self.run_failures.items()}
-        )
-
-    @property
     def unknown_calls(self) -> tuple[entries.CallIntended, ...]:
         """Calls of unknown outcome: the process was killed while they ran."""
         return tuple(self.open_calls.values())
+
+    def position_of(self, call: ToolCall) -> int:
+        """Return the index of an unanswered call in the last reply."""
+        calls = last_turn(self.view.messages)[0]
+        return next(index for index, each in enumerate(calls) if each is call)
 
     def _add_message(self, seq: int, message: Message) -> None:
         self.view.add(message)
@@ -212,6 +173,7 @@ class JournalState:
 
     def _run_began(self, seq: int, entry: entries.RunBegan) -> None:
         self.last_run, self.reason, self.turn, self.awaits_reply = entry, "", 0, False
+        self.has_begun = True
         self.senders.clear()
         self.path = self.path if entry.agent == self.agent else ()
         self.agent, self.instructions = entry.agent or self.agent, entry.instructions
@@ -248,12 +210,32 @@ class JournalState:
                 made[key] = made[key][0], seq
             return
         self._forget(lambda ticket: ticket.call_id == entry.message.tool_call_id)
+        self._insert_result(seq, entry)
+
+    def _insert_result(self, seq: int, entry: entries.CallEnded | entries.Deferred) -> None:
         insort(self._positions, entry.position)
         behind = len(self._positions) - 1 - self._positions.index(entry.position)
         place = len(self.view.messages) - behind
         self._add_message(seq, entry.message)
         self.view.messages.insert(place, self.view.messages.pop())
         self.entry_numbers.insert(place, self.entry_numbers.pop())
+
+    def _deferred(self, seq: int, entry: entries.Deferred) -> None:
+        """Insert the placeholder; the ticket stays."""
+        self.open_tickets.pop(entry.ticket.id, None)
+        self.deferred[entry.ticket.id] = entry
+        self._insert_result(seq, entry)
+
+    def _repeated(self, seq: int, entry: entries.Repeated) -> None:
+        """Continue like a run that waits for these tickets."""
+        self.last_run, self.has_begun = entries.RunBegan(entry.run), False
+        self.reason, self.turn, self.awaits_reply = "waiting", 0, False
+        self.suspended_state = None
+        for id in entry.tickets:
+            if (deferred := self.deferred.pop(id, None)) is not None:
+                self.open_tickets[id] = deferred.ticket
+        self._positions.clear()
+        self._add_message(seq, entry.message)
 
     def _close(self, key: str) -> None:
         """Remove a call from the open calls, with all calls and runs below it."""
@@ -292,7 +274,7 @@ class JournalState:
         if entry.outcome:
             self.outcome_tickets[ticket.id] = ticket
             return
-        if meant := self._waiting_keys(entry):
+        if meant := self.waiting_keys(entry):
             self._forget(lambda other: other.call_id == ticket.call_id)
         self.open_tickets[ticket.id] = ticket
         for key in meant:  # it has not begun, or it begins again
@@ -313,6 +295,8 @@ class JournalState:
     def rejects(self, decision: Decision) -> bool:
         """Return True if the ticket of a decision does not permit its verdict."""
         waits = self.open_tickets.get(decision.ticket)
+        if (deferred := self.deferred.get(decision.ticket)) is not None:
+            waits = deferred.ticket
         return waits is not None and decision.verdict not in waits.verdicts
 
     def _queued(self, seq: int, entry: entries.Queued) -> None:
@@ -345,7 +329,8 @@ class JournalState:
         if entry.reason != "waiting" and entry.output is None and self._top is None:
             self.open_tickets.clear()
             self.outcome_tickets.clear()
-            self.decisions.clear()
+            for id in [id for id in self.decisions if id not in self.deferred]:
+                del self.decisions[id]
             self.open_calls.clear()
             self.code_calls.clear()
             self.nested_runs.clear()
@@ -367,16 +352,10 @@ class JournalState:
             or self.nested_runs
             or self.open_tickets
             or self.outcome_tickets
+            or self.deferred.keys() & self.decisions.keys()
         )
 
 
-def _usage(entry: entries.Entry) -> Usage:
-    if isinstance(entry, entries.ModelReplied):
-        return entry.message.usage.with_request()
-    return entry.usage if isinstance(entry, entries.ModelFailed | entries.Compacted) else _NONE
-
-
-_NONE = Usage()
 _TAKE: dict[type, Callable[[JournalState, int, Any], None]] = {
     entries.RunBegan: JournalState._run_began,
     entries.PersonSaid: JournalState._person_said,
@@ -388,6 +367,8 @@ _TAKE: dict[type, Callable[[JournalState, int, Any], None]] = {
     entries.StateChanged: JournalState._state_changed,
     entries.Tainted: JournalState._tainted,
     entries.Waits: JournalState._waits,
+    entries.Deferred: JournalState._deferred,
+    entries.Repeated: JournalState._repeated,
     entries.Decided: JournalState._decided,
     entries.Queued: JournalState._queued,
     entries.Unqueued: JournalState._unqueued,

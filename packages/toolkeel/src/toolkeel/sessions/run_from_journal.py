@@ -5,17 +5,26 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import cast
+from typing import Literal, TypeAlias, cast
 
 from toolkeel._common.loop_state import CALLBACK_TIMEOUT
-from toolkeel._records.entries import CallEnded, Compacted, Decided, Queued, RunEnded
+from toolkeel._records.entries import (
+    CallEnded,
+    Compacted,
+    Decided,
+    Deferred,
+    Queued,
+    Repeated,
+    RunEnded,
+)
+from toolkeel._records.record import record
 from toolkeel._records.taint_sources import parse_source
 from toolkeel._records.tickets import Decision, new_id
 from toolkeel._records.typed_values import load_state
 from toolkeel.agent.history import HistoryPolicy
 from toolkeel.agent.run_state import InnerRun, RunState
 from toolkeel.agent.session_interface import JOURNAL_KEY, SessionStart
-from toolkeel.agent.transcript import make_missing_result
+from toolkeel.agent.transcript import make_missing_result, make_placeholder
 from toolkeel.call.body.callback import run_callback
 from toolkeel.context import RunContext
 from toolkeel.events import EndReason
@@ -23,7 +32,13 @@ from toolkeel.messages import AssistantMessage, Message, unanswered
 from toolkeel.sessions.checkpoint import make_checkpoint
 from toolkeel.sessions.code_calls import CodeCallJournal, SessionRecorder
 from toolkeel.sessions.errors import SessionBusy, SessionIdle
-from toolkeel.sessions.inbox import DEFAULT_REASON, apply_cancel, deliver, take_posts
+from toolkeel.sessions.inbox import (
+    DEFAULT_REASON,
+    apply_cancel,
+    cancel_last_run,
+    deliver,
+    take_posts,
+)
 from toolkeel.sessions.journal import Database, SessionJournal
 from toolkeel.sessions.journal_state import JournalState
 from toolkeel.sessions.sql_queries import Post, SessionInfo
@@ -34,12 +49,23 @@ END_WITH_ANSWER = ("answered", "returned", "refused", "cut_off")
 END_WITH_RESULT = (*END_WITH_ANSWER, "limit", "cancelled")
 """Ends of a run that has returned a result."""
 
+OnMessage: TypeAlias = Literal["queue", "answer", "cancel"]
+
+
+@record
+class RunOptions:
+    """Options of a session for the start of a run; see `Session`."""
+
+    name: str
+    resumes_only: bool
+    on_message: OnMessage
+
 
 async def begin_run(
     journal: SessionJournal,
     run: RunContext,
     given: tuple[Sequence[Message], Sequence[Decision], list[Post]],
-    options: tuple[str, bool],
+    options: RunOptions,
 ) -> SessionStart:
     """Continue the session's last run, or start another one.
 
@@ -47,7 +73,7 @@ async def begin_run(
         journal: The session's journal.
         run: Receives its id, state and recorder.
         given: The new messages and decisions, and the posts in the session's inbox.
-        options: Name and `resumes_only` of the session.
+        options: Options of the session.
 
     Raises:
         SessionIdle: there is no message, and nothing waits.
@@ -55,10 +81,12 @@ async def begin_run(
     said, decisions, posts = given
     fold = journal.state
     _take_inbox(journal, run, posts)
-    goes_on = resumes_last_run(journal, bool(said))
-    run.id = fold.last_run.run if goes_on else run.id
     known = {each.ticket: each for each in reversed(decisions)}
     known |= {id: each.decision for id, each in fold.decisions.items()}
+    speaks = bool(said or fold.queued)
+    await _move_waiting_calls(journal, run, known, options.on_message if speaks else None)
+    goes_on = resumes_last_run(journal, bool(said))
+    run.id = fold.last_run.run if goes_on else run.id
     for decision in decisions:
         journal.append(Decided(run.id, decision))
     pending = await resolve_unknown_calls(journal, run, known)
@@ -66,6 +94,9 @@ async def begin_run(
     counted, asks = select_decisions(fold, known)
     if not asks and run.approver is None:
         pending += fold.open_tickets.values()
+    if fold.deferred and not (speaks or goes_on or pending):
+        deferred = tuple(each.ticket for each in fold.deferred.values())
+        return SessionStart(build_run_state(fold, goes_on), (), (), deferred)
     start = SessionStart(build_run_state(fold, goes_on), (), counted, tuple(pending))
     if not (pending or unanswered(fold.view.messages)):
         return _add_messages(journal, run, start, said, options, goes_on=goes_on)
@@ -76,6 +107,66 @@ async def begin_run(
     elif fold.reason != "waiting":
         journal.append(RunEnded(run.id, "waiting"))
     return start
+
+
+async def _move_waiting_calls(
+    journal: SessionJournal,
+    run: RunContext,
+    known: Mapping[str, Decision],
+    on_message: OnMessage | None,
+) -> None:
+    """Defer or cancel calls that wait for a person, and repeat deferred ones that are decided.
+
+    Args:
+        journal: The session's journal.
+        run: The run that begins.
+        known: Decisions so far, by ticket id.
+        on_message: What a new message does; None if there is none.
+    """
+    fold = journal.state
+    if on_message in ("answer", "cancel"):
+        _make_room(journal, known, on_message)
+    asked = fold.deferred if run.approver is not None and on_message is None else {}
+    if not any(id in known or id in asked for id in fold.deferred):
+        return
+    if unanswered(fold.view.messages):
+        _make_room(journal, {}, "answer")  # one turn after the other
+    # Of calls with one id, one is repeated: a decision is found by the id of its call.
+    due = {t.ticket.call_id: t for id, t in fold.deferred.items() if id in known or id in asked}
+    if not unanswered(fold.view.messages):
+        calls = tuple(call for each in due.values() for call in each.reply.tool_calls)
+        ids = tuple(each.ticket.id for each in due.values())
+        journal.append(Repeated(run.id, AssistantMessage(tool_calls=calls), ids))
+        await journal.commit()
+
+
+def _make_room(
+    journal: SessionJournal, known: Mapping[str, Decision], how: Literal["answer", "cancel"]
+) -> None:
+    """Give each call that waits a result, so that a message can follow; leave decided ones waiting.
+
+    Nothing happens if everything is decided, or if a call waits whose inner run or outcome is open:
+    the message is queued then.
+    """
+    fold = journal.state
+    if fold.reason == "waiting" and how == "cancel" and not fold.open_tickets.keys() & known.keys():
+        cancel_last_run(journal, "a new message came")
+        return
+    calls, tickets = unanswered(fold.view.messages), dict(fold.open_tickets)
+    if fold.reason != "waiting" or fold.open_calls or fold.nested_runs or fold.outcome_tickets:
+        return
+    by_call = [next((t for t in tickets.values() if t.call_id == c.id), None) for c in calls]
+    if None in by_call or all(id in known for id in tickets):
+        return
+    for call in calls:
+        ticket = next((t for t in tickets.values() if t.call_id == call.id), None)
+        place = fold.last_run.run, fold.turn, fold.position_of(call)
+        if ticket is None or (how == "cancel" and ticket.id not in known):
+            journal.append(CallEnded(*place, make_missing_result(call)))
+        else:
+            del tickets[ticket.id]
+            reply = AssistantMessage(tool_calls=(call,))
+            journal.append(Deferred(*place, reply, make_placeholder(call), ticket))
 
 
 def _take_inbox(journal: SessionJournal, run: RunContext, posts: list[Post]) -> None:
@@ -94,7 +185,7 @@ def _add_messages(
     run: RunContext,
     start: SessionStart,
     said: Sequence[Message],
-    options: tuple[str, bool],
+    options: RunOptions,
     *,
     goes_on: bool,
 ) -> SessionStart:
@@ -102,14 +193,14 @@ def _add_messages(
     deliver(journal, run)
     now = (*run.loop_state.inbox, *said)
     run.loop_state.inbox.clear()
-    messages, (name, resumes_only) = start.state.messages, options
+    messages, name = start.state.messages, options.name
     if now or (goes_on and messages):
         return replace(start, new_messages=now)
     over = not messages or isinstance(messages[-1], AssistantMessage)
     last, reason = journal.state.last_run.run, journal.state.reason
-    if over and messages and reason == "failed" and not resumes_only:
+    if over and messages and reason == "failed" and not options.resumes_only:
         return start  # its answer was not checked in time, so its guardrails are asked again
-    if resumes_only or (over and reason not in END_WITH_RESULT):
+    if options.resumes_only or (over and reason not in END_WITH_RESULT):
         raise SessionIdle(f"nothing waits in the session {name!r}: say something")
     if over or reason in END_WITH_ANSWER:
         run.id, state = last, replace(start.state, instructions="")
@@ -150,7 +241,7 @@ def attach_journal(journal: SessionJournal, run: RunContext, goes_on: bool) -> N
     known, turn = len(fold.view.messages), fold.turn if goes_on else 0
     values = load_state(fold.state)
     run.recorder = recorder = SessionRecorder(journal, run.id, known, turn, values)
-    recorder.is_resumed = goes_on
+    recorder.is_resumed = goes_on and fold.has_begun
     recorder.places, recorder.code = fold.view.positions, CodeCallJournal(journal)
     for key, value in values.items():
         run.state.setdefault(key, value)
@@ -178,7 +269,7 @@ def resumes_last_run(journal: SessionJournal, says: bool) -> bool:
     elif fold.suspended_state is not None:  # its inner runs end with it
         journal.append(RunEnded(fold.last_run.run, fold.reason))
     for call in waits:
-        place = len(fold.view.messages)
+        place = fold.position_of(call)
         journal.append(CallEnded(fold.last_run.run, fold.turn, place, make_missing_result(call)))
     return False
 
@@ -255,7 +346,7 @@ def build_run_state(fold: JournalState, goes_on: bool) -> RunState:
     state = RunState(messages, waiting, agent=fold.agent, previous_agents=fold.path)
     if not goes_on:
         return state
-    told, spent = fold.instructions, fold.run_usage
+    told, spent = (fold.instructions if fold.has_begun else None), fold.run_usage
     known = saved.counts if text else fold.counts  # of calls made in code, too
     counts = {**known, "requests": spent.requests, "tokens": spent.total_tokens}
     inner = _nested_states(fold, saved.inner)

@@ -49,6 +49,8 @@ from toolkeel.sessions.journal import (
 )
 from toolkeel.sessions.journal_state import JournalState
 from toolkeel.sessions.run_from_journal import (
+    OnMessage,
+    RunOptions,
     begin_run,
     end_run,
     refuse_enclosing,
@@ -72,6 +74,7 @@ class Session:
         scope: Whose it is, such as a user's id: a name means nothing outside its scope.
         wait: Whether a run waits for its turn while another one goes on; else it is told who writes.
         history: Says what of a long transcript the model is still shown; see `Agent`.
+        on_message: See `Sessions.open`.
 
     Attributes:
         resumes_only: Whether a run without a prompt only goes on with a run that has not ended, or
@@ -86,6 +89,7 @@ class Session:
         *,
         wait: bool = True,
         history: HistoryPolicy | None = None,
+        on_message: OnMessage = "queue",
     ) -> None:
         self.name = name
         self.scope = scope
@@ -93,6 +97,7 @@ class Session:
         self.resumes_only = False
         self._wait = wait
         self._history = history
+        self._on_message: OnMessage = on_message
         self._recorded_pid = 0
 
     def __repr__(self) -> str:
@@ -198,7 +203,8 @@ class Session:
     def pending(self) -> tuple[Ticket, ...]:
         """Tickets that wait for a person: calls to approve, and calls that may have happened."""
         fold = self.load_state()
-        return (*fold.outcome_tickets.values(), *fold.open_tickets.values())
+        deferred = (each.ticket for each in fold.deferred.values())
+        return (*fold.outcome_tickets.values(), *fold.open_tickets.values(), *deferred)
 
     @property
     def unread(self) -> tuple[tuple[str, str], ...]:
@@ -214,8 +220,7 @@ class Session:
     @property
     def decisions(self) -> dict[str, Decided]:
         """Return the first decision on each call that has not run yet, by ticket id."""
-        info = self._find_info()
-        return read_decisions(self._storage, info)[0] if info is not None else {}
+        return read_decisions(self._storage, info)[0] if (info := self._find_info()) else {}
 
     @property
     def writer(self) -> Writer | None:
@@ -357,7 +362,10 @@ class Session:
             self._record_writer(info.id)
             posts = read_posts(self._storage.database, info.id)
             going = await begin_run(
-                journal, run, (said, decisions, posts), (self.name, self.resumes_only)
+                journal,
+                run,
+                (said, decisions, posts),
+                RunOptions(self.name, self.resumes_only, self._on_message),
             )
             whole = ShortenedTranscript(lambda: journal.state.cuts, lambda: self.messages)
             going = replace(going, history=self._history, full_transcript=whole)

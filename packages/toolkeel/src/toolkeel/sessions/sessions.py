@@ -22,13 +22,15 @@ from toolkeel.sessions import sql_queries
 from toolkeel.sessions.artifacts import Artifacts
 from toolkeel.sessions.errors import SessionError
 from toolkeel.sessions.export import SearchMatch, export_lines, import_lines
-from toolkeel.sessions.journal import Storage
+from toolkeel.sessions.journal import Storage, apply_entries
+from toolkeel.sessions.journal_state import JournalState
 from toolkeel.sessions.postgres import (
     PostgresArtifacts,
     PostgresDatabase,
     PostgresLocks,
     open_database,
 )
+from toolkeel.sessions.run_from_journal import OnMessage
 from toolkeel.sessions.session import Session
 from toolkeel.sessions.session_lock import LiveSessions, WriterLocks
 from toolkeel.sessions.sql_queries import SessionInfo
@@ -83,18 +85,40 @@ class Sessions:
 
     @checked
     def open(
-        self, name: str, scope: str = "", *, wait: bool = True, history: HistoryPolicy | None = None
+        self,
+        name: str,
+        scope: str = "",
+        *,
+        wait: bool = True,
+        history: HistoryPolicy | None = None,
+        on_message: OnMessage = "queue",
     ) -> Session:
-        """Return the session of a name within a scope. See `Session`.
+        """Return the session of a name within a scope.
+
+        Args:
+            name: Its name, within its scope.
+            scope: Whose it is, such as a user's id.
+            wait: False to raise `SessionBusy` while another run is active, instead of waiting.
+            history: History policy; that of the `Sessions` by default.
+            on_message: What a new message does while a call waits for a person: ``queue`` keeps it
+                until the call is decided; ``answer`` lets the model answer it, with a placeholder for
+                the result, which follows when the call is decided; ``cancel`` cancels what waits.
 
         Raises:
-            SessionError: the name is empty, too long or not printable.
+            SessionError: The name is empty, too long or not printable.
         """
         if not name or len(name) > MAX_NAME_LENGTH or not name.isprintable():
             raise SessionError(
                 f"{name[:40]!r} cannot name a session: give 1 to {MAX_NAME_LENGTH} letters"
             )
-        return Session(self._storage, name, scope, wait=wait, history=history or self._history)
+        return Session(
+            self._storage,
+            name,
+            scope,
+            wait=wait,
+            history=history or self._history,
+            on_message=on_message,
+        )
 
     def list(self, scope: str | None = NO_SCOPE) -> tuple[SessionInfo, ...]:
         """Return information on the sessions of a scope, the latest first; of all scopes for None.
@@ -163,13 +187,16 @@ class Sessions:
         name, info = source.name, source.info
         seq = info.head if turn is None else self._end_of(source, turn)
         target = self.open(to, source.scope)
-        if seq == info.head and not (fold := source.load_state()).is_at_rest:
-            if fold.reason != "waiting":
+        known = ((each.seq, each.entry) for each in source.entries(0, seq))
+        fold = source.load_state() if seq == info.head else apply_entries(JournalState(), known)
+        if not fold.is_at_rest or fold.deferred:
+            if not fold.is_at_rest and fold.reason != "waiting":
                 raise SessionError(
                     f"the last turn of {name!r} has not ended; fork from one before it"
                 )
             last = Forked(name, seq, edited)
-            import_lines(self._storage, (source.scope, to), export_lines(self._storage, info), last)
+            lines = export_lines(self._storage, replace(info, head=seq))
+            import_lines(self._storage, (source.scope, to), lines, last)
             return target
         if turn is not None:  # what a list of sessions tells of it
             first, ended = (info.first, info.ended) if turn else ("", "")

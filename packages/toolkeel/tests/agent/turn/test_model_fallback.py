@@ -48,7 +48,7 @@ def test_nobody_else_is_asked_once_a_part_was_told_unless_nobody_listens() -> No
             raise ModelUnavailable("lost")
 
     agent = Agent(Breaks(), model_steps=[Fallback(Scripted(["whole", "whole"]))])
-    said = "lost; a part of the reply was shown already, so scripted was not asked"
+    said = "lost; a part of the reply was shown already, so scripted is not asked"
     with pytest.raises(ModelUnavailable, match=said):
         agent.run_sync("go", listeners=[lambda event: None])
     shown: list[str] = []

@@ -22,7 +22,7 @@ def should_fall_back(error: ModelError) -> bool:
 
 
 _SHOWN = (
-    "a part of the reply was shown already, so {} was not asked: it would give a second answer; "
+    "a part of the reply was shown already, so {} is not asked, as it would give a second answer; "
     "run again to ask it"
 )
 
