@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
+import pytest
+
+from toolkeel.messages import SystemMessage, ToolMessage
+from toolkeel.sessions import Sessions
 from toolkeel.testing.scripted import Scripted, call
 from toolkeel_compat.openai_agents import Agent, AgentHooks, RunHooks, Runner, function_tool
 
@@ -133,3 +138,65 @@ def test_of_a_handoff_the_hooks_of_who_gives_the_run_away_are_told() -> None:
         giver = Agent(name="giver", model=model, handoffs=[taker], hooks=Mine("giver"))
         Runner.run_sync(giver, "go")
     assert seen == [("giver", "taker", "giver")] * 2
+
+
+@pytest.mark.parametrize("where", ["on_tool_end", "on_llm_start", "on_llm_end"])
+@pytest.mark.parametrize("way", ["run", "stream", "core session"])
+def test_what_a_hook_changes_of_an_agent_takes_effect_at_the_next_turn(
+    where: str, way: str
+) -> None:
+    @function_tool
+    def grow(word: str) -> str:
+        """Grow."""
+        return f"grown {word}"
+
+    class Changes(RunHooks):
+        starts = 0
+
+        async def on_agent_start(self, context: Any, agent: Any) -> None:
+            self.starts += 1
+
+        async def change(self, context: Any, agent: Any, *more: Any) -> None:
+            if grow not in agent.tools:
+                agent.tools.append(grow)
+                agent.instructions = "Be brief."
+                agent.model_settings.temperature = 0.5
+
+    setattr(Changes, where, Changes.change)
+    model = Scripted([call("look", {"word": "a"}), call("grow", {"word": "b"}), "done"])
+    clerk = Agent(name="clerk", instructions="Be kind.", tools=[look], model=model)
+    hooks, session = Changes(), Sessions(":memory:")["ada"]
+
+    async def streamed() -> Any:
+        result = Runner.run_streamed(clerk, "go", hooks=hooks)
+        async for _ in result.stream_events():
+            pass
+        return result
+
+    if way == "stream":
+        result = asyncio.run(streamed())
+    else:
+        options: Any = {"session": session} if way == "core session" else {}
+        result = Runner.run_sync(clerk, "go", hooks=hooks, **options)
+    assert result.final_output == "done" and hooks.starts == 1
+    first, *later = model.requests
+    assert (first.messages[0].text, first.settings.temperature) == ("Be kind.", None)
+    assert [tool.name for tool in first.tools] == ["look"]
+    for request in later:
+        assert (request.messages[0].text, request.settings.temperature) == ("Be brief.", 0.5)
+        assert [tool.name for tool in request.tools] == ["look", "grow"]
+        assert sum(isinstance(m, SystemMessage) for m in request.messages) == 1
+    assert [m.text for m in later[-1].messages if isinstance(m, ToolMessage)] == [
+        "found a",
+        "grown b",
+    ]
+    if way == "core session":
+        assert [m.text for m in session.messages] == ["go", "", "found a", "", "grown b", "done"]
+
+
+def test_an_agent_that_no_hook_changes_is_not_built_again() -> None:
+    model = Scripted([call("look", {"word": "a"}), call("look", {"word": "b"}), "done"])
+    clerk = Agent(name="clerk", instructions="Be kind.", tools=[look], model=model)
+    Runner.run_sync(clerk, "go")
+    assert model.requests[0].tools == model.requests[2].tools
+    assert model.requests[0].settings is model.requests[2].settings

@@ -6,12 +6,13 @@ import asyncio
 from time import time
 from typing import Any
 
+import mcp_types as types
 import pytest
 
 from tests.gateway.behind import Asked
 from toolkeel._records.tickets import Approver, Decision, Ticket, new_id
 from toolkeel_studio.gateway import approve
-from toolkeel_studio.gateway.approve import request_approval
+from toolkeel_studio.gateway.approve import make_answered_result, request_approval
 
 
 def ticket() -> Ticket:
@@ -142,3 +143,46 @@ def test_a_host_that_gives_up_leaves_nothing_waiting() -> None:
         assert form.taken_back and ended == ["beside"]
 
     asyncio.run(use())
+
+
+def _declares(schema: dict[str, object] | None) -> types.Tool:
+    return types.Tool(name="t", input_schema={"type": "object"}, output_schema=schema)
+
+
+NUMBER: dict[str, object] = {
+    "type": "object",
+    "properties": {"n": {"type": "integer"}},
+    "required": ["n"],
+}
+WRAPPED: dict[str, object] = {
+    "type": "object", "properties": {"result": {"type": "integer"}}, "required": ["result"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "structured", "text"),
+    [
+        (None, "北京", None, "北京"),
+        (None, {"a": "北京"}, None, '{"a": "北京"}'),
+        (NUMBER, {"n": 5}, {"n": 5}, '{"n": 5}'),
+        (NUMBER, '{"n": 5}', {"n": 5}, '{"n": 5}'),
+        (WRAPPED, 5, {"result": 5}, '{"result": 5}'),
+        (WRAPPED, {"result": 5}, {"result": 5}, '{"result": 5}'),
+    ],
+)
+def test_an_answer_is_a_result_as_the_tool_declares_it(
+    schema: dict[str, object] | None, value: object, structured: object, text: str
+) -> None:
+    made = make_answered_result(_declares(schema), value)
+    assert made.get("structuredContent") == structured
+    assert made["content"] == [{"type": "text", "text": text}]
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"), [(NUMBER, "many"), (NUMBER, {"n": "x"}), (WRAPPED, "x")]
+)
+def test_an_answer_that_the_tool_does_not_declare_is_refused(
+    schema: dict[str, object], value: object
+) -> None:
+    with pytest.raises(ValueError, match="."):
+        make_answered_result(_declares(schema), value)

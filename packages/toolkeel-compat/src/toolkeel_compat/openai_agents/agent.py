@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from reprlib import recursive_repr
@@ -148,7 +149,9 @@ class Agent(core.Agent[C, Any], Generic[C]):
         finally:
             self.__dict__["_building"] = False
 
-    def _core_options(self, run: RunLifecycle | None = None, before: Any = None) -> dict[str, Any]:
+    def _core_options(
+        self, run: RunLifecycle | None = None, before: Any = None, *, has_begun: bool = False
+    ) -> dict[str, Any]:
         """Return the core agent's options, for one run or for any."""
         fields, config = self._fields, RunConfig() if run is None else run.config
         asked = config.model or fields["model"]
@@ -172,7 +175,7 @@ class Agent(core.Agent[C, Any], Generic[C]):
             "input_guardrails": self._merge_guardrails("input_guardrails", config, run),
             "output_guardrails": self._merge_guardrails("output_guardrails", config, run),
             "steps": [*make_call_steps(hooks, self), return_refusal],
-            "model_steps": self._model_steps(hooks, config, run, before),
+            "model_steps": self._model_steps(hooks, config, run, (before, has_begun)),
         }
 
     def _merge_settings(self, asked: Any, model: Any, config: RunConfig) -> Settings:
@@ -193,15 +196,19 @@ class Agent(core.Agent[C, Any], Generic[C]):
         return [guardrail.to_core(self, run) for guardrail in guardrails]
 
     def _model_steps(
-        self, hooks: list[Any], config: RunConfig, run: RunLifecycle | None, before: Any
+        self,
+        hooks: list[Any],
+        config: RunConfig,
+        run: RunLifecycle | None,
+        start: tuple[Any, bool],
     ) -> list[ModelStep]:
         """Return the steps around model requests, outermost first."""
         make_wrapper = RunContextWrapper.from_run if run is None else lambda _: run.wrapper
         steps: list[ModelStep] = [] if run is None else [run.begin_turn]
         if callable(instructions := self._fields["instructions"]):
             steps.append(make_instructions_step(instructions, self, make_wrapper))
-        if hooks or getattr(before, "hooks", None) is not None:
-            steps.append(make_request_step(hooks, self, make_wrapper, before))
+        if hooks or getattr(start[0], "hooks", None) is not None:
+            steps.append(make_request_step(hooks, self, make_wrapper, start))
         if (chosen := config.call_model_input_filter) is not None:
             steps.append(make_filter_step(chosen, self))
         if (prompt := self._fields["prompt"]) is not None:
@@ -232,7 +239,32 @@ class Agent(core.Agent[C, Any], Generic[C]):
             run: The run.
             before: The agent that handed the run over, if any.
         """
-        return core.Agent(**self._core_options(run, before))
+        return self._build_changeable(run, before, has_begun=False)
+
+    def _build_changeable(
+        self, run: RunLifecycle, before: Any, *, has_begun: bool
+    ) -> core.Agent[Any]:
+        """Build the core's agent for a run, which notices changes of hooks and tools to this one."""
+        made: core.Agent[Any] = core.Agent(**self._core_options(run, before, has_begun=has_begun))
+        built_from = self._changeable(run)
+
+        def find_change() -> core.Agent[Any] | None:
+            if _same(self._changeable(run), built_from):
+                return None
+            return self._build_changeable(run, before, has_begun=True)
+
+        made.set_change_finder(find_change)
+        return made
+
+    def _changeable(self, run: RunLifecycle) -> tuple[Any, ...]:
+        """Return the parts of this agent that may change during a run."""
+        asked = run.config.model or self._fields["model"]
+        fields, tools = self._fields, self.all_tools
+        settings = fields["model_settings"]
+        if not isinstance(settings, Settings):
+            settings = (settings or get_default_settings(asked)).resolve(run.config.model_settings)
+        listed = tools if isinstance(tools, Toolset) else tuple(tools)
+        return fields["instructions"], copy.deepcopy(settings), listed
 
     def _start_inner_run(self, prompt: Any, call: ToolContext, deps: object) -> Run[Any]:
         """Start a run that is a call of another run, with that run's settings."""
@@ -327,6 +359,16 @@ class Agent(core.Agent[C, Any], Generic[C]):
         """
         about = (tool_name, tool_description)
         return agent_as_tool(self, about, custom_output_extractor, options)
+
+
+def _same(first: tuple[Any, ...], second: tuple[Any, ...]) -> bool:
+    """Return True if instructions and settings are equal and the tools are the same objects."""
+    tools, others = first[-1], second[-1]
+    if isinstance(tools, tuple) and isinstance(others, tuple):
+        same = len(tools) == len(others) and all(a is b for a, b in zip(tools, others, strict=True))
+    else:
+        same = tools is others
+    return same and first[:-1] == second[:-1]
 
 
 AgentBase = Agent

@@ -128,7 +128,10 @@ def make_call_steps(hooks: Sequence[RunHooks[Any]], agent: Any) -> list[Step]:
 
 
 def make_request_step(
-    hooks: Sequence[RunHooks[Any]], agent: Any, make_wrapper: WrapperFactory, before: Any = None
+    hooks: Sequence[RunHooks[Any]],
+    agent: Any,
+    make_wrapper: WrapperFactory,
+    start: tuple[Any, bool] = (None, False),
 ) -> ModelStep:
     """Return the step that calls hooks around an agent's model requests.
 
@@ -136,9 +139,10 @@ def make_request_step(
         hooks: The hooks, in order.
         agent: The agent that sends the requests.
         make_wrapper: Creates the wrapper of a run for hooks.
-        before: The agent that handed the run over, if any.
+        start: The agent that handed the run over, if any, and True if this agent has begun already.
     """
-    given_by = [before]  # until the first request, with which the agent begins
+    before, has_begun = start
+    given_by = [] if has_begun else [before]  # until the first request, with which the agent begins
 
     async def step(
         request: ModelRequest, run: RunContext[Any], proceed: SendRequest

@@ -8,18 +8,24 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import json
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from typing import Any
 
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
 from toolkeel._records.tickets import LIFETIME, Approver, Decision, Ticket, call_digest, new_id
+from toolkeel.define.returns import check_answer
 from toolkeel.errors import CallError
+from toolkeel.mcp.content import output_from_schema
 from toolkeel.mcp.server.calling import Client, approval_question
 from toolkeel.mcp.server.multi_round_calls import Exchange, is_modern
 
+WRAP = "result"
+"""Key under which servers put a result that is no object."""
 PROGRESS_SECONDS = 10.0
 """Seconds between two signs of life to a host that waits."""
 NO_PERSON = (
@@ -31,6 +37,25 @@ _FORM: Mapping[str, object] = {
     "properties": {"approve": {"type": "boolean", "title": "Let this call run", "default": False}},
     "required": ["approve"],
 }
+
+
+def make_answered_result(definition: types.Tool, value: object) -> dict[str, Any]:
+    """Return the result of a call that a person answered.
+
+    Raises:
+        ValueError: The answer does not fit the tool's output schema.
+    """
+    schema = definition.output_schema
+    if schema is not None:
+        try:
+            value = check_answer(output_from_schema(schema), None, value)
+        except ValueError:
+            if WRAP not in (schema.get("properties") or {}) or isinstance(value, Mapping):
+                raise
+            value = check_answer(output_from_schema(schema), None, {WRAP: value})
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    result: dict[str, Any] = {"content": [{"type": "text", "text": text}]}
+    return result if schema is None else {**result, "structuredContent": value}
 
 
 def make_ticket(

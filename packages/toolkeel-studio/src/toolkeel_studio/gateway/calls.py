@@ -6,7 +6,6 @@ be asked something by its server in mid-call, takes the slower way of `toolkeel.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -30,7 +29,11 @@ from toolkeel.mcp.content import STRUCTURE
 from toolkeel.mcp.pins import Pins, definition_diff
 from toolkeel.mcp.server.multi_round_calls import Exchange, Request, is_modern
 from toolkeel.mcp.server.prometheus_metrics import CallMetrics
-from toolkeel_studio.gateway.approve import make_ticket, request_approval
+from toolkeel_studio.gateway.approve import (
+    make_answered_result,
+    make_ticket,
+    request_approval,
+)
 from toolkeel_studio.gateway.audit import AuditLog, digest_arguments
 from toolkeel_studio.gateway.cache import ResultCache, cache_key
 from toolkeel_studio.gateway.ledger import ClientLedger
@@ -164,8 +167,11 @@ class PolicyEnforcer:
         if self._audit is not None:
             self._audit.write({"event": decision.verdict, **_audit_fields(call, self._audit)})
         if decision.verdict == "answer":
-            text = decision.value if isinstance(decision.value, str) else json.dumps(decision.value)
-            return {"content": [{"type": "text", "text": text}]}
+            try:
+                return make_answered_result(call.route.definition, decision.value)
+            except ValueError as error:
+                said = f"A person answered instead of {call.tool!r}, but the answer does not fit"
+                return self.refuse(call, f"{said} the result that the tool declares: {error}")
         if decision.verdict == "deny":
             why = decision.reason and f"The call was not approved: {decision.reason}"
             why = why or "The person did not approve the call"

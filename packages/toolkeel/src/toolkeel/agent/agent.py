@@ -28,7 +28,7 @@ from toolkeel._common.other_libraries_words import (
 )
 from toolkeel.agent.enclosing_run import MAX_DEPTH, make_run_context
 from toolkeel.agent.guardrail import Check, Guardrail, as_guardrails
-from toolkeel.agent.handoff import Handoff, HandoffsOption, as_handoffs
+from toolkeel.agent.handoff import AgentLike, Handoff, HandoffsOption, as_handoffs
 from toolkeel.agent.history import HistoryPolicy
 from toolkeel.agent.inner_agent import AgentToolConfig, arguments_to_prompt, make_agent_tool
 from toolkeel.agent.options import KINDS, RunOptions
@@ -320,6 +320,10 @@ class Agent(Generic[C, T]):
         if plan.limits is not None:
             _add_limits(run, plan, plan.limits)
         return Run(plan, run, prompt)
+
+    def set_change_finder(self, find_change: Callable[[], AgentLike | None]) -> None:
+        """Let runs of this agent ask before each turn if it was changed; see `Plan.find_change`."""
+        self._plan = dataclasses.replace(self._plan, find_change=find_change)
 
     def plan_for(self, asked: Mapping[str, Any]) -> Plan:
         """See `toolkeel.agent.handoff.AgentLike`."""

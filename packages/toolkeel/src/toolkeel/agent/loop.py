@@ -293,11 +293,7 @@ class RunLoop(Generic[T]):
     # — the loop —
 
     async def _run_turns(self) -> EndReason:
-        """Repeat turns until there is nothing to do.
-
-        Whatever way it ends, every call in the transcript has its result, except those that wait
-        for a person.
-        """
+        """Repeat turns until nothing is left to do. At every end, only calls that wait lack a result."""
         run, state = self.context, self.context.loop_state
         if (ended := self._had_ended()) is not None and not self._has_more_input(ended):
             return ended
@@ -309,7 +305,7 @@ class RunLoop(Generic[T]):
                 reason = await self._run_calls(calls, resumed) if calls else None
                 if reason is not None and not self._has_more_input(reason):
                     return reason
-                if state.pending_handoff is not None or state.inbox:
+                if state.pending_handoff is not None or state.inbox or self._active.has_changed():
                     await self._apply_changes()
                 resumed = False
                 if run.cancel.cancelled:
@@ -349,6 +345,8 @@ class RunLoop(Generic[T]):
         if state.pending_handoff is not None:
             handoff, state.pending_handoff = state.pending_handoff, None
             self._use_tools(await self._active.hand_over(handoff, caller.window))
+        elif (tools := await self._active.refresh()) is not None:
+            self._use_tools(tools)
         messages, state.skip_unstarted = list(state.inbox), False
         del state.inbox[: len(messages)]  # any thread may add more meanwhile
         run.transcript.extend(messages)

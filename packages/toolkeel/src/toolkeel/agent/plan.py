@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 from toolkeel._common.loop_state import CALLBACK_TIMEOUT
 from toolkeel._records.record import NOTHING, record
 from toolkeel.agent.guardrail import Guardrail
-from toolkeel.agent.handoff import Handoff
+from toolkeel.agent.handoff import AgentLike, Handoff
 from toolkeel.agent.history import HistoryPolicy
 from toolkeel.agent.output import OutputPlan
 from toolkeel.agent.prompt import Instructions
@@ -48,6 +48,8 @@ class Plan:
         asked: What the caller wants of the whole run, whoever has it: ``model``, ``output_type``.
         history: Says what of a long transcript the model is still shown.
         callback_timeout: Seconds that a guardrail, predicate or other callback may take.
+        find_change: Returns the agent as it is now if it was changed since the plan was made, else
+            None; called before each turn. None for agents that do not change.
     """
 
     model: Model
@@ -69,6 +71,7 @@ class Plan:
     requested: Mapping[str, object] = NOTHING
     history: HistoryPolicy | None = None
     callback_timeout: float | None = CALLBACK_TIMEOUT
+    find_change: Callable[[], AgentLike | None] | None = None
 
     def with_handoffs(self, handoffs: Sequence[Handoff]) -> Plan:
         """Return the plan with the tools that pass the run to other agents.

@@ -38,6 +38,7 @@ class ActiveAgent:
         self.before: tuple[Plan, ...] = ()
         self.max_turns = plan.max_turns
         self._run = run
+        self._changed: AgentLike | None = None
         self._outer_toolset: Toolset | None = run.scope.toolset
 
     @property
@@ -124,6 +125,29 @@ class ActiveAgent:
         if run.listeners:
             run.emit(HandedOver(*run.next_event_fields(), left.agent, plan.agent, plan.model.name))
         return tools
+
+    def has_changed(self) -> bool:
+        """Return True if the agent was changed since its plan was made; see `refresh`."""
+        find = self.plan.find_change
+        self._changed = None if find is None else find()
+        return self._changed is not None
+
+    async def refresh(self) -> Toolset | None:
+        """Continue with the changed agent: its instructions, tools and settings.
+
+        Returns:
+            Its tools; None if it was not changed.
+        """
+        agent, self._changed = self._changed, None
+        if agent is None:
+            return None
+        run = self._run
+        self.plan = agent.plan_for(self.plan.requested)
+        count, text = run.loop_state.instruction_count, await self.instruct()
+        if run.recorder is not None:
+            grown = run.loop_state.instruction_count - count
+            run.recorder.record_handoff(self.plan.agent, text, (), (True, grown))
+        return await self.gather_tools()
 
     def list_handoffs_here(self) -> Sequence[str]:
         """Return the names of the tools by which earlier agents can hand over to this agent."""
