@@ -94,9 +94,6 @@ async def begin_run(
     counted, asks = select_decisions(fold, known)
     if not asks and run.approver is None:
         pending += fold.open_tickets.values()
-    if fold.deferred and not (speaks or goes_on or pending):
-        deferred = tuple(each.ticket for each in fold.deferred.values())
-        return SessionStart(build_run_state(fold, goes_on), (), (), deferred)
     start = SessionStart(build_run_state(fold, goes_on), (), counted, tuple(pending))
     if not (pending or unanswered(fold.view.messages)):
         return _add_messages(journal, run, start, said, options, goes_on=goes_on)
@@ -196,6 +193,8 @@ def _add_messages(
     messages, name = start.state.messages, options.name
     if now or (goes_on and messages):
         return replace(start, new_messages=now)
+    if deferred := tuple(each.ticket for each in journal.state.deferred.values()):
+        return replace(start, pending=deferred)
     over = not messages or isinstance(messages[-1], AssistantMessage)
     last, reason = journal.state.last_run.run, journal.state.reason
     if over and messages and reason == "failed" and not options.resumes_only:

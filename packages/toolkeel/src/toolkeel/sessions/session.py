@@ -361,12 +361,8 @@ class Session:
             journal = await asyncio.to_thread(open_journal, self._storage, info)
             self._record_writer(info.id)
             posts = read_posts(self._storage.database, info.id)
-            going = await begin_run(
-                journal,
-                run,
-                (said, decisions, posts),
-                RunOptions(self.name, self.resumes_only, self._on_message),
-            )
+            options = RunOptions(self.name, self.resumes_only, self._on_message)
+            going = await begin_run(journal, run, (said, decisions, posts), options)
             whole = ShortenedTranscript(lambda: journal.state.cuts, lambda: self.messages)
             going = replace(going, history=self._history, full_transcript=whole)
             place = journal, self._storage.database, info.id, run
