@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from toolkeel import Agent, Effects, Rules, Toolset, tool
@@ -20,6 +22,10 @@ def page() -> str:
 def save(text: str) -> str:
     """Save a text."""
     return "saved"
+
+
+async def log(prepared: Any, context: Any, proceed: Any) -> object:
+    return await proceed(prepared, context)
 
 
 @pytest.fixture(autouse=True)
@@ -54,3 +60,31 @@ def test_an_agent_of_which_no_tool_reads_strangers_text_says_nothing(
 ) -> None:
     Agent(Scripted([]), [save])
     assert not caplog.records
+
+
+@pytest.mark.parametrize(
+    ("tools", "warns"),
+    [
+        (Toolset([save]), True),
+        (Toolset([tool(approval=False)(save)]), True),
+        (Toolset([tool(approval=True)(save)]), False),
+        (Toolset([tool(approval=lambda text: False)(save)]), False),
+        (Toolset([save], rules=Rules(ask=["save"])), False),
+        (Toolset([save], rules=Rules(allow=["save"])), True),
+        (Toolset([save, page]), False),
+        (Toolset([tool(steps=[log])(save)]), False),
+    ],
+)
+def test_an_approver_that_no_call_can_reach_is_told_with_what_reaches_it(
+    tools: Toolset, warns: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    for _ in range(2):
+        Agent(Scripted(["done"]), tools).run_sync("go", approver=lambda ticket: True)
+    said = [one.getMessage() for one in caplog.records if "approver= is never" in one.getMessage()]
+    assert len(said) == warns
+    if warns:
+        assert "Rules(ask=['save'])" in said[0]
+    caplog.clear()
+    waiting_tools._warned.clear()
+    Agent(Scripted(["done"]), tools).run_sync("go")
+    assert not any("approver=" in one.getMessage()[:20] for one in caplog.records)

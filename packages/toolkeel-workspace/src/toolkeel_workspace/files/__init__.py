@@ -14,6 +14,7 @@ similar_passage      the passage most similar to one that was not found
 indentation          finding lines at another indentation
 edit                 replacing passages of a text, leaving every other byte as it is
 changed_since_read   snapshots of read files, to detect changes by others
+content_changes      how a call changes a file's content, and what is said of what it replaced
 preview              a preview of a call's change for the approver
 protected_changes    protected files that a command made or changed: an event and a question
 protected_writes     which writes need approval whatever rules allow: those of protected files

@@ -51,6 +51,10 @@ class FileSnapshots:
             raise ToolError(CHANGED_MESSAGE.format(name))
         return data, was
 
+    def is_known(self, name: str) -> bool:
+        """Return True if a file was read or written before."""
+        return name in self._snapshots
+
     def snapshot(self, name: str) -> _Snapshot:
         """Return a snapshot of a file, to record once its content has been shown."""
         data, was = self._read_file(name)

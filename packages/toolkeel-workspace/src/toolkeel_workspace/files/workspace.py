@@ -21,7 +21,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import replace as but
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal, TypeAlias
 
 from toolkeel._common.checked_arguments import checked
 from toolkeel._records.result_store import PREFIX, RESULTS
@@ -37,6 +37,7 @@ from toolkeel.errors import Cancelled, SetupError, ToolError
 from toolkeel.messages import ToolOutput
 from toolkeel_workspace.files.atomic_replace import replace_file
 from toolkeel_workspace.files.changed_since_read import MAX_FILE_BYTES, FileSnapshots
+from toolkeel_workspace.files.content_changes import describe_replaced, make_edit, make_write
 from toolkeel_workspace.files.edit import Replacement, apply_changes, make_diff, parse_changes
 from toolkeel_workspace.files.file_tools import Files
 from toolkeel_workspace.files.find import find_files
@@ -65,6 +66,10 @@ _WRITE_EFFECTS = Effects(open_world=False, idempotent=True, resources=("file:{pa
 _EDIT_EFFECTS = Effects(open_world=False, resources=("file:{path}",))
 
 
+Overwrite: TypeAlias = Literal["allow", "read-first"]
+"""What happens when ``write`` would replace a file that has not been read."""
+
+
 @checked
 class Workspace:
     """Tools for one folder.
@@ -75,6 +80,8 @@ class Workspace:
             With ``off``, every command needs approval. On Windows there is no ``bash``.
         results: ``"ours"`` if no stranger wrote any of its files; else, after one was read, calls that
             go outside need approval.
+        overwrite: ``read-first`` refuses to write over a file that has not been read; ``allow``
+            writes, and the result says what was replaced.
 
     Attributes:
         tools: read, write, edit, bash, grep, find, ls.
@@ -90,7 +97,9 @@ class Workspace:
         sandbox: Sandbox | Mode | None = "workspace",
         *,
         results: Literal["ours"] | None = None,
+        overwrite: Overwrite = "allow",
     ) -> None:
+        self.overwrite: Overwrite = overwrite
         self.files = Files(root)
         self.root: Root = self.files.root
         if sandbox is not None and sys.platform == "win32":
@@ -109,8 +118,8 @@ class Workspace:
 
     def _make_tools(self) -> tuple[AnyTool, ...]:
         writing = [
-            self._make_writing_tool(self.write, _make_write),
-            self._make_writing_tool(self.edit, _make_edit),
+            self._make_writing_tool(self.write, make_write),
+            self._make_writing_tool(self.edit, make_edit),
         ]
         bash = []
         if self.sandbox is not None:
@@ -213,20 +222,29 @@ class Workspace:
             path: Path of the file, relative to the root.
             content: Its whole content.
         """
-        return self.change_file(self.root.clean(path), _make_write(path, content))
+        return self.change_file(self.root.clean(path), make_write(path, content), replaces=True)
 
-    def change_file(self, name: str, make_change: ContentChange) -> ToolOutput:
+    def change_file(
+        self, name: str, make_change: ContentChange, *, replaces: bool = False
+    ) -> ToolOutput:
         """Change a file's content under its lock.
 
         Args:
             name: Its path, cleaned.
             make_change: Returns the new content for the old one, or for None if the file is missing.
+            replaces: Nothing of the old content is left: `overwrite` decides about a file that has
+                not been read, and the result says what was replaced.
 
         Raises:
             ToolError: saying why not; it is untouched then.
         """
         with self._locks[name]:
             before, was = self._snapshots.read_unchanged(name)
+            was_read = self._snapshots.is_known(name)
+            if replaces and before and not was_read and self.overwrite == "read-first":
+                raise ToolError(
+                    f"{name!r} exists and has not been read, so it was not changed. Read it first."
+                )
             data = make_change(before)
             made = replace_file(self.root, name, data, was)
             self._snapshots.record_write(name, data)
@@ -237,7 +255,10 @@ class Workspace:
             "created": made,
             "diff": make_diff(old, new, name),
         }
-        return ToolOutput(f"File written: {name} ({format_size(len(data))})", details=details)
+        replaced = describe_replaced(before, data, was_read) if replaces else ""
+        return ToolOutput(
+            f"File written: {name} ({format_size(len(data))}{replaced})", details=details
+        )
 
     @tool(effects=_EDIT_EFFECTS, approval=ProtectedFilePredicate())
     def edit(
@@ -334,32 +355,10 @@ def _warn_about_imports(root: Path) -> None:
         )
 
 
-def tools(root: str | os.PathLike[str] = ".", sandbox: Mode = "workspace") -> tuple[AnyTool, ...]:
+def tools(
+    root: str | os.PathLike[str] = ".",
+    sandbox: Mode = "workspace",
+    overwrite: Overwrite = "allow",
+) -> tuple[AnyTool, ...]:
     """Return the tools for a folder."""
-    return Workspace(root, sandbox).tools
-
-
-def _make_edit(path: str, **texts: Any) -> ContentChange:
-    def apply_edits(before: bytes | None) -> bytes:
-        if before is None:
-            raise ToolError(f"{path!r} does not exist.")
-        return apply_changes(before, parse_changes(**texts), path).data
-
-    return apply_edits
-
-
-def _make_write(path: str, content: str) -> ContentChange:
-    data = _encode_content(content)
-    return lambda before: data
-
-
-def _encode_content(content: str) -> bytes:
-    try:
-        data = content.encode()
-    except UnicodeEncodeError:
-        raise ToolError("content holds half of a surrogate pair, which is no text.") from None
-    if len(data) > MAX_FILE_BYTES:
-        raise ToolError(
-            f"content has {format_size(len(data))}; at most {format_size(MAX_FILE_BYTES)} is written."
-        )
-    return data
+    return Workspace(root, sandbox, overwrite=overwrite).tools

@@ -43,6 +43,7 @@ from toolkeel.call.body.sync_bridge import run_sync
 from toolkeel.call.steps.rules import Rules
 from toolkeel.call.tool_sources import ToolOrSource, static_tools
 from toolkeel.call.toolset import Toolset
+from toolkeel.call.waiting_tools import warn_of_idle_approver
 from toolkeel.call.watched_state import WatchedState
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.compile import ParametersSchema
@@ -379,6 +380,8 @@ class Agent(Generic[C, T]):
         listeners = tuple(given.pop("listeners", ()))
         decisions = tuple(given.pop("decisions", ()))
         session = given.pop("session", None)
+        if "approver" in given and not (plan.sources or plan.handoffs):
+            warn_of_idle_approver(plan.tools)
         run = make_run_context(self, self.name, listeners, given)
         _add_limits(run, plan, plan.limits or RunLimits())
         within = None if session is None else resolve_session(session)

@@ -1,4 +1,4 @@
-"""A warning, where an agent is defined, of tools whose calls will wait because nothing declares their effects."""
+"""Warnings about approval: of tools whose calls will wait, and of an approver that no call reaches."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import logging
 
 from toolkeel.call.steps.label_sources import labels_of
 from toolkeel.call.steps.rules import is_allowed
+from toolkeel.call.steps.taint import can_act
 from toolkeel.call.toolset import Toolset
 from toolkeel.define.tool import AnyTool
 from toolkeel.effects import UNKNOWN
@@ -35,6 +36,34 @@ def warn_of_waiting_tools(tools: Toolset) -> None:
         ", ".join(waiting[:5]),
         waiting[0],
     )
+
+
+def warn_of_idle_approver(tools: Toolset) -> None:
+    """Log a warning, once for the same tools, if no call of them can need approval.
+
+    Args:
+        tools: Those of a run that has an approver.
+    """
+    names = tuple(each.name for each in tools)
+    if (names, ()) in _warned or any(_may_ask(each, tools) for each in tools):
+        return
+    _warned.add((names, ()))
+    log.warning(
+        "approver= is never asked: no tool of %s needs approval, and no rule asks. Give "
+        "@tool(approval=True), or rules=Rules(ask=[%r]) for those it is to be asked about",
+        ", ".join(names[:5]) or "this agent",
+        names[0] if names else "a_tool",
+    )
+
+
+def _may_ask(tool: AnyTool, tools: Toolset) -> bool:
+    """Return True if a call of a tool may need approval: by itself, a step, a rule or a label."""
+    if tool.approval not in (None, False) or tool.steps or tools.steps or tool.hosted is not None:
+        return True
+    if tools.rules is not None and any(rule.action == "ask" for rule in tools.rules):
+        return True
+    labeled = any(labels_of(each) for each in tools)
+    return labeled and tool.approval is None and can_act(tool)
 
 
 def _may_wait(tool: AnyTool, tools: Toolset) -> bool:
