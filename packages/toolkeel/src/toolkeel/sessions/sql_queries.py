@@ -268,9 +268,8 @@ def delete_session(connection: sqlite3.Connection, id: int) -> list[str]:
     gone = get_session(connection, id)
     for [child] in connection.execute("SELECT id FROM session WHERE parent = ?", (id,)).fetchall():
         _adopt(connection, gone, get_session(connection, child))
-    digests = [
-        d for [d] in connection.execute("SELECT digest FROM artifact WHERE session = ?", (id,))
-    ]
+    rows = connection.execute("SELECT digest FROM artifact WHERE session = ?", (id,))
+    digests = [digest for [digest] in rows]
     for table in ("entry", "inbox", "holder", "artifact"):
         connection.execute(f"DELETE FROM {table} WHERE session = ?", (id,))
     connection.execute("DELETE FROM session WHERE id = ?", (id,))
