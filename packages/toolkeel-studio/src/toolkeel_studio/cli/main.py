@@ -32,7 +32,7 @@ COMMANDS = {
     ),
     "sessions": (
         "toolkeel_studio.cli.commands.sessions",
-        "Conversations that last: list, search, show, compare, fork, decide.",
+        "List, search, show, compare, fork and decide sessions.",
     ),
     "inspect": (
         "toolkeel_studio.cli.commands.inspect",

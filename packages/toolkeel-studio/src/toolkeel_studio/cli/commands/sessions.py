@@ -23,7 +23,7 @@ from toolkeel_studio.cli.terminal.two_columns import compare_lines
 from toolkeel_studio.inspector.compare import compare
 
 app = typer.Typer(
-    help="Conversations that last: list, search, show, compare, fork, decide.", **OPTIONS
+    help="List, search, show, compare, fork and decide sessions.", **OPTIONS
 )
 File = Annotated[
     Path | None, typer.Option("--file", "-f", metavar="FILE", help="The file they are in.")
