@@ -29,6 +29,7 @@ from toolkeel.context import CancelToken, RunContext, ToolContext
 from toolkeel.model_interface import (
     Model,
     Settings,
+    set_history_lookup as _set_history_lookup,
     set_model_resolver as _set_model_resolver,
     set_price_lookup as _set_price_lookup,
     set_session_lookup as _set_session_lookup,
@@ -78,6 +79,7 @@ _set_invoker(lambda: _typing.cast("_typing.Any", _load("toolkeel.call.direct_inv
 _set_model_resolver(lambda name: _load("toolkeel.providers.model_by_name").connect(name))
 _set_price_lookup(lambda name: _load("toolkeel.providers.prices").price_of(name))
 _set_html_renderer(lambda value: _load("toolkeel._common.installed").render_html(value))
+_set_history_lookup(lambda tokens: _load("toolkeel.sessions.history_policies").KeepTokens(tokens))
 _set_session_lookup(lambda name: _load("toolkeel.sessions").session(name))
 
 __all__ = [

@@ -269,3 +269,16 @@ def set_session_lookup(find: Callable[[Any], Any]) -> None:
 def find_session(name: object) -> Any:
     """Return the session with a name, or of the file at a path."""
     return _sessions[0](name)
+
+
+_history: list[Callable[[int], Any]] = []
+
+
+def set_history_lookup(make: Callable[[int], Any]) -> None:
+    """Set the function that makes the history policy of agents without one; the chapter `sessions` calls it."""
+    _history[:] = [make]
+
+
+def make_history_policy(tokens: int) -> Any:
+    """Return a history policy that leaves so many tokens of messages, or None if no function makes one."""
+    return _history[0](max(1, tokens)) if _history else None

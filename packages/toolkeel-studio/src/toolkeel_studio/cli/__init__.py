@@ -2,6 +2,7 @@
 
 exit_codes     exit codes, and usage mistakes as exceptions
 arguments      arguments of a call as people type them: ``key=value``
+history_option a history policy as people type it
 suspended_run  a suspended run as a file that can be resumed once
 terminal       input and output at the terminal: text, keys, progress, approvals, Ctrl-C
 doctor         the checks of ``toolkeel doctor``, one file each

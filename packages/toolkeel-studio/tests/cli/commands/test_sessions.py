@@ -98,6 +98,16 @@ def test_two_sessions_are_compared_and_the_exit_code_says_whether_they_differ(ho
     assert "there is no session 'nobody'" in nobody.err
 
 
+def test_a_session_is_compacted_and_its_journal_stays(home: Path) -> None:
+    before = at(home, "sessions", "show", "ada").out
+    done = at(home, "sessions", "compact", "ada", "--history", "turns:1")
+    assert (done.code, "later requests are shorter" in done.err) == (0, True)
+    assert "nothing to leave out" in at(home, "sessions", "compact", "ada").err
+    assert before.splitlines()[:2] == at(home, "sessions", "show", "ada").out.splitlines()[:2]
+    wrong = at(home, "sessions", "compact", "ada", "--history", "ten")
+    assert (wrong.code, "expected turns:N|tokens:N" in wrong.err) == (2, True)
+
+
 def test_nothing_is_pruned_without_a_clear_word(home: Path) -> None:
     dry = at(home, "sessions", "prune", "0")
     assert dry.out == "ada\n"

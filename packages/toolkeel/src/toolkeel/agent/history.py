@@ -83,6 +83,7 @@ class HistoryView:
         "_count",
         "_sizes",
         "messages",
+        "overflow",
         "positions",
         "prompt_position",
         "reader_tool",
@@ -95,6 +96,8 @@ class HistoryView:
         self.positions = list(range(first, self.total))
         self.prompt_position: int | None = None
         self.reader_tool = ""
+        self.overflow = 0.0
+        """How many times too large the last request was for the model's context, or 0 if it fit."""
         self._count: Count | None = None
         self._sizes: list[int] = []
 
@@ -258,12 +261,17 @@ class TranscriptWindow:
             log.warning("the history stays as it is: %s", error)
             return used
         for cut in cuts:
-            used, (start, stop) = used + cut.usage, view.span(cut)
-            if start < stop:
-                if run.recorder is not None:
-                    run.recorder.record_cut(_to_entry(cut), start, stop)
-                self.apply_cut(cut)
+            used = used + cut.usage
+            self.add_cut(cut, run, view)
         return used
+
+    def add_cut(self, cut: Cut, run: RunContext, view: HistoryView) -> None:
+        """Apply a cut, and save it first."""
+        start, stop = view.span(cut)
+        if start < stop:
+            if run.recorder is not None:
+                run.recorder.record_cut(_to_entry(cut), start, stop)
+            self.apply_cut(cut)
 
 
 def _to_entry(cut: Cut) -> Compacted:

@@ -66,12 +66,18 @@ class KeepTurns:
 
     async def cuts(self, view: HistoryView) -> Sequence[Cut]:
         """See `HistoryPolicy.cuts`."""
-        turns = view.find_turn_starts()
-        if len(turns) <= self.at:
+        turns, keep = view.find_turn_starts(), self.keep
+        if view.overflow:
+            keep = max(1, min(keep, int(len(turns) / view.overflow)))
+        elif len(turns) <= self.at:
             return ()
-        return (view.omit(0, turns[-self.keep], "keep_turns"),)
+        if len(turns) <= keep:
+            return ()
+        return (view.omit(0, turns[-keep], "keep_turns"),)
 
 
+OVERFLOW_ROOM = 0.7
+"""Part of the context that messages may take after a request did not fit."""
 LONG = 500
 """Tokens from which on a result is shown by its beginning, where the model can read the rest."""
 NOTE = 60
@@ -107,18 +113,22 @@ class KeepTokens:
     def plan(self, view: HistoryView) -> tuple[list[Cut], list[tuple[int, int]]]:
         """Return the results to shorten, and the ranges of messages to leave out besides."""
         sizes = list(view.count_sizes(self._count))
-        if sum(sizes) <= self.high:
+        if view.overflow:  # the estimate was wrong, so that of the server counts
+            low = min(self.low, int(sum(sizes) / view.overflow * OVERFLOW_ROOM))
+        elif sum(sizes) <= self.high:
             return [], []
-        short = self._references(view, sizes)
-        parts = [part for find in (self._turns, self._steps) if (part := find(view, sizes))]
+        else:
+            low = self.low
+        short = self._references(view, sizes, low)
+        parts = [part for find in (self._turns, self._steps) if (part := find(view, sizes, low))]
         gone = {view.positions[index] for part in parts for index in range(*part)}
         return [cut for cut in short if cut.start not in gone], parts
 
-    def _references(self, view: HistoryView, sizes: list[int]) -> list[Cut]:
+    def _references(self, view: HistoryView, sizes: list[int], low: int) -> list[Cut]:
         """Shorten the oldest long results to their beginning. Update `sizes`."""
         found, left = list[Cut](), sum(sizes)
         for index, size in enumerate(sizes):
-            if left <= self.low or not view.reader_tool:
+            if left <= low or not view.reader_tool:
                 break
             cut = view.shorten_result(index) if size > LONG else None
             if cut is not None and (shorter := self._count(cut.messages)) < size:
@@ -126,7 +136,7 @@ class KeepTokens:
                 left, sizes[index] = left + shorter - size, shorter
         return found
 
-    def _turns(self, view: HistoryView, sizes: list[int]) -> tuple[int, int] | None:
+    def _turns(self, view: HistoryView, sizes: list[int], low: int) -> tuple[int, int] | None:
         """Return the range of the oldest turns to omit, never the last. Update `sizes`."""
         messages, left = view.messages, sum(sizes)
         stays = (
@@ -136,15 +146,15 @@ class KeepTokens:
         )
         first = next(stays, 0)
         turns = [border for border in view.find_turn_starts() if border > first]
-        if left <= self.low or not turns:
+        if left <= low or not turns:
             return None
         before = list(accumulate(sizes, initial=-NOTE if view.reader_tool else 0))
-        stop = next((turn for turn in turns if left - before[turn] <= self.low), turns[-1])
+        stop = next((turn for turn in turns if left - before[turn] <= low), turns[-1])
         sizes[:stop] = [0] * stop
         sizes[0] = NOTE if view.reader_tool else 0
         return 0, stop
 
-    def _steps(self, view: HistoryView, sizes: list[int]) -> tuple[int, int] | None:
+    def _steps(self, view: HistoryView, sizes: list[int], low: int) -> tuple[int, int] | None:
         """Return the range of the oldest steps of the last turn to leave out, never the last step."""
         messages, left, stop = view.messages, sum(sizes) + NOTE, 0
         start = next(reversed(view.find_turn_starts()), 0)
@@ -152,14 +162,14 @@ class KeepTokens:
             start += 1
         if start == len(messages) or not view.can_split_at(start):  # prompts alone
             return None
-        if left - NOTE <= self.low or not view.reader_tool:
+        if left - NOTE <= low or not (view.reader_tool or view.overflow):
             return None
         passed = False
         for index in range(start, len(messages)):
             is_step = isinstance(messages[index], AssistantMessage)
             if is_step and passed and view.can_split_at(index):
                 stop = index
-                if left <= self.low:
+                if left <= low:
                     break
             passed = passed or is_step
             left -= 0 if _is_prompt(messages[index]) else sizes[index]

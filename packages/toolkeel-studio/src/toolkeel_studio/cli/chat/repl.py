@@ -35,6 +35,7 @@ from toolkeel_studio.cli.commands.launch import (
 )
 from toolkeel_studio.cli.commands.sessions import export_command
 from toolkeel_studio.cli.exit_codes import UsageProblem, too_many_words
+from toolkeel_studio.cli.history_option import HistoryOption
 from toolkeel_studio.cli.terminal.approve import TerminalApprover, argument_check, can_ask
 from toolkeel_studio.cli.terminal.interrupt import run_interruptible
 from toolkeel_studio.cli.terminal.progress import Pausable, PlainView
@@ -64,6 +65,7 @@ def command(
     instructions: Instructions = "",
     rules: RulesFile = None,
     session: SessionName = "",
+    history: HistoryOption = "",
 ) -> None:
     """Talk with a model that may call tools, in the terminal.
 
@@ -73,7 +75,7 @@ def command(
     if context.args:
         raise too_many_words("chat", context.args)
     name = session or f"chat-{datetime.now():%Y%m%d-%H%M%S}"
-    launch = Launch(tuple(targets or ()), model, instructions, rules=rules)
+    launch = Launch(tuple(targets or ()), model, instructions, rules=rules, history=history)
     with stdout_kept_clean():
         chat = Chat(launch.agent(), launch, Sessions(), name)
     chat.greet()

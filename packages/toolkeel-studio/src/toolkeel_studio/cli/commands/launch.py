@@ -34,6 +34,7 @@ from toolkeel.providers.model_by_name import AUTO, choose_auto, connect
 from toolkeel.testing.cassette import Cassette
 from toolkeel.testing.taped import TapedModel, TapedTools
 from toolkeel_studio.cli.exit_codes import FAILED, SUSPENDED
+from toolkeel_studio.cli.history_option import read_history
 from toolkeel_studio.cli.local.running_server import use_running_server
 from toolkeel_studio.cli.suspended_run import deciding, save, show_tickets
 from toolkeel_studio.cli.terminal.approve import TerminalApprover, argument_check, can_ask
@@ -164,6 +165,7 @@ class Launch:
         session: Name of its session; empty for none.
         tape: The recording that it is written to or replayed from.
         live: Run the tools during a replay.
+        history: History policy as people type it.
     """
 
     targets: tuple[str, ...]
@@ -180,6 +182,7 @@ class Launch:
     session: str = ""
     tape: Cassette | None = None
     live: bool = False
+    history: str = ""
 
     def agent(self) -> Agent:
         """Build the agent.
@@ -196,6 +199,7 @@ class Launch:
             instructions=self.instructions,
             max_turns=self.max_turns,
             rules=self._rules(),
+            history=read_history(self.history),
         )
 
     def _rules(self) -> Rules | None:

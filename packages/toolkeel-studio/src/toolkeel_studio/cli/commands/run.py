@@ -28,6 +28,7 @@ from toolkeel_studio.cli.commands.launch import (
     run_to_end,
 )
 from toolkeel_studio.cli.exit_codes import UsageProblem, too_many_words
+from toolkeel_studio.cli.history_option import HistoryOption
 from toolkeel_studio.cli.suspended_run import check_writable
 from toolkeel_studio.cli.terminal.streams import stdout_kept_clean
 
@@ -55,6 +56,7 @@ def command(
     answer_within: AnswerWithin = None,
     state: StateFile = None,
     session: SessionName = "",
+    history: HistoryOption = "",
     continue_: Continue = False,
     as_json: AsJson = False,
 ) -> None:
@@ -80,6 +82,7 @@ def command(
         answer_within,
         check_writable(state) if state else None,
         session,
+        history=history,
     )
     with stdout_kept_clean():
         agent = launch.agent()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 from dataclasses import asdict
@@ -17,6 +18,7 @@ from toolkeel.observe.wording import count, escaped, pretty, visible_line
 from toolkeel.sessions import Sessions
 from toolkeel.sessions.sql_queries import SessionInfo
 from toolkeel_studio.cli.exit_codes import FAILED, OPTIONS, UsageProblem
+from toolkeel_studio.cli.history_option import HistoryOption, read_history
 from toolkeel_studio.cli.suspended_run import answers, find_ticket, show_tickets
 from toolkeel_studio.cli.terminal.streams import DIM, YELLOW, echo, layout, note, width_of
 from toolkeel_studio.cli.terminal.two_columns import compare_lines
@@ -213,6 +215,16 @@ def import_command(
             Sessions(file).import_(stream, to)
     except (OSError, UnicodeDecodeError) as error:
         raise UsageProblem(f"{source} cannot be read: {error}") from None
+
+
+@app.command("compact")
+def compact_command(name: Name, history: HistoryOption = "turns:10", file: File = None) -> None:
+    """Send less of a session to the model from now on; the journal keeps all of it."""
+    policy = read_history(history)
+    if policy is None:
+        raise UsageProblem("--history is empty; write turns:N or tokens:N")
+    shorter = asyncio.run(Sessions(file)[name].compact(policy))
+    note("later requests are shorter" if shorter else "nothing to leave out", DIM)
 
 
 @app.command("delete")

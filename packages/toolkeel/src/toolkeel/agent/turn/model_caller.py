@@ -18,6 +18,15 @@ from toolkeel.agent.plan import Plan
 from toolkeel.agent.reply_assembly import ReplyBuilder, normalize_reply
 from toolkeel.agent.transcript import has_called_since_person
 from toolkeel.agent.turn.active_agent import ActiveAgent
+from toolkeel.agent.turn.context_overflow import (
+    ANY_SIZE,
+    MAX_SHORTENINGS,
+    can_fit,
+    leave_out_turn,
+    overflow_ratio,
+    shortening_ratio,
+    small_context_policy,
+)
 from toolkeel.agent.turn.read_result import READ_TOOL, make_reading_tool
 from toolkeel.agent.turn.request_budget import RequestBudget
 from toolkeel.agent.turn.steps import compose_steps
@@ -26,10 +35,17 @@ from toolkeel.call.enabled_tools import EnabledTools
 from toolkeel.call.toolset import Toolset
 from toolkeel.context import RunContext
 from toolkeel.define.tool import AnyTool
-from toolkeel.errors import ModelError, ModelUnavailable, describe_error
+from toolkeel.errors import ModelError, ModelUnavailable, RequestTooLarge, describe_error
 from toolkeel.events import Replied, Retrying, Streamed, TurnStarted
 from toolkeel.messages import AssistantMessage, Message, Usage, UserMessage
-from toolkeel.model_interface import Delta, ModelRequest, RetryDelta, Settings, get_provider
+from toolkeel.model_interface import (
+    Delta,
+    ModelRequest,
+    RetryDelta,
+    Settings,
+    get_provider,
+    make_history_policy,
+)
 
 MAX_EMPTY = 3
 """Requests of a turn whose replies may be empty; the run then fails, and can be resumed."""
@@ -118,8 +134,7 @@ class ModelCaller:
             request = await self._next_request()
             # The reply's calls are judged by what it has seen.
             run.loop_state.visible_taint = 0 if run.taint is None else len(run.taint.sources)
-            send = self._call_with_guardrails if self.unchecked_messages else self._send
-            reply = await self._repeat_if_empty(request, await send(request))
+            reply = await self._repeat_if_empty(*await self._send_within_context(request))
         except asyncio.CancelledError:
             if not interrupt.is_own():
                 raise
@@ -185,8 +200,9 @@ class ModelCaller:
     async def _next_request(self) -> ModelRequest:
         """Build the next request. If nothing has changed, return the last one."""
         run, window, messages = self._run, self.window, self._run.transcript
+        self._history = self._history or small_context_policy(self._model)
         if self._history is not None or window.cuts:
-            await self._shorten()
+            await self._shorten(self._history)
             messages = window.messages(run)
         fixed = self.offer.fixed
         offered = fixed if fixed is not None else await self.offer.current()
@@ -198,9 +214,54 @@ class ModelCaller:
 
     # — the part of the transcript that is sent —
 
-    async def _shorten(self) -> None:
-        """Let the history policy cut the transcript, and count the cost of its model requests."""
-        run, window, history = self._run, self.window, self._history
+    async def _send_within_context(
+        self, request: ModelRequest
+    ) -> tuple[ModelRequest, AssistantMessage]:
+        """Send a request, and return it with its reply; shorten it when the server reports that it exceeds the model's context.
+
+        If nothing is left to cut, the last turn stays in a session's journal, and is not sent again.
+
+        Raises:
+            RequestTooLarge: it cannot be shortened enough.
+        """
+        for shortenings in range(MAX_SHORTENINGS + 1):
+            send = self._call_with_guardrails if self.unchecked_messages else self._send
+            try:
+                return request, await send(request)
+            except RequestTooLarge as error:
+                ratio = overflow_ratio(error)
+                if ratio is None:
+                    raise
+                if shortenings == MAX_SHORTENINGS or not await self._make_room(ratio):
+                    self._leave_out_turn()
+                    raise
+                request = await self._next_request()
+        raise AssertionError("unreachable")
+
+    async def _make_room(self, ratio: float) -> bool:
+        """Cut the transcript because a request was `ratio` times too large; False if nothing was cut."""
+        view = self.window.view(self._run)
+        if not can_fit(view, ratio):
+            return False
+        for policy in (self._history, make_history_policy(ANY_SIZE)):
+            before, view.overflow = list(view.messages), shortening_ratio(ratio)
+            try:
+                await self._shorten(policy)
+            finally:
+                view.overflow = 0.0
+            if view.messages != before:
+                return True
+        return False
+
+    def _leave_out_turn(self) -> None:
+        """Leave the turn that no request can contain out of a session's later requests."""
+        run, window = self._run, self.window
+        if run.recorder is not None and (cut := leave_out_turn(window.view(run))) is not None:
+            window.add_cut(cut, run, window.view(run))
+
+    async def _shorten(self, history: HistoryPolicy | None) -> None:
+        """Let a history policy cut the transcript, and count the cost of its model requests."""
+        run, window = self._run, self.window
         view = window.view(run)
         if history is None:
             return
