@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from toolkeel.agent.history import Cut, HistoryPolicy, HistoryView
+from collections.abc import Awaitable, Callable
+
+from toolkeel.agent.history import Cut, HistoryPolicy, HistoryView, TranscriptWindow
+from toolkeel.agent.turn.steps import SendRequest
+from toolkeel.context import RunContext
 from toolkeel.errors import RequestTooLarge
-from toolkeel.messages import UserMessage
-from toolkeel.model_interface import Model, make_history_policy
+from toolkeel.messages import AssistantMessage, UserMessage
+from toolkeel.model_interface import Model, ModelRequest, make_history_policy
 
 MAX_SHORTENINGS = 3
 """Times a request is shortened because it exceeds the context, before its error is raised."""
@@ -58,3 +62,71 @@ def leave_out_turn(view: HistoryView) -> Cut | None:
     text = f"[Left out here: a message of {size:,} characters, which exceeds the model's context]"
     note = (UserMessage(text, "omission"),)
     return Cut(view.positions[start], view.total, note, "overflow")
+
+
+class OverflowRecovery:
+    """Sends requests of a run, shortened where the server reports that they exceed the context.
+
+    If nothing is left to cut, the last turn stays in a session's journal, and is not sent again.
+
+    Args:
+        run: The run.
+        window: The part of its transcript that is sent.
+        shorten: Lets a policy cut the transcript; None: the agent's policy, if it has one.
+    """
+
+    def __init__(
+        self,
+        run: RunContext,
+        window: TranscriptWindow,
+        shorten: Callable[[HistoryPolicy | None], Awaitable[None]],
+    ) -> None:
+        self._run = run
+        self._window = window
+        self._shorten = shorten
+
+    async def send(
+        self,
+        request: ModelRequest,
+        send: SendRequest,
+        next_request: Callable[[], Awaitable[ModelRequest]],
+    ) -> tuple[ModelRequest, AssistantMessage]:
+        """Send a request, and return the one that fit, with its reply.
+
+        Raises:
+            RequestTooLarge: it cannot be shortened enough.
+        """
+        shortenings = 0
+        while True:
+            try:
+                return request, await send(request)
+            except RequestTooLarge as error:
+                ratio = overflow_ratio(error)
+                if ratio is None:
+                    raise
+                if shortenings == MAX_SHORTENINGS or not await self._make_room(ratio):
+                    self._leave_out_turn()
+                    raise
+            shortenings += 1
+            request = await next_request()
+
+    async def _make_room(self, ratio: float) -> bool:
+        """Cut the transcript because a request was `ratio` times too large; False if nothing was cut."""
+        view = self._window.view(self._run)
+        if not can_fit(view, ratio):
+            return False
+        for policy in (None, make_history_policy(ANY_SIZE)):
+            before, view.overflow = list(view.messages), shortening_ratio(ratio)
+            try:
+                await self._shorten(policy)
+            finally:
+                view.overflow = 0.0
+            if view.messages != before:
+                return True
+        return False
+
+    def _leave_out_turn(self) -> None:
+        """Leave the turn that no request can contain out of a session's later requests."""
+        run, view = self._run, self._window.view(self._run)
+        if run.recorder is not None and (cut := leave_out_turn(view)) is not None:
+            self._window.add_cut(cut, run, view)

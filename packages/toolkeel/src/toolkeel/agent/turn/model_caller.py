@@ -18,15 +18,7 @@ from toolkeel.agent.plan import Plan
 from toolkeel.agent.reply_assembly import ReplyBuilder, normalize_reply
 from toolkeel.agent.transcript import has_called_since_person
 from toolkeel.agent.turn.active_agent import ActiveAgent
-from toolkeel.agent.turn.context_overflow import (
-    ANY_SIZE,
-    MAX_SHORTENINGS,
-    can_fit,
-    leave_out_turn,
-    overflow_ratio,
-    shortening_ratio,
-    small_context_policy,
-)
+from toolkeel.agent.turn.context_overflow import OverflowRecovery, small_context_policy
 from toolkeel.agent.turn.read_result import READ_TOOL, make_reading_tool
 from toolkeel.agent.turn.request_budget import RequestBudget
 from toolkeel.agent.turn.steps import compose_steps
@@ -35,17 +27,10 @@ from toolkeel.call.enabled_tools import EnabledTools
 from toolkeel.call.toolset import Toolset
 from toolkeel.context import RunContext
 from toolkeel.define.tool import AnyTool
-from toolkeel.errors import ModelError, ModelUnavailable, RequestTooLarge, describe_error
+from toolkeel.errors import ModelError, ModelUnavailable, describe_error
 from toolkeel.events import Replied, Retrying, Streamed, TurnStarted
 from toolkeel.messages import AssistantMessage, Message, Usage, UserMessage
-from toolkeel.model_interface import (
-    Delta,
-    ModelRequest,
-    RetryDelta,
-    Settings,
-    get_provider,
-    make_history_policy,
-)
+from toolkeel.model_interface import Delta, ModelRequest, RetryDelta, Settings, get_provider
 
 MAX_EMPTY = 3
 """Requests of a turn whose replies may be empty; the run then fails, and can be resumed."""
@@ -77,6 +62,7 @@ class ModelCaller:
         self._agent = agent
         self._run = run
         self.window = TranscriptWindow()
+        self._overflow = OverflowRecovery(run, self.window, self._shorten)
         self.unchecked_messages: list[Message] = []
         self.session_history: HistoryPolicy | None = None
         self.full_transcript: ShortenedTranscript | None = None
@@ -134,7 +120,8 @@ class ModelCaller:
             request = await self._next_request()
             # The reply's calls are judged by what it has seen.
             run.loop_state.visible_taint = 0 if run.taint is None else len(run.taint.sources)
-            reply = await self._repeat_if_empty(*await self._send_within_context(request))
+            sent = await self._overflow.send(request, self._send_checked, self._next_request)
+            reply = await self._repeat_if_empty(*sent)
         except asyncio.CancelledError:
             if not interrupt.is_own():
                 raise
@@ -165,9 +152,7 @@ class ModelCaller:
         """
         run, count = self._run, 1
         if self._agent.plan.output is not None or not self._attempt:
-            return (
-                reply  # a typed answer is corrected, and a step that answers by itself has done so
-            )
+            return reply  # a typed answer is corrected; a step may answer by itself
         while not (reply.content or reply.tool_calls) and reply.finish_reason in _WHOLE:
             name = (request.model or self._model).name
             if count == MAX_EMPTY:
@@ -202,7 +187,7 @@ class ModelCaller:
         run, window, messages = self._run, self.window, self._run.transcript
         self._history = self._history or small_context_policy(self._model)
         if self._history is not None or window.cuts:
-            await self._shorten(self._history)
+            await self._shorten()
             messages = window.messages(run)
         fixed = self.offer.fixed
         offered = fixed if fixed is not None else await self.offer.current()
@@ -214,54 +199,9 @@ class ModelCaller:
 
     # — the part of the transcript that is sent —
 
-    async def _send_within_context(
-        self, request: ModelRequest
-    ) -> tuple[ModelRequest, AssistantMessage]:
-        """Send a request, and return it with its reply; shorten it when the server reports that it exceeds the model's context.
-
-        If nothing is left to cut, the last turn stays in a session's journal, and is not sent again.
-
-        Raises:
-            RequestTooLarge: it cannot be shortened enough.
-        """
-        for shortenings in range(MAX_SHORTENINGS + 1):
-            send = self._call_with_guardrails if self.unchecked_messages else self._send
-            try:
-                return request, await send(request)
-            except RequestTooLarge as error:
-                ratio = overflow_ratio(error)
-                if ratio is None:
-                    raise
-                if shortenings == MAX_SHORTENINGS or not await self._make_room(ratio):
-                    self._leave_out_turn()
-                    raise
-                request = await self._next_request()
-        raise AssertionError("unreachable")
-
-    async def _make_room(self, ratio: float) -> bool:
-        """Cut the transcript because a request was `ratio` times too large; False if nothing was cut."""
-        view = self.window.view(self._run)
-        if not can_fit(view, ratio):
-            return False
-        for policy in (self._history, make_history_policy(ANY_SIZE)):
-            before, view.overflow = list(view.messages), shortening_ratio(ratio)
-            try:
-                await self._shorten(policy)
-            finally:
-                view.overflow = 0.0
-            if view.messages != before:
-                return True
-        return False
-
-    def _leave_out_turn(self) -> None:
-        """Leave the turn that no request can contain out of a session's later requests."""
-        run, window = self._run, self.window
-        if run.recorder is not None and (cut := leave_out_turn(window.view(run))) is not None:
-            window.add_cut(cut, run, window.view(run))
-
-    async def _shorten(self, history: HistoryPolicy | None) -> None:
-        """Let a history policy cut the transcript, and count the cost of its model requests."""
-        run, window = self._run, self.window
+    async def _shorten(self, policy: HistoryPolicy | None = None) -> None:
+        """Let a history policy, by default the agent's, cut the transcript; count what that costs."""
+        run, window, history = self._run, self.window, policy or self._history
         view = window.view(run)
         if history is None:
             return
@@ -376,6 +316,10 @@ class ModelCaller:
             run.emit(Streamed(*run.next_event_fields(), delta))
 
     # — guardrails beside it —
+
+    async def _send_checked(self, request: ModelRequest) -> AssistantMessage:
+        send = self._call_with_guardrails if self.unchecked_messages else self._send
+        return await send(request)
 
     async def _call_with_guardrails(self, request: ModelRequest) -> AssistantMessage:
         """Send the request while guardrails run. The reply is held back until they allow it."""
