@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from toolkeel._common.needs_extra import needs_extra
-from toolkeel._records.tickets import Decision, Ticket
+from toolkeel._records.tickets import Approver, Decision, Ticket
 from toolkeel.call.arguments.validate import as_json
 from toolkeel.call.steps import guard
 from toolkeel.call.steps.taint import can_act
@@ -101,32 +101,15 @@ def to_openai_agents(ours: object, *, run: RunContext[Any] | None = None) -> age
     tool = as_tool(ours)
     may_ask = callable(tool.approval) or (tool.approval is None and can_act(tool))
     inner, artifacts = CoreToolRunner(tool, run, ends_run=_ENDS_RUN_HINT), dict[str, object]()
-    agreed: dict[str, str] = {}
+    approvals = _Approvals(inner)
 
     async def on_invoke_tool(context: Any, arguments: str) -> Any:
-        call_id = context.tool_call_id
-
-        seen = agreed.pop(call_id, "")
-
-        def approver(ticket: Ticket) -> bool | Decision:
-            if tool.approval is True or seen == ticket.digest:
-                return True
-            return ticket.deny("nobody was asked about it as it is now; call it again")
-
-        user, conversation = context.context, getattr(context, "usage", None)
-        message = await inner.run_call(arguments, user, call_id, approver, conversation)
+        call_id, usage = context.tool_call_id, getattr(context, "usage", None)
+        approver = approvals.take(call_id)
+        message = await inner.run_call(arguments, context.context, call_id, approver, usage)
         if message.artifact is not None:
-            artifacts[context.tool_call_id] = message.artifact
+            artifacts[call_id] = message.artifact
         return message.text if message.failed else _to_sdk_output(message.content)
-
-    async def needs_approval(context: Any, arguments: Mapping[str, Any], call_id: str) -> bool:
-        user, usage = getattr(context, "context", None), getattr(context, "usage", None)
-        ticket = await inner.find_ticket(arguments, user, call_id, usage)
-        if ticket is not None:  # the SDK asks this before each time that it runs a call
-            agreed[call_id] = ticket.digest
-            while len(agreed) > _MOST_ASKED:
-                del agreed[next(iter(agreed))]
-        return ticket is not None
 
     def custom_data(data: Any) -> dict[str, object]:
         artifact = artifacts.pop(data.tool_context.tool_call_id, None)
@@ -138,10 +121,45 @@ def to_openai_agents(ours: object, *, run: RunContext[Any] | None = None) -> age
         params_json_schema=dict(tool.parameters),
         on_invoke_tool=on_invoke_tool,
         strict_json_schema=False,
-        needs_approval=tool.approval is True or (may_ask and needs_approval),
+        needs_approval=tool.approval is True or (may_ask and approvals.needs_approval),
         is_enabled=tool.enabled is not False,
         custom_data_extractor=custom_data,
     )
+
+
+class _Approvals:
+    """What a person was asked about: the calls of one tool, by their final arguments.
+
+    Args:
+        runner: Runs the tool.
+    """
+
+    def __init__(self, runner: CoreToolRunner) -> None:
+        self._runner = runner
+        self._asked: dict[str, str] = {}
+
+    async def needs_approval(
+        self, context: Any, arguments: Mapping[str, Any], call_id: str
+    ) -> bool:
+        """Return True if a call needs approval. The SDK asks this before each time that it runs one."""
+        user, usage = getattr(context, "context", None), getattr(context, "usage", None)
+        ticket = await self._runner.find_ticket(arguments, user, call_id, usage)
+        if ticket is not None:
+            self._asked[call_id] = ticket.digest
+            while len(self._asked) > _MOST_ASKED:
+                del self._asked[next(iter(self._asked))]
+        return ticket is not None
+
+    def take(self, call_id: str) -> Approver:
+        """Return the approver of a call that the SDK runs: it approves what was asked about alone."""
+        asked, always = self._asked.pop(call_id, ""), self._runner.tool.approval is True
+
+        def approve(ticket: Ticket) -> bool | Decision:
+            if always or asked == ticket.digest:
+                return True
+            return ticket.deny("nobody was asked about it as it is now; call it again")
+
+        return approve
 
 
 def _make_context(context: ToolContext[Any], arguments: str) -> Any:

@@ -276,14 +276,23 @@ def find_new_build_files(root: Path, since: float) -> list[str]:
     while waiting and time.monotonic() < end:
         folder, depth = waiting.pop(0)
         with suppress(OSError):
-            for entry in islice(os.scandir(folder), MAX_FILES_CHECKED):
-                if entry.is_dir(follow_symlinks=False):
-                    if depth < MAX_DEPTH and entry.name not in _SKIPPED_FOLDERS:
-                        waiting.append((Path(entry.path), depth + 1))
-                elif find_build_pattern(entry.name):
-                    changed = entry.stat(follow_symlinks=False).st_ctime
-                    found += [entry.path] if changed >= since - _CLOCK_STEP else []
+            entries = list(islice(os.scandir(folder), MAX_FILES_CHECKED))
+            found += [entry.path for entry in entries if _is_new_build_file(entry, since)]
+            deeper = [entry for entry in entries if depth < MAX_DEPTH and _is_searched(entry)]
+            waiting += [(Path(entry.path), depth + 1) for entry in deeper]
     return found
+
+
+def _is_searched(entry: os.DirEntry[str]) -> bool:
+    return entry.name not in _SKIPPED_FOLDERS and entry.is_dir(follow_symlinks=False)
+
+
+def _is_new_build_file(entry: os.DirEntry[str], since: float) -> bool:
+    if not find_build_pattern(entry.name) or entry.is_dir(follow_symlinks=False):
+        return False
+    with suppress(OSError):
+        return entry.stat(follow_symlinks=False).st_ctime >= since - _CLOCK_STEP
+    return False
 
 
 _CLOCK_STEP = 0.05

@@ -61,11 +61,7 @@ async def run_command(
         ToolError: if it failed, was killed, or took too long: its output first, then why.
         Cancelled: if the run was: likewise.
     """
-    allowed = min(TIMEOUT if timeout is None else timeout, MAX_TIMEOUT)
-    if allowed <= 0:
-        raise ToolError("timeout counts from 1, in seconds.")
-    if any("\0" in word for word in argv):
-        raise ToolError("The command contains a NUL character, which no program can be given.")
+    allowed = _check_command(argv, timeout)
     tail = tail or OutputTail(lambda text: None)
     read = _make_read_detector(sandbox, argv, context)
     try:
@@ -82,15 +78,28 @@ async def run_command(
         tail.close()
     text, notice = tail.render()
     why = _describe_failure(finished, allowed)
-    about_git = (
-        explain_git(" ".join(argv), text, sandbox.roots[0]) if sandbox.backend != "none" else ""
-    )
+    walls = sandbox.backend != "none"
+    about_git = explain_git(" ".join(argv), text, sandbox.roots[0]) if walls else ""
     parts = [text, *(f"[{each}]" for each in (notice, about_git) if each), why]
     shown = "\n\n".join(part for part in parts if part)
     details = {**_make_details(finished, tail, bool(notice), sandbox), **read(shown)}
     if why:
         raise ToolError(shown, details)
     return ToolOutput(shown or "(no output)", details=details)
+
+
+def _check_command(argv: list[str], timeout: float | None) -> float:
+    """Return the seconds that a command may take.
+
+    Raises:
+        ToolError: there are none, or the command contains a NUL.
+    """
+    allowed = min(TIMEOUT if timeout is None else timeout, MAX_TIMEOUT)
+    if allowed <= 0:
+        raise ToolError("timeout counts from 1, in seconds.")
+    if any("\0" in word for word in argv):
+        raise ToolError("The command contains a NUL character, which no program can be given.")
+    return allowed
 
 
 def _make_read_detector(
