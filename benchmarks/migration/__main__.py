@@ -53,8 +53,9 @@ def imported(text: str) -> list[tuple[str, str]]:
 
 
 def unresolved(text: str) -> list[str]:
-    """Names of the library that have no counterpart: those that `toolkeel migrate` leaves."""
-    return sorted({name for _, name in imported(migrate(text).source)})
+    """Names of the library that have no counterpart: those for which a file stays as it is."""
+    left = (note.text.partition(":")[0] for note in migrate(text).notes if note.blocks)
+    return sorted({name.rpartition(".")[2] for name in left})
 
 
 def migrated(root: Path, to: Path) -> Path:

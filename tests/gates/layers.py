@@ -41,7 +41,7 @@ LAYERS: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "toolkeel_compat": (
         ("check_options", "content_blocks", "missing", "migrate", "openapi"),
-        ("langchain", "openai_agents"),
+        ("langchain", "openai_agents", "pydantic_ai"),
         ("bridges",),
     ),
 }

@@ -2,6 +2,7 @@
 
 langchain        LangChain's names: `tool`, `BaseTool`, `ToolNode`, `create_agent`
 openai_agents    the OpenAI Agents SDK's names: `function_tool`, `Runner`, guardrails, hosted tools
+pydantic_ai      Pydantic AI's names: `Agent` with its decorators, `RunContext`, `TestModel`
 bridges          converts tool objects of other libraries to ours, and ours to theirs
 openapi          tools from an OpenAPI document
 migrate          rewrites a program's imports and reports names without a counterpart

@@ -1,7 +1,8 @@
 """Rewrite the imports of a program written for another library, and report what has no counterpart.
 
 Only import statements change; everything else stays byte for byte. A name without a counterpart
-keeps its old import and gets a note with the replacement to write.
+gets a note with the replacement to write, and its file stays as it is: objects of two libraries do not
+work together.
 """
 
 from __future__ import annotations
@@ -23,20 +24,24 @@ from toolkeel._records.record import record
 
 _AGENTS = "toolkeel_compat.openai_agents"
 _LANGCHAIN = "toolkeel_compat.langchain"
+_PYDANTIC_AI = "toolkeel_compat.pydantic_ai"
 LIBRARIES: Mapping[str, str] = {
     "agents": _AGENTS,
     "langchain_core": _LANGCHAIN,
     "langchain": _LANGCHAIN,
     "langgraph": _LANGCHAIN,
+    "pydantic_ai": _PYDANTIC_AI,
 }
 """Packages of other libraries, and what stands for them here; their modules count with them."""
 _SUBMODULES: Mapping[str, str] = {
     _AGENTS: "handoff_filters|handoff_prompt|memory|mcp|decorators|tool|items|tracing|lifecycle",
+    _PYDANTIC_AI: "usage|exceptions|tools|toolsets|result|settings|models|messages|agent",
     _LANGCHAIN: "tools|messages|prebuilt|types|function_calling|middleware|agents|chat_models",
 }
 """By place here: their modules that programs import by name; all they hold stands in that place."""
 _GUIDES: Mapping[str, str] = {
-    "pydantic_ai": "docs/coming-from-pydantic-ai.md shows each counterpart",
+    "pydantic_evals": "python -m toolkeel eval measures tools: docs/cli.md",
+    "pydantic_graph": "there are no graphs: plain Python joins agents",
     "fastmcp": "toolkeel.mcp.server has the counterparts: docs/mcp-server.md",
 }
 
@@ -53,10 +58,12 @@ class Note:
     Args:
         line: Line number, from 1.
         text: The name or statement, and what to write instead.
+        blocks: The file stays unchanged because of it.
     """
 
     line: int
     text: str
+    blocks: bool = False
 
 
 @record
@@ -75,10 +82,11 @@ class MigrationResult:
 def migrate(source: str, local_packages: Container[str] = ()) -> MigrationResult:
     r"""Rewrite a program's imports.
 
+    >>> print(migrate("from agents import Agent\n").source, end="")
+    from toolkeel_compat.openai_agents import Agent
     >>> made = migrate("from agents import Agent, tool_namespace\n")
     >>> print(made.source, end="")
-    from toolkeel_compat.openai_agents import Agent
-    from agents import tool_namespace
+    from agents import Agent, tool_namespace
     >>> made.notes[0].line
     1
 
@@ -106,6 +114,8 @@ def _migrate_source(source: str, own: Container[str]) -> MigrationResult:
         if isinstance(node, ast.Import | ast.ImportFrom):
             made = _replace_import(node, own, notes, modules)
             edits += [] if made is None else [(node, made)]
+    if any(note.blocks for note in notes):
+        edits = []
     notes += [
         *(
             _find_missing_attributes([*nodes, *_walk_quoted_annotations(nodes)], modules)
@@ -296,7 +306,8 @@ def _rewrite_from_import(
             made.append(_format_module_import(ours, alias.asname or alias.name, modules))
         else:
             left.append(alias)
-            notes.append(Note(node.lineno, f"{node.module}.{alias.name}: {problem}"))
+            text = f"{node.module}.{alias.name}: {problem}; until then the file stays as it is"
+            notes.append(Note(node.lineno, text, blocks=True))
     made += [_format_import(ours, known)] if known else []
     return [*made, *([_format_import(str(node.module), left)] if left else [])] if made else None
 

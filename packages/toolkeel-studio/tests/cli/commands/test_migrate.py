@@ -21,13 +21,22 @@ def test_a_diff_is_shown_and_the_file_stays(here: Here, tmp_path: Path) -> None:
 
 def test_files_are_changed_and_what_is_left_is_told_by_line(here: Here, tmp_path: Path) -> None:
     file = tmp_path / "program.py"
-    file.write_bytes(b"from agents import Agent, tool_namespace\r\nx = 1\r\n")
+    file.write_bytes(b"from agents import Agent\r\nimport agents.mcp\r\nx = 1\r\n")
     ended = here("migrate", str(file), "--write")
     assert ended.code == 1
-    assert "program.py:1: agents.tool_namespace: toolset.with_prefix" in ended.err
+    assert "program.py:2: import agents.mcp: import the names you use" in ended.err
     assert file.read_bytes() == (
-        b"from toolkeel_compat.openai_agents import Agent\r\nfrom agents import tool_namespace\r\nx = 1\r\n"
+        b"from toolkeel_compat.openai_agents import Agent\r\nimport agents.mcp\r\nx = 1\r\n"
     )
+
+
+def test_a_file_with_a_name_that_cannot_move_is_not_changed(here: Here, tmp_path: Path) -> None:
+    file = tmp_path / "program.py"
+    file.write_bytes(b"from agents import Agent, tool_namespace\r\n")
+    ended = here("migrate", str(file), "--write")
+    assert ended.code == 1 and file.read_bytes().startswith(b"from agents import Agent")
+    assert "program.py:1: agents.tool_namespace: toolset.with_prefix" in ended.err
+    assert "the file stays as it is" in ended.err
 
 
 def test_a_file_keeps_its_encoding_and_a_notebook_its_form(here: Here, tmp_path: Path) -> None:

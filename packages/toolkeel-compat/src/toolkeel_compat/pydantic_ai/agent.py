@@ -1,0 +1,326 @@
+"""`Agent` with its decorators, under the names of Pydantic AI."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, contextmanager
+from contextvars import copy_context
+from functools import reduce
+from operator import or_
+from typing import Annotated, Any, Generic, Unpack
+
+from pydantic import AfterValidator
+from typing_extensions import TypeVar
+
+from toolkeel.agent import agent as core
+from toolkeel.agent.run import Run
+from toolkeel.call.body.sync_bridge import run_sync
+from toolkeel.context import RunContext as CoreRun
+from toolkeel.errors import SetupError
+from toolkeel.messages import UserMessage
+from toolkeel.model_interface import ModelRequest
+from toolkeel_compat.check_options import check_options, maybe_await
+from toolkeel_compat.pydantic_ai.context import RunContext, current_run
+from toolkeel_compat.pydantic_ai.deferred import DeferredToolRequests
+from toolkeel_compat.pydantic_ai.exceptions import ModelRetry, UsageLimitExceeded, to_run_error
+from toolkeel_compat.pydantic_ai.options import (
+    REFUSED,
+    RUN_REFUSED,
+    AgentOptions,
+    Caching,
+    RunOptions,
+    as_list,
+    check_model,
+    flatten_types,
+    to_core_model,
+    to_settings,
+)
+from toolkeel_compat.pydantic_ai.result import AgentRunResult, MessageHistory, StreamedRunResult
+from toolkeel_compat.pydantic_ai.toolsets import (
+    ToolCollection,
+    flatten_toolsets,
+    takes_run_context,
+    to_core_tool,
+)
+from toolkeel_compat.pydantic_ai.usage import RunUsage, UsageLimits
+
+D = TypeVar("D", default=Any)
+T = TypeVar("T", default=Any)
+
+
+class Agent(ToolCollection, Generic[D, T]):
+    """A model with tools; functions join it by decorators.
+
+    Args:
+        model: ``"vendor:model"``, a core `Model`, or a `TestModel`.
+        options: See `AgentOptions`.
+
+    Raises:
+        SetupError: An option has no counterpart; the message says what to write.
+        TypeError: An option is unknown.
+    """
+
+    def __init__(self, model: Any = None, **options: Unpack[AgentOptions]) -> None:
+        known = check_options(options, AgentOptions, "Agent", REFUSED)
+        for one in known.get("capabilities") or ():
+            if not isinstance(one, Caching):
+                raise SetupError(
+                    f"Agent(capabilities=...): {type(one).__name__} has no counterpart"
+                )
+        if known.get("end_strategy", "early") != "early":
+            raise SetupError("Agent(end_strategy=...): the first valid answer ends the run")
+        self.name: str | None = known.get("name")
+        self._options, self._overrides = known, dict[str, Any]()
+        self.collected = [to_core_tool(one) for one in known.get("tools", ())]
+        self._instructions = [
+            *as_list(known.get("system_prompt")), *as_list(known.get("instructions"))
+        ]  # fmt: skip
+        self._validators: list[Callable[..., Any]] = []
+        self._output_type = known.get("output_type", str)
+        self.model = model
+        if model is not None and not known.get("defer_model_check"):
+            check_model(model)
+
+    # — decorators —
+
+    def instructions(self, function: Any = None, /) -> Any:
+        """Add a function that returns instructions; it may take the `RunContext`."""
+        if function is None:
+            return self.instructions
+        self._instructions.append(function)
+        return function
+
+    def system_prompt(self, function: Any = None, /, *, dynamic: bool = False) -> Any:
+        """Add a function that returns instructions, evaluated when a run begins."""
+        return self.instructions if function is None else self.instructions(function)
+
+    def output_validator(self, function: Callable[..., Any], /) -> Callable[..., Any]:
+        """Add a function that returns the output, or raises `ModelRetry`."""
+        self._validators.append(function)
+        return function
+
+    def toolset(self, function: Any) -> Any:
+        """Refuse a toolset that is made for each run."""
+        raise SetupError(
+            "@agent.toolset: give the agent a function of toolkeel as a tool source: docs/tools.md"
+        )
+
+    @contextmanager
+    def override(self, **changes: Any) -> Iterator[None]:
+        """Use another ``model``, other ``deps`` or ``toolsets`` in the block, for tests.
+
+        Raises:
+            TypeError: Another option is given.
+        """
+        if strange := sorted(changes.keys() - {"model", "deps", "toolsets", "tools"}):
+            raise TypeError(
+                f"override has no option {strange[0]!r}; it has model, deps, toolsets, tools"
+            )
+        before, self._overrides = self._overrides, {**self._overrides, **changes}
+        try:
+            yield
+        finally:
+            self._overrides = before
+
+    # — runs —
+
+    async def run(self, user_prompt: Any = None, **options: Unpack[RunOptions]) -> AgentRunResult:
+        """Run to the end.
+
+        Args:
+            user_prompt: The user's text, or its parts; None to continue calls that wait.
+            options: See `RunOptions`.
+
+        Raises:
+            UnexpectedModelBehavior: The model gave no answer of the output type.
+            UsageLimitExceeded: A limit was reached.
+            ModelHTTPError: The model's server answered with an error.
+        """
+        run, finish = self._start(user_prompt, options)
+        made: AgentRunResult = await finish(run)
+        return made
+
+    def run_sync(self, user_prompt: Any = None, **options: Unpack[RunOptions]) -> AgentRunResult:
+        """Call `run` from sync code."""
+        return run_sync(lambda: self.run(user_prompt, **options))
+
+    @asynccontextmanager
+    async def run_stream(
+        self, user_prompt: Any = None, **options: Unpack[RunOptions]
+    ) -> AsyncIterator[StreamedRunResult]:
+        """Run, and stream the text: ``async with agent.run_stream(...) as result``."""
+        run, finish = self._start(user_prompt, options)
+        run.buffer_events()
+        typed = self._make_output_type(options.get("output_type") or self._output_type) is not str
+        streamed = StreamedRunResult(run, finish, typed)
+        try:
+            yield streamed
+            await streamed.end()
+        finally:
+            await run.aclose()
+
+    def iter(self, *args: Any, **options: Any) -> Any:
+        """Refuse the iteration over nodes: there is no graph."""
+        raise SetupError(
+            "agent.iter(): read the events of toolkeel's Agent.stream: docs/streaming.md"
+        )
+
+    def _start(self, prompt: Any, given: Mapping[str, Any]) -> tuple[Run[Any], Any]:
+        """Create a run, and the function that makes its result."""
+        options = check_options(dict(given), RunOptions, "Agent.run", RUN_REFUSED)
+        usage = options.get("usage")
+        limits = options.get("usage_limits") or UsageLimits()
+        outer = vars(usage).get("is_bound") if usage is not None else False
+        bounds = limits.to_core(None if outer else usage)
+        if bounds.requests == 0:
+            raise UsageLimitExceeded(
+                f"the next request would exceed the request_limit of {limits.request_limit}"
+            )
+        begin, more, known = self._build_input(prompt, options)
+        agent = self._build(options)
+        deps = self._overrides.get("deps", options.get("deps"))
+        run: Run[Any] = agent.stream(begin, deps=deps, limits=bounds, **more)
+
+        async def finish(run: Run[Any]) -> AgentRunResult:
+            try:
+                await run
+            except Exception as error:
+                raise to_run_error(error, agent.model.name) from error
+            finally:
+                if usage is not None and not outer:
+                    usage.incr(RunUsage.from_core(run.context.usage, run.context.messages[known:]))
+            return AgentRunResult(run.result, known)
+
+        return run, finish
+
+    def _build_input(
+        self, prompt: Any, options: Mapping[str, Any]
+    ) -> tuple[Any, dict[str, Any], int]:
+        """Return the core run's input, further options, and the number of known messages.
+
+        Raises:
+            SetupError: Decisions are given without the transcript in which calls wait.
+        """
+        history, decided = options.get("message_history"), options.get("deferred_tool_results")
+        if decided is not None:
+            state = getattr(history, "state", None)
+            if not isinstance(history, MessageHistory) or state is None:
+                raise SetupError(
+                    "deferred_tool_results needs message_history=result.all_messages()"
+                )
+            return state, {"decisions": decided.to_core(state.pending)}, len(history)
+        said = (
+            []
+            if prompt is None
+            else [UserMessage(prompt if isinstance(prompt, str) else tuple(prompt))]
+        )
+        return [*(history or ()), *said], {}, len(history or ())
+
+    def _build(self, options: Mapping[str, Any]) -> core.Agent[Any, Any]:
+        """Build the core's agent from what the decorators have added until now."""
+        own, run_type = self._options, options.get("output_type")
+        model = self._overrides.get("model") or options.get("model") or self.model
+        if model is None:
+            raise SetupError("Agent: give a model, to the agent or to its run")
+        asked = self._output_type if run_type is None else run_type
+        tools = self._overrides.get("tools", self.collected)
+        sets = self._overrides.get("toolsets", own.get("toolsets") or ())
+        retries = own.get("retries", 1)
+        output_retries = own.get("output_retries")
+        if output_retries is None:
+            output_retries = retries.get("output", 1) if isinstance(retries, Mapping) else retries
+        settings = {**(own.get("model_settings") or {}), **(options.get("model_settings") or {})}
+        return core.Agent(
+            to_core_model(model),
+            [*tools, *flatten_toolsets([*sets, *(options.get("toolsets") or ())])],
+            instructions=self._make_instructions(options.get("instructions")),
+            name=self.name or "agent",
+            output_type=self._make_output_type(asked),
+            output_retries=output_retries,
+            settings=to_settings(settings),
+            max_turns=10**6,
+            model_steps=[_remember_run],
+        )
+
+    def _make_instructions(self, more: str | None) -> Any:
+        """Return the instructions as one text, or as a function of the core's run."""
+        parts = [*self._instructions, *([more] if more else [])]
+        if all(isinstance(one, str) for one in parts):
+            return "\n\n".join(parts)
+
+        async def instruct(run: CoreRun[Any]) -> str:
+            texts = [await _call(one, RunContext(run)) if callable(one) else one for one in parts]
+            return "\n\n".join(str(one) for one in texts if one)
+
+        return instruct
+
+    def _make_output_type(self, asked: Any) -> Any:
+        """Return the core's output type, with the output validators.
+
+        Raises:
+            SetupError: An output function is given.
+        """
+        kinds = [one for one in flatten_types(asked) if one is not DeferredToolRequests]
+        for one in kinds:
+            if inspect.isroutine(one):
+                raise SetupError(
+                    f"output_type: {one.__name__} is a function; @tool(ends_run=True) of toolkeel ends a run"
+                )
+        kind = reduce(or_, kinds) if len(kinds) > 1 else kinds[0] if kinds else str
+        if not self._validators:
+            return kind
+        validators = tuple(self._validators)
+
+        def check(value: Any) -> Any:
+            run = current_run.get()
+            assert run is not None
+            known: Any = run.scope.step_state.setdefault((_VALIDATED_KEY, run.id), {})
+            place = len(run.transcript), repr(value)
+            if place not in known:  # a wrong answer is validated again to list what is wrong
+                known[place] = _validate(validators, RunContext(run), value)
+            checked, problem = known[place]
+            if problem:
+                raise ValueError(problem)
+            return checked
+
+        return Annotated[kind, AfterValidator(check)]
+
+
+_VALIDATED_KEY = "pydantic_ai_validated"
+"""Key of a run's step state: what the output validators returned, by answer."""
+
+
+def _validate(
+    validators: Sequence[Callable[..., Any]], context: RunContext[Any], value: Any
+) -> tuple[Any, str]:
+    """Return the value that output validators make of an answer, or the text for the model."""
+    for validator in validators:
+        try:
+            value = _call_blocking(validator, context, value)
+        except ModelRetry as error:
+            return None, error.text
+    return value, ""
+
+
+async def _remember_run(request: ModelRequest, run: CoreRun[Any], proceed: Any) -> Any:
+    """Remember the run for output validators, as a model step."""
+    current_run.set(run)
+    return await proceed(request)
+
+
+def _call_blocking(function: Callable[..., Any], *about: Any) -> Any:
+    """Call a function of the context in a loop of its own, and wait: pydantic's validators are sync."""
+    context = copy_context()
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(context.run, asyncio.run, _call(function, *about)).result()
+
+
+async def _call(function: Callable[..., Any], context: RunContext[Any], *more: Any) -> Any:
+    """Call a function with the context, if it takes it."""
+    takes = takes_run_context(function)
+    count = len(inspect.signature(function).parameters)
+    about = (context, *more) if takes or count > len(more) else more
+    return await maybe_await(function(*about))

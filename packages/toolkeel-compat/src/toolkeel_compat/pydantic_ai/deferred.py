@@ -1,0 +1,110 @@
+"""Calls that wait for a person, under the names of Pydantic AI."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from toolkeel._records.record import record
+from toolkeel._records.tickets import Decision, Ticket
+from toolkeel.errors import SetupError
+
+
+@record
+class DeferredCall:
+    """A call that waits.
+
+    Args:
+        tool_name: Name of the tool.
+        args: Its arguments.
+        tool_call_id: Its id.
+    """
+
+    tool_name: str
+    args: Mapping[str, Any]
+    tool_call_id: str
+
+
+@record
+class DeferredToolRequests:
+    """The output of a run whose calls wait.
+
+    Args:
+        approvals: The calls that need approval.
+        calls: The calls whose results come from outside.
+    """
+
+    approvals: Sequence[DeferredCall] = ()
+    calls: Sequence[DeferredCall] = ()
+
+    @classmethod
+    def from_tickets(cls, tickets: Sequence[Ticket]) -> DeferredToolRequests:
+        """Create the requests of waiting tickets."""
+        made = [(DeferredCall(one.tool, dict(one.arguments), one.call_id), one) for one in tickets]
+        inside = [call for call, ticket in made if not ticket.external]
+        return cls(inside, [call for call, ticket in made if ticket.external])
+
+
+@record
+class ToolApproved:
+    """Approves a call.
+
+    Args:
+        override_args: Arguments to run it with; None for its own.
+    """
+
+    override_args: Mapping[str, Any] | None = None
+
+
+@record
+class ToolDenied:
+    """Denies a call.
+
+    Args:
+        message: The text for the model.
+    """
+
+    message: str = "The tool call was denied."
+
+
+@dataclasses.dataclass
+class DeferredToolResults:
+    """Decisions on the calls that wait, by call id.
+
+    Args:
+        approvals: True or False, `ToolApproved` or `ToolDenied`.
+        calls: Results from outside.
+    """
+
+    approvals: dict[str, Any] = dataclasses.field(default_factory=dict)
+    calls: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+    def to_core(self, tickets: Sequence[Ticket]) -> list[Decision]:
+        """Convert the decisions to the core's.
+
+        Raises:
+            SetupError: A decision is for a call that does not wait, or of an unknown kind.
+        """
+        known = {one.call_id: one for one in tickets}
+        if strange := sorted({*self.approvals, *self.calls} - known.keys()):
+            raise SetupError(
+                f"DeferredToolResults: no call {strange[0]!r} waits; {sorted(known)} do"
+            )
+        made = [_decide(known[id], answer) for id, answer in self.approvals.items()]
+        return [*made, *(known[id].answer(value) for id, value in self.calls.items())]
+
+
+def _decide(ticket: Ticket, answer: Any) -> Decision:
+    match answer:
+        case True:
+            return ticket.approve()
+        case False:
+            return ticket.deny(ToolDenied().message)
+        case ToolDenied(message=message):
+            return ticket.deny(message)
+        case ToolApproved(override_args=arguments):
+            return ticket.approve() if arguments is None else ticket.edit(arguments)
+    raise SetupError(
+        f"DeferredToolResults: {answer!r:.60} is no decision; give True or ToolDenied()"
+    )

@@ -1,0 +1,76 @@
+"""Exceptions of tools, and exceptions that end a run, under the names of Pydantic AI."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from toolkeel.errors import ModelError, OutputError, SetupError, ToolError
+
+UserError = SetupError
+"""The program is wired up wrongly."""
+
+
+class ModelRetry(ToolError):
+    """Tells the model what to correct; raised by a tool or an output validator."""
+
+    @property
+    def message(self) -> str:
+        """The text for the model."""
+        return self.text
+
+
+class ApprovalRequired(Exception):
+    """Raised by a tool: this call waits for a person.
+
+    Args:
+        metadata: Refused: the person sees the call and its arguments.
+    """
+
+    def __init__(self, metadata: dict[str, Any] | None = None) -> None:
+        if metadata:
+            raise SetupError(
+                "ApprovalRequired(metadata=...): what a person sees is the call itself"
+            )
+        super().__init__("approval is required")
+
+
+class AgentRunError(RuntimeError):
+    """A run has no result.
+
+    Args:
+        message: What happened.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
+class UnexpectedModelBehavior(AgentRunError):
+    """The model gave no answer of the output type."""
+
+
+class UsageLimitExceeded(AgentRunError):
+    """A limit of `UsageLimits` is reached."""
+
+
+class ModelHTTPError(AgentRunError):
+    """The model's server answered with an error.
+
+    Args:
+        status_code: The HTTP status.
+        model_name: Name of the model.
+        message: What happened.
+    """
+
+    def __init__(self, status_code: int, model_name: str, message: str) -> None:
+        super().__init__(message)
+        self.status_code, self.model_name = status_code, model_name
+
+
+def to_run_error(error: Exception, model_name: str) -> Exception:
+    """Return the exception of Pydantic AI for one of the core that ended a run."""
+    if isinstance(error, OutputError):
+        return UnexpectedModelBehavior(str(error))
+    status = error.status if isinstance(error, ModelError) else None
+    return error if status is None else ModelHTTPError(status, model_name, str(error))

@@ -1,0 +1,38 @@
+"""The module that exports each name of Pydantic AI (2), and replacements for missing names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+EXPORTS: Mapping[str, str] = {
+    "toolkeel_compat.pydantic_ai.agent": "Agent",
+    "toolkeel_compat.pydantic_ai.context": "RunContext",
+    "toolkeel_compat.pydantic_ai.deferred": "DeferredToolRequests DeferredToolResults ToolApproved ToolDenied",
+    "toolkeel_compat.pydantic_ai.exceptions": "AgentRunError ApprovalRequired ModelHTTPError ModelRetry UnexpectedModelBehavior UsageLimitExceeded UserError",
+    "toolkeel_compat.pydantic_ai.options": "Caching ModelSettings NativeOutput ToolOutput",
+    "toolkeel_compat.pydantic_ai.result": "AgentRunResult ModelMessage StreamedRunResult",
+    "toolkeel_compat.pydantic_ai.test_model": "TestModel",
+    "toolkeel_compat.pydantic_ai.toolsets": "FunctionToolset Tool ToolReturn",
+    "toolkeel_compat.pydantic_ai.usage": "RunUsage UsageLimits",
+}
+"""For each module of the library, the names it gives."""
+REPLACEMENTS: Mapping[str, str] = {
+    "FunctionModel|AgentInfo|DeltaToolCall": "Scripted of toolkeel.testing, or a toolkeel.Model: name, and async def stream(request)",
+    r"(OpenAI|Anthropic|Google|Groq|Mistral|Bedrock|Cohere)\w*|\w+Provider|infer_model|KnownModelName": "toolkeel.models.connect('vendor:model', base_url=..., api_key=...) makes a model",
+    "FallbackModel": "model_steps=[Fallback(...)] of toolkeel's Agent",
+    r"Model(Request|Response)\w*|\w+Part(Delta)?|PartStartEvent|PartDeltaEvent|\w*ToolCallEvent|FinalResultEvent|AgentStreamEvent|ModelMessagesTypeAdapter": "messages are records of toolkeel.messages; a session of toolkeel keeps them: docs/sessions.md",
+    r"(Binary|Image|Audio|Video|Document|Uploaded)\w*|MultiModalContent|UserContent": "Image, Audio and File of toolkeel are parts of a prompt",
+    r"(Wrapper|Combined|Prefixed|Renamed|Filtered|Prepared|Abstract|External|Deferred\w*)Toolset": "Toolset of toolkeel has with_prefix, rename, filter and +",
+    r"MCP\w*|FastMCP\w*": "an MCPServer of toolkeel.mcp is one of the agent's toolsets: docs/mcp-client.md",
+    r"(TextOutput|PromptedOutput|StructuredDict)": "output_type takes types: docs/output.md",
+    r"\w*(WebSearch|WebFetch|CodeExecution|ImageGeneration|FileSearch|Memory|UrlContext)\w*": "toolkeel.tools has its counterpart: docs/hosted.md",
+    r"Graph\w*|BaseNode|End|Edge|\w+Node": "there are no graphs: an Agent is the loop, and plain Python joins agents",
+    r"Dataset|Case|Evaluator\w*|\w*Judge": "python -m toolkeel eval measures tools: docs/cli.md",
+    "CancellationToken|RunCancelled": "CancelToken of toolkeel is the cancel= of a run: docs/runs.md",
+    r"AGUI\w*|\w*UIAdapter|StateDeps|handle_ag_ui_request": "toolkeel serve is a page for an agent: docs/cli.md",
+    "CallDeferred": "@tool(executor=external) of toolkeel is answered from outside: docs/approvals.md",
+    "Instrumentation\\w*|InstrumentedModel": "listeners=[...] of a run, and OpenTelemetry: docs/watching.md",
+    r"\w+Capability|Thinking|ReinjectSystemPrompt|Hooks": "steps=[...] and model_steps=[...] of toolkeel's Agent: docs/steps.md",
+    r"Realtime\w*": "",
+}
+"""By regular expression of the name."""

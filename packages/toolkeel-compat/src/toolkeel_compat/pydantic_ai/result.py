@@ -1,0 +1,131 @@
+"""Results of runs, under the names of Pydantic AI."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Any, TypeAlias
+
+from toolkeel._common.other_libraries_words import attribute_hints
+from toolkeel.agent.result import RunResult
+from toolkeel.agent.run import Run
+from toolkeel.agent.run_state import RunState
+from toolkeel.messages import Message
+from toolkeel_compat.pydantic_ai.deferred import DeferredToolRequests
+from toolkeel_compat.pydantic_ai.exceptions import (
+    UnexpectedModelBehavior,
+    UsageLimitExceeded,
+)
+from toolkeel_compat.pydantic_ai.usage import RunUsage
+
+ModelMessage: TypeAlias = Message
+"""Any message of a transcript, in annotations."""
+
+
+class MessageHistory(list[Message]):
+    """A transcript, with the saved run that it belongs to.
+
+    Args:
+        messages: The messages.
+        state: The saved run, to continue calls that wait.
+    """
+
+    def __init__(self, messages: Sequence[Message], state: RunState | None) -> None:
+        super().__init__(messages)
+        self.state = state
+
+
+class AgentRunResult:
+    """The result of a run.
+
+    Args:
+        result: The core's result.
+        given: Number of messages that the run started with.
+    """
+
+    def __init__(self, result: RunResult[Any], given: int) -> None:
+        self._result, self._given = result, given
+        self.output: Any = None
+        if result.reason == "waiting":
+            self.output = DeferredToolRequests.from_tickets(result.pending)
+        elif result.reason == "limit":
+            raise UsageLimitExceeded(f"the run reached a limit ({result.limit})")
+        elif not result.has_output:
+            raise UnexpectedModelBehavior(f"there is no output: the run ended as {result.reason!r}")
+        else:
+            self.output = result.output_value
+
+    __getattr__ = attribute_hints("RunResult.")
+
+    @property
+    def usage(self) -> RunUsage:
+        """What the run has used."""
+        return RunUsage.from_core(self._result.usage, self.new_messages())
+
+    def all_messages(self) -> MessageHistory:
+        """Return the transcript, for `message_history` of another run."""
+        waits = self._result.reason == "waiting"
+        return MessageHistory(self._result.messages, self._result.state if waits else None)
+
+    def new_messages(self) -> list[Message]:
+        """Return the messages that the run added, with its prompt."""
+        return self._result.messages[self._given :]
+
+
+class StreamedRunResult:
+    """A run whose text is streamed.
+
+    Args:
+        run: The core's run.
+        finish: Makes the result of the run when it has ended.
+        is_typed: The output is of a type, not text.
+    """
+
+    def __init__(self, run: Run[Any], finish: Any, is_typed: bool) -> None:
+        self._run, self._finish, self._is_typed = run, finish, is_typed
+        self._result: AgentRunResult | None = None
+
+    async def stream_text(
+        self, *, delta: bool = False, debounce_by: float | None = None
+    ) -> AsyncIterator[str]:
+        """Yield the text so far, each time longer.
+
+        Args:
+            delta: Yield each piece alone.
+            debounce_by: Ignored: each piece is yielded when it arrives.
+        """
+        text = ""
+        async for piece in self._run.stream_text():
+            text += piece
+            yield piece if delta else text
+
+    async def stream_output(self, *, debounce_by: float | None = None) -> AsyncIterator[Any]:
+        """Yield the output while it arrives, and at last the validated one."""
+        if self._is_typed:
+            async for partial in self._run.stream_outputs():
+                yield partial
+        yield await self.get_output()
+
+    async def get_output(self) -> Any:
+        """Run to the end, and return the output."""
+        return (await self.end()).output
+
+    async def end(self) -> AgentRunResult:
+        """Run to the end, and return the result."""
+        if self._result is None:
+            self._result = await self._finish(self._run)
+        assert self._result is not None
+        return self._result
+
+    @property
+    def is_complete(self) -> bool:
+        """True once the run has ended."""
+        return self._run.reason is not None
+
+    @property
+    def usage(self) -> RunUsage:
+        """What the run has used so far."""
+        return RunUsage.from_core(self._run.context.usage, self._run.context.messages)
+
+    def all_messages(self) -> list[Message]:
+        """Return the transcript so far."""
+        return self._run.context.messages

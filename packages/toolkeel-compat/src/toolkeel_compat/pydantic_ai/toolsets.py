@@ -1,0 +1,268 @@
+"""Tools of functions, under the names of Pydantic AI: `Tool`, `FunctionToolset`."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Annotated, Any, TypedDict, Unpack
+
+from toolkeel.call.steps.approve import Approval
+from toolkeel.call.toolset import Toolset
+from toolkeel.context import ToolContext
+from toolkeel.define import decorator as core
+from toolkeel.define.base_tool import as_tool
+from toolkeel.define.tool import AnyTool, Prepared, Proceed
+from toolkeel.errors import Crashed, Denied
+from toolkeel.messages import ToolOutput as CoreToolOutput
+from toolkeel_compat.check_options import SECONDS, check_options
+from toolkeel_compat.pydantic_ai.context import RunContext, approved
+from toolkeel_compat.pydantic_ai.exceptions import ApprovalRequired
+
+
+class ToolDecoratorOptions(TypedDict, total=False):
+    """Options of a tool besides its function.
+
+    Attributes:
+        name: Its name; the function's own by default.
+        description: Its description; that of the docstring by default.
+        retries: Accepted: a model that repeats a failing call is stopped by the core.
+        max_retries: The same.
+        strict: Ask the provider to enforce the schema.
+        sequential: Run it alone.
+        requires_approval: Each call waits for a person.
+        metadata: For the program.
+        timeout: Seconds until a call is stopped.
+        docstring_format: Accepted: all three formats are read.
+    """
+
+    name: str | None
+    description: str | None
+    retries: int | None
+    max_retries: int | None
+    strict: bool | None
+    sequential: bool
+    requires_approval: bool
+    metadata: Mapping[str, Any] | None
+    timeout: Annotated[float | None, SECONDS]
+    docstring_format: str
+
+
+_REFUSED: Mapping[str, str] = {
+    "prepare": "@tool(enabled=...) of toolkeel offers a tool or not, by a function of the context",
+    "args_validator": "annotate the parameter with a type of pydantic that validates",
+    "schema_generator": "Tool.from_schema of toolkeel takes a schema",
+    "require_parameter_descriptions": "describe each parameter in the docstring",
+    "defer_loading": "Agent(search_tools=True) of toolkeel finds tools among many",
+    "function_schema": "Tool.from_schema of toolkeel takes a schema",
+}
+
+
+@dataclasses.dataclass
+class ToolReturn:
+    """A result in parts.
+
+    Args:
+        return_value: For the model.
+        content: Further content for the model: a text, or parts of toolkeel.
+        metadata: For the program.
+    """
+
+    return_value: Any
+    content: Any = None
+    metadata: Any = None
+
+    def to_core(self) -> CoreToolOutput:
+        """Return the core's form."""
+        more = self.content if isinstance(self.content, list | tuple) else [self.content]
+        parts = [self.return_value, *(one for one in more if one is not None)]
+        return CoreToolOutput(parts[0] if len(parts) == 1 else parts, self.metadata)
+
+
+def make_tool(function: Callable[..., Any], *, takes_context: bool, **options: Any) -> AnyTool:
+    """Make a tool of a function.
+
+    Args:
+        function: The function.
+        takes_context: Its first parameter is a `RunContext`, annotated or not.
+        options: See `ToolDecoratorOptions`.
+
+    Raises:
+        DefinitionError: With the function, the parameter and the fix.
+        SetupError: An option has no counterpart; the message says what to write.
+        TypeError: An option is unknown.
+    """
+    known = check_options(options, ToolDecoratorOptions, "tool", _REFUSED)
+    if takes_context:
+        _annotate_context(function)
+    more: dict[str, Any] = {
+        "approval": True if known.get("requires_approval") else None,
+        "sequential": known.get("sequential") or None,
+        "metadata": known.get("metadata"),
+        "timeout": known.get("timeout"),
+        "provider_options": {"strict": True} if known.get("strict") else None,
+    }
+    chosen = {name: value for name, value in more.items() if value is not None}
+    made = core.tool(
+        known.get("name"),
+        description=known.get("description"),
+        steps=[_convert_result, _ask_when_required],
+        **chosen,
+    )(function)
+    return as_tool(made)
+
+
+def _annotate_context(function: Any) -> None:
+    """Annotate the first parameter of a function, if it has no type."""
+    first = next(iter(inspect.signature(function).parameters), None)
+    annotations = getattr(function, "__annotations__", None)
+    if first is not None and annotations is not None and first not in annotations:
+        annotations[first] = RunContext
+
+
+async def _ask_when_required(
+    prepared: Prepared, context: ToolContext[Any], proceed: Proceed
+) -> object:
+    """Let a call wait whose body raises `ApprovalRequired`, as a step around the call."""
+    decisions = context.run.loop_state.decisions
+    if not any(call == context.call.id for call, _ in decisions) or prepared.tool.approval:
+        try:
+            return await proceed(prepared)
+        except Crashed as crash:
+            if not isinstance(crash.__cause__, ApprovalRequired):
+                raise
+    approval = Approval(True, None, ())
+
+    async def run_approved(passed: Prepared, context: ToolContext[Any]) -> object:
+        token = approved.set(True)
+        try:
+            return await proceed(passed.change())
+        finally:
+            approved.reset(token)
+
+    return await approval.require_approval(approval.run_approved(run_approved))(prepared, context)
+
+
+async def _convert_result(
+    prepared: Prepared, context: ToolContext[Any], proceed: Proceed
+) -> object:
+    """Convert a `ToolReturn`, and a person's denial to its text, as a step around the call."""
+    try:
+        value = await proceed(prepared)
+    except Denied as denied:
+        reason = denied.text.partition(" was not approved: ")[2]
+        return CoreToolOutput(reason or denied.text)
+    return value.to_core() if isinstance(value, ToolReturn) else value
+
+
+def takes_run_context(function: Callable[..., Any]) -> bool:
+    """Return True if the first parameter of a function is annotated with `RunContext`."""
+    try:
+        signature = inspect.signature(function, eval_str=True)
+    except (NameError, TypeError, ValueError):
+        signature = inspect.signature(function)
+    first = next(iter(signature.parameters.values()), None)
+    hint = None if first is None else first.annotation
+    origin = getattr(hint, "__origin__", hint)
+    return origin is RunContext or str(hint).startswith("RunContext")
+
+
+class Tool:
+    """A tool of a function.
+
+    Args:
+        function: The function.
+        takes_ctx: Its first parameter is a `RunContext`; found by its annotation by default.
+        options: See `ToolDecoratorOptions`.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        *,
+        takes_ctx: bool | None = None,
+        **options: Unpack[ToolDecoratorOptions],
+    ) -> None:
+        takes = takes_run_context(function) if takes_ctx is None else takes_ctx
+        self.function = function
+        self.tool: AnyTool = make_tool(function, takes_context=takes, **options)
+        self.name, self.description = self.tool.name, self.tool.description
+
+
+def to_core_tool(item: Any) -> Any:
+    """Convert a function or a `Tool`; return any other tool unchanged."""
+    return Tool(item).tool if inspect.isroutine(item) else item
+
+
+class ToolCollection:
+    """Decorators that make tools of functions, and the tools that they made."""
+
+    collected: list[Any]
+
+    def tool(self, function: Any = None, /, **options: Unpack[ToolDecoratorOptions]) -> Any:
+        """Make a tool of a function whose first parameter is a `RunContext`."""
+        return self._decorate(function, True, options)
+
+    def tool_plain(self, function: Any = None, /, **options: Unpack[ToolDecoratorOptions]) -> Any:
+        """Make a tool of a function without a `RunContext`."""
+        return self._decorate(function, False, options)
+
+    def _decorate(self, function: Any, takes_context: bool, options: Mapping[str, Any]) -> Any:
+        def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+            made = make_tool(function, takes_context=takes_context, **options)
+            self.collected.append(made)
+            return function
+
+        return decorate if function is None else decorate(function)
+
+
+class FunctionToolset(ToolCollection):
+    """Tools of functions, for several agents.
+
+    Args:
+        tools: Functions and tools.
+        id: Its name, for people.
+    """
+
+    def __init__(self, tools: Sequence[Any] = (), *, id: str | None = None) -> None:
+        self.collected = [to_core_tool(one) for one in tools]
+        self.id = id
+
+    def add_function(
+        self,
+        func: Callable[..., Any],
+        takes_ctx: bool | None = None,
+        **options: Unpack[ToolDecoratorOptions],
+    ) -> None:
+        """Add a tool of a function."""
+        self.collected.append(Tool(func, takes_ctx=takes_ctx, **options).tool)
+
+    def add_tool(self, tool: Tool) -> None:
+        """Add a tool."""
+        self.collected.append(tool.tool)
+
+    def prefixed(self, prefix: str) -> Toolset:
+        """Return its present tools with a prefix before their names."""
+        return Toolset(self.collected).with_prefix(f"{prefix}_")
+
+    def renamed(self, name_map: Mapping[str, str]) -> Toolset:
+        """Return its present tools with other names.
+
+        Args:
+            name_map: Old name by new name.
+        """
+        return Toolset(self.collected).rename({old: new for new, old in name_map.items()})
+
+
+def flatten_toolsets(toolsets: Iterable[Any]) -> list[Any]:
+    """Return the tools and tool sources of several toolsets."""
+    found: list[Any] = []
+    for one in toolsets:
+        found += (
+            one.collected
+            if isinstance(one, ToolCollection)
+            else [*one]
+            if isinstance(one, Toolset)
+            else [one]
+        )
+    return found

@@ -1,0 +1,86 @@
+"""Tokens and requests, and their limits, under the names of Pydantic AI."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from toolkeel.define.output_type import OUTPUT_TOOL
+from toolkeel.messages import Message, ToolMessage, Usage
+from toolkeel.spending import RunLimits
+from toolkeel_compat.check_options import check_fields
+
+
+@dataclasses.dataclass
+class RunUsage:
+    """Requests and tokens of one or several runs; a run adds to the one it is given.
+
+    Args:
+        requests: Number of model requests.
+        tool_calls: Number of successful tool calls.
+        input_tokens: All input tokens.
+        output_tokens: All output tokens.
+        cache_read_tokens: Input tokens from a cache.
+        cache_write_tokens: Input tokens written to a cache.
+    """
+
+    requests: int = 0
+    tool_calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+
+    @property
+    def total_tokens(self) -> int:
+        """Input and output tokens."""
+        return self.input_tokens + self.output_tokens
+
+    def __call__(self) -> RunUsage:
+        """Return the usage itself: earlier versions have a method in its place."""
+        return self
+
+    def __add__(self, other: RunUsage) -> RunUsage:
+        mine, more = dataclasses.astuple(self), dataclasses.astuple(other)
+        return RunUsage(*(a + b for a, b in zip(mine, more, strict=True)))
+
+    def incr(self, other: RunUsage) -> None:
+        """Add another usage to this one."""
+        vars(self).update(vars(self + other))
+
+    @classmethod
+    def from_core(cls, usage: Usage, messages: Sequence[Message]) -> RunUsage:
+        """Convert the core's usage, and count the successful calls of the messages."""
+        results = [one for one in messages if isinstance(one, ToolMessage)]
+        calls = sum(not (one.failed or one.name.startswith(OUTPUT_TOOL)) for one in results)
+        tokens = (usage.input_tokens, usage.output_tokens)
+        return cls(usage.requests, calls, *tokens, usage.cached_tokens, usage.cache_write_tokens)
+
+
+@dataclasses.dataclass
+class UsageLimits:
+    """Limits of a run.
+
+    Args:
+        request_limit: Most model requests; None for no limit.
+        total_tokens_limit: Most tokens; None for no limit.
+
+    Raises:
+        SetupError: A value is of a wrong type.
+        TypeError: A field is not supported.
+    """
+
+    request_limit: int | None = 50
+    total_tokens_limit: int | None = None
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+    def to_core(self, used: RunUsage | None) -> RunLimits:
+        """Return the core's limits for a run after others."""
+        before = used or RunUsage()
+        requests, tokens = self.request_limit, self.total_tokens_limit
+        return RunLimits(
+            requests=10**6 if requests is None else max(requests - before.requests, 0),
+            tokens=None if tokens is None else max(tokens - before.total_tokens, 0),
+        )

@@ -1,0 +1,26 @@
+"""Every name of the package is there, and a missing one says what to write."""
+
+from __future__ import annotations
+
+import pytest
+
+import toolkeel_compat.pydantic_ai as ours
+
+
+def test_every_name_is_there() -> None:
+    for name in ours.__all__:
+        assert getattr(ours, name) is not None
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("FunctionModel", "Scripted of toolkeel.testing"),
+        ("OpenAIChatModel", "toolkeel.models.connect"),
+        ("AGUIAdapter", "toolkeel serve"),
+        ("ModelRequestNode", "messages are records"),
+    ],
+)
+def test_a_missing_name_says_what_to_write(name: str, text: str) -> None:
+    with pytest.raises(AttributeError, match=text):
+        getattr(ours, name)

@@ -1,0 +1,53 @@
+"""A model for tests calls each tool once."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any, Literal
+
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel, Field, TypeAdapter
+
+from toolkeel_compat.pydantic_ai import Agent, TestModel
+from toolkeel_compat.pydantic_ai.test_model import generate
+
+
+class Part(BaseModel):
+    kind: Literal["a", "b"]
+    when: datetime.date
+    count: int = Field(ge=3)
+
+
+class Everything(BaseModel):
+    name: str = Field(min_length=2)
+    parts: list[Part] = Field(min_length=1)
+    maybe: int | None
+    share: float
+    flag: bool
+    more: dict[str, int]
+
+
+@given(st.integers(0, 40))
+def test_what_is_generated_is_valid(seed: int) -> None:
+    schema = Everything.model_json_schema()
+    made = generate(schema, schema, seed)
+    assert TypeAdapter(Everything).validate_python(made).parts[0].count >= 3
+
+
+def look(word: str, times: int = 2) -> str:
+    """Look."""
+    return word * times
+
+
+def test_it_calls_each_tool_once_and_answers_with_the_results() -> None:
+    assert Agent(TestModel(), tools=[look]).run_sync("go").output == '{"look":"aa"}'
+    assert Agent("test").run_sync("go").output == "success (no tool calls)"
+
+
+def test_its_answer_and_its_calls_may_be_given() -> None:
+    model = TestModel(call_tools=[], custom_output_text="Hi there")
+    assert Agent(model, tools=[look]).run_sync("go").output == "Hi there"
+    given_args: Any = {"kind": "b", "when": "2026-01-01", "count": 4}
+    part = Agent(TestModel(custom_output_args=given_args), output_type=Part).run_sync("go").output
+    assert (part.kind, part.count) == ("b", 4)

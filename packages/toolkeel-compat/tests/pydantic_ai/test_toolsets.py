@@ -1,0 +1,83 @@
+"""Tools of functions, with or without the run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from toolkeel import SetupError
+from toolkeel.testing import Scripted, call
+from toolkeel_compat.pydantic_ai import (
+    Agent,
+    FunctionToolset,
+    ModelRetry,
+    RunContext,
+    Tool,
+    ToolReturn,
+)
+
+
+def double(n: int) -> int:
+    """Double."""
+    return 2 * n
+
+
+def for_user(ctx: RunContext[str], n: int) -> str:
+    """Count for the user."""
+    return f"{n} for {ctx.deps}"
+
+
+def answers(agent: Agent, **options: Any) -> list[str]:
+    messages = agent.run_sync("go", **options).all_messages()
+    return [one.text for one in messages if hasattr(one, "tool_call_id")]
+
+
+def test_functions_and_tools_are_known_by_their_first_parameter() -> None:
+    lines = [
+        [call("double", {"n": 2}), call("for_user", {"n": 1}), call("twice", {"n": 3})],
+        "done",
+    ]
+    agent = Agent(Scripted(lines), tools=[double, for_user, Tool(double, name="twice")])
+    assert answers(agent, deps="Ada") == ["4", "1 for Ada", "6"]
+
+
+def test_sets_of_tools_are_prefixed_and_renamed() -> None:
+    house = FunctionToolset([double], id="house")
+    house.add_function(for_user)
+
+    @house.tool_plain(name="now")
+    def tell() -> str:
+        """Tell the time."""
+        return "noon"
+
+    lines = [[call("h_now", {}), call("two", {"n": 2})], "done"]
+    sets = [house.prefixed("h"), FunctionToolset([double]).renamed({"two": "double"})]
+    assert answers(Agent(Scripted(lines), toolsets=sets)) == ["noon", "4"]
+    assert tell() == "noon"
+
+
+def test_a_retry_is_the_text_for_the_model_and_a_return_has_parts() -> None:
+    agent = Agent(Scripted([call("look", {"word": ""}), call("look", {"word": "tea"}), "done"]))
+
+    @agent.tool_plain(retries=3)
+    def look(word: str) -> ToolReturn:
+        """Look."""
+        if not word:
+            raise ModelRetry("give a word")
+        return ToolReturn(f"found {word}", content="in the shop", metadata={"row": 1})
+
+    result = agent.run_sync("go")
+    first, second = (one for one in result.all_messages() if hasattr(one, "tool_call_id"))
+    assert (
+        first.text == "give a word" and "found tea" in second.text and "in the shop" in second.text
+    )
+    assert second.artifact == {"row": 1}
+
+
+@pytest.mark.parametrize("option", [{"prepare": print}, {"args_validator": print}])
+def test_an_option_that_is_not_honored_is_refused(option: Any) -> None:
+    with pytest.raises(SetupError, match=next(iter(option))):
+        Tool(double, **option)
+    with pytest.raises(TypeError, match="no option 'nme'"):
+        Tool(double, nme="x")  # type: ignore[call-arg]

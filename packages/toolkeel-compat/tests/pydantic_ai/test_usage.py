@@ -1,0 +1,38 @@
+"""Usage adds up, and limits become those of the core."""
+
+from __future__ import annotations
+
+import pytest
+
+from toolkeel import SetupError
+from toolkeel.messages import ToolMessage, Usage
+from toolkeel_compat.pydantic_ai.usage import RunUsage, UsageLimits
+
+
+def test_usages_of_several_runs_add_up() -> None:
+    total = RunUsage(1, 2, 3, 4)
+    total.incr(RunUsage(1, 1, 1, 1))
+    assert total == RunUsage(2, 3, 4, 5) and total.total_tokens == 9 and total() is total
+
+
+def test_successful_calls_count_and_that_of_the_output_does_not() -> None:
+    results = [
+        ToolMessage("a", "1", "f"),
+        ToolMessage("b", "2", "f", "error"),
+        ToolMessage("c", "3", "final_result"),
+    ]
+    assert RunUsage.from_core(Usage(2, 10, 5), results) == RunUsage(2, 1, 10, 5)
+
+
+def test_limits_leave_what_is_not_used_yet() -> None:
+    limits = UsageLimits(request_limit=5, total_tokens_limit=100)
+    bounds = limits.to_core(RunUsage(requests=2, input_tokens=60))
+    assert (bounds.requests, bounds.tokens) == (3, 40)
+    assert UsageLimits(request_limit=None).to_core(None).tokens is None
+
+
+def test_a_limit_that_is_not_honored_is_refused() -> None:
+    with pytest.raises(TypeError):
+        UsageLimits(tool_calls_limit=3)  # type: ignore[call-arg]
+    with pytest.raises(SetupError, match="request_limit"):
+        UsageLimits(request_limit="3")  # type: ignore[arg-type]
