@@ -104,7 +104,7 @@ CLAIMS: tuple[Claim, ...] = (
           "packages/toolkeel/tests/agent/test_handoff.py::test_what_is_called_before_a_handoff_runs_first_and_a_second_handoff_is_not_done", UNTRIED),
     Claim("call/steps/approve.py", "was not decided",
           "packages/toolkeel/tests/call/body/test_callback.py::test_a_predicate_that_takes_too_long_refuses_its_call", UNTRIED),
-    Claim("agent/enclosing_run.py", "was not asked",
+    Claim("call/enclosing_run.py", "was not asked",
           "packages/toolkeel/tests/agent/test_inner_agent.py::test_agents_that_call_each_other_are_stopped_at_a_depth", UNTRIED),
     Claim("agent/resume.py", "othing was used up",
           "packages/toolkeel/tests/agent/test_resume.py::test_a_tool_that_is_gone_or_has_changed_is_refused_before_anything_is_used_up",

@@ -234,8 +234,7 @@ class Suspend(BaseException):
     """A call has no result yet: it waits for a person's decision, or its inner run has not finished.
 
     Args:
-        tickets: What is to be decided. Without any, a bound or a cancel of the run stopped the call's
-            inner run, which continues when the run is resumed.
+        tickets: What is to be decided. Without any, a bound or a cancel stopped the inner run.
         inner: The state of the inner run, if the call is one.
 
     Attributes:
@@ -243,8 +242,7 @@ class Suspend(BaseException):
     """
 
     def __init__(self, *tickets: Ticket, inner: object = None) -> None:
-        what = f"{tickets[0].tool!r} waits for approval" if tickets else "the call has not finished"
-        super().__init__(what)
+        super().__init__(f"{tickets[0].tool!r} waits for approval" if tickets else "not finished")
         self.tickets = tickets
         self.inner = inner
         self.decision: Decision | None = None

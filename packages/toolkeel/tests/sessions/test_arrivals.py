@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from tests.waiting import run as run_async
 from toolkeel import Agent, tool
 from toolkeel.sessions import Sessions
-from toolkeel.sessions.arrivals import Arrivals
 from toolkeel.sessions.session import Session
+from toolkeel.sessions.session_lock import Arrivals
 from toolkeel.testing.scripted import Scripted, call
 
 PROMPTS = [f"p{n}" for n in range(8)]

@@ -14,8 +14,8 @@ from typing import Any, cast
 
 from toolkeel._records.record import record
 from toolkeel._records.tickets import Ticket
-from toolkeel.agent.enclosing_run import find_enclosing
 from toolkeel.agent.run import Run
+from toolkeel.call.enclosing_run import find_enclosing
 from toolkeel.call.steps.approve import ApprovalQuestion
 from toolkeel.context import ToolContext
 from toolkeel.define.tool import Prepared, Proceed

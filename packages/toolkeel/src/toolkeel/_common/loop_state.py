@@ -11,7 +11,6 @@ from toolkeel.messages import Message
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
 
-    from toolkeel.context import RunContext
     from toolkeel.spending import Spending
 
 
@@ -66,7 +65,7 @@ class RunScope:
     """Bounds and rules that hold for a run and for every run inside it.
 
     Args:
-        outer_run: The enclosing run, if any.
+        outer_run: The enclosing run, if any, a `RunContext`.
 
     Attributes:
         outer_run: The enclosing run; None for an outermost run.
@@ -85,7 +84,7 @@ class RunScope:
         "toolset",
     )  # fmt: skip
 
-    def __init__(self, outer_run: RunContext | None = None) -> None:
+    def __init__(self, outer_run: Any = None) -> None:
         self.outer_run = outer_run
         self.parent_id = ""
         self.depth = 0

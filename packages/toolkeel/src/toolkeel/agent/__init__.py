@@ -13,7 +13,6 @@ prompt             what a run begins with: prompt, instructions, earlier message
 guardrail          guardrails of an agent: on what a person says, on what it answers
 handoff            handoffs: one agent gives the run to another, with what it may see
 options            what a run may be given, and what its options and an agent's may be
-enclosing_run      a run that code of another run starts: what it shares with that one
 plan               what a run needs of its agent, frozen
 turn               one turn: the model request (limits, steps, guardrails) and the calls of its reply
 resume             going on from a saved run: decisions reach the calls that wait

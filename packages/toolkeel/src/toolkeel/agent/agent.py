@@ -26,7 +26,6 @@ from toolkeel._common.other_libraries_words import (
     too_many_arguments,
     unknown_option_error,
 )
-from toolkeel.agent.enclosing_run import MAX_DEPTH, make_run_context
 from toolkeel.agent.guardrail import Check, Guardrail, as_guardrails
 from toolkeel.agent.handoff import AgentLike, Handoff, HandoffsOption, as_handoffs
 from toolkeel.agent.history import HistoryPolicy
@@ -40,6 +39,7 @@ from toolkeel.agent.run import Run
 from toolkeel.agent.session_interface import resolve_session
 from toolkeel.agent.turn.steps import ModelStep
 from toolkeel.call.body.sync_bridge import run_sync
+from toolkeel.call.enclosing_run import MAX_DEPTH, make_run_context
 from toolkeel.call.steps.rules import Rules
 from toolkeel.call.tool_sources import ToolOrSource, static_tools
 from toolkeel.call.toolset import Toolset
@@ -137,6 +137,7 @@ class Agent(Generic[C, T]):
         model, self.name = resolve_model(model), name
         self.instructions = check_instructions(instructions)
         self._retries, self._output_type = output_retries, output_type
+        self._handoffs = handoffs if callable(handoffs) else as_handoffs(handoffs)
         toolset, sources = static_tools(tools)
         plan = Plan(
             model,
@@ -156,11 +157,15 @@ class Agent(Generic[C, T]):
             history=history,
             callback_timeout=callback_timeout,
         )
-        self._handoffs = handoffs if callable(handoffs) else as_handoffs(handoffs)
-        if not callable(self._handoffs):
-            plan = plan.with_handoffs(self._handoffs)
-            plan.validate(rules)
-        self._plan = self._with_output(plan, output_type)
+        self._plan = self._with_output(self._checked(plan, rules), output_type)
+
+    def _checked(self, plan: Plan, rules: Rules | None) -> Plan:
+        """Return the plan with its handoffs, validated, unless those are known only when it runs."""
+        if callable(self._handoffs):
+            return plan
+        plan = plan.with_handoffs(self._handoffs)
+        plan.validate(rules)
+        return plan
 
     if not TYPE_CHECKING:  # there, an unknown attribute stays unknown
         __getattr__ = attribute_hints("Agent.")

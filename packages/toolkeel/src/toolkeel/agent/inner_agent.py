@@ -19,11 +19,11 @@ from pydantic_core import to_json
 
 from toolkeel._records.record import record
 from toolkeel._records.recorder import RESUMABLE
-from toolkeel.agent.enclosing_run import check_depth
 from toolkeel.agent.handoff import to_tool_name
 from toolkeel.agent.result import RunResult
 from toolkeel.agent.resume import Resumed
 from toolkeel.agent.run import Run
+from toolkeel.call.enclosing_run import check_depth
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.compile import ParametersSchema
 from toolkeel.define.tool import AnyTool, Tool, ToolOptions

@@ -20,7 +20,6 @@ from typing_extensions import TypeVar
 
 from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.agent import resume as resuming
-from toolkeel.agent.enclosing_run import enclose
 from toolkeel.agent.guardrail import check_output
 from toolkeel.agent.handoff import find_pending_handoff
 from toolkeel.agent.output import OutputAttempts
@@ -35,6 +34,7 @@ from toolkeel.agent.turn.model_caller import ModelCaller, unanswered_messages
 from toolkeel.agent.turn.run_calls import TurnCalls
 from toolkeel.agent.turn.time_limit import start_time_limit
 from toolkeel.call.body.model_interrupt import Interrupt
+from toolkeel.call.enclosing_run import enclose
 from toolkeel.call.steps.label_sources import restore_labels
 from toolkeel.call.toolset import Toolset
 from toolkeel.call.watchdog import WATCHDOG

@@ -16,6 +16,7 @@ tool_sources       tool sources: tools that are not known before a run begins
 tool_search        finding tools among many by their words
 enabled_tools      the tools that a model request offers
 watched_state      the state of an agent's run: an assignment that loses another call's write is reported
+enclosing_run      a run that code of another run starts: what it shares with that one
 waiting_tools      a warning of tools that will wait because nothing declares their effects
 conversation_labels  labels of conversations whose calls have a run each
 direct_invoke      ``tool.invoke``: one tool run without a toolset

@@ -88,16 +88,13 @@ async def run_call(call: ToolCall, tools: ToolLookup, run: RunContext) -> CallOu
     """Run one call from its text to its result message. Errors of the call become its result.
 
     Returns:
-        Its result, failed or not; and what must be raised once every call of the turn has its
-        result: a mistake of the program (`SetupError`), a cancellation from outside,
-        `KeyboardInterrupt` and its like, the exception of a guard that ends the run. With a
-        `Suspend` the call has no result yet.
+        Its result, failed or not; and what must be raised once every call of the turn has one: a
+        mistake of the program (`SetupError`), a cancellation from outside, `KeyboardInterrupt`, the
+        exception of a guard that ends the run. With a `Suspend` the call has no result yet.
     """
     started = perf_counter()
     if run.listeners:
-        seq, at, run_id = (
-            run.next_event_fields()
-        )  # passed on by `*` they would cost a third of an event more
+        seq, at, run_id = run.next_event_fields()  # by `*` an event would cost a third more
         run.emit(ToolStarted(seq, at, run_id, call.id, call))
     tool: AnyTool | None = None
     context: ToolContext | None = None
@@ -119,21 +116,19 @@ async def run_call(call: ToolCall, tools: ToolLookup, run: RunContext) -> CallOu
             prepared = _report_changes(prepared, entry.requested_name, run)
         if run.scope.spending is not None and run.scope.spending.counts_calls:
             run.scope.spending.count_call(tool.name)
-        handler = (
-            entry.handler if not run.loop_state.visible_taint else tools.tainted_handler(entry)
-        )
+        is_tainted = run.loop_state.visible_taint
+        handler = tools.tainted_handler(entry) if is_tainted else entry.handler
         value = await handler(prepared, context)
         if run.recorder is not None and run.state:
             run.recorder.revert_unsavable(run.state)
         message = render(prepared, value, perf_counter() - started, tools.keeper)
     except BaseException as error:
-        duration = perf_counter() - started
         if run.listeners and (changes := coercions_of(error)):
             run.emit(Coerced(*run.next_event_fields(), call.id, changes))
         cause = error
         if isinstance(error, CancelledError) and context is not None and not context.body_state:
             cause = not_started_error(call.name if tool is None else tool.name, run.cancel.reason)
-        message = _failure(call, tool, cause, run, duration, tools.keeper)
+        message = _failure(call, tool, cause, run, perf_counter() - started, tools.keeper)
         del cause  # by its traceback it would hold itself
         ENCLOSING.set(enclosing)
         return _finish(run, call, prepared, context, message, _fatal_error(error))

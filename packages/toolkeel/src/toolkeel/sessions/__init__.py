@@ -6,8 +6,7 @@ sql_queries       what is asked of the tables: sessions, entries, inbox
 sqlite            one SQLite file in one process: one thread writes for all
 artifacts         large values of a journal, each in a file named by its SHA-256
 postgres          the same tables in PostgreSQL, for many machines
-arrivals          the order in which runs of a session were asked for
-session_lock      one writer per session, by a lock of the kernel, and who holds it
+session_lock      one writer per session, by a lock of the kernel, who holds it, and who waits in which order
 journal           the journal of one session: durable when a commit returns
 journal_state     what a journal's entries come to: transcript, state, what waits
 checkpoint        the fold of a session at rest as an entry, and back (snapshot)

@@ -20,7 +20,6 @@ from toolkeel.content import Content
 from toolkeel.context import RunContext
 from toolkeel.messages import Message, Usage
 from toolkeel.sessions import sql_queries
-from toolkeel.sessions.arrivals import Arrival
 from toolkeel.sessions.errors import SessionBusy, SessionError
 from toolkeel.sessions.export import SearchMatch, search_entries
 from toolkeel.sessions.inbox import (
@@ -57,6 +56,7 @@ from toolkeel.sessions.run_from_journal import (
     shorten_view,
 )
 from toolkeel.sessions.session_lock import (
+    Arrival,
     Writer,
     read_writer,
     record_writer,

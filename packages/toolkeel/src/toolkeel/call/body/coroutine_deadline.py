@@ -210,12 +210,8 @@ def run_coroutine(
         stopper.check_return(began)
         context.body_state = "done"
         return ended.value
-    except (asyncio.CancelledError, Exception) as error:
+    except (asyncio.CancelledError, Exception, Suspend) as error:
         stopper.raise_outcome(error)
-        raise
-    except Suspend as wait:  # the call goes on later, whatever stopped its inner run now
-        if not stopper.take_back_cancels():
-            wait.__cause__ = None
         raise
     finally:
         stopper.close()
@@ -311,7 +307,10 @@ class _TaskStopper(Stopper):
         Args:
             error: What came out of the body; None if it returned.
         """
-        if self.take_back_cancels():
+        is_foreign = self.take_back_cancels()
+        if isinstance(error, Suspend):  # the call goes on later, whatever stopped its inner run now
+            error.__cause__ = error.__cause__ if is_foreign else None
+        elif is_foreign:
             if not isinstance(error, asyncio.CancelledError):
                 raise asyncio.CancelledError from error
         elif self.reason and not isinstance(error, CallError):

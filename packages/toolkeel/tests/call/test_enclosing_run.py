@@ -11,9 +11,9 @@ import pytest
 
 from tests.waiting import run as run_async
 from toolkeel import Agent, RunState, ToolContext, tool
-from toolkeel.agent.enclosing_run import MAX_DEPTH, find_enclosing
 from toolkeel.agent.history import Cut, HistoryView
 from toolkeel.approvals import Rules
+from toolkeel.call.enclosing_run import MAX_DEPTH, find_enclosing
 from toolkeel.call.steps.guard import Allow, input_guard
 from toolkeel.call.toolset import Toolset
 from toolkeel.context import CancelToken, RunContext
