@@ -59,8 +59,9 @@ def core_names() -> set[str]:
 
 
 def extra_names() -> set[str]:
-    """Names of what the extras bring, as the index spells them."""
-    return {canonicalize_name(need.name) for need in extras()}
+    """Names of what the extras and the distributions beside the core bring, as the index spells them."""
+    needs = [Requirement(text) for each in projects().values() for text in each["dependencies"]]
+    return {canonicalize_name(need.name) for need in [*extras(), *needs]}
 
 
 @cache

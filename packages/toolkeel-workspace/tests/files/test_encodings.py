@@ -172,7 +172,6 @@ def test_what_is_no_text_is_refused_by_all(data: bytes, tmp_path: Path) -> None:
     assert folder.file.read_bytes() == data
 
 
-@pytest.mark.skipif(ripgrep.find_ripgrep() is None, reason="ripgrep is not installed")
 @pytest.mark.parametrize("pattern", [r"caf\w", "^.{4}$", r"\w+é?$"])
 def test_ripgrep_changes_nothing_for_files_that_are_not_utf_8(
     pattern: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

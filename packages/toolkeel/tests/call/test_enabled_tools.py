@@ -191,3 +191,31 @@ def test_what_cannot_be_called_now_is_not_suggested_for_a_wrong_name() -> None:
     before, _, after = [item for item in result.messages if isinstance(item, ToolMessage)]
     assert before.kind == "unknown_tool" and "open_vault" not in before.text
     assert after.kind == "unknown_tool" and "Did you mean 'open_vault'" in after.text
+
+
+def test_a_wrong_name_does_not_reveal_what_a_model_has_to_search_for() -> None:
+    model = Scripted([call("no_such"), call("wether"), "done"])
+    result = Agent(model, [weather, stocks], search_tools=True).run_sync("go")
+    for message in result.messages:
+        if isinstance(message, ToolMessage):
+            assert (
+                message.kind == "unknown_tool" and "Find tools with search_tools." in message.text
+            )
+            assert "weather" not in message.text and "stocks" not in message.text
+    result = Agent(Scripted([call("no_such"), "done"]), [weather, stocks]).run_sync("go")
+    assert "weather" in str(result.messages[2].text)
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "said"),
+    [
+        ("  ", "error", "The query is empty."),
+        ("zeppelin", "success", "No tool fits 'zeppelin'. Try other words"),
+        ("weather", "success", '"name":"weather"'),
+    ],
+)
+def test_a_search_that_finds_nothing_says_so(query: str, status: str, said: str) -> None:
+    model = Scripted([call("search_tools", {"query": query}), "done"])
+    result = Agent(model, [weather, stocks], search_tools=True).run_sync("go")
+    [message] = [each for each in result.messages if isinstance(each, ToolMessage)]
+    assert message.status == status and said in message.text.replace('": "', '":"')

@@ -43,7 +43,6 @@ from toolkeel.call.enclosing_run import MAX_DEPTH, make_run_context
 from toolkeel.call.steps.rules import Rules
 from toolkeel.call.tool_sources import ToolOrSource, static_tools
 from toolkeel.call.toolset import Toolset
-from toolkeel.call.waiting_tools import warn_of_idle_approver
 from toolkeel.call.watched_state import WatchedState
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.compile import ParametersSchema
@@ -385,8 +384,8 @@ class Agent(Generic[C, T]):
         listeners = tuple(given.pop("listeners", ()))
         decisions = tuple(given.pop("decisions", ()))
         session = given.pop("session", None)
-        if "approver" in given and not (plan.sources or plan.handoffs):
-            warn_of_idle_approver(plan.tools)
+        if "approver" in given:
+            plan.warn_of_approver()
         run = make_run_context(self, self.name, listeners, given)
         _add_limits(run, plan, plan.limits or RunLimits())
         within = None if session is None else resolve_session(session)

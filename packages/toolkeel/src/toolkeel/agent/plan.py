@@ -18,7 +18,7 @@ from toolkeel.agent.turn.steps import ModelStep
 from toolkeel.call.steps.rules import Rules, check_rules, check_tool_name
 from toolkeel.call.tool_sources import ToolOrSource
 from toolkeel.call.toolset import Toolset
-from toolkeel.call.waiting_tools import warn_of_waiting_tools
+from toolkeel.call.waiting_tools import warn_of_idle_approver, warn_of_waiting_tools
 from toolkeel.errors import SetupError
 from toolkeel.model_interface import Model, Settings
 from toolkeel.spending import RunLimits
@@ -95,6 +95,11 @@ class Plan:
             sources=(*self.sources, *tools) if self.sources else (),
             handoffs={each.tool.name: each for each in handoffs},
         )
+
+    def warn_of_approver(self) -> None:
+        """Log a warning if no call of the tools that are known can reach a run's approver."""
+        if not (self.sources or self.handoffs):
+            warn_of_idle_approver(self.tools)
 
     def validate(self, rules: Rules | None) -> None:
         """Raise unless the tools, agents and arguments that options name exist.

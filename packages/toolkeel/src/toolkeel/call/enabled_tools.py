@@ -13,11 +13,12 @@ from typing import Any
 
 from toolkeel.call.body.callback import run_callback
 from toolkeel.call.tool_search import Index
-from toolkeel.call.toolset import Toolset
+from toolkeel.call.toolset import HIDES_OTHERS, Toolset
 from toolkeel.content import Text
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.decorator import tool
 from toolkeel.define.tool import AnyTool, Tool
+from toolkeel.errors import ToolError
 from toolkeel.messages import ToolCall, ToolMessage
 
 SEARCH = "search_tools"
@@ -100,20 +101,24 @@ class EnabledTools:
     def _searcher(self, tools: Toolset) -> AnyTool:
         index = functools.cache(lambda: Index(tools))
 
-        async def search_tools(query: str, limit: int = 5) -> list[dict[str, str]]:
+        async def search_tools(query: str, limit: int = 5) -> list[dict[str, str]] | str:
             """Find tools by description. The tools found can be called from then on.
 
             Args:
                 query: What the tool should do, in a few words.
                 limit: How many tools to find at most.
             """
+            if not query.strip():
+                raise ToolError("The query is empty. Say in a few words what the tool should do.")
             found = index().find(query, max(1, min(limit, 20)))
             found = [item for item in found if await self._enabled(item)]
             for item in found:
                 self._found[item.name] = item
+            if not found:
+                return f"No tool fits {query[:200]!r}. Try other words for what it should do."
             return [{"name": item.name, "description": item.description} for item in found]
 
-        made: Tool[..., Any] = tool(SEARCH)(search_tools)
+        made: Tool[..., Any] = tool(SEARCH, metadata={HIDES_OTHERS: True})(search_tools)
         return made
 
 

@@ -33,6 +33,8 @@ from toolkeel.errors import DuplicateToolError, SetupError, UnknownTool
 from toolkeel.messages import ToolCall, ToolMessage
 
 Toolish = AnyTool | HasTool | Callable[..., Any]
+HIDES_OTHERS = "hides_others"
+"""Metadata key of the tool by which a model finds the others: a wrong name lists none of them."""
 LISTED = 20
 """Names listed for a model that asked for an unknown tool."""
 
@@ -192,6 +194,13 @@ class Toolset(NotebookDisplay):
         if len(matching) == 1:
             entry = self._entries[matching[0]]
             return Entry(entry.tool, entry.handler, name)
+        searches = [
+            own for own, each in self._entries.items() if HIDES_OTHERS in each.tool.metadata
+        ]
+        if searches:
+            raise UnknownTool(
+                f"There is no tool called {name[:100]!r}. Find tools with {searches[0]}."
+            )
         near = matching[:3] or nearest_tools(name, names)
         hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
         listed = ", ".join(names[:LISTED]) or "none"
