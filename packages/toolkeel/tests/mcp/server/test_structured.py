@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import typing
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -11,7 +12,7 @@ import pytest
 from mcp import Client
 from pydantic import BaseModel
 
-from toolkeel import Text, ToolOutput, tool
+from toolkeel import Image, Text, ToolOutput, tool
 from toolkeel.mcp.server.structured import infer_structured_output
 from toolkeel.mcp.server.tool_server import ToolServer
 
@@ -86,6 +87,11 @@ def test_more_than_text_is_promised_and_kept_in_both_eras(
         Text,
         list[Text],
         list[Any],
+        list,
+        tuple,
+        typing.List,  # noqa: UP006
+        tuple[Any, ...],
+        list | None,
         dict[str, Text],
         ToolOutput,
     ],
@@ -104,3 +110,22 @@ def test_a_generator_promises_nothing() -> None:
         yield 1
 
     assert infer_structured_output(tool(give)) is None
+
+
+PICTURE = Image(b"\x89PNG\r\n\x1a\n" + b"\0" * 20, "image/png")
+
+
+@pytest.mark.parametrize(("annotation", "value"), [(list, [PICTURE, "a"]), (tuple, (PICTURE, "a"))])
+def test_a_list_or_tuple_of_any_kind_may_hold_pictures(annotation: Any, value: Any) -> None:
+    def give() -> object:
+        """Give it."""
+        return value
+
+    give.__annotations__["return"] = annotation
+
+    async def ask() -> Any:
+        async with Client(ToolServer([tool(give)]).sdk) as client:
+            return await client.call_tool("give", {})
+
+    result = asyncio.run(ask())
+    assert not result.is_error and [block.type for block in result.content] == ["image", "text"]

@@ -100,7 +100,8 @@ def _has_content(annotation: object) -> bool:
         parts = tuple(part for part in parts if part not in (Any, object))
     is_plain = annotation in _PLAIN and annotation not in (None, NoneType, str)
     is_content = isinstance(annotation, type) and issubclass(annotation, _CONTENT)
-    return is_plain or is_content or any(map(_has_content, parts))
+    is_open = not parts and (origin or annotation) in (list, tuple)  # whose items may be content
+    return is_open or is_plain or is_content or any(map(_has_content, parts))
 
 
 def wrap_schema(schema: Mapping[str, object]) -> dict[str, object]:
