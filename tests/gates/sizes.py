@@ -25,6 +25,7 @@ FRONT_DOORS: dict[str, str] = {
     "toolkeel_workspace.files.file_tools:Files.grep": "what a model can narrow a search by, each by name",
     "toolkeel_studio.cli.commands.resume:command": "the options of a command",
     "toolkeel_studio.cli.commands.run:command": "the options of a command",
+    "toolkeel_studio.cli.chat.repl:command": "the options of a command",
     "toolkeel_studio.cli.commands.gateway:command": "the options of a command",
     "toolkeel_studio.cli.commands.inspect:command": "the options of a command",
     "toolkeel_studio.cli.commands.serve:command": "the options of a command",

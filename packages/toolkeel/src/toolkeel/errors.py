@@ -115,7 +115,6 @@ class ModelError(ToolkeelError):
         retryable: True if the same request may work later; None: as the subclass says.
 
     Attributes:
-        is_loading: True if the server is still loading the model.
         text: What the model had said before, in an agent's run; a model used alone has told it.
         usage: What the failed request cost, as the server reported; nothing if it did not say.
         mistake: The provider's description of a reply of the model that it did not accept; the
@@ -124,7 +123,7 @@ class ModelError(ToolkeelError):
 
     is_transient: ClassVar[bool] = False  # if errors of this kind pass by themselves
     was_streamed = False  # if listeners received a part of the reply that broke off
-    is_loading = False
+    is_loading = False  # if the server is still loading the model
     text = ""
     usage = Usage()
     mistake = ""

@@ -1,17 +1,17 @@
 """The command line, one file a command.
 
-exit_codes     exit codes, and usage mistakes as exceptions
-arguments      arguments of a call as people type them: ``key=value``
-history_option a history policy as people type it
-suspended_run  a suspended run as a file that can be resumed once
-terminal       input and output at the terminal: text, keys, progress, approvals, Ctrl-C
-doctor         the checks of ``toolkeel doctor``, one file each
-commands       the commands, one file each
-local          the command that runs a model on this machine
-chat           the command that is a conversation
-http_workers   several server processes at one address, replaced without a lost call
-worker         ``toolkeel worker``: run the queue of a durable agent
-completion     ``toolkeel completion``: completion scripts for shells
-start          ``toolkeel`` without a command: what to do next
-main           the entry point, and exit codes
+exit_codes      exit codes, and usage mistakes as exceptions
+arguments       arguments of a call as people type them: ``key=value``
+history_option  a history policy as people type it
+suspended_run   a suspended run as a file that can be resumed once
+terminal        input and output at the terminal: text, keys, progress, approvals, Ctrl-C
+doctor          the checks of ``toolkeel doctor``, one file each
+commands        the commands, one file each
+local           the command that runs a model on this machine
+chat            the command that is a conversation
+http_workers    several server processes at one address, replaced without a lost call
+worker          ``toolkeel worker``: run the queue of a durable agent
+completion      ``toolkeel completion``: completion scripts for shells
+start           ``toolkeel`` without a command: what to do next
+main            the entry point, and exit codes
 """

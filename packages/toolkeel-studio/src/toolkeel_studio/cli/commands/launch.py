@@ -165,7 +165,7 @@ class Launch:
         session: Name of its session; empty for none.
         tape: The recording that it is written to or replayed from.
         live: Run the tools during a replay.
-        history: History policy as people type it.
+        history: A policy, as typed.
     """
 
     targets: tuple[str, ...]
@@ -188,7 +188,7 @@ class Launch:
         """Build the agent.
 
         Raises:
-            SetupError: the model, a target or the rules cannot be used.
+            SetupError: the model, a target, the rules or the history cannot be used.
         """
         tape = self.tape
         model = "" if tape and not tape.records else _model(self.model)

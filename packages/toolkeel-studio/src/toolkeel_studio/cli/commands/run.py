@@ -70,9 +70,7 @@ def command(
     if not text.strip() and not session:
         raise UsageProblem("the prompt is empty")
     launch = Launch(
-        tuple(targets or ()),
-        model,
-        instructions,
+        *(tuple(targets or ()), model, instructions),
         max_turns,
         timeout,
         as_json,

@@ -24,9 +24,7 @@ from toolkeel_studio.cli.terminal.streams import DIM, YELLOW, echo, layout, note
 from toolkeel_studio.cli.terminal.two_columns import compare_lines
 from toolkeel_studio.inspector.compare import compare
 
-app = typer.Typer(
-    help="List, search, show, compare, fork and decide sessions.", **OPTIONS
-)
+app = typer.Typer(help="List, search, show, compare, fork and decide sessions.", **OPTIONS)
 File = Annotated[
     Path | None, typer.Option("--file", "-f", metavar="FILE", help="The file they are in.")
 ]
