@@ -167,13 +167,14 @@ class ModelCaller:
         return reply
 
     def require_call(self, reply: AssistantMessage) -> UserMessage | None:
-        """Return a correction for a reply that lacks the call which the settings force, once.
+        """Return a correction for a reply that lacks the first call which the settings force, once.
 
         Its event is `Retrying`. A second reply without a call is an answer.
         """
         run, choice = self._run, self._settings.tool_choice
         before = run.transcript[-2] if len(run.transcript) > 1 else None
         is_again = isinstance(before, UserMessage) and before.origin == "correction"
+        is_again = is_again or has_called_since_person(run.transcript)
         if choice in (None, "auto", "none") or is_again or reply.finish_reason not in _WHOLE:
             return None
         wanted = "a tool" if choice == "required" else f"the tool {choice!r}"
