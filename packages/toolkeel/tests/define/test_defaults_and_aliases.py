@@ -58,14 +58,14 @@ def test_defaults_are_advertised_as_json_and_nothing_is_required() -> None:
         "maybe": None,
         "field": 5,
         "noted": "猫",
-        "within": 9,
+        "within": 8,
     }
 
 
 def test_what_the_model_leaves_out_is_the_default_and_a_fresh_one_each_time() -> None:
     date = repr(dt.date(2024, 1, 2))
     unit = repr(Unit.METRE)
-    same = f"(1, {unit}, {date}, '北京', None, None, 5, [7], '猫', 9, 2)"
+    same = f"(1, {unit}, {date}, '北京', None, None, 5, [7], '猫', 8, 2)"
     assert called(every) == same
     made: list[list[int]] = []
 

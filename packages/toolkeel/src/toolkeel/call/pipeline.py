@@ -123,8 +123,6 @@ async def run_call(call: ToolCall, tools: ToolLookup, run: RunContext) -> CallOu
             run.recorder.revert_unsavable(run.state)
         message = render(prepared, value, perf_counter() - started, tools.keeper)
     except BaseException as error:
-        if run.listeners and (changes := coercions_of(error)):
-            run.emit(Coerced(*run.next_event_fields(), call.id, changes))
         cause = error
         if isinstance(error, CancelledError) and context is not None and not context.body_state:
             cause = not_started_error(call.name if tool is None else tool.name, run.cancel.reason)
@@ -216,8 +214,11 @@ def _failure(
 ) -> ToolMessage:
     """Return the result of a call that failed, without secrets.
 
-    There is one even if an error cannot be reported, as one with broken attributes may not.
+    There is one even if an error cannot be reported, as one with broken attributes may not. Emit the
+    coercions of refused arguments.
     """
+    if run.listeners and (changes := coercions_of(error)):
+        run.emit(Coerced(*run.next_event_fields(), call.id, changes))
     if isinstance(error, Suspend) and not error.tickets:
         error = Cancelled(f"The call of {call.name!r} continues when the run does.")
     try:

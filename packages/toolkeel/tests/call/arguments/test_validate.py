@@ -11,11 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
-from toolkeel import ToolCall, tool
+from toolkeel import RunContext, ToolCall, Toolset, tool
 from toolkeel.call.arguments import validate
 from toolkeel.call.arguments.validate import ArgumentsView, as_json, prepare, revalidate
+from toolkeel.define.secret import Secret
 from toolkeel.define.tool import Prepared
 from toolkeel.errors import InvalidArguments, MalformedArguments, TruncatedCall
+from toolkeel.events import Coerced, Event
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -144,3 +146,36 @@ def test_who_looks_at_one_argument_has_no_other_made_plain() -> None:
     assert "Path" in shown and "path" not in shown and shown.get("nobody", 7) == 7
     plain = Prepared(ToolCall("1", "put"), put, {"path": "a", "rest": {"at": [1, "二"]}})
     assert dict(ArgumentsView(plain)) == as_json(plain)
+
+
+def test_what_was_sent_is_shown_and_what_was_read_otherwise_is_listed() -> None:
+    @tool
+    def book(n: Annotated[int, Field(ge=20)], pets: dict[str, Any], seat: int = 1) -> str:
+        """Book."""
+        return "booked"
+
+    events: list[Event] = []
+    text = '{"n": "12", "pets": "[1]", "seat": null}'
+    run = RunContext(listeners=(events.append,))
+    [message] = Toolset([book]).run_sync([ToolCall("1", "book", text)], run)
+    assert message.kind == "invalid_arguments"
+    assert 'n: expected an integer of at least 20, got "12" (a string)' in message.text
+    assert 'Before that, these were read as follows:\n- n: "12" was taken as 12' in message.text
+    assert message.details["coerced"] == (
+        'n: "12" was taken as 12 (integer_from_string)',
+        "seat: null was dropped (null_dropped)",
+    )
+    [coerced] = [event for event in events if isinstance(event, Coerced)]
+    assert coerced.changes == message.details["coerced"]
+
+
+def test_a_refused_calls_coercions_hide_what_may_be_secret() -> None:
+    @tool
+    def login(pin: Annotated[int, Secret, Field(ge=9999)], n: Annotated[int, Field(ge=20)]) -> str:
+        """Log in."""
+        return "in"
+
+    [message] = Toolset([login]).run_sync([ToolCall("1", "login", '{"pin": "7777", "n": "12"}')])
+    assert message.kind == "invalid_arguments"
+    assert "7777" not in message.text
+    assert "7777" not in str(message.details)

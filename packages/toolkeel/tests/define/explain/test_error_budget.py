@@ -1,5 +1,6 @@
 """What is wrong costs no more than what is right, however deep and however much it is."""
 
+import datetime as dt
 import json
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from toolkeel import Tool, Toolset, tool
 from toolkeel.call.arguments.coerce import MAX_CHANGES
 from toolkeel.call.arguments.validate import prepare
 from toolkeel.define.explain.error_budget import MAX_ERRORS, BoundedValidator
-from toolkeel.errors import CallError
+from toolkeel.errors import CallError, InvalidArguments
 from toolkeel.messages import ToolCall, ToolMessage
 
 
@@ -234,3 +235,58 @@ def test_what_is_wrong_is_told_in_as_many_words_however_much_it_is(
     words, every = _steps(made, {place: held} if place else many)
     assert words < 9_000
     assert every - words < 100 * count
+
+
+class Walk(BaseModel):
+    kind: Literal["walk"]
+    n: int
+
+
+class Ride(BaseModel):
+    kind: Literal["ride"]
+    n: int
+
+
+@tool
+def trips(
+    days: list[dt.date] = [],  # noqa: B006
+    by_day: dict[str, dt.datetime] = {},  # noqa: B006
+    legs: list[Walk | Ride] = [],  # noqa: B006
+    rests: list[set[int]] = [],  # noqa: B006
+) -> int:
+    """Plan trips."""
+    return 1
+
+
+@pytest.mark.parametrize(
+    ("place", "item"),
+    [
+        ("days", "2026-13-01"),
+        ("days", "2026"),
+        ("by_day", "2026"),
+        ("legs", {"kind": "swim", "n": 1}),
+        ("legs", {"n": 1}),
+        ("legs", {"kind": "walk", "n": "x"}),
+        ("rests", [1, "x"]),
+    ],
+)
+def test_what_only_pydantic_refuses_is_told_in_as_many_words_however_much_it_is(
+    place: str, item: object
+) -> None:
+    def steps(count: int) -> tuple[int, int]:
+        keys = {f"k{n}": item for n in range(count)}
+        return _steps(trips, {place: keys if place == "by_day" else [item] * count})
+
+    few, _ = steps(1000)
+    words, every = steps(20_000)
+    assert 100 < words < few + 300
+    assert every - words < 10 * 20_000
+
+
+def test_the_first_of_many_errors_are_told_where_they_are() -> None:
+    for wrong_from in (0, 5000):  # among the first items, and behind them
+        days = ["2026-01-02"] * wrong_from + ["2026-13-01"] * 300
+        with pytest.raises(InvalidArguments) as caught:
+            prepare(ToolCall("1", "trips", json.dumps({"days": days})), trips)
+        assert caught.value.errors[0].path == ("days", wrong_from)
+        assert len(caught.value.errors) >= 100

@@ -61,3 +61,12 @@ def test_told_is_the_annotation_with_its_description() -> None:
     field = read(int, docs="a number")
     assert get_args(field.with_description())[1].description == "a number"
     assert read(int).with_description() is int
+
+
+@pytest.mark.parametrize("default", [5, None, [7]])
+def test_what_is_assigned_is_the_default_whatever_a_field_says(default: Any) -> None:
+    """As in Python, and as in a model of pydantic's."""
+    field = read(Annotated[Any, Field(default=2)], default)
+    assert field.default == default
+    assert read(Annotated[Any, Field(default_factory=list)], default).default == default
+    assert read(Annotated[Any, Field(default=2)]).default == 2

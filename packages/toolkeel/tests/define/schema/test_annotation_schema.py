@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, create_model
+import pytest
+from pydantic import BaseModel, Field, create_model
 
 from toolkeel import tool
+from toolkeel.errors import DefinitionError
 
 
 class Address(BaseModel):
@@ -64,3 +66,23 @@ def test_a_model_that_was_built_anew_is_read_anew() -> None:
     assert after["$defs"]["Late"]["properties"] == {"x": {"type": "string"}}
     assert after["$defs"]["Late"]["description"] == "Second."
     assert before["$defs"]["Late"]["description"] == "First."
+
+
+@pytest.mark.parametrize(
+    ("pattern", "reason"),
+    [
+        ("^(?!a)b", "look-around, including look-ahead and look-behind, is not supported"),
+        (r"(a)\1", "backreferences are not supported"),
+        ("[", "unclosed character class"),
+    ],
+)
+def test_a_pattern_that_does_not_run_is_refused_with_the_reason(pattern: str, reason: str) -> None:
+    def take(n: int, x: str) -> None: ...
+
+    take.__annotations__ = {"n": int, "x": Annotated[str, Field(pattern=pattern)]}
+    with pytest.raises(
+        DefinitionError, match="parameter 'x' has a pattern that does not"
+    ) as caught:
+        tool(take)
+    assert f"({reason})" in str(caught.value)
+    assert "JSON form" not in str(caught.value)

@@ -426,3 +426,34 @@ def test_a_wrapper_that_hides_its_function_is_refused_with_the_fix() -> None:
 
     with pytest.raises(DefinitionError, match=r"wrapper: .*@functools.wraps"):
         tool(add)
+
+
+@pytest.mark.parametrize(
+    ("items", "differ"),
+    [
+        ([1, 1.0], False),
+        ([[1], [1.0]], False),
+        ([{"a": 1, "b": [2]}, {"b": [2.0], "a": 1.0}], False),
+        ([True, 1], True),
+        ([[True], [1]], True),
+        ([{"a": False}, {"a": 0}], True),
+        (["1", 1], True),
+        ([[], {}], True),
+    ],
+)
+def test_what_differs_is_what_json_schema_calls_different(items: list[Any], differ: bool) -> None:
+    schema = {"type": "array", "uniqueItems": True}
+    assert (Gaps(schema).errors(items) == []) is differ
+    assert jsonschema_rs.Draft202012Validator(schema).is_valid(items) is differ
+
+
+def test_digits_elsewhere_are_no_reason_to_refuse_a_decimal() -> None:
+    @tool(inline=True)
+    def pay(amount: decimal.Decimal, card: str) -> str:
+        """Pay."""
+        return f"{amount} {card}"
+
+    message = _call(pay, '{"amount": 19.99, "card": "4111111111111111"}')
+    assert message.text == "19.99 4111111111111111"
+    assert _call(pay, '{"amount": 0.1234567890123456789, "card": "x"}').kind == "invalid_arguments"
+    assert _call(pay, '{"amount": 1.5000000000000000000, "card": "x"}').text == "1.5 x"

@@ -196,6 +196,7 @@ class _Coercer:
             return self._changed_for(value, branches, path, within)
         if len(taking) > 1 and isinstance(value, dict):
             taking = [branch for branch in taking if self._fits(value, branch)]
+        self.wrong += not taking
         return self.coerce_at(value, taking[0], path, within) if len(taking) == 1 else value
 
     def _changed_for(

@@ -57,13 +57,14 @@ def _expanded(schema: object, root: Schema, within: tuple[int, ...]) -> list[Sch
     if COMPOSED.isdisjoint(schema):
         return [schema]
     within = (*within, id(schema))
-    sides: list[list[Schema]] = [[{k: v for k, v in schema.items() if k not in COMPOSED}]]
-    if "$ref" in schema:
-        sides.append(_expanded(resolve(schema["$ref"], root), root, within))
-    sides += [_expanded(each, root, within) for each in list_of(schema, "allOf")]
-    for keyword in ("anyOf", "oneOf"):
-        if branches := list_of(schema, keyword):
-            sides.append([one for each in branches for one in _expanded(each, root, within)])
+    own = {keyword: stored for keyword, stored in schema.items() if keyword not in COMPOSED}
+    parts = [resolve(schema["$ref"], root)] if "$ref" in schema else []
+    sides = [
+        [own],
+        *(_expanded(each, root, within) for each in [*parts, *list_of(schema, "allOf")]),
+    ]
+    unions = filter(None, (list_of(schema, "anyOf"), list_of(schema, "oneOf")))
+    sides += [[one for each in some for one in _expanded(each, root, within)] for some in unions]
     return _product(sides)
 
 

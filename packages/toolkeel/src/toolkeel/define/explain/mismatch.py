@@ -22,6 +22,7 @@ from toolkeel.define.explain.conjunction import (
     plain_alternatives,
     schemas_at,
 )
+from toolkeel.define.explain.error_budget import cut_value
 from toolkeel.define.explain.flat_unions import UnionFreeSchema
 from toolkeel.define.explain.keyword_faults import (
     Place,
@@ -61,8 +62,6 @@ Path = tuple[str | int, ...]
 
 _MOST = 100  # faults collected
 _OF_A_BRANCH = 50
-_ITEMS = 200  # items of a list or an object that are looked at first
-_DEPTH = 100
 _LEVELS = 24  # unions within each other that are looked into
 _DOCUMENT = "urn:toolkeel:schema"
 
@@ -102,8 +101,7 @@ class Mismatches:
 
     def errors(self, value: object) -> list[FieldError]:
         """Return one error for each failed field, with only the first items of long lists."""
-        cuts: set[Path] = set()
-        start = _cut(value, (), cuts, self._names)
+        start, cuts = cut_value(value, self._names)
         if cuts and (found := [each for each in self._all(start) if each.path not in cuts]):
             return found
         return self._all(value)
@@ -294,27 +292,6 @@ def _kind_of(value: object) -> str:
 _UNREAD = ("pattern", "uniqueItems")
 """Keywords of a phrase that `is_described` does not check."""
 _Union = tuple[list[Schema], list[Schema], str]
-
-
-def _cut(value: object, path: Path, cuts: set[Path], names: set[str]) -> object:
-    """Copy the value with only the first items of long lists and objects. Add each place to `cuts`.
-
-    The validator makes an object of every fault, a million if there are so many. What lies deeper
-    than any list worth cutting is left as it is, and so are keys that the schema names.
-    """
-    if len(path) >= _DEPTH:
-        return value
-    if isinstance(value, dict):
-        if len(value) > _ITEMS:
-            cuts.add(path)
-            first = set(islice(value, _ITEMS))
-            value = {key: item for key, item in value.items() if key in first or key in names}
-        return {key: _cut(item, (*path, key), cuts, names) for key, item in value.items()}
-    if not isinstance(value, list):
-        return value
-    if len(value) > _ITEMS:
-        cuts.add(path)
-    return [_cut(item, (*path, index), cuts, names) for index, item in enumerate(value[:_ITEMS])]
 
 
 _Fields = dict[Path, FieldError]

@@ -86,18 +86,18 @@ def parameter_field(parameter: Parameter, docs: Mapping[str, str]) -> ParameterF
 
 
 def _default(own: object, infos: Sequence[FieldInfo]) -> tuple[object, Factory | None]:
-    """Return the default and its factory. The last `Field` that has one wins."""
+    """Return the default and its factory. What is assigned wins, then the last `Field` with one."""
+    if isinstance(own, FactoryDefault):
+        return MADE, _constantly(own.make)
+    if own is not MISSING and own is not ... and not is_field(own):
+        make = copy_factory(own)
+        return own, None if make is None else _constantly(make)
     for info in reversed(infos):
         if info.default is not PydanticUndefined and info.default is not ...:
             return info.default, _constant(info.default)
         if info.default_factory is not None:
             return MADE, _factory(info)
-    if is_field(own):
-        return MISSING, None
-    if isinstance(own, FactoryDefault):
-        return MADE, _constantly(own.make)
-    make = copy_factory(own)
-    return own, None if make is None else _constantly(make)
+    return (own if own is ... else MISSING), None
 
 
 def _description(

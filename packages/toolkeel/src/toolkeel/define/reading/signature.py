@@ -96,7 +96,7 @@ def read_signature(function: Function, name: str | None, caller: FrameType | Non
     """
     title = function_name(function) if name is None else name
     try:
-        raw = inspect.signature(function)
+        raw = _unresolved_signature(function)
     except (ValueError, TypeError) as error:
         raise DefinitionError(
             f"{title}: its signature cannot be read ({error}); wrap it in a function of your own"
@@ -296,8 +296,30 @@ def _hints(function: Function, title: str, caller: FrameType | None) -> dict[str
     return hints
 
 
+def _unresolved_signature(function: Function) -> inspect.Signature:
+    """Return a signature whose annotations need not name anything yet."""
+    if sys.version_info < (3, 14):
+        return inspect.signature(function)
+    import annotationlib
+
+    return inspect.signature(function, annotation_format=annotationlib.Format.FORWARDREF)
+
+
+def _raw_annotations(plain: Any) -> dict[str, Any]:
+    """Return annotations as they are; as texts, where one names what is not defined yet."""
+    try:
+        return getattr(plain, "__annotations__", {})
+    except NameError:  # since Python 3.14 they are evaluated when they are first read
+        import annotationlib  # pyright: ignore[reportMissingImports]
+
+        texts: dict[str, Any] = annotationlib.get_annotations(
+            plain, format=annotationlib.Format.STRING
+        )
+        return texts
+
+
 def _hints_of(plain: Any, title: str, caller: FrameType | None) -> dict[str, Any]:
-    annotations = getattr(plain, "__annotations__", {})
+    annotations = _raw_annotations(plain)
     if not any(isinstance(value, str) for value in annotations.values()):
         try:
             return typing.get_type_hints(plain, include_extras=True)

@@ -6,11 +6,13 @@ the model left out, so that the function's own defaults apply.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, NotRequired
 
 from pydantic import ConfigDict, TypeAdapter, with_config
+from pydantic_core import SchemaError
 from typing_extensions import TypedDict
 
 from toolkeel._records.record import NOTHING
@@ -82,6 +84,9 @@ def typed_dict(
     return with_config(config)(make(title, dict(fields), **more))
 
 
+_REGEX = re.compile(r"regex parse error.*error: ([^\n]+)$", re.DOTALL)
+
+
 def describe_reason(error: Exception) -> str:
     """Return why a type has no JSON form, in one line without pydantic's advice."""
     if isinstance(error, LookupError):
@@ -104,6 +109,11 @@ def no_json_form_error(
             break
     if isinstance(error, PathOnlyAlias):
         return DefinitionError(f"{title}: {culprit} {text}")
+    if isinstance(error, SchemaError) and (wrong := _REGEX.search(str(error))):
+        return DefinitionError(
+            f"{title}: {culprit} has a pattern that does not run here ({wrong[1]}); write it without "
+            "that, or check the text in an AfterValidator"
+        )
     return DefinitionError(
         f"{title}: {culprit} has no JSON form ({text}); use a type JSON can carry, or mark it "
         "Annotated[..., Injected] if the program fills it"

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from pydantic_core import from_json, to_json
 
 from toolkeel._records.record import NOTHING, record
-from toolkeel.define.explain.error_budget import MAX_ERRORS, BoundedValidator
+from toolkeel.define.explain.error_budget import MAX_ERRORS, BoundedValidator, cut_value
 from toolkeel.define.explain.validation_errors import invalid_arguments, unknown_key
 from toolkeel.define.mutable_defaults import FactoryDefault
 from toolkeel.define.reading.parameter import (
@@ -40,7 +40,7 @@ from toolkeel.define.schema.gaps import Gaps, check_fillable, find_gaps
 from toolkeel.define.schema.json_schema import advertise_default
 from toolkeel.define.schema.known_types import from_known_types
 from toolkeel.define.secret import Mask
-from toolkeel.errors import DefinitionError, InvalidArguments
+from toolkeel.errors import DefinitionError, FieldError, InvalidArguments
 
 UnknownKeys = Literal["forbid", "ignore", "allow"]
 Validate = Callable[[str | bytes], Values]
@@ -315,8 +315,12 @@ class _Validator:
     def explain(
         self, error: ValueError, value: object, when: When | None = None
     ) -> InvalidArguments | None:
-        if not isinstance(error, ValidationError) or error.error_count() > MAX_ERRORS:
+        if not isinstance(error, ValidationError):
             return None
+        if error.error_count() > MAX_ERRORS:
+            return (
+                None if when else invalid_arguments(self._title, self._first_errors(error, value))
+            )
         found = error.errors(include_url=False)
         if not found or found[0]["type"] == "json_invalid" or (when and not when(found)):
             return None
@@ -334,8 +338,10 @@ class _Validator:
         except ValidationError as error:
             from toolkeel.define.explain.pydantic_errors import pydantic_errors
 
-            many = error.error_count() > MAX_ERRORS and self.bounded.errors(value)
-            message = many or pydantic_errors(error, schema, value)
+            many = error.error_count() > MAX_ERRORS
+            message = (
+                self._first_errors(error, value) if many else pydantic_errors(error, schema, value)
+            )
             raise invalid_arguments(self._title, message) from None
         # pydantic closes all objects or none; what it drops, the count of keys in the text shows.
         if self._mixed and (unknown := list(find_unknown_keys(value, schema, schema, ()))):
@@ -343,3 +349,21 @@ class _Validator:
         if self._gaps is not None and (wrong := self._gaps.errors(value)):
             raise invalid_arguments(self._title, wrong)
         return values
+
+    def _first_errors(self, error: ValidationError, value: object) -> list[FieldError]:
+        """Return the first of many errors, with work that does not grow with their number."""
+        if found := self.bounded.errors(value):
+            return found
+        from toolkeel.define.explain.pydantic_errors import refused_fields
+
+        shorter, cuts = cut_value(value, frozenset())
+        if cuts:
+            try:
+                self._validate(to_json(shorter))
+            except ValidationError as fewer:
+                first = fewer.errors(include_url=False)[:MAX_ERRORS]
+                told = refused_fields(first, self._schema, shorter)
+                if found := [each for each in told if each.path not in cuts]:
+                    return found
+        first = error.errors(include_url=False)[:MAX_ERRORS]
+        return refused_fields(first, self._schema, value)

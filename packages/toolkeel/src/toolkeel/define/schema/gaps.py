@@ -217,15 +217,20 @@ def _key_phrase(keys: object, root: Schema) -> str:
 
 
 def _all_differ(items: list[object]) -> bool:
-    visited: set[object] = set()
-    for item in items:
-        # True is no 1, where 1.0 is one.
-        text = json.dumps(item, sort_keys=True) if isinstance(item, list | dict) else item
-        key = (type(item) in (bool, list, dict), text)
-        if key in visited:
-            return False
-        visited.add(key)
-    return True
+    visited = set(map(_comparable, items))
+    return len(visited) == len(items)
+
+
+def _comparable(value: object) -> object:
+    """Return a form that is equal and hashes alike for what JSON Schema calls equal.
+
+    True is no 1, where 1.0 is one.
+    """
+    if isinstance(value, list):
+        return (list, *map(_comparable, value))
+    if isinstance(value, dict):
+        return (dict, frozenset((key, _comparable(item)) for key, item in value.items()))
+    return (bool, value) if isinstance(value, bool) else value
 
 
 # — parameters that no arguments can fill —

@@ -11,6 +11,7 @@ it is asked not to (`_use_prebuilt`, as pydantic itself asks when it rebuilds a 
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal
@@ -30,9 +31,6 @@ from toolkeel.define.subschemas import DECIMAL
 Core: TypeAlias = dict[str, Any]
 """A schema of pydantic-core, never changed once it is made."""
 
-_SECONDS = re.compile(r"\s*[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?\s*", re.A)
-"""What pydantic takes for seconds since 1970, or of a duration."""
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.A)
 _DECIMAL = re.compile(DECIMAL, re.A)
 _CONFIG: Mapping[str, Any] = {"strict": True, "allow_inf_nan": False}
 
@@ -112,21 +110,27 @@ def _named(made: Any, inner: Core) -> Core:
 
 
 def _close_moment(core: Core) -> Core:
+    """Return a text of the advertised form, then parsed; or an object that the author's code made."""
     kind = core["type"]
-    error = "time_delta_type" if kind == "timedelta" else f"{kind}_type"
+    pattern, error, made = _MOMENTS[kind]
+    text = {"type": "str", "pattern": pattern}
+    parsed = {key: stored for key, stored in core.items() if key != "ref"} | {"strict": False}
+    ready = {"type": "is-instance", "cls": made}
+    either = {
+        "type": "union", "mode": "left_to_right",
+        "choices": [{"type": "chain", "steps": [text, parsed]}, {"type": "chain", "steps": [ready, parsed]}],
+    }  # fmt: skip
+    closed = {"type": "custom-error", "schema": either, "custom_error_type": error}
+    return {**closed, "ref": core["ref"]} if "ref" in core else closed
 
-    def check(value: Any) -> Any:
-        if isinstance(value, str):
-            refused = _SECONDS.fullmatch(value) or (
-                _DATE.fullmatch(value) if kind == "datetime" else None
-            )
-            if refused or (kind == "date" and not _DATE.fullmatch(value)):
-                raise PydanticKnownError(error)
-        elif isinstance(value, int | float | bytes):
-            raise PydanticKnownError(error)
-        return value
 
-    return _checked(check, core)
+_MOMENTS: Mapping[str, tuple[str, str, type]] = {
+    "date": (r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$", "date_type", dt.date),
+    "datetime": (r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt _]", "datetime_type", dt.datetime),
+    "time": (r"^[0-9]{2}:", "time_type", dt.time),
+    "timedelta": (r"[^0-9.eE+\-\s]", "time_delta_type", dt.timedelta),
+}
+"""What tells the text of a moment from a number of seconds, the error, and the class."""
 
 
 def _close_decimal(core: Core) -> Core:
