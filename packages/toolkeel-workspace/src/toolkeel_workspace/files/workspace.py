@@ -314,7 +314,8 @@ class Workspace:
     ) -> ToolOutput:
         """Run a shell command in the root folder; tells its output and whether it failed.
 
-        Nothing keeps running when it has ended. There is no terminal and no input.
+        Each call is a new shell: cd, export and activated environments do not last. Nothing keeps
+        running when it has ended. There is no terminal and no input.
 
         Args:
             command: The command, as typed into bash.

@@ -1,7 +1,9 @@
 """Arguments that a pydantic model describes."""
 
+import jsonschema_rs
 from pydantic import BaseModel, Field
 
+from toolkeel import tool
 from toolkeel.define.schema.argument_schema import compile_arguments
 from toolkeel.define.schema.closed_objects import close_objects
 from toolkeel.define.schema.from_model import from_model
@@ -44,3 +46,22 @@ def test_objects_of_a_given_schema_are_closed_where_they_are_not_open() -> None:
     made = compile_arguments("x", schema, lambda text, **_: {}, None, close_objects(schema, True))
     assert inner["additionalProperties"] is False
     assert made.schema is schema
+
+
+class Tree(BaseModel):
+    name: str
+    kids: "list[Tree]" = []
+
+
+def test_the_root_of_a_recursive_model_accepts_its_own_keys_for_any_validator() -> None:
+    @tool(parameters=Tree)
+    def plant(name: str, kids: list[Tree]) -> str:
+        """Plant a tree."""
+        return f"{name} {len(kids)}"
+
+    assert "$ref" not in plant.parameters and plant.parameters["type"] == "object"
+    validator = jsonschema_rs.validator_for(plant.parameters)
+    value = {"name": "a", "kids": [{"name": "b", "kids": []}]}
+    assert validator.is_valid(value) and plant.invoke(value) == "a 1"
+    assert not validator.is_valid({**value, "more": 1})
+    assert not validator.is_valid({"name": "a", "kids": [{"name": "b", "more": 1}]})

@@ -42,6 +42,7 @@ def from_model(
     except (PydanticInvalidForJsonSchema, PydanticUserError) as error:
         fields = {name: Annotated[i.annotation, i] for name, i in model.model_fields.items()}
         raise no_json_form_error(title, fields, error) from error
+    schema = _inline_root(schema)
     schema.pop("title", None)
     schema.pop("description", None)
     own = model.model_config.get("extra")
@@ -70,3 +71,14 @@ def from_model(
     return replace(
         made, aliases=keys or made.aliases, nested_properties=None, has_untyped_values=True
     )
+
+
+def _inline_root(schema: dict[str, Any]) -> dict[str, Any]:
+    """Replace the root ``$ref`` of a recursive model by what it refers to.
+
+    Beside it, ``additionalProperties: false`` would refuse every key, as it does not see the properties.
+    """
+    found = schema.get("$defs", {}).get(str(schema.get("$ref", "")).removeprefix("#/$defs/"))
+    if not isinstance(found, dict):
+        return schema
+    return {**found, **{key: value for key, value in schema.items() if key != "$ref"}}
