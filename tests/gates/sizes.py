@@ -32,6 +32,7 @@ FRONT_DOORS: dict[str, str] = {
     "toolkeel.mcp.client.mcp_server:MCPServer.__init__": "where a server is and how far it is trusted",
     "toolkeel.builtin.hosted_mcp:HostedMCP.__init__": "where a server is, whoever talks to it, and who approves its calls",
     "toolkeel_studio.gateway.gateway:Gateway.__init__": "what stands behind a gateway and who decides",
+    "toolkeel_studio.serve.app:app": "who may use an agent and how, each by name",
     "toolkeel_studio.serve.channel:Channel.decide": "what a client decides and how, each by name",
     "toolkeel_studio.inspector.app:Inspector.__init__": "what a page shows and where, each by name",
     "toolkeel_workspace.sandbox.confine:Sandbox.__init__": "what a command may do, each by name",

@@ -81,11 +81,31 @@ class Talk:
     def __init__(self, folder: Path) -> None:
         self.sessions = Sessions(folder / "talk.db")
         self._stack = AsyncExitStack()
+        self._all: list[Channels] = []
+
+    def close_later(self, channels: Channels) -> None:
+        """Stop what runs in these channels when the test ends."""
+        self._all.append(channels)
+        self._stack.push_async_callback(channels.close)
+
+    async def has_reader(self) -> None:
+        """Return when somebody reads a session."""
+        while not self._readers():  # noqa: ASYNC110  # a reader sends no event
+            await asyncio.sleep(0.01)
+
+    def _readers(self) -> int:
+        active = [each for channels in self._all for each in channels.active.values()]
+        return sum(each.feed.readers for each in active)
+
+    async def idle(self) -> None:
+        """Return when nothing runs."""
+        for channels in self._all:
+            await channels.wait()
 
     def channels(self, lines: Sequence[Any], tools: Sequence[Any] = (pay, look, pick)) -> Channels:
         """Open the sessions for a model that plays `lines`."""
         made = Channels(Agent(Slow(lines), tools), self.sessions)
-        self._stack.push_async_callback(made.close)
+        self.close_later(made)
         return made
 
     async def close(self) -> None:

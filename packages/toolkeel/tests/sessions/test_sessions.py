@@ -264,3 +264,27 @@ def test_a_session_in_memory_leaves_nothing_and_is_of_its_own(tmp_path: Path) ->
     agent("hello").run_sync("hi", session=one)
     assert texts(one) == ["hi", "hello"]
     assert not other.exists
+
+
+def test_a_fork_before_a_request_asks_the_model_again_and_repeats_no_call(
+    sessions: Sessions,
+) -> None:
+    ran: list[str] = []
+
+    @tool
+    def look() -> str:
+        """Look."""
+        ran.append("look")
+        return "seen"
+
+    model = Scripted([call("look"), "One.", "Two."])
+    Agent(model, [look]).run_sync("Look.", session=sessions["eve"])
+    asked = [e.seq for e in sessions["eve"].entries() if e.entry.kind == "model_asked"]
+    fork = sessions.fork("eve", "again", before=asked[1])
+    assert texts(fork) == ["Look.", "", "seen"]
+    assert Agent(model, [look]).run_sync(None, session=fork).output == "Two."
+    assert texts(fork) == ["Look.", "", "seen", "Two."] and ran == ["look"]
+    assert texts(sessions["eve"])[-1] == "One."
+    for wrong in (0, asked[0] + 1, 999):
+        with pytest.raises(SessionError, match="no request"):
+            sessions.fork("eve", "x", before=wrong)

@@ -8,4 +8,8 @@ runner      starts the runs of one session, in a task that outlives every reques
 decisions   what clients decide, checked against the ticket
 snapshot    a session as it is now: messages with ids, pending approvals, state, usage
 channel     `Channels` and `Channel`: say, decide, cancel, read
+guard       who may send a request: Host, Origin, token, kind and size of the body
+service     what all front ends of one application share: users, deciders, streams, masked errors
+vercel/     the UI message stream of Vercel's ``ai`` package (``useChat``)
+app         `app`: front ends as one web application
 """

@@ -26,7 +26,7 @@ _WORKSPACE = (
     "VectorStore WebLimits WebSearchTool WebSearchToolFilters Workspace Brave Ddgs SearXNG "
     "SearchBackend Tavily apply_patch fetch_tool index_folder local_shell open_store shell"
 )
-_SERVE = "Channel ChannelError Channels Item Snapshot"
+_SERVE = "Channel ChannelError Channels Item Snapshot app"
 INSTALL: dict[str, str] = {
     **{f"toolkeel.tools.{name}": "toolkeel[workspace]" for name in _WORKSPACE.split()},
     "toolkeel.tools.Weather": "toolkeel[studio]",

@@ -14,7 +14,7 @@ from typing import Annotated, Final
 
 from toolkeel._common.checked_arguments import at_least, checked
 from toolkeel._common.data_folder import sessions_file
-from toolkeel._records.entries import Forked, RunBegan
+from toolkeel._records.entries import Forked, ModelAsked, RunBegan
 from toolkeel._records.entries_json import dump_entry
 from toolkeel._records.messages_json import json_text
 from toolkeel.agent.history import HistoryPolicy
@@ -165,7 +165,15 @@ class Sessions:
                 break
         return tuple(found[:limit])
 
-    def fork(self, name: str, to: str, *, turn: int | None = None, scope: str = "") -> Session:
+    def fork(
+        self,
+        name: str,
+        to: str,
+        *,
+        turn: int | None = None,
+        before: int | None = None,
+        scope: str = "",
+    ) -> Session:
         """Create a session that starts as a copy of another one up to a turn.
 
         Effects on the outside world are not undone. What waits in the other session waits in the new
@@ -175,12 +183,16 @@ class Sessions:
             name: The other session.
             to: Name of the new one.
             turn: Number of its turns to copy; all by default.
+            before: Copy up to this request instead: the number of a `ModelAsked` entry of the session's
+                own run. A run without a prompt asks the model again there; calls do not run again.
             scope: Scope of both.
 
         Raises:
-            SessionError: there is no such session or turn, the new name is taken, or a run is active or
-                was killed in the last turn.
+            SessionError: there is no such session, turn or request, the new name is taken, or a run is
+                active or was killed in the last turn.
         """
+        if before is not None:
+            return self._forked_before(self.open(name, scope), to, before)
         return self._forked(self.open(name, scope), to, turn, edited=False)
 
     def _forked(self, source: Session, to: str, turn: int | None, *, edited: bool) -> Session:
@@ -202,6 +214,22 @@ class Sessions:
             first, ended = (info.first, info.ended) if turn else ("", "")
             info = replace(info, turns=turn, first=first, last="", ended=ended)
         do = partial(_fork, parent=info, to=(source.scope, to), seq=seq, edited=edited)
+        self._storage.database.write_now(do)
+        return target
+
+    def _forked_before(self, source: Session, to: str, seq: int) -> Session:
+        """Fork a session before one of its requests."""
+        found = source.entries(seq - 1, seq) if 0 < seq <= source.info.head else []
+        nested = {
+            each.entry.run
+            for each in source.entries(0, seq)
+            if isinstance(each.entry, RunBegan) and each.entry.parent
+        }
+        asked = found[0].entry if found else None
+        if not isinstance(asked, ModelAsked) or asked.run in nested:
+            raise SessionError(f"{source.name!r} has no request with the number {seq}")
+        target, info = self.open(to, source.scope), replace(source.info, last="", ended="")
+        do = partial(_fork, parent=info, to=(source.scope, to), seq=seq - 1, edited=False)
         self._storage.database.write_now(do)
         return target
 

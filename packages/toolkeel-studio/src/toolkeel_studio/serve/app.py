@@ -1,0 +1,142 @@
+"""Front ends as one web application.
+
+It runs in any web server, and can be mounted in FastAPI or Starlette::
+
+outer.mount("/chat", app(agent, protocols=["vercel"], sessions="talk.db", user=user_of))
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from toolkeel._records.recorder import RESUMABLE
+from toolkeel.agent.agent import Agent
+from toolkeel.errors import SetupError, describe_error
+from toolkeel.sessions.sessions import Sessions
+from toolkeel_studio.serve.channel import Channels
+from toolkeel_studio.serve.errors import ChannelError
+from toolkeel_studio.serve.guard import LOCAL, MAX_BODY, BodyTooLarge, Guard
+from toolkeel_studio.serve.service import Deciders, Protocol, Service, UserOf, mask_error
+from toolkeel_studio.serve.vercel.routes import vercel_routes
+
+PROTOCOLS: Final[dict[str, Protocol]] = {"vercel": vercel_routes}
+"""The front ends by name."""
+
+
+def app(
+    agent: Agent[Any, Any],
+    *,
+    protocols: Iterable[str | Protocol] = ("vercel",),
+    sessions: Sessions | str | Path,
+    user: UserOf | None = None,
+    deciders: Deciders | None = None,
+    deps: Callable[[str], object] | None = None,
+    options: Mapping[str, Any] | None = None,
+    token: str = "",
+    allowed_hosts: Iterable[str] = (),
+    allowed_origins: Iterable[str] = (),
+    max_body: int = MAX_BODY,
+    on_disconnect: Literal["continue", "cancel"] = "continue",
+) -> Starlette:
+    """Return an agent as a web application for front ends.
+
+    Args:
+        agent: Answers.
+        protocols: Which front ends, by name.
+        sessions: Where the sessions are: their file, or `Sessions`.
+        user: Returns the name of the user who sends a request; their sessions are apart from all
+            others. Without it everybody who can send a request shares all sessions.
+        deciders: Who may decide calls that wait for approval: ``"user"``, ``"operator"`` or a function
+            of the user's name and the ticket. There is no default: a customer must not approve
+            their own refund by an oversight.
+        deps: Makes the object for the agent's tools, from the user's name.
+        options: Further options of each run; see `Agent.run`.
+        token: Bearer token that each request must carry; empty for none.
+        allowed_hosts: Host headers to accept besides those of this machine, such as
+            ``chat.example.org``; ``*`` stands for any part.
+        allowed_origins: Origins of other pages that may call, such as ``https://example.org``.
+        max_body: Bytes of a request's body.
+        on_disconnect: What a lost connection does to the run: by default it goes on, and the page
+            finds its result when it comes again.
+
+    Raises:
+        SetupError: calls can wait and nobody may decide them, or a protocol is unknown.
+    """
+    if deciders is None and _can_wait(agent):
+        raise SetupError(
+            "app(deciders=...): calls of this agent can wait for approval; say who may decide them: "
+            "'user', 'operator', or a function of the user's name and the ticket"
+        )
+    if isinstance(allowed_origins, str) or "*" in (origins := tuple(allowed_origins)):
+        raise SetupError("app(allowed_origins=...): name each origin; '*' would let any page call")
+    kept = sessions if isinstance(sessions, Sessions) else Sessions(sessions)
+    channels = Channels(agent, kept, deps=deps, options=options)
+    service = Service(channels, user, deciders, on_disconnect)
+    guard = Middleware(
+        Guard,
+        token=token,
+        hosts=(*LOCAL, *allowed_hosts),
+        origins=origins,
+        max_body=max_body,
+    )
+    cors = Middleware(
+        CORSMiddleware,
+        allow_origins=origins,
+        allow_methods=["GET", "POST"],
+        allow_headers=["authorization", "content-type", "last-event-id"],
+    )
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        yield
+        await channels.close()
+
+    made = Starlette(
+        routes=[route for each in protocols for route in _find_protocol(each)(service)],
+        middleware=[guard, *([cors] if origins else [])],
+        exception_handlers={ChannelError: _refuse, BodyTooLarge: _too_large, Exception: _fail},
+        lifespan=lifespan,
+    )
+    made.state.channels = channels
+    return made
+
+
+def _find_protocol(named: str | Protocol) -> Protocol:
+    if callable(named):
+        return named
+    if named not in PROTOCOLS:
+        known = ", ".join(sorted(PROTOCOLS))
+        raise SetupError(f"app(protocols=...): there is no protocol {named!r}; known are {known}")
+    return PROTOCOLS[named]
+
+
+def _can_wait(agent: Agent[Any, Any]) -> bool:
+    """Return True if a call of the agent may wait for approval, as far as can be known before it runs."""
+    tools = agent.tools
+    return (
+        agent.has_tool_sources
+        or tools.rules is not None
+        or any(tools[name].approval or RESUMABLE in tools[name].metadata for name in tools.names)
+    )
+
+
+def _refuse(_: Request, error: Exception) -> Response:
+    assert isinstance(error, ChannelError)
+    return JSONResponse({"error": str(error)}, error.status)
+
+
+def _too_large(_: Request, error: Exception) -> Response:
+    return JSONResponse({"error": "the body is too large"}, 413)
+
+
+def _fail(_: Request, error: Exception) -> Response:
+    return JSONResponse({"error": mask_error(describe_error(error))}, 500)

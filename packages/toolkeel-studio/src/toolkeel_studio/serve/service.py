@@ -1,0 +1,179 @@
+"""What all front ends of one application share: users, deciders, bodies, streams, masked errors."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+import logging
+import secrets
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import suppress
+from typing import Any, Literal, TypeAlias
+
+from starlette.requests import Request
+from starlette.responses import StreamingResponse
+from starlette.routing import BaseRoute
+
+from toolkeel._records.tickets import Ticket
+from toolkeel_studio.serve.channel import Channel, Channels
+from toolkeel_studio.serve.errors import ChannelError, Forbidden, UnknownSession
+
+log = logging.getLogger("toolkeel")
+UserOf: TypeAlias = Callable[[Request], "str | Awaitable[str | None] | None"]
+"""Returns the name of the user who sends a request, the scope of their sessions; None refuses it."""
+Deciders: TypeAlias = (
+    Literal["user", "operator"] | Callable[[str, Ticket], "bool | Awaitable[bool]"]
+)
+"""Who may decide calls that wait: the ``user`` of the session; an ``operator``, who does it elsewhere,
+such as in the inspector; or whoever a function of the user's name and the ticket lets."""
+HEARTBEAT_SECONDS = 15.0
+"""Seconds after which a quiet stream sends a comment, so that no proxy closes it."""
+MASKED = "Something went wrong. Error {id}."
+STREAM_HEADERS = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
+
+
+class Service:
+    """What the protocols of one application share.
+
+    Args:
+        channels: The sessions.
+        user: See `app`.
+        deciders: See `app`.
+        on_disconnect: See `app`.
+
+    Attributes:
+        channels: The sessions.
+    """
+
+    def __init__(
+        self,
+        channels: Channels,
+        user: UserOf | None,
+        deciders: Deciders | None,
+        on_disconnect: Literal["continue", "cancel"] = "continue",
+    ) -> None:
+        self.channels = channels
+        self._user = user
+        self._deciders = deciders
+        self._on_disconnect = on_disconnect
+
+    async def user_of(self, request: Request) -> str:
+        """Return the scope of the user who sends a request.
+
+        Raises:
+            Forbidden: the application refuses the request.
+        """
+        found = "" if self._user is None else self._user(request)
+        name = await found if inspect.isawaitable(found) else found
+        if name is None or (self._user is not None and not name):
+            raise Forbidden("this request is not allowed")
+        return name
+
+    async def open(self, request: Request, name: str) -> Channel:
+        """Return the channel of a session of the user who sends a request."""
+        return self.channels.open(name, await self.user_of(request))
+
+    async def find(self, request: Request, name: str) -> Channel:
+        """Return the channel of a session that exists.
+
+        Raises:
+            UnknownSession: the user has no such session.
+        """
+        channel = await self.open(request, name)
+        if not await asyncio.to_thread(lambda: channel.session.exists):
+            raise UnknownSession("there is no such session")
+        return channel
+
+    async def check_decider(self, user: str, ticket: Ticket) -> None:
+        """Raise unless a user may decide a ticket.
+
+        Raises:
+            Forbidden: the user may not.
+        """
+        who = self._deciders
+        allowed: object = who == "user"
+        if callable(who):
+            allowed = who(user, ticket)
+            allowed = await allowed if inspect.isawaitable(allowed) else allowed
+        if allowed is not True:
+            raise Forbidden("this call is decided by somebody else")
+
+    async def read_json(self, request: Request) -> Mapping[str, Any]:
+        """Return the JSON object of a request's body.
+
+        Raises:
+            ChannelError: it is none.
+        """
+        try:
+            body = json.loads(await request.body())
+        except (ValueError, RecursionError):
+            raise ChannelError("the body is no JSON") from None
+        if not isinstance(body, dict):
+            raise ChannelError("the body is no JSON object")
+        return body
+
+    def stream(
+        self, channel: Channel, lines: AsyncGenerator[str, None], headers: Mapping[str, str]
+    ) -> StreamingResponse:
+        """Return a response of server-sent events with a heartbeat.
+
+        Args:
+            channel: Its session, for what happens at a disconnect.
+            lines: The events as text.
+            headers: Further headers.
+        """
+        sent = self._with_disconnect(channel, with_heartbeat(lines, HEARTBEAT_SECONDS))
+        return StreamingResponse(
+            sent, media_type="text/event-stream", headers={**STREAM_HEADERS, **headers}
+        )
+
+    async def _with_disconnect(
+        self, channel: Channel, lines: AsyncGenerator[str, None]
+    ) -> AsyncGenerator[str, None]:
+        is_complete = False
+        try:
+            async for line in lines:
+                yield line
+            is_complete = True
+        finally:
+            await lines.aclose()
+            if not is_complete and self._on_disconnect == "cancel":
+                await channel.cancel("the client has disconnected")
+
+
+async def with_heartbeat(
+    lines: AsyncGenerator[str, None], seconds: float
+) -> AsyncGenerator[str, None]:
+    """Yield lines, and a comment whenever none came for some seconds."""
+    upcoming: asyncio.Task[str] | None = None
+    try:
+        while True:
+            upcoming = upcoming or asyncio.ensure_future(anext(lines))  # type: ignore[arg-type]
+            done, _ = await asyncio.wait([upcoming], timeout=seconds)
+            if not done:
+                yield ": still here\n\n"
+                continue
+            task, upcoming = upcoming, None
+            try:
+                line = task.result()
+            except StopAsyncIteration:
+                return
+            yield line
+    finally:
+        if upcoming is not None:
+            upcoming.cancel()
+            with suppress(asyncio.CancelledError, StopAsyncIteration, Exception):
+                await upcoming
+        await lines.aclose()
+
+
+def mask_error(error: str) -> str:
+    """Log the text of an error, and return the sentence that a client gets, with an id to find it by."""
+    id = secrets.token_hex(6)
+    log.error("error %s of a front end: %s", id, error)
+    return MASKED.format(id=id)
+
+
+Protocol: TypeAlias = Callable[[Service], list[BaseRoute]]
+"""Makes the routes of a protocol."""

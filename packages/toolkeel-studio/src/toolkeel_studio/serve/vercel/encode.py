@@ -1,0 +1,292 @@
+"""Items of a channel as the UI message stream of Vercel's ``ai`` package, which ``useChat`` reads.
+
+A chunk is a dict with a ``type``; on the wire each is one server-sent event.
+
+One UI message is all that the agent does after a message of a person, over all turns and also over
+waiting. Its id is that of its first reply, so a stream that continues after an approval starts with
+the id of the message that asked, and the page goes on with that message.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Iterator
+from typing import Any, Final, TypeAlias
+
+from toolkeel import events
+from toolkeel._records import entries
+from toolkeel._records.record_json import describe_value, to_json_data
+from toolkeel._records.tickets import Ticket
+from toolkeel.content import Audio, Content, Data, File, Image, Text
+from toolkeel.messages import AssistantMessage, ToolCall, ToolMessage, Usage
+from toolkeel.model_interface import CallDelta, ReasoningDelta, TextDelta
+from toolkeel_studio.serve.items import Item, Problem, Question
+
+Chunk: TypeAlias = dict[str, Any]
+HEADERS: Final = {"x-vercel-ai-ui-message-stream": "v1"}
+FINISH: Final[dict[str, str]] = {
+    "answered": "stop",
+    "returned": "stop",
+    "waiting": "tool-calls",
+    "refused": "content-filter",
+    "cut_off": "length",
+    "limit": "other",
+    "failed": "error",
+}
+LIMIT_TEXT: Final = "The run has reached a limit."
+
+
+class VercelEncoder:
+    """The chunks of one UI message, from items in their order.
+
+    Args:
+        is_external: Returns True for the name of a tool that the client runs.
+        mask_error: Returns what a client gets of the text of an error.
+        message_id: Id of the message that this continues; by default that of the first reply.
+        reasoning: Send the model's reasoning, without its signatures.
+
+    Attributes:
+        is_done: True once the run has ended or waits; nothing follows.
+    """
+
+    def __init__(
+        self,
+        is_external: Callable[[str], bool],
+        mask_error: Callable[[str], str],
+        message_id: str = "",
+        *,
+        reasoning: bool = True,
+    ) -> None:
+        self.is_done = False
+        self._is_external = is_external
+        self._mask_error = mask_error
+        self._message_id = message_id
+        self._has_reasoning = reasoning
+        self._has_started = self._in_step = False
+        self._part: tuple[str, str] | None = None
+        self._part_count = 0
+        self._usage = Usage()
+        self._calls: dict[int, str] = {}
+        self._sent = {"text": 0, "reasoning": 0}
+        self._announced: set[str] = set()
+        self._tickets: dict[str, Ticket] = {}
+        self._denied: set[str] = set()
+
+    def encode(self, item: Item) -> Iterator[Chunk]:
+        """Yield the chunks of the next item."""
+        if item.within or self.is_done:
+            return
+        match item.body:
+            case entries.ModelAsked():
+                yield from self._end_step()
+                self._calls, self._sent = {}, {"text": 0, "reasoning": 0}
+            case events.Streamed(delta=delta):
+                yield from self._delta(item, delta)
+            case entries.ModelReplied(message=message):
+                yield from self._reply(item, message)
+            case entries.Waits(ticket=ticket):
+                yield from self._wait(item, ticket)
+            case entries.Decided(decision=decision):
+                if decision.verdict == "edit" and decision.ticket in self._tickets:
+                    tool = self._tickets[decision.ticket].tool
+                    yield self._input(item.call_id, tool, decision.arguments)
+            case events.ToolFinished(arguments=arguments, message=message) if arguments is not None:
+                yield self._input(item.call_id, message.name, arguments)
+            case entries.CallEnded(message=message):
+                yield from self._result(item.call_id, message)
+            case entries.RunEnded(reason=reason, error=error):
+                yield from self._end(reason, error)
+            case Problem(error=error):
+                yield from self._end("failed", error)
+            case _:
+                yield from self._data(item)
+
+    def finish(self) -> Iterator[Chunk]:
+        """Yield what ends a stream whose run has not ended here, such as one that found nothing."""
+        if not self.is_done:
+            yield from self._start("")
+            yield from self._end_step()
+            yield {"type": "finish"}
+
+    # — parts —
+
+    def _start(self, message_id: str) -> Iterator[Chunk]:
+        if not self._has_started:
+            self._has_started = True
+            id = self._message_id or message_id
+            yield {"type": "start", **({"messageId": id} if id else {})}
+
+    def _start_step(self, item: Item) -> Iterator[Chunk]:
+        yield from self._start(item.message_id)
+        if not self._in_step:
+            self._in_step = True
+            yield {"type": "start-step"}
+
+    def _end_step(self) -> Iterator[Chunk]:
+        yield from self._end_part()
+        if self._in_step:
+            self._in_step = False
+            yield {"type": "finish-step"}
+
+    def _end_part(self) -> Iterator[Chunk]:
+        if self._part is not None:
+            kind, id = self._part
+            self._part = None
+            yield {"type": f"{kind}-end", "id": id}
+
+    def _delta(self, item: Item, delta: object) -> Iterator[Chunk]:
+        match delta:
+            case TextDelta(text=text) if text:
+                yield from self._write(item, "text", text)
+            case ReasoningDelta(text=text) if text and self._has_reasoning:
+                yield from self._write(item, "reasoning", text)
+            case CallDelta():
+                yield from self._call_delta(item, delta)
+            case _:
+                pass
+
+    def _write(self, item: Item, kind: str, text: str) -> Iterator[Chunk]:
+        """Continue the open part if it is of this kind; start one otherwise."""
+        yield from self._start_step(item)
+        self._sent[kind] += len(text)
+        if self._part is None or self._part[0] != kind:
+            yield from self._end_part()
+            self._part_count += 1
+            self._part = kind, f"{item.message_id}-{kind}-{self._part_count}"
+            yield {"type": f"{kind}-start", "id": self._part[1]}
+        yield {"type": f"{kind}-delta", "id": self._part[1], "delta": text}
+
+    def _call_delta(self, item: Item, delta: CallDelta) -> Iterator[Chunk]:
+        id = self._calls.setdefault(delta.index, delta.id)
+        if not id:  # announced with the complete reply
+            return
+        if id not in self._announced and delta.name:
+            self._announced.add(id)
+            yield from self._start_step(item)
+            yield from self._end_part()
+            yield {"type": "tool-input-start", **self._call(id, delta.name)}
+        if delta.arguments and id in self._announced:
+            yield {
+                "type": "tool-input-delta",
+                "toolCallId": id,
+                "inputTextDelta": delta.arguments,
+            }
+
+    def _call(self, id: str, name: str) -> Chunk:
+        on_server = {} if self._is_external(name) else {"providerExecuted": True}
+        return {"toolCallId": id, "toolName": name, "dynamic": True, **on_server}
+
+    def _input(self, id: str, name: str, arguments: object) -> Chunk:
+        input = to_json_data(arguments, other=describe_value)
+        return {"type": "tool-input-available", **self._call(id, name), "input": input}
+
+    def _reply(self, item: Item, message: AssistantMessage) -> Iterator[Chunk]:
+        """Yield what of a complete reply has not been sent in pieces."""
+        self._usage = self._usage + message.usage
+        thought = "".join(each.text for each in message.reasoning)
+        if self._has_reasoning and len(thought) > self._sent["reasoning"]:
+            yield from self._write(item, "reasoning", thought[self._sent["reasoning"] :])
+        if len(text := plain_text(message.content)) > self._sent["text"]:
+            yield from self._write(item, "text", text[self._sent["text"] :])
+        yield from self._start_step(item)
+        yield from self._end_part()
+        yield from _files(message.content)
+        for call in message.tool_calls:
+            yield self._input(call.id, call.name, call_input(call))
+
+    def _wait(self, item: Item, ticket: Ticket) -> Iterator[Chunk]:
+        self._tickets[ticket.id] = ticket
+        if not ticket.external:
+            yield from self._start(item.message_id)
+            yield {
+                "type": "tool-approval-request",
+                "approvalId": item.approval_id,
+                "toolCallId": item.call_id,
+            }
+
+    def _result(self, id: str, message: ToolMessage) -> Iterator[Chunk]:
+        yield from self._start("")
+        if message.kind == "denied":
+            yield {"type": "tool-output-denied", "toolCallId": id}
+        elif message.failed:
+            yield {"type": "tool-output-error", "toolCallId": id, "errorText": message.text}
+        else:
+            output = output_of(message.content)
+            yield {"type": "tool-output-available", "toolCallId": id, "output": output}
+            yield from _files(message.content)
+
+    def _data(self, item: Item) -> Iterator[Chunk]:
+        match item.body:
+            case events.Progress(message=text, done=done, total=total):
+                shown = {"toolCallId": item.call_id, "message": text, "done": done, "total": total}
+                yield from self._start(item.message_id)
+                yield {"type": "data-progress", "data": shown, "transient": True}
+            case entries.Emitted(value=value):
+                yield from self._start(item.message_id)
+                yield {"type": "data-emitted", "data": to_json_data(value, other=describe_value)}
+            case entries.HandedOver(agent=agent):
+                yield from self._start(item.message_id)
+                yield {"type": "data-agent", "data": {"agent": agent}}
+            case Question(ticket=ticket):
+                shown = {"approvalId": item.approval_id, "message": ticket.reason}
+                form = to_json_data(ticket.form, other=describe_value)
+                yield from self._start(item.message_id)
+                yield {"type": "data-form", "data": {**shown, "schema": form}, "transient": True}
+            case _:
+                pass
+
+    def _end(self, reason: str, error: str) -> Iterator[Chunk]:
+        self.is_done = True
+        yield from self._start("")
+        yield from self._end_step()
+        if reason == "cancelled":
+            yield {"type": "abort"}
+            return
+        if reason in ("failed", "limit"):
+            text = LIMIT_TEXT if reason == "limit" else self._mask_error(error)
+            yield {"type": "error", "errorText": text}
+        used = {
+            "inputTokens": self._usage.input_tokens,
+            "outputTokens": self._usage.output_tokens,
+        }
+        finish = {"type": "finish", "finishReason": FINISH.get(reason, "other")}
+        yield finish | ({"messageMetadata": {"usage": used}} if any(used.values()) else {})
+
+
+def call_input(call: ToolCall) -> object:
+    """Return the arguments of a call as a value; its text if that is no JSON."""
+    if not isinstance(call.arguments, str):
+        return to_json_data(call.arguments, other=describe_value)
+    try:
+        return json.loads(call.arguments or "{}")
+    except ValueError:
+        return call.arguments
+
+
+def plain_text(content: Content) -> str:
+    """Return the text of content, without what stands for pictures and files."""
+    if isinstance(content, str):
+        return content
+    return "".join(block.text for block in content if isinstance(block, Text | Data))
+
+
+def output_of(content: Content) -> object:
+    """Return a tool's result as a page gets it: its data if it is data, else its text."""
+    if not isinstance(content, str) and len(content) == 1 and isinstance(content[0], Data):
+        return content[0].value
+    return plain_text(content)
+
+
+def _files(content: Content) -> Iterator[Chunk]:
+    for block in content if not isinstance(content, str) else ():
+        if isinstance(block, Image | Audio | File):
+            yield {"type": "file", "mediaType": block.media_type, "url": address_of(block)}
+
+
+def address_of(block: Image | Audio | File) -> str:
+    """Return the address of a picture or file, with its bytes in it if it has them."""
+    if not block.data and not isinstance(block, Audio):
+        return block.url
+    data = base64.b64encode(block.data).decode("ascii")
+    return f"data:{block.media_type};base64,{data}"

@@ -1,0 +1,154 @@
+"""A session as the messages of a page, made by the same encoder as the stream."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from toolkeel._records import entries
+from toolkeel.content import Audio, Content, File, Image
+from toolkeel.messages import UserMessage
+from toolkeel.sessions.session import Session
+from toolkeel_studio.serve.items import Item
+from toolkeel_studio.serve.numbering import Numbering
+from toolkeel_studio.serve.vercel.encode import Chunk, VercelEncoder, address_of, plain_text
+
+MakeEncoder = Callable[[], VercelEncoder]
+
+
+def is_said(item: Item) -> bool:
+    """Return True for a message of a person that has joined the transcript."""
+    return (
+        isinstance(item.body, entries.PersonSaid | entries.Steered)
+        and not item.within
+        and isinstance(item.body.message, UserMessage)
+        and item.body.message.origin == "person"
+    )
+
+
+def last_message(session: Session) -> tuple[str, str]:
+    """Return the number of the last message of a person, and the id of what was answered to it.
+
+    The id is empty while there is no reply.
+    """
+    number, id = "0.0", ""
+    numbering, head = Numbering(), session.info.head
+    for stored in session.entries(0, head):
+        item = numbering.number_entry(stored)
+        if is_said(item):
+            number, id = item.number, ""
+        elif isinstance(item.body, entries.ModelReplied) and not item.within:
+            id = id or item.message_id
+    return number, id
+
+
+def request_before(session: Session, message_id: str) -> int:
+    """Return the number of the last request that was made for a message of the agent; 0 for none.
+
+    Args:
+        session: The session.
+        message_id: Id of the agent's message; empty for the last one.
+    """
+    numbering, asked, found, is_in = Numbering(), 0, 0, not message_id
+    for stored in session.entries():
+        item = numbering.number_entry(stored)
+        if item.within:
+            continue
+        if is_said(item):
+            if found and message_id:
+                return found
+            asked = 0
+        elif isinstance(item.body, entries.ModelAsked):
+            asked = stored.seq
+        elif isinstance(item.body, entries.ModelReplied):
+            is_in = is_in or item.message_id == message_id
+            found = asked if is_in else 0
+    return found
+
+
+def read_messages(session: Session, encoder: MakeEncoder) -> list[dict[str, Any]]:
+    """Return all messages of a session as ``useChat`` has them."""
+    numbering, made = Numbering(), []
+    encoding, answer = encoder(), new_message()
+    for stored in session.entries():
+        item = numbering.number_entry(stored)
+        if is_said(item):
+            if answer["parts"]:
+                made.append(answer)
+            made.append(_said(item.message_id, item.body.message.content))  # type: ignore[union-attr]
+            encoding, answer = encoder(), new_message()
+            continue
+        encoding.is_done = False  # it may have waited, and have continued
+        for chunk in encoding.encode(item):
+            apply_chunk(answer, chunk)
+        if isinstance(item.body, entries.Decided):
+            _decide(answer["parts"], item.approval_id, item.body)
+    return [*made, answer] if answer["parts"] else made
+
+
+def new_message() -> dict[str, Any]:
+    """Return an empty message of the agent."""
+    return {"id": "", "role": "assistant", "parts": []}
+
+
+def _said(id: str, content: Content) -> dict[str, Any]:
+    parts: list[Mapping[str, Any]] = [{"type": "text", "text": plain_text(content)}]
+    for block in content if not isinstance(content, str) else ():
+        if isinstance(block, Image | Audio | File):
+            named = {"filename": block.name} if isinstance(block, File) else {}
+            url = address_of(block)
+            parts.append({"type": "file", "mediaType": block.media_type, "url": url, **named})
+    return {"id": id, "role": "user", "parts": parts}
+
+
+def apply_chunk(message: dict[str, Any], chunk: Chunk) -> None:
+    """Apply a chunk to a message, as the page does."""
+    parts, kind = message["parts"], chunk["type"]
+    if kind == "start":
+        message["id"] = chunk.get("messageId", message["id"])
+    elif kind == "start-step":
+        parts.append({"type": "step-start"})
+    elif kind in ("text-start", "reasoning-start"):
+        parts.append({"type": kind.removesuffix("-start"), "text": "", "state": "done"})
+    elif kind in ("text-delta", "reasoning-delta"):
+        parts[-1]["text"] += chunk["delta"]
+    elif kind == "tool-input-available":
+        _set_input(parts, chunk)
+    elif kind == "tool-approval-request":
+        approval = {"id": chunk["approvalId"]}
+        _update(parts, chunk, state="approval-requested", approval=approval)
+    elif kind == "tool-output-available":
+        _update(parts, chunk, state="output-available", output=chunk["output"])
+    elif kind == "tool-output-error":
+        _update(parts, chunk, state="output-error", errorText=chunk["errorText"])
+    elif kind == "tool-output-denied":
+        _update(parts, chunk, state="output-denied")
+    elif kind == "file" or (kind.startswith("data-") and not chunk.get("transient")):
+        parts.append(chunk)
+    elif kind == "finish" and "messageMetadata" in chunk:
+        message["metadata"] = chunk["messageMetadata"]
+
+
+def _decide(parts: list[dict[str, Any]], approval_id: str, decided: entries.Decided) -> None:
+    for part in parts:
+        if part.get("approval", {}).get("id") == approval_id:
+            approved = decided.decision.verdict != "deny"
+            part["state"] = "approval-responded"
+            part["approval"] = {"id": approval_id, "approved": approved}
+
+
+def _set_input(parts: list[dict[str, Any]], chunk: Chunk) -> None:
+    known = [each for each in parts if each.get("toolCallId") == chunk["toolCallId"]]
+    if known:
+        known[-1]["input"] = chunk["input"]
+        return
+    fields = ("toolCallId", "toolName", "input", "providerExecuted")
+    call = {name: chunk[name] for name in fields if name in chunk}
+    parts.append({"type": "dynamic-tool", "state": "input-available", **call})
+
+
+def _update(parts: list[dict[str, Any]], chunk: Chunk, **changes: Any) -> None:
+    for part in reversed(parts):
+        if part.get("toolCallId") == chunk["toolCallId"]:
+            part.update(changes)
+            return
