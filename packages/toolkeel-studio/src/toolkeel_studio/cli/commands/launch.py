@@ -70,10 +70,7 @@ class Approve(StrEnum):
 
 
 def _resolve_model_name(context: typer.Context, name: str) -> str:
-    """Resolve ``auto``, and the default, to a model's name: a resumed run continues with it.
-
-    The default is a server that ``toolkeel local`` runs, else rules alone.
-    """
+    """Resolve ``auto``, and the default (``toolkeel local`` if it runs), to a model's name."""
     if name == AUTO:
         return choose_auto()
     source = context.get_parameter_source("model")

@@ -319,8 +319,9 @@ class ModelCaller:
     # — guardrails beside it —
 
     async def _send_checked(self, request: ModelRequest) -> AssistantMessage:
-        send = self._call_with_guardrails if self.unchecked_messages else self._send
-        return await send(request)
+        return await (self._call_with_guardrails if self.unchecked_messages else self._send)(
+            request
+        )
 
     async def _call_with_guardrails(self, request: ModelRequest) -> AssistantMessage:
         """Send the request while guardrails run. The reply is held back until they allow it."""
