@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from typing import Any
 
 import pytest
@@ -122,3 +123,21 @@ def test_what_has_no_counterpart_is_refused() -> None:
         Agent("test").iter("go")
     with pytest.raises(SetupError, match="give a model"):
         asyncio.run(Agent().run("go"))
+
+
+def test_sync_runs_stay_in_the_thread_that_calls_them() -> None:
+    threads: list[int] = []
+    agent = Agent("test")
+
+    @agent.instructions
+    async def note() -> str:
+        threads.append(threading.get_ident())
+        return ""
+
+    async def within_a_loop() -> Any:
+        return agent.run_sync("go").output
+
+    for _ in range(2):
+        agent.run_sync("go")
+    assert threads == [threading.get_ident()] * 2
+    assert asyncio.run(within_a_loop()) == "success (no tool calls)"

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import inspect
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+import threading
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import copy_context
@@ -15,6 +17,7 @@ from typing import Annotated, Any, Generic, Unpack
 from pydantic import AfterValidator
 from typing_extensions import TypeVar
 
+from toolkeel._common.reporter import running_loop
 from toolkeel.agent import agent as core
 from toolkeel.agent.run import Run
 from toolkeel.call.body.sync_bridge import run_sync
@@ -144,8 +147,8 @@ class Agent(ToolCollection, Generic[D, T]):
         return made
 
     def run_sync(self, user_prompt: Any = None, **options: Unpack[RunOptions]) -> AgentRunResult:
-        """Call `run` from sync code."""
-        return run_sync(lambda: self.run(user_prompt, **options))
+        """Call `run` from sync code, in this thread if it has no running event loop."""
+        return _run_here(lambda: self.run(user_prompt, **options))
 
     @asynccontextmanager
     async def run_stream(
@@ -287,6 +290,21 @@ class Agent(ToolCollection, Generic[D, T]):
             return checked
 
         return Annotated[kind, AfterValidator(check)]
+
+
+_loops = threading.local()
+"""The event loop of each thread that calls `run_sync`."""
+
+
+def _run_here(make: Callable[[], Coroutine[Any, Any, AgentRunResult]]) -> AgentRunResult:
+    """Run a coroutine in this thread, as Pydantic AI does; in another one if a loop runs here."""
+    if running_loop() is not None:
+        return run_sync(make)
+    loop: asyncio.AbstractEventLoop | None = getattr(_loops, "loop", None)
+    if loop is None:
+        loop = _loops.loop = asyncio.new_event_loop()
+        atexit.register(loop.close)
+    return loop.run_until_complete(make())
 
 
 _VALIDATED_KEY = "pydantic_ai_validated"
