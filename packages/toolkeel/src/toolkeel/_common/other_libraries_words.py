@@ -17,6 +17,8 @@ from toolkeel.errors import DefinitionError
 
 NAMES: Final[Mapping[str, str]] = MappingProxyType(
     {
+        "ApprovalRequired": "tool(approval=...); toolkeel_compat.pydantic_ai has ApprovalRequired",
+        "FunctionToolset": "Toolset; toolkeel_compat.pydantic_ai has FunctionToolset",
         "InjectedState": "ToolContext; toolkeel_compat.langchain has InjectedState",
         "InjectedStore": "ToolContext; toolkeel_compat.langchain has InjectedStore",
         "InjectedToolArg": "Injected",
@@ -27,7 +29,9 @@ NAMES: Final[Mapping[str, str]] = MappingProxyType(
         "StructuredTool": "Tool; toolkeel_compat.langchain has StructuredTool",
         "ToolException": "ToolError",
         "ToolNode": "Toolset; toolkeel_compat.langchain has ToolNode",
+        "ToolReturn": "ToolOutput; toolkeel_compat.pydantic_ai has ToolReturn",
         "ToolRuntime": "ToolContext; toolkeel_compat.langchain has ToolRuntime",
+        "UsageLimits": "Agent(limits=RunLimits(...)), of toolkeel.runs; toolkeel_compat.pydantic_ai has UsageLimits",
         "create_agent": "Agent; toolkeel_compat.langchain has create_agent",
         "function_tool": "tool; toolkeel_compat.openai_agents has function_tool",
         "init_chat_model": "connect",
