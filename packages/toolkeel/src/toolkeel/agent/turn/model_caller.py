@@ -120,8 +120,8 @@ class ModelCaller:
             request = await self._next_request()
             # The reply's calls are judged by what it has seen.
             run.loop_state.visible_taint = 0 if run.taint is None else len(run.taint.sources)
-            sent = await self._overflow.send(request, self._send_checked, self._next_request)
-            reply = await self._repeat_if_empty(*sent)
+            fitting = self._overflow.send(request, self._send_checked, self._next_request)
+            reply = await self._repeat_if_empty(*await fitting)
         except asyncio.CancelledError:
             if not interrupt.is_own():
                 raise
@@ -319,9 +319,8 @@ class ModelCaller:
     # — guardrails beside it —
 
     async def _send_checked(self, request: ModelRequest) -> AssistantMessage:
-        return await (self._call_with_guardrails if self.unchecked_messages else self._send)(
-            request
-        )
+        send = self._call_with_guardrails if self.unchecked_messages else self._send
+        return await send(request)
 
     async def _call_with_guardrails(self, request: ModelRequest) -> AssistantMessage:
         """Send the request while guardrails run. The reply is held back until they allow it."""
