@@ -120,7 +120,7 @@ class ModelCaller:
             request = await self._next_request()
             # The reply's calls are judged by what it has seen.
             run.loop_state.visible_taint = 0 if run.taint is None else len(run.taint.sources)
-            fitting = self._overflow.send(request, self._send_checked, self._next_request)
+            fitting = self._overflow.send(request, self._call_with_guardrails, self._next_request)
             reply = await self._repeat_if_empty(*await fitting)
         except asyncio.CancelledError:
             if not interrupt.is_own():
@@ -318,12 +318,10 @@ class ModelCaller:
 
     # — guardrails beside it —
 
-    async def _send_checked(self, request: ModelRequest) -> AssistantMessage:
-        send = self._call_with_guardrails if self.unchecked_messages else self._send
-        return await send(request)
-
     async def _call_with_guardrails(self, request: ModelRequest) -> AssistantMessage:
         """Send the request while guardrails run. The reply is held back until they allow it."""
+        if not self.unchecked_messages:
+            return await self._send(request)
         guardrails, said = self._agent.guardrails, tuple(self.unchecked_messages)
         if (
             not guardrails
