@@ -61,7 +61,8 @@ def core_names() -> set[str]:
 def extra_names() -> set[str]:
     """Names of what the extras and the distributions beside the core bring, as the index spells them."""
     needs = [Requirement(text) for each in projects().values() for text in each["dependencies"]]
-    return {canonicalize_name(need.name) for need in [*extras(), *needs]}
+    names = {canonicalize_name(need.name) for need in [*extras(), *needs]}
+    return names - {*projects()}
 
 
 @cache

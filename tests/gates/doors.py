@@ -39,6 +39,7 @@ OTHERS = (
     "toolkeel_compat.langchain",
     "toolkeel_compat.openai_agents",
     "toolkeel_compat.openapi",
+    "toolkeel_compat.pydantic_ai",
 )
 PUBLIC = frozenset(
     {PACKAGE, *OTHERS, *(f"{PACKAGE}.{name}" for name in (*DOORS, *WORDS, *FOLDERS))}

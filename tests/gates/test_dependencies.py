@@ -84,6 +84,10 @@ def undeclared(sources: Sequence[Module]) -> list[str]:
     return rows
 
 
+STANDARD = sys.stdlib_module_names | {"annotationlib"}
+"""Modules of the standard library, those of later Pythons included."""
+
+
 def _foreign(module: Module) -> Iterator[tuple[str, int]]:
     for node in ast.walk(module.tree):
         match node:
@@ -94,7 +98,7 @@ def _foreign(module: Module) -> Iterator[tuple[str, int]]:
             case _:
                 continue
         tops = {name.partition(".")[0] for name in names}
-        yield from ((top, line) for top in tops - {*PACKAGES} - sys.stdlib_module_names)
+        yield from ((top, line) for top in tops - {*PACKAGES} - STANDARD)
 
 
 @pytest.mark.parametrize(

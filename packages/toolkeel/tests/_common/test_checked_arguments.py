@@ -53,6 +53,7 @@ CHECKED_WHERE_USED = {"Agent", "Effects", "Settings", "RunLimits", "Source"}
 GIVEN_TO_PROGRAMS = {"Prepared", "Tool", "Rule", "RunResult", "RunState", "SafetyCheck", "Cut"}
 GIVEN_TO_PROGRAMS |= {"Elicitation", "Sampling", "Elicited", "Prompt", "Resource", "Client"}
 GIVEN_TO_PROGRAMS |= {"Ended", "LocalModel", "View", "Server", "Session", "Item", "DurableResult"}
+GIVEN_TO_PROGRAMS |= {"SearchMatch"}
 
 
 @checked
@@ -188,7 +189,7 @@ def test_methods_are_checked_where_they_say_so() -> None:
     session = Sessions(":memory:")["a"]
     wrong: Any = 3
     for method in (session.decide, session.say):
-        with pytest.raises(SetupError, match=r"Session.(decide|say)\((decision|text)=...\): expec"):
+        with pytest.raises(SetupError, match=r"Session.(decide|say)\((decision|content)=...\): expec"):
             method(wrong)
     with pytest.raises(SetupError, match=r"Session.compact\(history=...\): expected a HistoryPol"):
         asyncio.run(session.compact(wrong))
