@@ -9,6 +9,7 @@ doctor          the checks of ``toolkeel doctor``, one file each
 commands        the commands, one file each
 local           the command that runs a model on this machine
 chat            the command that is a conversation
+front_ends      ``toolkeel serve --as``: an agent for front ends
 http_workers    several server processes at one address, replaced without a lost call
 worker          ``toolkeel worker``: run the queue of a durable agent
 completion      ``toolkeel completion``: completion scripts for shells

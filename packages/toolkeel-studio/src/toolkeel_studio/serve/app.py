@@ -17,6 +17,7 @@ from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute
 
 from toolkeel._records.recorder import RESUMABLE
 from toolkeel.agent.agent import Agent
@@ -52,21 +53,18 @@ def app(
     Args:
         agent: Answers.
         protocols: Which front ends, by name.
-        sessions: Where the sessions are: their file, or `Sessions`.
-        user: Returns the name of the user who sends a request; their sessions are apart from all
-            others. Without it everybody who can send a request shares all sessions.
-        deciders: Who may decide calls that wait for approval: ``"user"``, ``"operator"`` or a function
-            of the user's name and the ticket. There is no default: a customer must not approve
-            their own refund by an oversight.
+        sessions: Their file, or `Sessions`.
+        user: Returns the user's name for a request: the scope of the sessions. Without it everybody
+            who can send a request shares all sessions.
+        deciders: Who may decide calls that wait: ``"user"``, ``"operator"`` or a function of the
+            user's name and the ticket. No default: nobody approves their own refund by oversight.
         deps: Makes the object for the agent's tools, from the user's name.
         options: Further options of each run; see `Agent.run`.
         token: Bearer token that each request must carry; empty for none.
-        allowed_hosts: Host headers to accept besides those of this machine, such as
-            ``chat.example.org``; ``*`` stands for any part.
+        allowed_hosts: Host headers to accept besides those of this machine; ``*`` is any part.
         allowed_origins: Origins of other pages that may call, such as ``https://example.org``.
         max_body: Bytes of a request's body.
-        on_disconnect: What a lost connection does to the run: by default it goes on, and the page
-            finds its result when it comes again.
+        on_disconnect: What a lost connection does to the run.
 
     Raises:
         SetupError: calls can wait and nobody may decide them, or a protocol is unknown.
@@ -81,13 +79,19 @@ def app(
     kept = sessions if isinstance(sessions, Sessions) else Sessions(sessions)
     channels = Channels(agent, kept, deps=deps, options=options)
     service = Service(channels, user, deciders, on_disconnect)
-    guard = Middleware(
-        Guard,
-        token=token,
-        hosts=(*LOCAL, *allowed_hosts),
-        origins=origins,
-        max_body=max_body,
-    )
+    routes = [route for each in protocols for route in _find_protocol(each)(service)]
+    hosts = (*LOCAL, *allowed_hosts)
+    return _build(channels, routes, {"token": token, "hosts": hosts, "max_body": max_body}, origins)
+
+
+def _build(
+    channels: Channels,
+    routes: list[BaseRoute],
+    limits: Mapping[str, Any],
+    origins: tuple[str, ...],
+) -> Starlette:
+    """Return the application of some routes, behind a `Guard` with these limits."""
+    guard = Middleware(Guard, origins=origins, **limits)
     cors = Middleware(
         CORSMiddleware,
         allow_origins=origins,
@@ -101,7 +105,7 @@ def app(
         await channels.close()
 
     made = Starlette(
-        routes=[route for each in protocols for route in _find_protocol(each)(service)],
+        routes=routes,
         middleware=[guard, *([cors] if origins else [])],
         exception_handlers={ChannelError: _refuse, BodyTooLarge: _too_large, Exception: _fail},
         lifespan=lifespan,

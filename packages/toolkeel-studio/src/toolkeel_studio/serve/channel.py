@@ -239,7 +239,7 @@ class Channel:
             The earlier decision on this call, whoever made it; None if this one counts.
 
         Raises:
-            UnknownApproval: no such call waits in this session, or it is not what was shown.
+            UnknownApproval: no such call waits in the session, or it is not what was shown.
             InvalidDecision: the call does not permit this verdict, or the arguments do not fit it.
         """
         id, seal = split_approval_id(approval_id)
@@ -256,7 +256,7 @@ class Channel:
                 await asyncio.to_thread(self._find_ticket, id, seal), choice, who
             )
         if first.decision.seal != seal:
-            raise UnknownApproval("this is not an approval id of this session")
+            raise UnknownApproval("this is not an approval id of the session")
         self._start()
         return first
 
@@ -298,7 +298,7 @@ class Channel:
 
         Raises:
             UnknownSession: there is no such session.
-            ChannelError: `after` is no number of this session.
+            ChannelError: `after` is no number of the session.
         """
         place = Position.parse(after)
         await asyncio.to_thread(self._check_exists)

@@ -23,7 +23,7 @@ class UnknownSession(ChannelError):
 
 
 class UnknownApproval(ChannelError):
-    """An approval id that is not open in this session, or whose ticket has changed since."""
+    """An approval id that is not open in the session, or whose ticket has changed since."""
 
     status = 409
 

@@ -221,7 +221,7 @@ class Feed:
         await self.open()
         await self.refresh()
         if after.entry > self._numbering.position.entry:
-            raise ChannelError(f"there is no item {after} in this session")
+            raise ChannelError(f"there is no item {after} in the session")
         self.readers += 1
         if self._polling is None:
             self._polling = asyncio.create_task(self._poll())

@@ -129,5 +129,5 @@ def split_approval_id(text: object) -> tuple[str, str]:
     """
     id, _, seal = text.partition(".") if isinstance(text, str) else ("", "", "")
     if not (id and seal):
-        raise UnknownApproval("this is not an approval id of this session")
+        raise UnknownApproval("this is not an approval id of the session")
     return id, seal

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from tests.serve.talking import Talk, approval, calls, look, read, talking, text
@@ -15,7 +15,12 @@ from toolkeel.messages import AssistantMessage, Reasoning, ToolCall
 from toolkeel.model_interface import Finish, ReasoningDelta, TextDelta
 from toolkeel_studio.serve.items import Item
 from toolkeel_studio.serve.vercel.encode import Chunk, VercelEncoder
-from toolkeel_studio.serve.vercel.history import apply_chunk, new_message, read_messages
+from toolkeel_studio.serve.vercel.history import (
+    apply_chunk,
+    last_message,
+    new_message,
+    read_messages,
+)
 
 CANARIES = [f"CANARY-{n}" for n in range(8)]
 
@@ -57,6 +62,7 @@ def test_a_page_shows_the_same_of_pieces_and_of_whole_replies(
 ) -> None:
     deltas = [delta for group in groups for delta in group]
     made = [(f"c{n}", "look", json.dumps({"what": "猫" * n})) for n in range(count)]
+    assume(count or any(isinstance(d, TextDelta) and d.text.strip() for d in deltas))
     first: Any = [*deltas, *(calls(*made) if made else [Finish("stop")])]
     if whole:
         said = "".join(d.text for d in deltas if isinstance(d, TextDelta))
@@ -162,3 +168,13 @@ async def test_pictures_of_a_result_are_files_of_the_message(talk: Talk) -> None
     await channel.say("Draw.", id="u1")
     [file] = [c for c in encode(await read(channel)) if c["type"] == "file"]
     assert file["url"] == "data:image/png;base64,iVBORw0KGgo="
+
+
+@talking
+async def test_a_message_has_the_same_id_when_its_first_reply_failed(talk: Talk) -> None:
+    lines = [[ReasoningDelta("Hm."), Finish("stop")], text("Fine.")]
+    channel = talk.channels(lines).open("t")
+    await channel.say("Go.", id="u1")
+    [start] = [c for c in encode(await read(channel)) if c["type"] == "start"]
+    assert start["messageId"] == read_messages(channel.session, encoder)[1]["id"]
+    assert start["messageId"] == last_message(channel.session)[1]

@@ -17,7 +17,7 @@ stats          ``toolkeel stats``: how well models call tools, over sessions
 inspect        ``toolkeel inspect``: the inspector, a page on this machine
 sandbox        ``toolkeel sandbox``: run a command as an agent's commands are run, or say what there is
 schema         ``toolkeel schema``: tools as a provider is told of them
-serve          ``toolkeel serve``: tools for Claude, Cursor, VS Code and every other program that speaks MCP
+serve          ``toolkeel serve``: tools for programs that speak MCP; with ``--as``, an agent for front ends
 gateway        ``toolkeel gateway``: many MCP servers behind one, for any host
 sessions       ``toolkeel sessions``: conversations that last, in the user's data folder or a file of one's own
 """

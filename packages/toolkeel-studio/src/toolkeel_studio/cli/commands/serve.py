@@ -1,4 +1,4 @@
-"""``toolkeel serve``: tools for Claude, Cursor, VS Code and every other program that speaks MCP."""
+"""``toolkeel serve``: tools for programs that speak MCP; with ``--as``, an agent for front ends."""
 
 from __future__ import annotations
 
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from toolkeel.mcp.server.tool_server import ToolServer
 
 TOKEN_VARIABLE = "TOOLKEEL_TOKEN"
+DEFAULT_ADDRESS = "127.0.0.1:8000"
+"""Where front ends are served without ``--http``."""
 _ServeOptions: TypeAlias = tuple[str, str, str, Path | None]
 """What is served: target, name, instructions and rules."""
 
@@ -60,11 +62,30 @@ Workers = Annotated[
 Drain = Annotated[
     int, typer.Option(metavar="SECONDS", min=0, help="HTTP: wait for calls when told to end.")
 ]
+FrontEnds = Annotated[
+    str,
+    typer.Option("--as", metavar="NAMES", help="Serve the target's agent for these front ends."),
+]
+SessionsFile = Annotated[
+    Path | None,
+    typer.Option("--file", "-f", metavar="FILE", help="--as: the file the sessions are in."),
+]
+Decider = Annotated[
+    str, typer.Option("--deciders", metavar="WHO", help="--as: user or operator decides calls.")
+]
+Origins = Annotated[
+    list[str] | None,
+    typer.Option("--allowed-origin", metavar="URL", help="--as: pages of this origin may call."),
+]
 
 
 def command(
     target: Target,
     *,
+    front_ends: FrontEnds = "",
+    file: SessionsFile = None,
+    deciders: Decider = "",
+    allowed_origin: Origins = None,
     stdio: Annotated[
         bool, typer.Option("--stdio", help="Speak on stdin and stdout, as by default.")
     ] = False,
@@ -84,10 +105,14 @@ def command(
 
     A TARGET that holds a ToolServer is served as it is; from any other its tools are, and the
     prompts and resources of its file. Calls that ask for approval are put to the client's person,
-    or refused if the client cannot ask.
+    or refused if it cannot ask. With --as, the agent of a file is served over HTTP, to useChat.
     """
     if stdio and http:
         raise UsageProblem("say --stdio or --http, not both")
+    if front_ends:
+        access = choose_token(token, no_token), allowed_host or [], allowed_origin or []
+        _serve_front_ends(target, front_ends, http, access, (file, deciders), drain)
+        return
     with needs_extra("toolkeel serve", "mcp"):
         from toolkeel.mcp.server.stdio import claim_stdout, serve_stdio
     if not http:
@@ -104,6 +129,23 @@ def command(
     if sys.stdin.isatty():
         note(f"{offered} on stdin and stdout, for a program that starts this command", DIM)
     until_stopped(lambda: serve_stdio(server))
+
+
+def _serve_front_ends(
+    target: str,
+    names: str,
+    http: str,
+    access: tuple[str, list[str], list[str]],
+    sessions: tuple[Path | None, str],
+    drain: int,
+) -> None:
+    """Serve the agent of a target for front ends; see `serve_front_ends`."""
+    with needs_extra("toolkeel serve --as", "serve"):
+        from toolkeel_studio.cli.front_ends import serve_front_ends
+    host, port = place = address(http or DEFAULT_ADDRESS)
+    note(f"{names} at http://{f'[{host}]' if ':' in host else host}:{port}", DIM)
+    signal.signal(signal.SIGTERM, lambda *_: None)  # exit code 0, once the web server has ended
+    serve_front_ends(target, names, place, access, sessions, drain)
 
 
 def _serve_http(

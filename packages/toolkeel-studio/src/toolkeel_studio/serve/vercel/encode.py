@@ -3,7 +3,7 @@
 A chunk is a dict with a ``type``; on the wire each is one server-sent event.
 
 One UI message is all that the agent does after a message of a person, over all turns and also over
-waiting. Its id is that of its first reply, so a stream that continues after an approval starts with
+waiting. Its id is that of its first request, so a stream that continues after an approval starts with
 the id of the message that asked, and the page goes on with that message.
 """
 
@@ -43,7 +43,7 @@ class VercelEncoder:
     Args:
         is_external: Returns True for the name of a tool that the client runs.
         mask_error: Returns what a client gets of the text of an error.
-        message_id: Id of the message that this continues; by default that of the first reply.
+        message_id: Id of the message that this continues; by default that of the first request.
         reasoning: Send the model's reasoning, without its signatures.
 
     Attributes:
@@ -79,12 +79,23 @@ class VercelEncoder:
             return
         match item.body:
             case entries.ModelAsked():
+                self._message_id = self._message_id or item.message_id
                 yield from self._end_step()
                 self._calls, self._sent = {}, {"text": 0, "reasoning": 0}
             case events.Streamed(delta=delta):
                 yield from self._delta(item, delta)
             case entries.ModelReplied(message=message):
                 yield from self._reply(item, message)
+            case entries.RunEnded(reason=reason, error=error):
+                yield from self._end(reason, error)
+            case Problem(error=error):
+                yield from self._end("failed", error)
+            case _:
+                yield from self._encode_call(item)
+
+    def _encode_call(self, item: Item) -> Iterator[Chunk]:
+        """Yield the chunks of what happens to a call."""
+        match item.body:
             case entries.Waits(ticket=ticket):
                 yield from self._wait(item, ticket)
             case entries.Decided(decision=decision):
@@ -95,10 +106,6 @@ class VercelEncoder:
                 yield self._input(item.call_id, message.name, arguments)
             case entries.CallEnded(message=message):
                 yield from self._result(item.call_id, message)
-            case entries.RunEnded(reason=reason, error=error):
-                yield from self._end(reason, error)
-            case Problem(error=error):
-                yield from self._end("failed", error)
             case _:
                 yield from self._data(item)
 

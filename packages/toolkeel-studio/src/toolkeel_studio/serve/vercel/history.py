@@ -29,7 +29,7 @@ def is_said(item: Item) -> bool:
 def last_message(session: Session) -> tuple[str, str]:
     """Return the number of the last message of a person, and the id of what was answered to it.
 
-    The id is empty while there is no reply.
+    The id is empty while nothing was asked.
     """
     number, id = "0.0", ""
     numbering, head = Numbering(), session.info.head
@@ -37,7 +37,7 @@ def last_message(session: Session) -> tuple[str, str]:
         item = numbering.number_entry(stored)
         if is_said(item):
             number, id = item.number, ""
-        elif isinstance(item.body, entries.ModelReplied) and not item.within:
+        elif isinstance(item.body, entries.ModelAsked) and not item.within:
             id = id or item.message_id
     return number, id
 
@@ -60,8 +60,8 @@ def request_before(session: Session, message_id: str) -> int:
             asked = 0
         elif isinstance(item.body, entries.ModelAsked):
             asked = stored.seq
-        elif isinstance(item.body, entries.ModelReplied):
             is_in = is_in or item.message_id == message_id
+        elif isinstance(item.body, entries.ModelReplied):
             found = asked if is_in else 0
     return found
 
@@ -114,15 +114,8 @@ def apply_chunk(message: dict[str, Any], chunk: Chunk) -> None:
         parts[-1]["text"] += chunk["delta"]
     elif kind == "tool-input-available":
         _set_input(parts, chunk)
-    elif kind == "tool-approval-request":
-        approval = {"id": chunk["approvalId"]}
-        _update(parts, chunk, state="approval-requested", approval=approval)
-    elif kind == "tool-output-available":
-        _update(parts, chunk, state="output-available", output=chunk["output"])
-    elif kind == "tool-output-error":
-        _update(parts, chunk, state="output-error", errorText=chunk["errorText"])
-    elif kind == "tool-output-denied":
-        _update(parts, chunk, state="output-denied")
+    elif kind in _STATES:
+        _update(parts, chunk)
     elif kind == "file" or (kind.startswith("data-") and not chunk.get("transient")):
         parts.append(chunk)
     elif kind == "finish" and "messageMetadata" in chunk:
@@ -147,8 +140,20 @@ def _set_input(parts: list[dict[str, Any]], chunk: Chunk) -> None:
     parts.append({"type": "dynamic-tool", "state": "input-available", **call})
 
 
-def _update(parts: list[dict[str, Any]], chunk: Chunk, **changes: Any) -> None:
+_STATES = {
+    "tool-approval-request": "approval-requested",
+    "tool-output-available": "output-available",
+    "tool-output-error": "output-error",
+    "tool-output-denied": "output-denied",
+}
+"""By chunk: the state of the call's part after it."""
+
+
+def _update(parts: list[dict[str, Any]], chunk: Chunk) -> None:
+    changes = {name: chunk[name] for name in ("output", "errorText") if name in chunk}
+    if "approvalId" in chunk:
+        changes["approval"] = {"id": chunk["approvalId"]}
     for part in reversed(parts):
         if part.get("toolCallId") == chunk["toolCallId"]:
-            part.update(changes)
+            part.update(changes, state=_STATES[chunk["type"]])
             return
