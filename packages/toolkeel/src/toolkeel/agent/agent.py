@@ -71,40 +71,37 @@ class Agent(Generic[C, T]):
     """A model with tools.
 
     Args:
-        model: ``"vendor:model"``, such as ``openai:gpt-5``, or ``offline``; or a `Model`.
-        tools: A `Toolset`; or tools, plain functions and tool sources.
-        instructions: What the model is told before anything else: a text, or a function of the
-            `RunContext` that gives one when a run begins, and may be async.
+        model: ``"vendor:model"``, such as ``openai:gpt-5``, or ``offline``, or a `Model`.
+        tools: A `Toolset`, or tools, plain functions and tool sources.
+        instructions: The system message: a text, or a function of the `RunContext`, which may be
+            async and is called when a run begins.
         name: For people and events.
-        settings: How to sample.
-        max_turns: How often the model may be asked in one run.
+        settings: Sampling settings.
+        max_turns: The most model requests of one run.
         steps: Steps around every call, outside those of the tools.
-        rules: Which calls are refused, asked about or let through; those of a `Toolset` otherwise.
-        search_tools: Tell the model of a tool that finds the others, rather than of all: for sets
-            too large to be sent with every request.
-        used_tickets: A folder where the processes that go on from saved runs note which tickets were
-            decided, so that no approval serves twice; by default one of the user's data folder.
-        output_type: What its answers shall be: anything pydantic can validate, such as a model, a
-            dataclass, ``list[int]`` or a union; `str` for plain text.
+        rules: Rules that refuse, allow or ask about calls; by default those of the `Toolset`.
+        search_tools: Offer the model a tool that finds the others, for sets too large for each request.
+        used_tickets: The folder in which processes record decided tickets, so that each approval
+            serves once; by default in the user's data folder.
+        output_type: The type of the answer: anything pydantic can validate; `str` for plain text.
         output_retries: How often the model may correct an answer that is not of that type.
-        limits: What a run may spend, runs within it included; see `RunLimits`.
-        on_refusal: What becomes of a text that the model refused or that was cut off: ``return`` it
-            with that `reason`, or ``raise`` an `OutputError`, as for every other `output_type`.
-        handoffs: To whom it may give its runs: agents, or `Handoff` with more to say; a function
-            that gives them, where agents know each other.
-        input_guardrails: Look at what a person says, while the model is asked already.
-        output_guardrails: Look at what it answers.
+        limits: What a run and the runs inside it may spend. See `RunLimits`.
+        on_refusal: What happens to a text that was refused or cut off: ``return`` it with that
+            `reason`, or ``raise`` an `OutputError`, as every other `output_type` does.
+        handoffs: Agents that may take over its runs, or `Handoff` objects, or a function that
+            returns them, for agents that know each other.
+        input_guardrails: Checks of a person's message, which run beside the first request.
+        output_guardrails: Checks of the answer.
         model_steps: Steps around each model request, outermost first.
-        history: Says, before each request, what of a long transcript the model is still shown, such
-            as `toolkeel.sessions.KeepTokens`; that of the session by default.
-        deps_type: The class of its runs' `deps`, for type checkers alone; most often it follows from
-            `instructions` that are a function of a ``RunContext[Deps]``.
-        callback_timeout: Seconds that each guardrail, guard, predicate, history policy, tool source
-            and function for instructions or a handoff may take; None for no bound.
+        history: The policy that shortens long transcripts, such as `toolkeel.sessions.KeepTokens`;
+            by default that of the session.
+        deps_type: The class of its runs' `deps`, for type checkers only.
+        callback_timeout: Seconds for each guardrail, guard, predicate, history policy, tool source
+            and function for instructions or handoffs; None for no bound.
 
     Raises:
         DefinitionError: `output_type` has no JSON form.
-        SetupError: for a model name nobody knows, or tools that cannot be wired up.
+        SetupError: The model's name is unknown, or tools cannot be used together.
     """
 
     @checked
