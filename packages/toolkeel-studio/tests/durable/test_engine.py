@@ -20,7 +20,7 @@ from tests.waiting import until_sync
 from toolkeel.errors import SetupError
 from toolkeel_studio.durable import Durable
 from toolkeel_studio.durable.engine import RunQueue
-from toolkeel_studio.durable.journaled import RunOrder
+from toolkeel_studio.durable.orders import RunOrder
 
 pytestmark = pytest.mark.slow
 
@@ -58,7 +58,11 @@ def test_the_same_id_is_one_run_and_what_is_kept_of_it_is_json_of_its_owner_alon
     durable = make()
     with pytest.raises(TimeoutError, match="enqueued"):
         durable.result(durable.start("run 1", id="same"), 0)
-    durable.start("run 2", session="same", id="same")
+    durable.start("run 1", session="same", id="same")
+    with pytest.raises(SetupError, match="'same' names a run with another prompt"):
+        durable.start("run 2", session="same", id="same")
+    with pytest.raises(SetupError, match="'same' names a run with other deps, model or limits"):
+        durable.start("run 1", session="same", id="same", model="other")
     with working(durable):
         assert durable.result("same", 20).text == "all of run 1"
     texts = [message.text for message in durable.sessions["same"].messages]

@@ -31,7 +31,9 @@ ANY = {"PENDING", "ENQUEUED", "DELAYED"}
 
 
 def die(folder: Path, plan: str, now: str) -> None:
-    """Die here, once, if this is what the plan says."""
+    """Die here if this is what the plan says: once, or always until there is a cure."""
+    if plan == f"always {now}" and not (folder / "cured").exists():
+        os.kill(os.getpid(), signal.SIGKILL)
     marker = folder / f"died {plan}"
     if plan == now and not marker.exists():
         marker.touch()

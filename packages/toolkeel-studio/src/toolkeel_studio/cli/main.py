@@ -78,6 +78,10 @@ COMMANDS = {
     ),
     "gateway": ("toolkeel_studio.cli.commands.gateway", "Many MCP servers behind one, with rules."),
     "serve": ("toolkeel_studio.cli.commands.serve", "Serve tools over the Model Context Protocol."),
+    "runs": (
+        "toolkeel_studio.cli.commands.runs",
+        "List, show, decide, cancel, retry and delete durable runs.",
+    ),
     "worker": ("toolkeel_studio.cli.worker", "Run what is in the queue of a durable agent."),
     "migrate": (
         "toolkeel_studio.cli.commands.migrate",
@@ -101,7 +105,7 @@ A TARGET is a file (tools.py), one name in it (tools.py:search), a folder, a mod
 with options (workspace:root=DIR, file_search:stores=NAME, fetch, web_search, code_interpreter), a
 file of MCP servers (mcp.json, mcp.json:name), or the address of one (https://...).
 """
-GROUPS = ("mcp", "sessions")
+GROUPS = ("mcp", "runs", "sessions")
 """Commands that have commands of their own."""
 ADVISE = ("run", "chat")
 """Commands that say themselves where words belong that they do not expect."""

@@ -1,7 +1,9 @@
 """Runs that outlive their worker: a queue, recovery, schedules and decisions, on DBOS.
 
+orders     what the queue stores of a run, and checks of it
 journaled  one run as its session's journal knows it: said once, gone on with, how it ended
 engine     DBOS, which moves runs: its tables, queue, schedules, and the worker of this process
+runs       `Runs`: list, show, decide, cancel, retry and delete, of all agents
 durable    `Durable`: an agent whose runs are started here and run by workers
 """
 
@@ -12,11 +14,14 @@ from toolkeel._lazy_exports import door
 if TYPE_CHECKING:
     from toolkeel_studio.durable.durable import Durable as Durable
     from toolkeel_studio.durable.journaled import DurableResult as DurableResult
+    from toolkeel_studio.durable.runs import DurableRun as DurableRun
+    from toolkeel_studio.durable.runs import Runs as Runs
 else:
     __getattr__, __dir__, __all__ = door(
         __name__,
         {
             "toolkeel_studio.durable.durable": "Durable",
             "toolkeel_studio.durable.journaled": "DurableResult",
+            "toolkeel_studio.durable.runs": "DurableRun Runs",
         },
     )

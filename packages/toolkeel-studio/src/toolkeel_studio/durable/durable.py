@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-import re
 import signal
 import socket
 import threading
 from collections.abc import Iterable
 from contextlib import suppress
-from time import monotonic, sleep
-from typing import Any, Final, Unpack
+from typing import TYPE_CHECKING, Annotated, Any, Final, Unpack
 
-from toolkeel._common.checked_arguments import checked
-from toolkeel._records.tickets import Decision, new_id
+from toolkeel._common.checked_arguments import at_least, checked
+from toolkeel._records.tickets import new_id
 from toolkeel.agent.agent import Agent
 from toolkeel.agent.options import RunOptions
 from toolkeel.errors import SetupError
-from toolkeel.sessions.postgres import is_postgres
 from toolkeel.sessions.sessions import Sessions
-from toolkeel_studio.durable.engine import RunQueue, Worker, parse_end, parse_order
-from toolkeel_studio.durable.journaled import (
-    DurableResult,
-    RunOrder,
-    cancel_order,
-    current_end,
-    run_order,
-)
+from toolkeel.spending import RunLimits
+from toolkeel_studio.durable.engine import Worker, parse_order, queue_name
+from toolkeel_studio.durable.journaled import run_order
+from toolkeel_studio.durable.orders import RunOrder, check_text, dump_options
+from toolkeel_studio.durable.runs import Runs
+
+if TYPE_CHECKING:
+    from dbos import WorkflowStatus
 
 MAX_CONCURRENCY: Final = 10
 """Runs that go on in one worker at a time."""
@@ -34,7 +31,7 @@ DRAIN_SECONDS: Final = 30.0
 
 
 @checked
-class Durable:
+class Durable(Runs):
     """An agent whose runs are put into a queue, and survive the workers that run them.
 
     The journal of its session is the truth of a run; DBOS only says who runs it next. Its methods
@@ -45,6 +42,9 @@ class Durable:
         sessions: Where its sessions are; a file for the workers of one machine, PostgreSQL for many.
         database: Where DBOS keeps its tables, likewise; beside the sessions by default.
         max_concurrency: How many runs go on in one worker at a time; those of one session never do.
+        max_per_scope: Most runs of one scope in progress, in all workers together; None for no limit.
+            With fewer than the workers have room for, no scope can keep the others waiting.
+        max_queued: Most runs that wait in the queue; `start` refuses the next one. None for no limit.
         options: What each run is given, as by `Agent.run`, such as ``deps`` and ``limits``.
 
     Raises:
@@ -64,19 +64,29 @@ class Durable:
         database: str | None = None,
         *,
         max_concurrency: int = MAX_CONCURRENCY,
+        max_per_scope: Annotated[int | None, at_least(1, "a number from 1, or None")] = None,
+        max_queued: Annotated[int | None, at_least(1, "a number from 1, or None")] = None,
         **options: Unpack[RunOptions[Any]],
     ) -> None:
         self.agent = agent
-        self.sessions = sessions
         self._max_concurrency = max_concurrency
+        self._max_queued = max_queued
         self._options: dict[str, Any] = dict(options)
-        beside = sessions.path if is_postgres(sessions.path) else f"{sessions.path}.runs"
-        name = re.sub(r"[^a-z0-9_-]+", "-", agent.name.lower())
-        self._queue = RunQueue(database or beside, f"toolkeel-{name}")
+        self._open(sessions, database, queue_name(agent.name), max_per_scope)
 
     # — from any process —
 
-    def start(self, prompt: str | None, *, session: str = "", scope: str = "", id: str = "") -> str:
+    def start(
+        self,
+        prompt: str | None,
+        *,
+        session: str = "",
+        scope: str = "",
+        id: str = "",
+        deps: object = None,
+        model: str | None = None,
+        limits: RunLimits | None = None,
+    ) -> str:
         """Put a run into the queue, and return its id at once.
 
         Args:
@@ -84,74 +94,32 @@ class Durable:
             session: Name of the session; by default a new one named by the id.
             scope: Scope of the session.
             id: Id of the run, for callers that may repeat the call: one id is one run.
+            deps: JSON that replaces the deps of `Durable` in this run.
+            model: Name of the model of this run; that of the agent by default.
+            limits: Limits of this run; those of `Durable` by default.
 
         Raises:
-            SetupError: the id belongs to a run of another session.
+            SetupError: the id belongs to a run of another session or with another prompt, or the
+                queue is full.
         """
+        check_text(prompt=prompt, session=session, scope=scope, id=id)
+        options = dump_options(deps, model, limits)
         known, id = bool(id), id or new_id()
         wanted = self._order(id, session or id, scope, prompt)
-        self._queue.put(wanted)
+        if options:
+            wanted["options"] = options
         if known and (status := self._queue.status(id)) is not None:
-            found = parse_order(status)
-            if any(found[key] != wanted[key] for key in ("session", "scope")):
-                raise SetupError(f"the id {id!r} names a run of another session; choose another")
+            self._check_same(wanted, status)
+            return id
+        if self._max_queued is not None and self._queue.has_queued(self._max_queued):
+            raise SetupError(
+                f"the queue of {self.agent.name!r} is full: {self._max_queued} runs wait. Start this one "
+                "later, start more workers, or raise Durable(max_queued=...)"
+            )
+        self._queue.put(wanted)
+        if known and (status := self._queue.status(id)) is not None:  # another process was first
+            self._check_same(wanted, status)
         return id
-
-    def decide(self, session: str, decision: Decision, *, scope: str = "", who: str = "") -> str:
-        """Decide a ticket of a session, and have a worker resume the run.
-
-        Deciding the same ticket twice is one run, and the first decision counts.
-
-        Returns:
-            The id of the resumed run.
-        """
-        id = f"decided-{decision.ticket}"
-        order = self._order(id, session, scope, None)
-        self.sessions.open(session, scope).decide(decision, who)
-        self._queue.put(order)
-        return id
-
-    def result(self, id: str, timeout: float | None = None) -> DurableResult:
-        """Wait until a run has ended or waits for a person, and return its result.
-
-        Args:
-            id: As returned by `start` and `decide`.
-            timeout: Seconds to wait; forever by default.
-
-        Raises:
-            TimeoutError: it has not ended by then.
-            SetupError: there is no such run.
-        """
-        limit = None if timeout is None else monotonic() + timeout
-        pause = 0.02
-        while True:
-            status = self._queue.status(id)
-            if status is None:
-                raise SetupError(f"there is no run {id!r}")
-            if (found := parse_end(status)) is not None:
-                order = parse_order(status)
-                if found["reason"] == "waiting":
-                    now = current_end(self.sessions, order)
-                    found = now if now is not None and now["reason"] == "cancelled" else found
-                return DurableResult(id, order["session"], scope=order["scope"], **found)
-            if limit is not None and monotonic() > limit:
-                raise TimeoutError(f"the run {id!r} is {status.status.lower()} still")
-            sleep(pause)
-            pause = min(1.0, pause * 1.5)
-
-    def cancel(self, id: str, reason: str = "") -> None:
-        """Cancel a run that is queued, active or waiting for a person.
-
-        Decisions on its calls have no effect afterwards.
-        """
-        status = self._queue.status(id)
-        if status is None:
-            return
-        if (found := parse_end(status)) is None:
-            self._queue.client.cancel_workflow(id)
-        elif found["reason"] != "waiting":
-            return
-        cancel_order(self.sessions, parse_order(status), reason)
 
     def schedule(
         self,
@@ -181,16 +149,13 @@ class Durable:
             raise SetupError(
                 "schedule(scope=...) needs name=: two scopes may have a session of one name"
             )
+        check_text(prompt=prompt, session=session, scope=scope, name=name)
         context = {"session": session, "scope": scope, "prompt": prompt, "name": name or session}
         self._queue.add_schedule(cron, name or session, context, missed)
 
     def unschedule(self, name: str) -> None:
         """Remove a schedule; runs it has started continue."""
         self._queue.client.delete_schedule(name)
-
-    def close(self) -> None:
-        """Close the database."""
-        self._queue.client.destroy()
 
     # — in a worker —
 
@@ -230,14 +195,28 @@ class Durable:
                 pass
         return worker.stop(drain)
 
-    async def _work(self, order: RunOrder) -> dict[str, str]:
+    async def _work(self, order: RunOrder, attempts: int) -> dict[str, str]:
         return await run_order(self.agent, self.sessions, order, self._options)
 
     def _tick(self, when: str, context: dict[str, Any]) -> RunOrder:
         id = f"{context['name']}-{when}"
         return self._order(id, context["session"], context["scope"], context["prompt"])
 
-    def _order(self, id: str, session: str, scope: str, prompt: str | None) -> RunOrder:
-        found = self.sessions.open(session, scope)
-        since = found.info.head if found.exists else 0
-        return RunOrder(id=id, session=session, scope=scope, prompt=prompt, since=since)
+    def _check_same(self, wanted: RunOrder, status: WorkflowStatus) -> None:
+        """Refuse an id that names another run.
+
+        Raises:
+            SetupError: agent, session, prompt or options differ.
+        """
+        id = wanted["id"]
+        if status.application_name not in (None, self._queue.name):
+            raise SetupError(f"the id {id!r} names a run of another agent; choose another")
+        found = parse_order(status)
+        if any(found[key] != wanted[key] for key in ("session", "scope")):
+            raise SetupError(f"the id {id!r} names a run of another session; choose another")
+        if found["prompt"] != wanted["prompt"]:
+            raise SetupError(f"the id {id!r} names a run with another prompt; choose another")
+        if found.get("options", {}) != wanted.get("options", {}):
+            raise SetupError(
+                f"the id {id!r} names a run with other deps, model or limits; choose another"
+            )

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from functools import wraps
+from hashlib import sha256
 from pathlib import Path
 from threading import Lock
 from time import monotonic, sleep
@@ -19,21 +22,30 @@ from urllib.parse import quote
 
 from toolkeel._common.needs_extra import needs_extra
 from toolkeel.errors import SetupError
-from toolkeel.sessions.errors import SessionError
+from toolkeel.sessions.errors import SessionError, SessionUnavailable
 from toolkeel.sessions.postgres import is_postgres
 from toolkeel.sessions.sql_tables import VERSION
-from toolkeel_studio.durable.journaled import RunOrder
+from toolkeel_studio.durable.orders import RunOrder
 
 with needs_extra("Durable runs", "dbos"):
     from dbos import DBOS, DBOSClient, DBOSPortableJSONSerializer, EnqueueOptions, WorkflowStatus
+    from dbos import error as dbos_error
+    from sqlalchemy.exc import OperationalError
 
-Work = Callable[[RunOrder], Awaitable[dict[str, str]]]
+Work = Callable[[RunOrder, int], Awaitable[dict[str, str]]]
 Tick = Callable[[str, dict[str, Any]], RunOrder]
 
 RUN: Final = "toolkeel.run"
 TICK: Final = "toolkeel.tick"
+PREFIX: Final = "toolkeel-"
+"""With which the names of our queues begin."""
+_HASHED: Final = re.compile(r"_[0-9a-f]{16}$")
 JOURNAL: Final = f"journal-{VERSION}"
 """What a worker must understand to take a run over: the journal, not the program of its user."""
+DEATHS: Final = "deaths"
+"""Attribute of a run: attempts before it was last put back."""
+MAX_RECOVERIES: Final = 5
+"""How many times a run is resumed after its worker died; then it is failed."""
 POLL_SECONDS: Final = 0.2
 """Seconds between two looks into the queue."""
 
@@ -65,6 +77,19 @@ def _refuse_pickles() -> None:
 _refuse_pickles()
 
 
+def queue_name(agent: str) -> str:
+    """Return the name of an agent's queue: different for different names, in any script.
+
+    >>> queue_name("clerk"), queue_name("clerk a") == queue_name("clerk-a")
+    ('toolkeel-clerk', False)
+    """
+    if re.fullmatch(r"[a-z0-9_-]{1,100}", agent) and not _HASHED.search(agent):
+        return f"{PREFIX}{agent}"
+    readable = re.sub(r"[^a-z0-9]+", "-", agent.lower()).strip("-")[:60]
+    digest = sha256(agent.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return f"{PREFIX}{readable}_{digest}"
+
+
 def address_of(database: str) -> str:
     """Return the address of DBOS's tables in its own syntax.
 
@@ -81,34 +106,59 @@ class RunQueue:
 
     Args:
         database: Where DBOS keeps its tables, as for `Sessions`.
-        name: Of the queue, and of the application that DBOS knows.
+        name: Of the queue, and of the application that DBOS knows; empty for the queues of all agents.
+        max_per_scope: Most runs of one scope in progress; None for no limit.
     """
 
-    def __init__(self, database: str, name: str) -> None:
+    def __init__(self, database: str, name: str = "", max_per_scope: int | None = None) -> None:
         self.name = name
         self.address = address_of(database)
+        self._max_per_scope = max_per_scope
         if not is_postgres(database):
             place = Path(database).absolute()
             place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             place.touch(mode=0o600)  # its owner's alone: prompts stand in it
-        DBOS.migrate(self.address)
-        self.client = DBOSClient(
-            system_database_url=self.address,
-            serializer=JSONOnly(),
-            application_name=name,
-            system_database_pool_size=2,
-        )
+        with _as_unreachable():
+            DBOS.migrate(self.address)
+            self.client = DBOSClient(
+                system_database_url=self.address,
+                serializer=JSONOnly(),
+                application_name=name or None,
+                system_database_pool_size=2,
+            )
 
-    def put(self, order: RunOrder) -> None:
-        """Put a run into the queue; a run with the same id is not added again."""
+    def put(self, order: RunOrder, queue: str = "") -> None:
+        """Put a run into a queue, its own by default; a run with the same id is not added again."""
+        queue = queue or self.name
         options = EnqueueOptions(
             workflow_name=RUN,
-            queue_name=self.name,
+            queue_name=queue,
             workflow_id=order["id"],
-            queue_partition_key=json.dumps([order["scope"], order["session"]], ensure_ascii=False),
+            queue_partition_key=self._partition(order),
             app_version=JOURNAL,
+            application_name=queue,
         )
         self.client.enqueue(options, dict(order))
+
+    def _partition(self, order: RunOrder) -> str:
+        """Return the part of the queue that has one run in progress: a session, or some of a scope."""
+        part: str | int = order["session"]
+        if self._max_per_scope is not None:  # as many parts as the scope may have runs
+            digest = sha256(order["session"].encode()).digest()
+            part = int.from_bytes(digest[:8], "big") % self._max_per_scope
+        return json.dumps([order["scope"], part], ensure_ascii=False)
+
+    def has_queued(self, number: int) -> bool:
+        """Return True if at least so many runs wait in the queue."""
+        found = self.client.list_workflows(
+            status="ENQUEUED",
+            queue_name=self.name,
+            limit=1,
+            offset=number - 1,
+            load_input=False,
+            load_output=False,
+        )
+        return bool(found)
 
     def status(self, id: str) -> WorkflowStatus | None:
         """Return the status of a run, or None if there is no such run."""
@@ -119,7 +169,7 @@ class RunQueue:
         """Add a schedule that starts runs, or replace the one of this name.
 
         Raises:
-            SetupError: the times cannot be parsed.
+            SetupError: the times cannot be parsed, or another agent has a schedule of this name.
         """
         try:
             self.client.apply_schedules(
@@ -133,18 +183,47 @@ class RunQueue:
                     }
                 ]
             )
-        except Exception as error:
+        except dbos_error.DBOSException as error:
+            if "already registered by application" in str(error):
+                raise SetupError(
+                    f"another agent has a schedule {name!r} in this database: give schedule(name=...) "
+                    "a name that no other agent uses"
+                ) from None
             raise SetupError(f"the schedule {name!r} cannot be kept: {error}") from None
 
-    def requeue(self, worker: str) -> int:
-        """Return a worker's unfinished runs to the queue. Return their number."""
+    def requeue(self, worker: str, *, died: bool = True) -> list[str]:
+        """Return a worker's unfinished runs to the queue. Return their ids.
+
+        Args:
+            worker: Its name.
+            died: Count this as a death of the worker for each of its runs.
+        """
         left = self.client.list_workflows(
             status="PENDING", executor_id=worker, app_version=JOURNAL, load_input=False
         )
+        for each in left:  # DBOS forgets the number of attempts when a run is put back
+            deaths = attempts_of(each) - (not died)
+            self.client.update_workflow_attributes(each.workflow_id, {DEATHS: deaths}, merge=True)
         ids = [each.workflow_id for each in left]
         if ids:
             self.client.resume_workflows(ids, queue_name=self.name)
-        return len(ids)
+        return ids
+
+
+def attempts_of(status: WorkflowStatus) -> int:
+    """Return how many times workers have begun a run, those that put it back excepted."""
+    return int((status.attributes or {}).get(DEATHS, 0)) + int(status.recovery_attempts or 0)
+
+
+@contextmanager
+def _as_unreachable() -> Iterator[None]:
+    """Report a database that cannot be reached as sessions do."""
+    try:
+        yield
+    except OperationalError as error:
+        raise SessionUnavailable(
+            f"the database of the runs cannot be reached: {error.orig}"
+        ) from None
 
 
 class Worker:
@@ -169,6 +248,7 @@ class Worker:
         self._lock = Lock()
         self.running = 0
         self._engine: DBOS | None = None
+        self.put_back: list[str] = []
 
     def start(self) -> None:
         """Start to take runs, unfinished ones of this worker's name first.
@@ -206,7 +286,12 @@ class Worker:
         with self._lock:
             self.running += 1
         try:
-            return await self._work(order)
+            status = await asyncio.to_thread(self.queue.status, order["id"])
+            attempts = 1 if status is None else attempts_of(status)
+            if attempts > MAX_RECOVERIES + 1:
+                error = f"its worker has died {attempts - 1} times while it ran"
+                return {"reason": "failed", "text": "", "error": error}
+            return await self._work(order, attempts)
         finally:
             with self._lock:
                 self.running -= 1
@@ -227,7 +312,7 @@ class Worker:
         while self.running and monotonic() < limit:
             sleep(0.05)
         if self.running:
-            self.queue.requeue(self.id)
+            self.put_back = self.queue.requeue(self.id, died=False)
             return False
         DBOS.destroy(workflow_completion_timeout_sec=2)
         self._engine, _worker = None, None

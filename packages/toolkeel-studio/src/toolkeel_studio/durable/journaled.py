@@ -8,7 +8,7 @@ again. How the run ended is read from the entries.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, TypedDict
+from typing import Any, Final
 
 from pydantic_core import to_json
 
@@ -27,27 +27,10 @@ from toolkeel.sessions.errors import SessionError
 from toolkeel.sessions.journal import StoredEntry
 from toolkeel.sessions.session import Session
 from toolkeel.sessions.sessions import Sessions
+from toolkeel_studio.durable.orders import RunOrder, load_options
 
 WITH_TEXT: Final = ("answered", "returned")
 """Ends of a run that has an answer."""
-
-
-class RunOrder(TypedDict):
-    """An order to run an agent, as JSON.
-
-    Attributes:
-        id: Id of the run; a worker that starts it again uses the same.
-        session: Name of its session.
-        scope: Scope of the session.
-        prompt: The prompt; None to resume without one.
-        since: Number of the last entry of the session when the order was made.
-    """
-
-    id: str
-    session: str
-    scope: str
-    prompt: str | None
-    since: int
 
 
 @record
@@ -93,7 +76,8 @@ async def run_order(
     if (ended := _deliver_prompt(session, order)) is not None:
         return ended
     try:
-        result = await agent.run(None, session=session, **options)
+        more = {**options, **load_options(order)}
+        result = await agent.run(None, session=session, **more)
     except SessionError:
         if (ended := _end(session, order)) is None:
             raise
@@ -107,6 +91,15 @@ def current_end(sessions: Sessions, order: RunOrder) -> dict[str, str] | None:
     """Return how the run of an order has ended according to the journal, or None if it has not."""
     session = sessions.open(order["session"], order["scope"])
     return _end(session, order) if session.exists else None
+
+
+def is_delivered(sessions: Sessions, order: RunOrder) -> bool:
+    """Return True if the prompt of an order is in its session, taken by a run or not."""
+    session = sessions.open(order["session"], order["scope"])
+    if order["prompt"] is None or not session.exists:
+        return False
+    posted = any(message.who == order["id"] for message in session.inbox)
+    return posted or _message_of(_entries(session, order), order) is not None
 
 
 def cancel_order(sessions: Sessions, order: RunOrder, reason: str) -> None:

@@ -36,6 +36,8 @@ INSTALL: dict[str, str] = {
     **{f"toolkeel.serve.{name}": "toolkeel[serve]" for name in _SERVE.split()},
     "toolkeel.durable.Durable": "toolkeel[dbos]",
     "toolkeel.durable.DurableResult": "toolkeel[dbos]",
+    "toolkeel.durable.DurableRun": "toolkeel[dbos]",
+    "toolkeel.durable.Runs": "toolkeel[dbos]",
     "toolkeel.compat": "toolkeel[compat]",
     "cli": "toolkeel[cli]",
     "sandbox": "toolkeel[workspace]",

@@ -15,3 +15,7 @@ class SessionBusy(SessionError):
 
 class SessionIdle(SessionError):
     """Raised if a run without a prompt finds nothing to do in the session."""
+
+
+class SessionUnavailable(SessionError):
+    """Raised if the database of the sessions cannot be reached now. The same may succeed later."""

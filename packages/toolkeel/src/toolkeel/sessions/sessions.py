@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import warnings
 import weakref
@@ -28,6 +29,7 @@ from toolkeel.sessions.postgres import (
     PostgresArtifacts,
     PostgresDatabase,
     PostgresLocks,
+    is_postgres,
     open_database,
 )
 from toolkeel.sessions.run_from_journal import OnMessage
@@ -76,8 +78,13 @@ class Sessions:
     ) -> None:
         self._history = history
         self._has_warned = False
-        self.path = str(path) if path is not None else str(sessions_file())
+        self.path = _checked_path(path)
         self._storage = _storage_of(self.path)
+
+    @property
+    def display_name(self) -> str:
+        """The path of the file, or host and name of the database without user and password."""
+        return self._storage.database.display_name
 
     def __getitem__(self, name: str) -> Session:
         """Return the session of a name. The first write creates it."""
@@ -324,6 +331,21 @@ class Sessions:
     def close(self) -> None:
         """Close the file. The last process that closes it compacts it."""
         self._storage.database.close()
+
+
+def _checked_path(path: str | Path | None) -> str:
+    """Return a path as text.
+
+    Raises:
+        SessionError: it is an address of a database that is not PostgreSQL, or one as a `Path`.
+    """
+    if path is None:
+        return str(sessions_file())
+    scheme = re.match(r"([a-z][a-z0-9+]+):/", str(path))
+    if scheme and (isinstance(path, Path) or not is_postgres(str(path))):
+        fix = "as text, not as a Path" if isinstance(path, Path) else "that begins postgresql://"
+        raise SessionError(f"Sessions(path=...): {scheme[1]}: is no folder; give an address {fix}")
+    return str(path)
 
 
 def _fork(

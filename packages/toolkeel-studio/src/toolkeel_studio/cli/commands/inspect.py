@@ -13,6 +13,7 @@ from toolkeel.builtin.tools_by_place import ALL_TARGET
 from toolkeel.sessions import ApprovalQueue, KeyValueStore, Sessions
 from toolkeel_studio.cli.commands.approvals import Store
 from toolkeel_studio.cli.commands.launch import OFFLINE, Instructions, Launch, ModelName, RulesFile
+from toolkeel_studio.cli.commands.sessions import File
 from toolkeel_studio.cli.terminal.streams import DIM, echo, note, stdout_kept_clean
 
 
@@ -25,10 +26,7 @@ def command(
     model: ModelName = OFFLINE,
     instructions: Instructions = "",
     rules: RulesFile = None,
-    file: Annotated[
-        Path | None,
-        typer.Option("--file", "-f", metavar="FILE", help="The file the sessions are in."),
-    ] = None,
+    file: File = None,
     audit: Annotated[
         Path | None,
         typer.Option("--audit", metavar="FILE", help="A gateway's log, to show its last calls."),

@@ -1,10 +1,11 @@
-"""``toolkeel sessions``: conversations that last, in the user's data folder or a file of one's own."""
+"""``toolkeel sessions``: conversations that last, in the user's data folder, a file or a database."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import sys
+from collections.abc import Iterable
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,7 +27,8 @@ from toolkeel_studio.inspector.compare import compare
 
 app = typer.Typer(help="List, search, show, compare, fork and decide sessions.", **OPTIONS)
 File = Annotated[
-    Path | None, typer.Option("--file", "-f", metavar="FILE", help="The file they are in.")
+    str | None,
+    typer.Option("--file", "-f", metavar="PLACE", help="Where they are: FILE or postgresql://..."),
 ]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Of the session.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -55,7 +57,7 @@ def list_command(
         left = count(len(known) - len(found), "session")
         note(f"{left} in other scopes: toolkeel sessions list --all", DIM)
     elif not found:
-        note(f"no session in {sessions.path}", YELLOW)
+        note(f"no session in {sessions.display_name}", YELLOW)
 
 
 def _name_of(info: SessionInfo) -> str:
@@ -186,7 +188,15 @@ def export_command(
     file: File = None,
 ) -> None:
     """Write a session as JSON lines."""
-    lines = Sessions(file).export(name)
+    write_lines(Sessions(file).export(name), output)
+
+
+def write_lines(lines: Iterable[str], output: Path | None) -> None:
+    """Write an exported session to stdout, or to a new file that its owner alone can read.
+
+    Raises:
+        UsageProblem: the file exists.
+    """
     if output is None:
         for line in lines:
             echo(line, end="")

@@ -1,0 +1,227 @@
+"""``toolkeel runs``: the durable runs of a database, from any machine that reaches it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from toolkeel._common.needs_extra import needs_extra
+from toolkeel._records.used_tickets import check_decision
+from toolkeel.observe.wording import count, pretty, visible_line
+from toolkeel.sessions import Sessions
+from toolkeel_studio.cli.commands.sessions import write_lines
+from toolkeel_studio.cli.exit_codes import OPTIONS, UsageProblem
+from toolkeel_studio.cli.suspended_run import answers, find_ticket, show_tickets
+from toolkeel_studio.cli.terminal.streams import DIM, YELLOW, echo, note
+
+if TYPE_CHECKING:
+    from toolkeel_studio.durable.runs import DurableRun, Runs
+
+app = typer.Typer(help="List, show, decide, cancel, retry and delete durable runs.", **OPTIONS)
+Database = Annotated[
+    str,
+    typer.Option(
+        "--database",
+        "-d",
+        metavar="PLACE",
+        envvar="TOOLKEEL_DATABASE",
+        help="Where runs and sessions are: FILE or postgresql://...",
+    ),
+]
+InSessions = Annotated[
+    str, typer.Option("--sessions", metavar="PLACE", help="Where the sessions are, if elsewhere.")
+]
+Id = Annotated[str, typer.Argument(metavar="ID", help="Of the run.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Scope = Annotated[str | None, typer.Option(metavar="SCOPE", help="Only those of this scope.")]
+
+
+@contextmanager
+def _opened(database: str, sessions: str) -> Iterator[Runs]:
+    """Open the runs, and close them at the end; nothing is made where nothing is."""
+    if not database:
+        raise UsageProblem("say where the runs are: --database FILE, or postgresql://...")
+    with needs_extra("toolkeel runs", "dbos"):
+        from toolkeel.sessions.postgres import is_postgres
+        from toolkeel_studio.durable.runs import Runs
+    if not is_postgres(database):
+        runs_file = database if sessions else f"{database}.runs"
+        for path in (runs_file, sessions or database):
+            if not is_postgres(path) and not Path(path).is_file():
+                raise UsageProblem(f"--database: there is no file {path}")
+    opened = Runs(Sessions(sessions or database), database if sessions else None)
+    try:
+        yield opened
+    finally:
+        opened.close()
+
+
+@app.command("list")
+def list_command(
+    database: Database = "",
+    sessions: InSessions = "",
+    status: Annotated[
+        str | None,
+        typer.Option(metavar="STATUS", help="Only those queued, active, waiting, failed, ..."),
+    ] = None,
+    scope: Scope = None,
+    session: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Only those of this session.")
+    ] = None,
+    limit: Annotated[int, typer.Option(metavar="N", min=1, help="At most so many.")] = 100,
+    as_json: AsJson = False,
+) -> None:
+    """List them, the latest first."""
+    with _opened(database, sessions) as runs:
+        found = runs.list(session=session, scope=scope, status=status, limit=limit)
+        if as_json:
+            echo(pretty([asdict(run) for run in found]))
+            return
+        for run in found:
+            echo(_line(run))
+        if not found:
+            note("no run", YELLOW)
+
+
+def _line(run: DurableRun) -> str:
+    when = datetime.fromtimestamp(run.created, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    place = f"{run.scope}/{run.session}" if run.scope else run.session
+    words = (run.id, when, run.status, run.queue, place, run.error or run.prompt or "")
+    return "  ".join(visible_line(word) for word in words if word)
+
+
+@app.command("show")
+def show_command(
+    id: Id, database: Database = "", sessions: InSessions = "", as_json: AsJson = False
+) -> None:
+    """Show one, and what waits for a decision."""
+    with _opened(database, sessions) as runs:
+        run = runs.show(id)
+        if as_json:
+            echo(pretty(asdict(run)))
+            return
+        for name, value in asdict(run).items():
+            if name in ("created", "updated"):
+                value = datetime.fromtimestamp(float(value), UTC).isoformat(timespec="seconds")
+            echo(f"{name:9} {visible_line(str(value))}")
+        if run.status == "waiting":
+            show_tickets(runs.sessions.open(run.session, run.scope).pending)
+
+
+@app.command("cancel")
+def cancel_command(
+    ids: Annotated[list[str], typer.Argument(metavar="ID...", help="Of the runs.")],
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why.")] = "",
+    database: Database = "",
+    sessions: InSessions = "",
+) -> None:
+    """Cancel runs that are queued, active or waiting."""
+    with _opened(database, sessions) as runs:
+        for id in ids:
+            runs.show(id)  # raises if there is no such run
+        for id in ids:
+            runs.cancel(id, reason)
+            echo(_line(runs.show(id)))
+
+
+@app.command("retry")
+def retry_command(
+    ids: Annotated[list[str], typer.Argument(metavar="ID...", help="Of failed runs.")],
+    database: Database = "",
+    sessions: InSessions = "",
+) -> None:
+    """Put failed runs into the queue again, and print their new ids."""
+    with _opened(database, sessions) as runs:
+        for id in ids:
+            echo(runs.retry(id))
+
+
+@app.command("decide")
+def decide_command(
+    id: Id,
+    *,
+    approve: Annotated[list[str] | None, typer.Option(metavar="TICKET", help="Let it run.")] = None,
+    deny: Annotated[list[str] | None, typer.Option(metavar="TICKET", help="Refuse it.")] = None,
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why; the model is told.")] = "",
+    answer: Annotated[
+        list[str] | None, typer.Option(metavar="TICKET=TEXT", help="This is its result.")
+    ] = None,
+    database: Database = "",
+    sessions: InSessions = "",
+) -> None:
+    """Decide calls of a waiting run, put it into the queue, and print the id of the resumed run."""
+    with _opened(database, sessions) as runs:
+        run = runs.show(id)
+        waiting = runs.sessions.open(run.session, run.scope).pending
+        decisions = [find_ticket(waiting, id).approve() for id in approve or ()]
+        decisions += [find_ticket(waiting, id).deny(reason) for id in deny or ()]
+        decisions += [find_ticket(waiting, id).answer(text) for id, text in answers(answer)]
+        if not decisions:
+            raise UsageProblem("say --approve TICKET, --deny TICKET or --answer TICKET=TEXT")
+        tickets = {ticket.id: ticket for ticket in waiting}
+        for decision in decisions:
+            check_decision(tickets[decision.ticket], decision)
+        for decision in decisions:
+            echo(runs.decide(run.session, decision, scope=run.scope))
+
+
+@app.command("export")
+def export_command(
+    id: Id,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Where to; else stdout.")
+    ] = None,
+    database: Database = "",
+    sessions: InSessions = "",
+) -> None:
+    """Write the session of a run as JSON lines, which `sessions import` reads."""
+    with _opened(database, sessions) as runs:
+        run = runs.show(id)
+        write_lines(runs.sessions.export(run.session, run.scope), output)
+
+
+@app.command("prune")
+def prune_command(
+    days: Annotated[float, typer.Argument(metavar="DAYS", min=0, help="Ended so long ago.")],
+    really: Annotated[bool, typer.Option("--really", help="Delete them; else only list.")] = False,
+    waiting: Annotated[
+        bool, typer.Option("--waiting", help="Also those that wait for a person.")
+    ] = False,
+    scope: Scope = None,
+    database: Database = "",
+    sessions: InSessions = "",
+) -> None:
+    """Delete runs with their prompts and results; sessions stay. Without --really, only list them."""
+    with _opened(database, sessions) as runs:
+        gone = runs.prune(days, scope=scope, waiting=waiting, dry=not really)
+    for run in gone:
+        echo(_line(run))
+    done = "deleted" if really else "would be deleted; --really does it"
+    note(f"{count(len(gone), 'run')} {done}", DIM)
+
+
+@app.command("delete")
+def delete_command(
+    scope: Annotated[str, typer.Argument(metavar="SCOPE", help="Whose; '' for no scope.")],
+    session: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Only this session; all by default.")
+    ] = None,
+    really: Annotated[bool, typer.Option("--really", help="Delete; else only list.")] = False,
+    database: Database = "",
+    sessions: InSessions = "",
+) -> None:
+    """Delete the sessions of a scope, their runs and schedules. Without --really, only list them."""
+    with _opened(database, sessions) as runs:
+        names = [i.name for i in runs.sessions.list(scope) if session in (None, i.name)]
+        for name in names:
+            echo(visible_line(name))
+        if really:
+            runs.delete(session, scope=scope)
+    done = "deleted" if really else "would be deleted; --really does it"
+    note(f"{count(len(names), 'session')} {done}", DIM)
