@@ -299,7 +299,7 @@ class Runs:
 
     def _delete_rows(self, ids: Sequence[str]) -> None:
         for start in range(0, len(ids), _PAGE):
-            self._queue.client.delete_workflows(ids[start : start + _PAGE], delete_children=True)
+            self._queue.client.delete_workflows([*ids[start : start + _PAGE]], delete_children=True)
 
     def _describe(self, row: WorkflowStatus) -> DurableRun:
         """Return a row as an operator reads it; a waiting run has the status of its session."""
