@@ -73,16 +73,14 @@ class Agent(Generic[C, T]):
     Args:
         model: ``"vendor:model"``, such as ``openai:gpt-5``, or ``offline``, or a `Model`.
         tools: A `Toolset`, or tools, plain functions and tool sources.
-        instructions: The system message: a text, or a function of the `RunContext`, which may be
-            async and is called when a run begins.
+        instructions: The system message: a text, or a function of the `RunContext`, also async.
         name: For people and events.
         settings: Sampling settings.
         max_turns: The most model requests of one run.
         steps: Steps around every call, outside those of the tools.
         rules: Rules that refuse, allow or ask about calls; by default those of the `Toolset`.
         search_tools: Offer the model a tool that finds the others, for sets too large for each request.
-        used_tickets: The folder in which processes record decided tickets, so that each approval
-            serves once; by default in the user's data folder.
+        used_tickets: The folder of decided tickets; by default in the user's data folder.
         output_type: The type of the answer: anything pydantic can validate; `str` for plain text.
         output_retries: How often the model may correct an answer that is not of that type.
         limits: What a run and the runs inside it may spend. See `RunLimits`.
@@ -93,8 +91,7 @@ class Agent(Generic[C, T]):
         input_guardrails: Checks of a person's message, which run beside the first request.
         output_guardrails: Checks of the answer.
         model_steps: Steps around each model request, outermost first.
-        history: The policy that shortens long transcripts, such as `toolkeel.sessions.KeepTokens`;
-            by default that of the session.
+        history: The policy that shortens long transcripts; by default that of the session.
         deps_type: The class of its runs' `deps`, for type checkers only.
         callback_timeout: Seconds for each guardrail, guard, predicate, history policy, tool source
             and function for instructions or handoffs; None for no bound.
