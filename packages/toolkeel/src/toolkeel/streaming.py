@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from toolkeel._lazy_exports import door
 
 if TYPE_CHECKING:
+    from toolkeel.agent.reply_assembly import assemble as assemble
     from toolkeel.agent.run import Run as Run
     from toolkeel.agent.streamed_calls import PartialCall as PartialCall
     from toolkeel.agent.streamed_calls import PartialCalls as PartialCalls
@@ -17,6 +18,7 @@ else:
         {
             "toolkeel.agent.streamed_calls": "PartialCall PartialCalls PartialOutput",
             "toolkeel.agent.run": "Run",
+            "toolkeel.agent.reply_assembly": "assemble",
             "toolkeel.call.arguments.partial": "PartialArguments",
             "toolkeel.call.arguments.partial_value": "PartialValue",
         },

@@ -171,11 +171,6 @@ def test_a_stream_without_sse_is_one_list() -> None:
     assert decoder.feed(text) == [TextDelta("a"), TextDelta("b")]
 
 
-def test_arguments_in_pieces_are_refused() -> None:
-    with pytest.raises(ModelError, match="streamFunctionCallArguments"):
-        reply_of(chunk(call(willContinue=True)))
-
-
 def test_an_error_among_the_chunks_is_raised() -> None:
     with pytest.raises(ModelError, match="overloaded") as raised:
         reply_of(chunk({"text": "a"}), {"error": {"code": 503, "message": "overloaded"}})

@@ -12,8 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolkeel.errors import ModelError
-from toolkeel.messages import AssistantMessage, ToolCall
+from toolkeel.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
 from toolkeel.model_interface import TextDelta
+from toolkeel.providers import anthropic
+from toolkeel.providers.wire.plain_json import as_list
+from toolkeel.streaming import assemble
 
 SAYING: dict[str, Any] = {
     "anthropic": {
@@ -172,3 +175,33 @@ def test_whatever_is_stored_is_read_or_refused_as_our_error(wire: str, body: Any
     except ModelError:
         return
     assert isinstance(messages, list)
+
+
+def test_a_reply_under_another_name_belongs_to_the_model_that_was_requested() -> None:
+    """A deployment or a router answers under another name; plain functions know it as agents do."""
+    thinking = {"type": "thinking", "thinking": "Hm.", "signature": "s"}
+    use = {"type": "tool_use", "id": "t1", "name": "add", "input": {}}
+    answer = {
+        "type": "message", "role": "assistant", "model": "router-7", "stop_reason": "tool_use",
+        "content": [thinking, use], "usage": {},
+    }  # fmt: skip
+    events: list[Any] = [
+        {"type": "message_start", "message": {**answer, "content": [], "stop_reason": None}},
+        {"type": "content_block_start", "index": 0, "content_block": thinking},
+        {"type": "content_block_stop", "index": 0},
+        {"type": "content_block_start", "index": 1, "content_block": use},
+        {"type": "content_block_stop", "index": 1},
+        {"type": "message_delta", "delta": {"stop_reason": "tool_use"}},
+        {"type": "message_stop"},
+    ]
+    for reply in (
+        anthropic.decode(answer, model="best"),
+        assemble(anthropic.decode_stream(events, model="best")),
+    ):
+        sent = {
+            model: anthropic.encode_messages([UserMessage("?"), reply, ToolMessage("1", "t1")], model=model)
+            for model in ("best", "other")
+        }  # fmt: skip
+        assert as_list(sent["best"][1]["content"])[0] == thinking
+        assert thinking not in as_list(sent["other"][1]["content"])
+    assert anthropic.decode(answer, model="router-7").provider_options == {}

@@ -104,3 +104,18 @@ def test_whatever_a_server_sends_makes_an_error(sent: Any) -> None:
         error = reported_error(sent)
         assert str(error)
         assert error.status is None or 400 <= error.status < 600
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        ({"id": "1", "result": {"problems": [{"reason": "no balance"}]}}, "no balance"),
+        ({"id": "1", "info": {"code": 7, "quota": "used up"}}, '"quota":"used up"'),
+    ],
+)
+def test_an_error_inside_a_successful_answer_shows_the_servers_words(
+    answer: dict[str, object], words: str
+) -> None:
+    text = str(incomplete_response("choices", answer))
+    assert words in text
+    assert "{'" not in text

@@ -10,6 +10,8 @@ Pure functions between this library's records and the wire's dicts. With a clien
 
 and streamed::
 
+    from toolkeel.streaming import assemble
+
     events = client.messages.create(..., stream=True)
     reply = assemble(anthropic.decode_stream(events, tools=tools))
     messages += anthropic.encode_turn(reply, tools.run_sync(reply.tool_calls), tools=tools)

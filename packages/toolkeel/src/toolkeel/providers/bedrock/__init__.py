@@ -11,6 +11,8 @@ bytes as bytes. With a client of your own::
 
 and streamed::
 
+    from toolkeel.streaming import assemble
+
     answer = client.converse_stream(...)
     reply = assemble(bedrock.decode_stream(answer["stream"], tools=tools))
     messages += bedrock.encode_turn(reply, tools.run_sync(reply.tool_calls), tools=tools)

@@ -9,6 +9,8 @@ Pure functions between this library's records and the wire's dicts. With a clien
 
 and streamed (``:streamGenerateContent?alt=sse``)::
 
+    from toolkeel.streaming import assemble
+
     reply = assemble(gemini.decode_stream(chunks, tools=tools))
     body["contents"] += gemini.encode_turn(reply, tools.run_sync(reply.tool_calls), tools=tools)
 
@@ -17,6 +19,7 @@ decoder without an iterator around it. The wire is described at
 https://ai.google.dev/api/generate-content.
 
 profile  constants and options of the wire: options, finish reasons, parts and their signatures, usage
+partial_args  arguments of a call that Gemini streams in pieces (Vertex)
 stream   decodes answers, complete and streamed, into deltas
 decode   decodes stored conversations into messages
 encode   encodes transcripts, tools and settings

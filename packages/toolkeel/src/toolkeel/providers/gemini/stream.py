@@ -1,16 +1,18 @@
 """Decodes Gemini's answers, complete and streamed, into deltas.
 
-A stream is a sequence of answers, each with the next parts; calls arrive complete. Parts that
+A stream is a sequence of answers, each with the next parts; calls arrive complete, or on Vertex in pieces
+(`partial_args`). Parts that
 programs do not read or that carry a signature (thoughts, code that the server ran, pictures) are kept
 in the reply's ``provider_options["gemini"]["parts"]``, with their position (``part_order.py``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
-from toolkeel.errors import ModelError, ModelUnavailable
+from toolkeel.errors import ModelUnavailable
 from toolkeel.model_interface import CallDelta, Delta, ReasoningDelta, TextDelta
+from toolkeel.providers.gemini.partial_args import PartialCall, is_partial
 from toolkeel.providers.gemini.profile import (
     MISTAKES,
     NUMBERED_REASONS,
@@ -41,8 +43,8 @@ from toolkeel.providers.wire.tools import WireTools
 _CALL_KEYS = frozenset({"id", "name", "args"})
 
 
-_GROUNDING_KEYS = ("groundingMetadata", "urlContextMetadata")
-"""Keys of a candidate about the server's searches and fetched pages."""
+_GROUNDING_KEYS = ("groundingMetadata", "urlContextMetadata", "citationMetadata")
+"""Keys of a candidate about the server's searches, fetched pages and quotations."""
 
 
 class StreamDecoder(Decoder):
@@ -69,6 +71,8 @@ class StreamDecoder(Decoder):
         """True if texts arrive in pieces; those of a complete answer are separate parts."""
         self._finish_message = ""
         self._grounding: Json = {}
+        self._partial: PartialCall | None = None
+        """A call whose arguments are still arriving."""
         self.is_empty = True
         """True if there was neither a part nor a finish reason: retry (quirk Q49)."""
 
@@ -142,8 +146,7 @@ class StreamDecoder(Decoder):
         if signature:
             part["thoughtSignature"] = signature
         if "functionCall" in part:
-            self._parts.append(part)
-            return [self._read_call(part, signature)]
+            return self._read_any_call(part)
         if "text" in part:
             return self._read_text(part, signature)
         if part:
@@ -176,17 +179,35 @@ class StreamDecoder(Decoder):
             return [ReasoningDelta(text, signature)] if text or signature else []
         return [TextDelta(text)] if text else []
 
-    def _read_call(self, part: Json, signature: str) -> CallDelta:
-        """Decode a call, which arrives complete.
+    def _read_any_call(self, part: Json) -> list[Delta]:
+        """Decode a call, complete or a piece of one (`partial_args`)."""
+        if self._partial is None and not is_partial(part):
+            self._parts.append(part)
+            return [self._read_call(part)]
+        if self._partial is None:
+            self._partial = PartialCall(part)
+        self._partial.feed(part)
+        if as_dict(part["functionCall"]).get("willContinue"):
+            return []
+        return self._end_partial()
 
-        Raises:
-            ModelError: if its arguments come in pieces, which the request must not ask for.
-        """
-        call = as_dict(part["functionCall"])
-        if call.get("partialArgs") or call.get("willContinue"):
-            raise ModelError(
-                "the arguments of a call came in pieces; leave streamFunctionCallArguments out"
-            )
+    def _end_partial(self) -> list[Delta]:
+        """Return the call whose arguments came in pieces."""
+        if self._partial is None:
+            return []
+        part, self._partial = self._partial.complete(), None
+        self._parts.append(part)
+        return [self._read_call(part)]
+
+    def remaining_deltas(self) -> Iterable[Delta]:
+        """Return a call that did not end: its reply broke off, whatever it says of its end."""
+        if self._partial is not None and REASONS.get(self._reason) == "stop":
+            self._reason = ""
+        return self._end_partial()
+
+    def _read_call(self, part: Json) -> CallDelta:
+        """Decode a complete call."""
+        call, signature = as_dict(part["functionCall"]), signature_of(part)
         name = self._tools.name_of(as_text(call.get("name")))
         id = as_text(call.get("id"))
         options = {key: call[key] for key in sorted(call.keys() - _CALL_KEYS)}

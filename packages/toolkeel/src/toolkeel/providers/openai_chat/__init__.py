@@ -10,6 +10,8 @@ Pure functions between this library's records and the wire's dicts. With a clien
 
 and streamed::
 
+    from toolkeel.streaming import assemble
+
     reply = assemble(openai_chat.decode_stream(client.chat.completions.create(..., stream=True)))
     messages += openai_chat.encode_turn(reply, tools.run_sync(reply.tool_calls))
 

@@ -24,6 +24,8 @@ from toolkeel.providers.wire.server_errors import incomplete_response, reported_
 from toolkeel.providers.wire.tools import WireTools
 
 _FAILURE_KEYS = frozenset({"error", "base_resp", "detail"})
+_SOURCE_KEYS = frozenset({"citations", "search_results"})
+"""Keys beside the choices that hold what the answer cites (Perplexity, xAI)."""
 _NO_TEXT_KEYS = frozenset({"role", "tool_calls"})
 _TEXT_KEYS = _NO_TEXT_KEYS | {"content"}
 _KNOWN_KEYS = frozenset(
@@ -149,6 +151,10 @@ class StreamDecoder(Decoder):
             raise reported_error(data)
         if "model" in data and data["model"] != self._model:
             self._model = as_text(data["model"]) or self._model
+        if not _SOURCE_KEYS.isdisjoint(data):  # each chunk repeats them
+            self._unknown_keys |= {
+                key: data[key] for key in _SOURCE_KEYS & data.keys() if data[key]
+            }
         choice: Json = {}
         for one in as_list(data.get("choices")):
             if isinstance(one, dict) and not one.get("index"):

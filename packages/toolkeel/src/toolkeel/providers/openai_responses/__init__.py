@@ -10,6 +10,8 @@ Pure functions between this library's records and the wire's dicts. With a clien
 
 and streamed::
 
+    from toolkeel.streaming import assemble
+
     events = client.responses.create(..., stream=True)
     reply = assemble(openai_responses.decode_stream(events, tools=tools))
     items += openai_responses.encode_turn(reply, tools.run_sync(reply.tool_calls), tools=tools)

@@ -7,6 +7,7 @@ exports; a subclass per wire interprets its events.
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import ClassVar, Generic, TypeVar
 
 from toolkeel._records.record import NOTHING
@@ -26,6 +27,7 @@ from toolkeel.providers.wire.plain_json import (
     plain,
     wire_options,
 )
+from toolkeel.providers.wire.reasoning_ownership import ModelProfile, requested_model_note
 from toolkeel.providers.wire.server_errors import is_error, reported_error
 from toolkeel.providers.wire.tools import Tools, WireTools, wire_tools
 
@@ -199,7 +201,8 @@ class Decoder:
             reply: The server's answer: dict, JSON text or SDK object. An `AssistantMessage` only gets
                 unique call ids.
             tools: The tools as they were sent; calls get the tools' own names back.
-            model: The requested model, for wires that do not report which one answers.
+            model: The requested model. If the reply reports another name, an alias or a deployment,
+                `encode_messages` with this one sends the reply's reasoning back as its own.
 
         Raises:
             ModelError: if it is an error, or cannot be an answer.
@@ -207,7 +210,8 @@ class Decoder:
         if isinstance(reply, AssistantMessage):
             return normalize_reply(reply)
         decoder = cls(wire_tools(tools, cls.target), model)
-        return assemble([*decoder.read_response(reply), *decoder.finish()])
+        deltas = [*decoder.read_response(reply), *decoder.finish()]
+        return assemble([decoder._with_request(one, model) for one in deltas])
 
     @classmethod
     def decode_calls(cls, reply: object, *, tools: Tools = ()) -> list[ToolCall]:
@@ -228,7 +232,7 @@ class Decoder:
         Args:
             events: Items of the client's stream: event objects, dicts or JSON text.
             tools: The tools as they were sent; calls get the tools' own names back.
-            model: The requested model, for wires that do not report which one answers.
+            model: The requested model, as for `decode`.
 
         Yields:
             Deltas; then the complete message, only if the server's final form contradicts them.
@@ -239,7 +243,8 @@ class Decoder:
         decoder = cls(wire_tools(tools, cls.target), model)
         for event in events:
             yield from decoder.feed(event)
-        yield from decoder.finish()
+        for last in decoder.finish():
+            yield decoder._with_request(last, model)
 
     @classmethod
     async def adecode_stream(
@@ -251,7 +256,14 @@ class Decoder:
             for delta in decoder.feed(event):
                 yield delta
         for last in decoder.finish():
-            yield last
+            yield decoder._with_request(last, model)
+
+    def _with_request(self, last: Delta | AssistantMessage, model: str) -> Delta | AssistantMessage:
+        """Note the requested model at the end of a reply that reports another name."""
+        if not model or not isinstance(last, Finish | AssistantMessage):
+            return last
+        note = requested_model_note(self.target, ModelProfile(model), last.model)
+        return replace(last, provider_options={**last.provider_options, **note}) if note else last
 
 
 class Block:

@@ -16,7 +16,15 @@ from email.utils import parsedate_to_datetime
 
 from toolkeel.errors import ModelError, ModelUnavailable, RequestTooLarge, model_error
 from toolkeel.providers.context_overflow import find_overflow
-from toolkeel.providers.wire.plain_json import Json, as_dict, as_list, as_text, clean_text, invert
+from toolkeel.providers.wire.plain_json import (
+    Json,
+    as_dict,
+    as_list,
+    as_text,
+    clean_text,
+    dumps,
+    invert,
+)
 
 STATUS: Mapping[str, int] = invert(
     {
@@ -94,7 +102,8 @@ def nested_error_text(value: object, depth: int = 4) -> str:
         return text
     texts = ((key, one) for key, one in value.items() if isinstance(one, str) and one.strip())
     text = next((clean_text(one).strip() for key, one in texts if _MESSAGE.search(key)), "")
-    inner = (one for one in value.values() if isinstance(one, dict))
+    lists = (one for held in value.values() if isinstance(held, list) for one in held[:8])
+    inner = (one for one in (*value.values(), *lists) if isinstance(one, dict))
     return text or next(filter(None, (nested_error_text(one, depth - 1) for one in inner)), "")
 
 
@@ -105,7 +114,7 @@ def incomplete_response(missing: str, data: object) -> ModelError:
     """
     text = nested_error_text(data)
     kind = ModelUnavailable if not text and missing in as_dict(data) else ModelError
-    why = f": {text}" if text else f": {str(data)[:80]!r}"
+    why = f": {text}" if text else f": {dumps(data)[:500]}"
     return kind(f"the server's answer has no {missing}{why}")
 
 

@@ -1,0 +1,116 @@
+"""Arguments of a call that Gemini streams in pieces (``partialArgs``), each with its place.
+
+A call begins with its name and ``willContinue``. Each later part adds values at JSON paths (RFC 9535:
+``$.city``, ``$.days[0]``, ``$['a b']``); a text may come in several pieces. The call ends with a part
+that does not say ``willContinue``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from itertools import pairwise
+from typing import Any
+
+from toolkeel.errors import ModelError
+from toolkeel.providers.wire.plain_json import Json, as_dict, as_list, as_text
+
+_STEP = re.compile(
+    r"""\.(?P<name>[^.\[\]]+)|\[(?P<index>\d{1,6})\]|\[(?P<quoted>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')\]"""
+)
+_VALUES = ("stringValue", "numberValue", "boolValue")
+
+
+class PartialCall:
+    """A call whose arguments are still arriving.
+
+    Args:
+        part: The first part of it.
+    """
+
+    def __init__(self, part: Json) -> None:
+        self._part = part
+        self._call = as_dict(part.get("functionCall"))
+        self._args: Json = dict(as_dict(self._call.get("args")))
+        self._open = ""
+        """Path of a text that continues."""
+
+    def feed(self, part: Json) -> None:
+        """Add the values of a part.
+
+        Raises:
+            ModelError: a path does not fit what came before.
+        """
+        call = as_dict(part.get("functionCall"))
+        for piece in map(as_dict, as_list(call.get("partialArgs"))):
+            path = as_text(piece.get("jsonPath"))
+            key = next((one for one in _VALUES if one in piece), "")
+            try:
+                _put(self._args, _steps(path), piece.get(key) if key else None, path == self._open)
+            except (LookupError, TypeError, ValueError) as error:
+                raise ModelError(f"a piece of a call's arguments has no place: {path!r}") from error
+            self._open = path if piece.get("willContinue") else ""
+        known = ("args", "partialArgs", "willContinue")
+        self._call |= {name: one for name, one in call.items() if one and name not in known}
+        if signature := part.get("thoughtSignature"):
+            self._part["thoughtSignature"] = signature
+
+    def complete(self) -> Json:
+        """Return the part as if it had come complete."""
+        unknown = {k: v for k, v in self._call.items() if k not in ("partialArgs", "willContinue")}
+        return {**self._part, "functionCall": {**unknown, "args": self._args}}
+
+
+def is_partial(part: Json) -> bool:
+    """Return True if a part has a call whose arguments come in pieces."""
+    call = as_dict(part.get("functionCall"))
+    return bool(call.get("partialArgs") or call.get("willContinue"))
+
+
+def _steps(path: str) -> list[str | int]:
+    """Return the keys and indexes of a JSON path.
+
+    >>> _steps("$.days[0]['a b']")
+    ['days', 0, 'a b']
+    """
+    if path[:1] != "$":
+        raise ValueError(path)
+    found: list[str | int] = []
+    end = 1
+    for match in _STEP.finditer(path, 1):
+        if match.start() != end:
+            break
+        end = match.end()
+        quoted = match["quoted"]
+        if quoted:
+            text = quoted[1:-1].replace("\\'", "'") if quoted[0] == "'" else json.loads(quoted)
+            found.append(text)
+        else:
+            found.append(int(match["index"]) if match["index"] else match["name"])
+    if end != len(path) or not found:
+        raise ValueError(path)
+    return found
+
+
+def _put(holder: Any, steps: list[str | int], value: object, is_rest: bool) -> None:
+    """Put a value at a place, after what is there if it is the rest of a text."""
+    for step, following in pairwise(steps):
+        holder = _at(holder, step, [] if isinstance(following, int) else {})
+    last = steps[-1]
+    if is_rest:
+        holder[last] = holder[last] + value
+    elif isinstance(holder, list) and last == len(holder):
+        holder.append(value)
+    elif isinstance(holder, list) is isinstance(last, int):
+        holder[last] = value
+    else:
+        raise TypeError(last)
+
+
+def _at(holder: Any, step: str | int, empty: object) -> Any:
+    """Return what is at a place, made if there is nothing yet."""
+    if isinstance(holder, dict) and isinstance(step, str):
+        return holder.setdefault(step, empty)
+    if isinstance(holder, list) and step == len(holder):
+        holder.append(empty)
+    return holder[step]
