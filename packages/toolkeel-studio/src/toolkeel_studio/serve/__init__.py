@@ -10,6 +10,9 @@ snapshot    a session as it is now: messages with ids, pending approvals, state,
 channel     `Channels` and `Channel`: say, decide, cancel, read
 guard       who may send a request: Host, Origin, token, kind and size of the body
 service     what all front ends of one application share: users, deciders, streams, masked errors
+call_arguments  the arguments of a call as JSON text
+client_tools  tools that a client declares and runs itself
+agui        the Agent-User Interaction Protocol, AG-UI (CopilotKit, assistant-ui)
 vercel      the UI message stream of Vercel's ``ai`` package (``useChat``)
 app         `app`: front ends as one web application
 """

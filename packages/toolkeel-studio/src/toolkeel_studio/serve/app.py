@@ -7,6 +7,7 @@ outer.mount("/chat", app(agent, protocols=["vercel"], sessions="talk.db", user=u
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -19,6 +20,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute
 
+from toolkeel._common.needs_extra import needs_extra
 from toolkeel._records.recorder import RESUMABLE
 from toolkeel.agent.agent import Agent
 from toolkeel.errors import SetupError, describe_error
@@ -27,10 +29,14 @@ from toolkeel_studio.serve.channel import Channels
 from toolkeel_studio.serve.errors import ChannelError
 from toolkeel_studio.serve.guard import LOCAL, MAX_BODY, BodyTooLarge, Guard
 from toolkeel_studio.serve.service import Deciders, Protocol, Service, UserOf, mask_error
-from toolkeel_studio.serve.vercel.routes import vercel_routes
 
-PROTOCOLS: Final[dict[str, Protocol]] = {"vercel": vercel_routes}
-"""The front ends by name."""
+PROTOCOLS: Final[dict[str, str]] = {
+    "agui": "toolkeel_studio.serve.agui.routes:agui_routes",
+    "vercel": "toolkeel_studio.serve.vercel.routes:vercel_routes",
+}
+"""The front ends by name; each is imported when it is used."""
+EXTRAS: Final = frozenset({"agui"})
+"""Front ends with an extra of their own."""
 
 
 def app(
@@ -120,7 +126,10 @@ def _find_protocol(named: str | Protocol) -> Protocol:
     if named not in PROTOCOLS:
         known = ", ".join(sorted(PROTOCOLS))
         raise SetupError(f"app(protocols=...): there is no protocol {named!r}; known are {known}")
-    return PROTOCOLS[named]
+    module, _, name = PROTOCOLS[named].partition(":")
+    with needs_extra(f"app(protocols=[{named!r}])", named if named in EXTRAS else "serve"):
+        made: Protocol = getattr(importlib.import_module(module), name)
+    return made
 
 
 def _can_wait(agent: Agent[Any, Any]) -> bool:

@@ -46,7 +46,7 @@ What to rely on:
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from typing import Any
 
 from toolkeel._records.entries import Decided
@@ -56,6 +56,7 @@ from toolkeel.content import Content
 from toolkeel.sessions.errors import SessionError
 from toolkeel.sessions.session import Session
 from toolkeel.sessions.sessions import Sessions
+from toolkeel_studio.serve.client_tools import ClientTool
 from toolkeel_studio.serve.decisions import Choice, Verdict, decide_question, decide_ticket
 from toolkeel_studio.serve.errors import ChannelError, UnknownApproval, UnknownSession
 from toolkeel_studio.serve.items import Item, Position, approval_id_of, split_approval_id
@@ -189,13 +190,22 @@ class Channel:
 
     # — what a client sends —
 
-    async def say(self, content: Content, *, id: str = "", who: str = "") -> bool:
+    async def say(
+        self,
+        content: Content,
+        *,
+        id: str = "",
+        who: str = "",
+        tools: Sequence[ClientTool] | None = None,
+    ) -> bool:
         """Accept a message; a run starts, or the active one takes it before its next request.
 
         Args:
             content: Text, or texts, pictures and files.
             id: The client's id of the message. It is accepted once, in all processes.
             who: Who sends it.
+            tools: Tools that the client runs, from `check_client_tools`, for runs that start from now on
+                in this process; those of before if None.
 
         Returns:
             True if it was accepted now, False if a message with this id was accepted before.
@@ -209,6 +219,8 @@ class Channel:
             raise ChannelError("the message is empty")
         is_new = await asyncio.to_thread(self.session.say, content, who or "client", id=id)
         self.session.deliver()
+        if tools is not None and is_new:
+            self._runner.client_tools = tuple(tools)
         self._start()
         return is_new
 

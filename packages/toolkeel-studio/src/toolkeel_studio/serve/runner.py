@@ -12,12 +12,20 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from toolkeel._records.tickets import Decision, Ticket
+from toolkeel._records.typed_values import load_state as load_values
 from toolkeel.agent.agent import Agent
 from toolkeel.agent.run import Run
 from toolkeel.context import CancelToken, Listener
 from toolkeel.errors import describe_error
 from toolkeel.sessions.errors import SessionIdle
 from toolkeel.sessions.session import Session
+from toolkeel_studio.serve.client_tools import (
+    CLIENT_TOOLS,
+    ClientTool,
+    ClientTools,
+    dump_client_tools,
+    load_client_tools,
+)
 from toolkeel_studio.serve.feed import Feed
 from toolkeel_studio.serve.items import Problem, Question, QuestionClosed
 
@@ -43,6 +51,7 @@ class Runner:
         feed: Gets what happens.
         questions: What servers ask meanwhile, by the ticket's id; the oldest first.
         answered: The decisions on such questions, by the ticket's id.
+        client_tools: Tools of the client for runs that start from now on; None for those of before.
         listeners: Called with each event of each run, besides the feed.
     """
 
@@ -57,6 +66,7 @@ class Runner:
         self.questions: dict[str, PendingQuestion] = {}
         self.answered: dict[str, Decision | None] = {}
         self.listeners: tuple[Listener, ...] = ()
+        self.client_tools: tuple[ClientTool, ...] | None = None
         self._agent = agent
         self._session = session
         session.resumes_only = True
@@ -135,10 +145,11 @@ class Runner:
     async def _run_once(self) -> bool:
         """Run the session once; return False if it failed or was canceled."""
         ended, options = self.feed.ended_count, dict(self._options())
+        agent = await self._offer_client_tools(options)
         listeners = (*options.pop("listeners", ()), self.feed.take_event, *self.listeners)
         options = {"approver": self.ask, "cancel": CancelToken(), **options}
         try:
-            run = self._run = self._agent.start(
+            run = self._run = agent.start(
                 None, session=self._session, listeners=listeners, **options
             )
             if self._cancel_reason is not None:
@@ -160,6 +171,20 @@ class Runner:
             self._run = None
             self.answered.clear()
         return not run.context.cancel.cancelled
+
+    async def _offer_client_tools(self, options: dict[str, Any]) -> Agent[Any, Any]:
+        """Return the agent with the client's tools, and put them into the state of its next run."""
+        fold = await asyncio.to_thread(self._session.load_state)
+        known, declared = load_client_tools(load_values(fold.state)), self.client_tools
+        if declared is None and not known:
+            return self._agent
+        if declared is not None and declared != known:
+            waiting = {ticket.tool for ticket in fold.open_tickets.values() if ticket.external}
+            new = {each.name for each in declared}
+            left = [each for each in known if each.name in waiting - new]
+            dumped = dump_client_tools([*declared, *left])
+            options["state"] = {**(options.get("state") or {}), CLIENT_TOOLS: dumped}
+        return self._agent.with_tools([ClientTools()])
 
     def _report(self, error: Exception) -> None:
         self.feed.add_live(Problem(describe_error(error)))

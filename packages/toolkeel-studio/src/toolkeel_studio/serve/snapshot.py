@@ -9,6 +9,7 @@ from toolkeel._records.record import NOTHING, record
 from toolkeel._records.tickets import Ticket
 from toolkeel.messages import Message, Usage
 from toolkeel.sessions.session import Session
+from toolkeel_studio.serve.client_tools import CLIENT_TOOLS
 from toolkeel_studio.serve.items import Item, Position, approval_id_of
 from toolkeel_studio.serve.numbering import Numbering
 
@@ -134,7 +135,7 @@ def take_snapshot(session: Session) -> Snapshot:
         tuple(transcript.messages),
         (*transcript.queued.values(), *inbox),
         tuple(pending),
-        session.state,
+        {key: value for key, value in session.state.items() if key != CLIENT_TOOLS},
         session.usage,
         numbering.reason,
         numbering.run_id,

@@ -34,6 +34,7 @@ INSTALL: dict[str, str] = {
     "toolkeel.executors.PROTECTED": "toolkeel[workspace]",
     "toolkeel.executors.Ray": "toolkeel[ray]",
     **{f"toolkeel.serve.{name}": "toolkeel[serve]" for name in _SERVE.split()},
+    "toolkeel.serve.agui": "toolkeel[agui]",
     "toolkeel.durable.Durable": "toolkeel[dbos]",
     "toolkeel.durable.DurableResult": "toolkeel[dbos]",
     "toolkeel.durable.DurableRun": "toolkeel[dbos]",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -319,6 +320,14 @@ class Agent(Generic[C, T]):
         if plan.limits is not None:
             _add_limits(run, plan, plan.limits)
         return Run(plan, run, prompt)
+
+    def with_tools(self, tools: Iterable[ToolOrSource]) -> Agent[C, T]:
+        """Return this agent with further tools and tool sources; the model is the one of now."""
+        made, more = copy.copy(self), list(tools)
+        made._plan = self._with_output(
+            dataclasses.replace(self._plan.with_tools(more), model=self.model), self._output_type
+        )
+        return made
 
     def set_change_finder(self, find_change: Callable[[], AgentLike | None]) -> None:
         """Let runs of this agent ask before each turn if it was changed; see `Plan.find_change`."""

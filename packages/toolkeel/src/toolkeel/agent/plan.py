@@ -16,7 +16,7 @@ from toolkeel.agent.output import OutputPlan
 from toolkeel.agent.prompt import Instructions
 from toolkeel.agent.turn.steps import ModelStep
 from toolkeel.call.steps.rules import Rules, check_rules, check_tool_name
-from toolkeel.call.tool_sources import ToolOrSource
+from toolkeel.call.tool_sources import ToolOrSource, static_tools
 from toolkeel.call.toolset import Toolset
 from toolkeel.call.waiting_tools import warn_of_idle_approver, warn_of_waiting_tools
 from toolkeel.errors import SetupError
@@ -88,12 +88,19 @@ class Plan:
                     f"two agents of a handoff are called {each.agent.name!r}, so that nobody could "
                     "tell which of them has a saved run; give each a name: Agent(..., name='billing')"
                 )
-        tools = [each.tool for each in handoffs]
+        return dataclasses.replace(
+            self.with_tools([each.tool for each in handoffs]),
+            handoffs={each.tool.name: each for each in handoffs},
+        )
+
+    def with_tools(self, tools: Sequence[ToolOrSource]) -> Plan:
+        """Return the plan with further tools and tool sources."""
+        known, sources = static_tools(tools)
+        own = self.sources or (tuple(self.tools) if sources else ())
         return dataclasses.replace(
             self,
-            tools=self.tools.with_tools([*self.tools, *tools]),
-            sources=(*self.sources, *tools) if self.sources else (),
-            handoffs={each.tool.name: each for each in handoffs},
+            tools=self.tools.with_tools([*self.tools, *known]),
+            sources=(*own, *tools) if own or sources else (),
         )
 
     def warn_of_approver(self) -> None:

@@ -1,0 +1,73 @@
+"""A session as the messages of an AG-UI client: what it has after it read all events."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from typing import Any
+
+from ag_ui.core import types as ui
+
+from toolkeel.content import Audio, Content, Data, File, Image, Text
+from toolkeel.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
+from toolkeel_studio.serve.call_arguments import call_arguments
+from toolkeel_studio.serve.snapshot import Snapshot, SnapshotMessage
+from toolkeel_studio.serve.vercel.encode import plain_text
+
+
+def messages_of(snapshot: Snapshot) -> list[Any]:
+    """Return the messages of people, agents and tools; no instructions."""
+    sent = (*snapshot.messages, *snapshot.unread)
+    return [made for each in sent for made in _message(each)]
+
+
+def _message(each: SnapshotMessage) -> Iterator[Any]:
+    match each.message:
+        case UserMessage(content=content, origin="person"):
+            yield ui.UserMessage(id=each.id, content=parts_of(content))
+        case AssistantMessage() as reply:
+            if thought := "".join(block.text for block in reply.reasoning):
+                yield ui.ReasoningMessage(id=f"{each.id}-reasoning", content=thought)
+            calls = [_call(call) for call in reply.tool_calls]
+            text = plain_text(reply.content) or (None if calls else "")
+            yield ui.AssistantMessage(id=each.id, content=text, tool_calls=calls or None)
+        case ToolMessage(tool_call_id=call_id, content=content):
+            id = result_id(each.id, call_id)
+            yield ui.ToolMessage(id=id, content=parts_of(content), tool_call_id=call_id)
+        case _:
+            pass
+
+
+def _call(call: ToolCall) -> ui.ToolCall:
+    function = ui.FunctionCall(name=call.name, arguments=call_arguments(call))
+    return ui.ToolCall(id=call.id, function=function)
+
+
+def result_id(message_id: str, call_id: str) -> str:
+    """Return the id of the message with the result of a call."""
+    return f"{message_id}-{call_id}"
+
+
+def parts_of(content: Content) -> Any:
+    """Return content as text, or as parts if it has pictures, sound or files."""
+    if isinstance(content, str) or not any(
+        isinstance(block, Image | Audio | File) for block in content
+    ):
+        return plain_text(content)
+    return [_part(block) for block in content]
+
+
+def _part(block: Text | Image | Audio | File | Data) -> Any:
+    if isinstance(block, Text | Data):
+        return ui.TextPart(text=block.text)
+    source: Any
+    if block.data or isinstance(block, Audio):
+        data = base64.b64encode(block.data).decode("ascii")
+        source = ui.DataSource(value=data, mime_type=block.media_type)
+    else:
+        source = ui.UrlSource(value=block.url, mime_type=block.media_type)
+    if isinstance(block, Image):
+        return ui.ImagePart(source=source)
+    return (
+        ui.AudioPart(source=source) if isinstance(block, Audio) else ui.DocumentPart(source=source)
+    )

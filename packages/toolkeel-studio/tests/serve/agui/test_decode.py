@@ -1,0 +1,62 @@
+"""Requests of AG-UI clients."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolkeel_studio.serve.agui.decode import decode_request, for_call, for_form
+from toolkeel_studio.serve.errors import ChannelError
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+
+
+def decode(**body: Any) -> Any:
+    return decode_request({"threadId": "t", "runId": "r", "messages": [], **body})
+
+
+@given(st.dictionaries(st.sampled_from(["threadId", "messages", "resume", "tools"]), JSON))
+def test_any_body_is_a_request_or_is_refused(body: dict[str, Any]) -> None:
+    with suppress(ChannelError):
+        decode(**body)
+
+
+@given(JSON)
+def test_only_true_approves(value: Any) -> None:
+    entry = {"interruptId": "i", "status": "resolved", "payload": {"approved": value}}
+    choice = for_call(decode(resume=[entry]).answers["i"])
+    assert choice.verdict == ("approve" if value is True else "deny")
+
+
+def test_a_cancelled_interrupt_denies_a_call_and_cancels_a_question() -> None:
+    entry = {"interruptId": "i", "status": "cancelled", "payload": {"approved": True}}
+    choice = decode(resume=[entry]).answers["i"]
+    assert (for_call(choice).verdict, for_form(choice).verdict) == ("deny", "cancel")
+
+
+def test_a_form_is_filled_in_with_the_payload() -> None:
+    entry = {"interruptId": "i", "status": "resolved", "payload": {"name": "Ada"}}
+    choice = for_form(decode(resume=[entry]).answers["i"])
+    assert (choice.verdict, choice.arguments) == ("edit", {"name": "Ada"})
+    entry["payload"] = "Ada"
+    assert for_form(decode(resume=[entry]).answers["i"]).verdict == "deny"
+
+
+def test_the_version_that_a_client_declares_counts() -> None:
+    versions = {"1.0": True, "2.1": True, "0.1.9": False, "": False, None: False}
+    assert {v: decode(protocolVersion=v).is_current for v in versions} == versions
+
+
+def test_what_is_no_request_is_refused_by_its_place_alone() -> None:
+    with pytest.raises(ChannelError, match=r"RunAgentInput: threadId$"):
+        decode(threadId={"secret": "CANARY"})
