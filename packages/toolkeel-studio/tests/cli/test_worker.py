@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.sessions.postgres_server import serving
 from tests.waiting import until_sync
 from toolkeel import Agent
 from toolkeel.sessions import Sessions
@@ -113,3 +114,27 @@ def test_what_cannot_be_run_is_told_with_what_to_say(
     worker = command(*words, cwd=tmp_path)
     _, told = worker.communicate(timeout=30)
     assert worker.returncode == 2 and said in told
+
+
+def test_a_worker_that_starts_while_the_database_is_down_waits_for_it_and_says_so(
+    tmp_path: Path,
+) -> None:
+    with serving() as server:
+        place = server.new_database()
+        program = PROGRAM.replace('Sessions(HERE / "talk.db")', f"Sessions({place!r})")
+        (tmp_path / "app.py").write_text(program)
+        (tmp_path / "go").touch()
+        asks = Durable(Agent(Scripted([]), name="holder"), Sessions(place))
+        asks.start("hold", id="one")
+        server.stop()
+        worker = command("app.py:durable", "--id", "w1", cwd=tmp_path)
+        assert worker.stderr is not None
+        told = worker.stderr.readline()
+        assert "WARNING" in told and "cannot be opened" in told and "tried again in 1 s" in told
+        server.start()
+        assert asks.result("one", 60).text == "done"
+        worker.send_signal(signal.SIGTERM)
+        worker.communicate(timeout=30)
+        assert worker.returncode == 0
+        asks.close()
+        asks.sessions.close()

@@ -4,6 +4,7 @@ which run on both.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import signal
@@ -16,9 +17,11 @@ from pathlib import Path
 from threading import Event
 from time import sleep
 
+import psycopg
 import pytest
 
 from tests.sessions.postgres_server import Server, serving
+from tests.sessions.silent_server import falling_silent, pooling
 from tests.sessions.talking import opened, say
 from tests.shared import PYTHONPATH
 from tests.waiting import until_sync
@@ -26,8 +29,8 @@ from toolkeel import Agent, tool
 from toolkeel._records.entries import RunEnded
 from toolkeel.errors import MissingExtraError
 from toolkeel.messages import UserMessage
-from toolkeel.sessions import KeyValueStore, Session, Sessions, postgres
-from toolkeel.sessions.errors import SessionBusy, SessionError
+from toolkeel.sessions import KeyValueStore, Session, Sessions, postgres, sqlite
+from toolkeel.sessions.errors import SessionBusy, SessionError, SessionUnavailable
 from toolkeel.testing.scripted import Scripted, call
 
 pytestmark = pytest.mark.slow
@@ -309,3 +312,70 @@ def test_nul_characters_are_kept_where_a_text_of_the_server_cannot_hold_them(add
     assert texts(sessions["ada"]) == ["a\0b"]
     assert sessions["ada"].info.first == "a b"
     sessions.close()
+
+
+def test_a_connection_that_falls_silent_ends_its_statements_and_others_are_served(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres, "STATEMENT_SECONDS", 0.3)
+    with falling_silent(address) as (place, silence):
+        sessions = Sessions(place)
+        say(sessions["ada"], "one", "yes")
+        silence.fall()
+        assert texts(sessions["ada"]) == ["one"]  # on a new connection
+        say(sessions["ada"], "two", "yes")
+        assert texts(sessions["ada"]) == ["one", "two"]
+        sessions.close()
+
+
+def test_a_loop_ends_although_the_database_never_answers(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The loop goes on meanwhile, and `asyncio.run` waits for the reading threads at its end."""
+    monkeypatch.setattr(postgres, "STATEMENT_SECONDS", 0.5)
+    monkeypatch.setattr(sqlite, "BUSY_SECONDS", 0.5)
+
+    async def ask(sessions: Sessions) -> int:
+        turns, agent = 0, Agent(Scripted(["yes"]))
+        run = asyncio.create_task(agent.run("two", session=sessions["ada"]))
+        while not run.done():
+            turns += 1
+            await asyncio.sleep(0.01)
+        with pytest.raises(SessionError):
+            await run
+        return turns
+
+    with falling_silent(address) as (place, silence):
+        sessions = Sessions(place)
+        say(sessions["ada"], "one", "yes")
+        silence.fall()
+        silence.serve = lambda path, client: silence.clients.append(client)  # type: ignore[method-assign]
+        assert asyncio.run(ask(sessions)) > 10
+        sessions.close()
+
+
+def test_a_proxy_that_pools_transactions_is_refused_and_one_that_pools_sessions_is_not(
+    address: str,
+) -> None:
+    Sessions(address).close()
+    with pooling(address, transactions=True) as place:
+        with pytest.raises(SessionError, match="write the address of the server itself"):
+            Sessions(place)
+        plain = psycopg.connect(place, autocommit=True)  # on a connection that was used before
+        [path] = plain.execute("SHOW search_path", prepare=False).fetchone() or [""]
+        assert "toolkeel" not in path
+        plain.close()
+    with pooling(address, transactions=False) as place:
+        sessions = Sessions(place)
+        say(sessions["ada"], "one", "yes")
+        assert texts(sessions["ada"]) == ["one"]
+        sessions.close()
+
+
+def test_a_server_that_is_away_is_distinct_from_one_that_refuses(server: Server) -> None:
+    place = server.new_database()
+    with pytest.raises(SessionUnavailable, match="cannot be opened"):
+        Sessions("postgresql://keel@127.0.0.1:1/keel")
+    with pytest.raises(SessionError, match="cannot be opened") as refused:
+        Sessions(re.sub(r"/keel\d+", "/nothing", place))
+    assert not isinstance(refused.value, SessionUnavailable)

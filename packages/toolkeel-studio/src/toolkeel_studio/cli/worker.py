@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Callable
+from datetime import UTC, datetime
+from time import sleep
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from toolkeel._common.needs_extra import needs_extra
 from toolkeel.agent.agent import Agent
 from toolkeel.builtin.tools_by_place import load_object
+from toolkeel.errors import SetupError
+from toolkeel.sessions.errors import SessionUnavailable
 from toolkeel.sessions.sessions import Sessions
 from toolkeel_studio.cli.exit_codes import UsageProblem
 from toolkeel_studio.cli.terminal.streams import DIM, YELLOW, note, stdout_kept_clean
 
 if TYPE_CHECKING:
     from toolkeel_studio.durable.durable import Durable
+
+MOST_PAUSE: Final = 15.0
+"""Seconds between two attempts to reach the database, at most."""
 
 
 def command(
@@ -49,13 +57,38 @@ def command(
     by then is put back, and another worker goes on with it.
     """
     with stdout_kept_clean():
-        durable = _durable(load_object(target), target, database, sessions)
+        durable = _wait_for_database(
+            lambda: _durable(load_object(target), target, database, sessions)
+        )
     note(f"runs of {durable.agent.name!r}; Ctrl-C ends", DIM)
     if not durable.work(id, adopt=adopt or (), drain=drain):
         note("runs that have not ended are put back for other workers", YELLOW)
         sys.stdout.flush()
         os._exit(0)  # as if it were killed: what goes on is in the journal
     durable.close()
+
+
+def _wait_for_database(make: Callable[[], Durable]) -> Durable:
+    """Call `make` until the database answers, and say so each time it does not."""
+    pause = 1.0
+    while True:
+        try:
+            return make()
+        except SetupError as error:
+            if (away := _unavailable(error)) is None:
+                raise
+            now = datetime.now(UTC).isoformat(timespec="seconds")
+            text = " ".join(str(away).split())
+            note(f"{now} WARNING {text}; tried again in {pause:.0f} s", YELLOW)
+        sleep(pause)
+        pause = min(MOST_PAUSE, pause * 2)
+
+
+def _unavailable(error: BaseException | None) -> SessionUnavailable | None:
+    """Return the error of a database that cannot be reached, if one has caused another error."""
+    while error is not None and not isinstance(error, SessionUnavailable):
+        error = error.__cause__ or error.__context__
+    return error
 
 
 def _durable(value: object, target: str, database: str, sessions: str) -> Durable:

@@ -21,6 +21,7 @@ from typing import Any, Final, cast
 from urllib.parse import quote
 
 from toolkeel._common.needs_extra import needs_extra
+from toolkeel._common.postgres_link import with_parameters
 from toolkeel.errors import SetupError
 from toolkeel.sessions.errors import SessionError, SessionUnavailable
 from toolkeel.sessions.postgres import is_postgres
@@ -93,12 +94,12 @@ def queue_name(agent: str) -> str:
 def address_of(database: str) -> str:
     """Return the address of DBOS's tables in its own syntax.
 
-    >>> address_of("/srv/who?.db.runs"), address_of("postgresql://db/app")
-    ('sqlite:////srv/who%3F.db.runs', 'postgresql://db/app')
+    >>> address_of("/srv/who?.db.runs"), address_of("postgresql://db/app")[:37]
+    ('sqlite:////srv/who%3F.db.runs', 'postgresql://db/app?connect_timeout=1')
     """
-    return (
-        database if is_postgres(database) else f"sqlite:///{quote(str(Path(database).absolute()))}"
-    )
+    if is_postgres(database):
+        return with_parameters(database)
+    return f"sqlite:///{quote(str(Path(database).absolute()))}"
 
 
 class RunQueue:

@@ -12,6 +12,7 @@ that writes: when it is lost the locks are free, and the numbers of the entries 
 from __future__ import annotations
 
 import queue
+import re
 import sqlite3
 from asyncio import CancelledError, shield, wrap_future
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -24,11 +25,17 @@ from time import monotonic, sleep
 from typing import Any, Final, TypeVar, cast
 
 from toolkeel._common.needs_extra import needs_extra
+from toolkeel._common.postgres_link import (
+    STATEMENT_SECONDS,
+    deadlines,
+    shares_connections,
+    with_parameters,
+)
 from toolkeel.sessions.artifacts import Artifacts
 from toolkeel.sessions.errors import SessionError
 from toolkeel.sessions.session_lock import WriterLocks
 from toolkeel.sessions.sql_tables import APPLICATION, TABLES, VERSION
-from toolkeel.sessions.sqlite import BUSY_SECONDS, Database, shared_database
+from toolkeel.sessions.sqlite import BUSY_SECONDS, Database, Unreachable, shared_database
 
 T = TypeVar("T")
 _MORE: Final = """
@@ -37,6 +44,13 @@ CREATE TABLE version (number INTEGER NOT NULL);
 """
 READERS: Final = 4
 """Connections of a process that read; who finds them taken waits, as a server has few."""
+_SHARED: Final = (
+    "a proxy between here and the server gives each transaction another connection, and the locks of "
+    "sessions belong to a connection: write the address of the server itself, or set the proxy's pool "
+    "mode to session for this database"
+)
+_PASSES: Final = re.compile("starting up|shutting down|recovery|too many|connection slots")
+"""In a server's refusals that pass by themselves."""
 _BIND = "SELECT pg_{}advisory_{}lock(?::int, ?::int)"
 
 
@@ -67,10 +81,24 @@ class _Connection:
 
     def __init__(self, address: str) -> None:
         self._driver = _driver()
-        with self._as_sqlite():
-            self._raw = self._driver.connect(address, autocommit=True)
-            self._raw.execute("SET search_path TO toolkeel")
-            self._raw.execute("SET synchronous_commit TO on")
+        self._raw = self._connect(address)
+        try:
+            with self._as_sqlite():
+                if shares_connections(self._raw, partial(self._connect, address)):
+                    raise SessionError(_SHARED)
+            for setting in ("search_path TO toolkeel", "synchronous_commit TO on"):
+                self.execute(f"SET {setting}")
+        except BaseException:
+            self._raw.close()
+            raise
+
+    def _connect(self, address: str) -> Any:
+        try:
+            return self._driver.connect(with_parameters(address), autocommit=True)
+        except self._driver.Error as error:
+            text = str(error).strip()
+            refused = "FATAL" in text and not _PASSES.search(text)
+            raise (sqlite3.OperationalError if refused else Unreachable)(text) from None
 
     @contextmanager
     def _as_sqlite(self) -> Iterator[None]:
@@ -81,12 +109,24 @@ class _Connection:
         except self._driver.Error as error:
             raise sqlite3.OperationalError(str(error).strip()) from error
 
+    @contextmanager
+    def _limited(self) -> Iterator[None]:
+        """Close the connection if a statement takes too long."""
+        with self._as_sqlite(), deadlines.limit(self._raw.fileno(), STATEMENT_SECONDS) as is_late:
+            try:
+                yield
+            except self._driver.Error as error:
+                if not is_late():
+                    raise
+                text = f"the server has not answered for {STATEMENT_SECONDS:.0f} seconds"
+                raise self._driver.OperationalError(text) from error
+
     def execute(self, sql: str, values: Sequence[object] = ()) -> Any:
-        with self._as_sqlite():
+        with self._limited():
             return self._raw.execute(_in_postgres_words(sql), values or None)
 
     def executemany(self, sql: str, rows: Iterable[Sequence[object]]) -> Any:
-        with self._as_sqlite():
+        with self._limited():
             cursor = self._raw.cursor()
             cursor.executemany(_in_postgres_words(sql), list(rows))
             return cursor

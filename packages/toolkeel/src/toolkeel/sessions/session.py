@@ -360,7 +360,7 @@ class Session:
             info = await asyncio.to_thread(lambda: self.info)
             journal = await asyncio.to_thread(open_journal, self._storage, info)
             self._record_writer(info.id)
-            posts = read_posts(self._storage.database, info.id)
+            posts = await asyncio.to_thread(read_posts, self._storage.database, info.id)
             options = RunOptions(self.name, self.resumes_only, self._on_message)
             going = await begin_run(journal, run, (said, decisions, posts), options)
             whole = ShortenedTranscript(lambda: journal.state.cuts, lambda: self.messages)
@@ -385,7 +385,7 @@ class Session:
         if self._wait:
             await self._storage.locks.acquire(info.id, arrival)
         elif not self._storage.locks.try_acquire(info.id):
-            held = read_writer(self._storage.database, info.id)
+            held = await asyncio.to_thread(read_writer, self._storage.database, info.id)
             told = f"process {held.pid} ({held.program}) of {held.user}" if held else "somebody"
             raise SessionBusy(f"{told} writes to the session {self.name!r}; wait, or say() it")
 

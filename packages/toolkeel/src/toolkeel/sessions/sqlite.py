@@ -22,7 +22,7 @@ from time import monotonic, sleep
 from typing import Any, Final, TypeVar
 
 from toolkeel._records.record import record
-from toolkeel.sessions.errors import SessionError
+from toolkeel.sessions.errors import SessionError, SessionUnavailable
 from toolkeel.sessions.sql_tables import ensure
 
 T = TypeVar("T")
@@ -47,6 +47,10 @@ class _Work:
     done: Future[Any]
     erases: bool
     separate: bool = False
+
+
+class Unreachable(sqlite3.OperationalError):
+    """A server cannot be reached now."""
 
 
 class Database:
@@ -74,9 +78,8 @@ class Database:
         try:
             self._connection = self._open()
         except (OSError, sqlite3.Error) as error:
-            raise SessionError(
-                f"the sessions in {self.display_name} cannot be opened: {error}"
-            ) from None
+            kind = SessionUnavailable if isinstance(error, Unreachable) else SessionError
+            raise kind(f"the sessions in {self.display_name} cannot be opened: {error}") from None
         self._thread = threading.Thread(target=self._run, name="toolkeel-journal", daemon=True)
         self._thread.start()
 

@@ -1,0 +1,141 @@
+"""Connections to PostgreSQL that do not wait forever, and do not share the server's with others.
+
+libpq waits without end for a server that has fallen silent. So connections get timeouts, and a thread
+closes the socket of a statement that takes too long: its caller then gets an error.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from time import monotonic
+from types import MappingProxyType
+from typing import Any, Final
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+STATEMENT_SECONDS: Final = 15.0
+"""Seconds that a statement may take before its connection is closed."""
+PARAMETERS: Final[Mapping[str, int]] = MappingProxyType(
+    {
+        "connect_timeout": 10,
+        "keepalives": 1,
+        "keepalives_idle": 10,
+        "keepalives_interval": 5,
+        "keepalives_count": 3,
+        "tcp_user_timeout": 15000,
+    }
+)
+"""Parameters of a connection whose address does not say otherwise: seconds, the last one milliseconds."""
+_ROUNDS = 8
+"""Questions by which a proxy that shares the server's connections is found."""
+
+
+def with_parameters(address: str) -> str:
+    """Return an address with the parameters that it does not have.
+
+    >>> with_parameters("postgresql://db/app?connect_timeout=3")[:51]
+    'postgresql://db/app?connect_timeout=3&keepalives=1&'
+    """
+    query = urlsplit(address).query
+    missing = {k: v for k, v in PARAMETERS.items() if k not in parse_qs(query, True)}
+    joint = "&" if query else "" if address.endswith("?") else "?"
+    return f"{address}{joint}{urlencode(missing)}" if missing else address
+
+
+# — deadlines —
+
+
+class Deadlines:
+    """Close the sockets of statements that take too long, in one thread for the process."""
+
+    def __init__(self) -> None:
+        self._due: dict[object, tuple[float, int]] = {}
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+
+    @contextmanager
+    def limit(self, descriptor: int, seconds: float) -> Iterator[Callable[[], bool]]:
+        """Shut a socket down if the block takes longer. Yield a function: True if it was.
+
+        Args:
+            descriptor: Of the socket.
+            seconds: How long the block may take.
+        """
+        token = object()
+        with self._changed:
+            self._due[token] = monotonic() + seconds, descriptor
+            if self._thread is None:
+                self._thread = threading.Thread(
+                    target=self._run, name="toolkeel-deadlines", daemon=True
+                )
+                self._thread.start()
+            elif len(self._due) == 1:
+                self._changed.notify()
+        try:
+            yield lambda: token not in self._due
+        finally:
+            with self._changed:
+                self._due.pop(token, None)
+
+    def _run(self) -> None:
+        with self._changed:
+            while True:
+                now = monotonic()
+                for token, (end, descriptor) in list(self._due.items()):
+                    if end <= now:
+                        del self._due[token]
+                        _shut_down(descriptor)
+                ends = [end for end, _ in self._due.values()]
+                self._changed.wait(min(1.0, max(0.01, min(ends) - now)) if ends else None)
+
+
+def _shut_down(descriptor: int) -> None:
+    """Shut a socket down, which its owner sees as the other side's end."""
+    with suppress(OSError), socket.socket(fileno=os.dup(descriptor)) as copy:
+        copy.shutdown(socket.SHUT_RDWR)
+
+
+deadlines = Deadlines()
+
+
+def _forget() -> None:
+    deadlines.__init__()  # type: ignore[misc]  # the thread is the parent's
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
+
+
+# — proxies —
+
+
+def shares_connections(connection: Any, connect: Callable[[], Any]) -> bool:
+    """Return True if a proxy gives each transaction another connection of the server.
+
+    It asks for the server's process only, so it leaves nothing on the server's connections.
+
+    Args:
+        connection: A new connection of psycopg.
+        connect: Makes another one to the same address.
+    """
+    if _server_process(connection) == connection.info.backend_pid:
+        return False  # a proxy invents this number
+    other = connect()
+    try:
+        mine, others = set[int](), set[int]()
+        for _ in range(_ROUNDS):
+            mine.add(_server_process(connection))
+            others.add(_server_process(other))
+            if len(mine) > 1 or mine & others:
+                return True
+        return False
+    finally:
+        other.close()
+
+
+def _server_process(connection: Any) -> int:
+    with deadlines.limit(connection.fileno(), STATEMENT_SECONDS):
+        return int(connection.execute("SELECT pg_backend_pid()", prepare=False).fetchone()[0])
