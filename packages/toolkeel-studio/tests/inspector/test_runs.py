@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from time import time
 
 import pytest
 
 from tests.inspector.serving import GATE, HELD, REMOVED, TOOLS, busy, in_loop
 from toolkeel import Agent, ToolContext, tool
-from toolkeel._records.tickets import Ticket, new_id
-from toolkeel.errors import SetupError
 from toolkeel.events import Streamed
 from toolkeel.model_interface import CallDelta, TextDelta
 from toolkeel.sessions import Sessions
 from toolkeel.testing import Scripted, call
 from toolkeel_studio.inspector.runs import Live, Runs
+from toolkeel_studio.serve.errors import UnknownApproval
 
 
 def test_a_reply_is_there_while_it_arrives_and_gone_when_it_is_whole() -> None:
@@ -49,10 +47,10 @@ async def test_progress_of_a_running_call_is_kept_until_it_ends(tmp_path: Path) 
         return "done"
 
     runs = Runs(Agent(Scripted([call("work"), "ok"]), [work]), sessions)
-    runs.say("ada", "Work.")
+    await runs.say("ada", "Work.")
     await runs.idle()
     assert [list(each.values()) for each in told] in ([["half 猫"]], [[]])
-    assert runs.problems == {} and sessions["ada"].info.ended == "answered"
+    assert runs.problem("ada") == "" and sessions["ada"].info.ended == "answered"
     sessions.close()
 
 
@@ -62,14 +60,15 @@ async def test_two_tickets_are_both_decided_before_it_goes_on(tmp_path: Path) ->
     sessions = Sessions(tmp_path / "talk.db")
     lines = [[call("remove", {"path": "a"}), call("remove", {"path": "b"})], "ok"]
     runs = Runs(Agent(Scripted(lines), TOOLS), sessions)
-    runs.say("ada", "Both.")
+    await runs.say("ada", "Both.")
     await runs.idle()
     first, second = (ticket for _, ticket in runs.waiting())
-    assert runs.decide("ada", first.id, first.seal, {"verdict": "approve"}) is None
-    assert not runs.live and [t.id for _, t in runs.waiting()] == [second.id]
-    with pytest.raises(SetupError, match="does not wait"):
-        runs.decide("ada", "none", "", {"verdict": "approve"})
-    runs.decide("ada", second.id, second.seal, {"verdict": "deny", "reason": "not b"})
+    assert await runs.decide("ada", first.id, first.seal, {"verdict": "approve"}) is None
+    await runs.idle()
+    assert [t.id for _, t in runs.waiting()] == [second.id]
+    with pytest.raises(UnknownApproval, match="does not wait"):
+        await runs.decide("ada", "none", "", {"verdict": "approve"})
+    await runs.decide("ada", second.id, second.seal, {"verdict": "deny", "reason": "not b"})
     await runs.idle()
     assert REMOVED == ["a"] and sessions["ada"].info.ended == "answered"
     sessions.close()
@@ -81,7 +80,7 @@ async def test_closing_stops_what_runs(tmp_path: Path) -> None:
     HELD.clear()
     sessions = Sessions(tmp_path / "talk.db")
     runs = Runs(Agent(Scripted(busy()), TOOLS), sessions)
-    runs.say("ada", "Begin.")
+    await runs.say("ada", "Begin.")
     await asyncio.to_thread(HELD.wait)
     closing = asyncio.create_task(runs.close())
     await asyncio.sleep(0)
@@ -98,11 +97,11 @@ async def test_what_is_said_just_before_a_request_is_read_by_it(tmp_path: Path) 
     @tool
     async def work() -> str:
         """Work."""
-        runs.say("ada", "and hurry")
+        await runs.say("ada", "and hurry")
         return "done"
 
     runs = Runs(Agent(Scripted([call("work"), "Quickly."]), [work]), sessions)
-    runs.say("ada", "Work.")
+    await runs.say("ada", "Work.")
     await runs.idle()
     texts = [message.text for message in sessions["ada"].messages]
     assert texts == ["Work.", "", "done", "and hurry", "Quickly."]
@@ -119,7 +118,7 @@ async def test_what_is_said_too_late_for_a_run_begins_the_next(tmp_path: Path) -
         return "One."
 
     runs = Runs(Agent(Scripted([last, "The other."]), TOOLS), sessions)
-    runs.say("ada", "One?")
+    await runs.say("ada", "One?")
     await runs.idle()
     texts = [message.text for message in sessions["ada"].messages]
     assert texts == ["One?", "One.", "and the other?", "The other."]
@@ -127,18 +126,3 @@ async def test_what_is_said_too_late_for_a_run_begins_the_next(tmp_path: Path) -
     sessions["ada"].say("later")
     assert [text for _, text in sessions["ada"].unread] == ["later"]
     sessions.close()
-
-
-def test_an_answer_to_a_question_whose_run_was_just_stopped_is_told_so(tmp_path: Path) -> None:
-    async def use() -> None:
-        runs = Runs(Agent(Scripted([])), Sessions(tmp_path / "s.db"))
-        live = runs.live["ada"] = Live()
-        ticket = Ticket(new_id(), "", "ask", {}, "d", time() + 60, "why", form={"type": "object"})
-        asking = asyncio.create_task(live.ask(ticket))
-        await asyncio.sleep(0)
-        asking.cancel()
-        live.questions[ticket.id].answer.cancel()
-        with pytest.raises(SetupError, match="any more"):
-            runs.answer("ada", ticket.id, {"verdict": "decline"})
-
-    asyncio.run(use())

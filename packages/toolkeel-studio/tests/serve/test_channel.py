@@ -246,6 +246,8 @@ async def test_an_external_call_is_answered_by_its_id_and_no_other_call_is(talk:
             await channel.answer(id, "yes")
     with pytest.raises(InvalidDecision, match="permits"):
         await channel.decide(approval(waiting, "c2"), "approve")
+    with pytest.raises(InvalidDecision, match="at most"):
+        await channel.answer("c2", "x" * 1_000_001)
     assert await channel.answer("c2", "crimson") is None
     again = await channel.answer("c2", "scarlet")
     assert again is not None and again.decision.value == "crimson"

@@ -288,3 +288,17 @@ def test_a_fork_before_a_request_asks_the_model_again_and_repeats_no_call(
     for wrong in (0, asked[0] + 1, 999):
         with pytest.raises(SessionError, match="no request"):
             sessions.fork("eve", "x", before=wrong)
+
+
+def test_a_fork_has_no_message_that_the_next_turn_took_from_the_inbox(sessions: Sessions) -> None:
+    sessions["eve"].say("q1", "eve", id="u1")
+    model = Scripted(["a1", "a2", "b2"])
+    Agent(model).run_sync(None, session=sessions["eve"])
+    sessions["eve"].say("q2", "eve", id="u2")
+    Agent(model).run_sync(None, session=sessions["eve"])
+    fork = sessions.fork("eve", "other", turn=1)
+    assert texts(fork) == ["q1", "a1"] and fork.say("q2'", id="u2")
+    Agent(model).run_sync(None, session=fork)
+    assert texts(fork) == ["q1", "a1", "q2'", "b2"]
+    empty = sessions.edit("eve", 1, "third")
+    assert texts(empty) == [] and empty.load_state().queued == {}

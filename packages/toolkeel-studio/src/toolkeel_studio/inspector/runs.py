@@ -1,63 +1,63 @@
-"""Runs that the page starts, each in its session: message, resume, stop, decide.
+"""The runs of the page, each in its session, and what of them the page shows before a journal has it.
 
-The sessions' journals have what happened, wherever the run is. Only what no journal has is here: the task
-that runs, and the reply while it arrives.
+The channels start and stop runs and take decisions. Here is only what the page adds: the reply while it
+arrives, and forms as decisions.
 """
 
 from __future__ import annotations
 
-import asyncio
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, cast
+from types import MappingProxyType
+from typing import Any, Final, cast
 
 from toolkeel import events
 from toolkeel._records.entries import Decided
-from toolkeel._records.tickets import Decision, Ticket
+from toolkeel._records.tickets import VERDICTS, Ticket
 from toolkeel.agent.agent import Agent
-from toolkeel.agent.run import Run
-from toolkeel.call.arguments.validate import as_json, prepare
-from toolkeel.context import CancelToken
 from toolkeel.define.schema.from_json_schema import compile_json_schema
-from toolkeel.errors import CallError, InvalidArguments, SetupError, ToolkeelError
-from toolkeel.messages import ToolCall
+from toolkeel.errors import InvalidArguments
 from toolkeel.model_interface import CallDelta, TextDelta
 from toolkeel.observe.wording import one_line
 from toolkeel.sessions.session import Session
 from toolkeel.sessions.sessions import Sessions
 from toolkeel_studio.inspector.forms import form_of, value_of
+from toolkeel_studio.serve.channel import Channels
+from toolkeel_studio.serve.decisions import Verdict
+from toolkeel_studio.serve.errors import InvalidDecision, UnknownApproval
+from toolkeel_studio.serve.items import approval_id_of
+from toolkeel_studio.serve.runner import PendingQuestion
 
 WHO = "inspector"
 TAIL = 20_000
 """Characters of a reply that still arrives which are shown."""
-
-
-@dataclass(eq=False)
-class ServerQuestion:
-    """A server's question during a call; no journal has it, since only this call waits."""
-
-    ticket: Ticket
-    answer: asyncio.Future[Decision | None]
+NO_QUESTIONS: Final[Mapping[str, PendingQuestion]] = MappingProxyType({})
+ANSWERS: Final[dict[str, Verdict]] = {"send": "edit", "decline": "deny"}
+"""By button of a question: what it decides; any other cancels."""
+VERDICT_OF: Final[dict[str, Verdict]] = {each: each for each in VERDICTS}
+"""By button of a ticket: what it decides; any other denies."""
 
 
 class Live:
-    """A run of this process: its task, and what of it is not in the journal yet.
+    """What of a run of this process is not in the journal yet, for the page.
+
+    Args:
+        questions: What servers ask meanwhile, by the ticket's id; the oldest first.
 
     Attributes:
         version: Counts what has come.
         text: Of the reply that still arrives.
         calls: Arguments of its calls as they arrive, by position.
         progress: How far running calls are, by call id.
-        questions: What servers ask meanwhile, by the ticket's id; the oldest first.
+        questions: The same.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, questions: Mapping[str, PendingQuestion] = NO_QUESTIONS) -> None:
         self.version = 0
         self.text = ""
         self.calls: dict[int, str] = {}
         self.progress: dict[str, str] = {}
-        self.questions: dict[str, ServerQuestion] = {}
-        self.run: Run[Any] | None = None
+        self.questions = questions
 
     def __call__(self, event: events.Event) -> None:
         """Take note of what happened."""
@@ -79,104 +79,62 @@ class Live:
                 return
         self.version += 1
 
-    async def ask(self, ticket: Ticket) -> Decision | None:
-        """Wait for a person's answer to a server's question. Return None for a call, whose run then waits."""
-        if not ticket.form:
-            return None
-        question = ServerQuestion(ticket, asyncio.get_running_loop().create_future())
-        self.questions[ticket.id] = question
-        try:
-            return await question.answer
-        finally:
-            del self.questions[ticket.id]
-
 
 class Runs:
-    """The runs of the page.
+    """The runs of the page: sessions of the channels, with what no journal has for the page.
 
     Args:
         agent: Who answers.
         sessions: Where they are kept.
-
-    Attributes:
-        live: Those that go on in this process, by the session's name.
-        problems: Why the last one could not go on, by the session's name.
     """
 
     def __init__(self, agent: Agent[Any, Any], sessions: Sessions) -> None:
         self.agent = agent
         self.sessions = sessions
-        self.live: dict[str, Live] = {}
-        self.problems: dict[str, str] = {}
+        self._channels = Channels(agent, sessions, listener=self._listen)
+        self._views: dict[str, Live] = {}
         self._answered: dict[str, str] = {}
         """What became of a server's question, by the ticket's id."""
-        self._tasks: set[asyncio.Task[None]] = set()
+
+    def _listen(self, session: Session) -> Live:
+        runner = self._channels.runner_of(session)
+        view = self._views[session.name] = Live(runner.questions)
+        return view
+
+    @property
+    def live(self) -> dict[str, Live]:
+        """Those that go on in this process, by the session's name."""
+        names = [name for scope, name in self._channels.active if not scope]
+        return {name: self._views.setdefault(name, Live()) for name in names}
+
+    def problem(self, name: str) -> str:
+        """Return why the last run of a session could not go on; empty if it could."""
+        runner = self._channels.find_runner(self.sessions[name])
+        return "" if runner is None else runner.problem
 
     def is_running(self, name: str) -> bool:
         """Return True if a run of the session is active, here or in another process."""
-        return name in self.live or self.sessions[name].writer is not None
+        return self._channels.open(name).is_running
 
-    def say(self, name: str, text: str) -> None:
+    async def say(self, name: str, text: str) -> None:
         """Say something: it begins a run, or joins the one that goes on or waits."""
-        session = self.sessions[name]
-        live = self.live.get(name)
-        if live is not None and live.run is not None and live.run.say(text):
-            return  # at once: the inbox is only looked into now and then
-        if self.is_running(name) or (session.exists and self.open_tickets(session)):
-            session.say(text, WHO)
-        else:
-            self._start(name, text)
+        await self._channels.open(name).say(text, who=WHO)
 
-    def go_on(self, name: str) -> None:
+    async def go_on(self, name: str) -> None:
         """Go on with what waits, without saying anything."""
-        if not self.is_running(name):
-            self._start(name, None)
+        await self._channels.open(name).resume()
 
-    def _start(self, name: str, prompt: str | None) -> None:
-        live = self.live[name] = Live()
-        self.problems.pop(name, None)
-        task = asyncio.create_task(self._run(name, prompt, live))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    async def _run(self, name: str, prompt: str | None, live: Live) -> None:
-        """Run to the end; a failure before the journal begins is recorded in `problems`."""
-        cancel = CancelToken()
-        try:
-            session = self.sessions.open(name, wait=False)
-            live.run = self.agent.start(
-                prompt, session=session, listeners=[live], cancel=cancel, approver=live.ask
-            )
-            await live.run
-        except ToolkeelError as error:
-            self.problems[name] = str(error)
-        except Exception as error:  # of the user's own code: shown, not swallowed
-            self.problems[name] = f"{type(error).__name__}: {error}"
-        finally:
-            del self.live[name]
-        session = self.sessions[name]
-        if not cancel.cancelled and session.info.ended != "waiting" and session.unread:
-            self.go_on(name)  # it was said when the run had made its last request
-
-    def stop(self, name: str) -> None:
+    async def stop(self, name: str) -> None:
         """Stop the run that goes on, wherever."""
-        live = self.live.get(name)
-        if live is not None and live.run is not None:
-            live.run.cancel("stopped in the inspector")
-        else:
-            self.sessions[name].cancel("stopped in the inspector", WHO)
+        await self._channels.open(name).cancel("stopped in the inspector", who=WHO)
 
     async def idle(self) -> None:
         """Return when nothing runs here."""
-        while self._tasks:
-            await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._channels.wait()
 
     async def close(self) -> None:
         """Stop all that runs here, and wait for it."""
-        for live in list(self.live.values()):
-            if live.run is not None:
-                live.run.cancel("the inspector was ended")
-        await self.idle()
+        await self._channels.close("the inspector was ended")
 
     # — what waits —
 
@@ -184,7 +142,7 @@ class Runs:
         """List what waits for a person in all sessions, as session name and ticket."""
         return [
             (info.name, ticket)
-            for info in self.sessions.list(scope="")
+            for info in self.sessions.list()
             if info.ended == "waiting"
             for ticket in self.open_tickets(self.sessions[info.name]).values()
         ]
@@ -194,7 +152,9 @@ class Runs:
         decided = session.decisions
         return {ticket.id: ticket for ticket in session.pending if ticket.id not in decided}
 
-    def decide(self, name: str, id: str, seal: str, form: Mapping[str, str]) -> Decided | None:
+    async def decide(
+        self, name: str, id: str, seal: str, form: Mapping[str, str]
+    ) -> Decided | None:
         """Decide a ticket; go on when nothing else waits.
 
         Args:
@@ -207,23 +167,19 @@ class Runs:
             What was decided before, by whoever was first; None if this is what counts.
 
         Raises:
-            SetupError: there is no such ticket, or it is another than was shown.
-            CallError: the edited arguments do not fit.
-            ValueError: they are no JSON object.
+            ChannelError: there is no such ticket, it is another than was shown, or the edited
+                arguments do not fit.
         """
-        session = self.sessions[name]
-        before = session.decisions.get(id)
-        if before is not None:
-            return before
-        ticket = {each.id: each for each in session.pending}.get(id)
-        if ticket is None or ticket.seal != seal:
-            raise SetupError("what was shown does not wait any more")
-        decision = self._decision(ticket, form)
-        if (first := session.decide(decision, WHO)) is not None:
-            return first
-        if not self.open_tickets(session):
-            self.go_on(name)
-        return None
+        verdict: Verdict = VERDICT_OF.get(form.get("verdict", ""), "deny")
+        arguments = _object(form.get("arguments", "")) if verdict == "edit" else None
+        return await self._channels.open(name).decide(
+            f"{id}.{seal}",
+            verdict,
+            reason=form.get("reason", ""),
+            arguments=arguments,
+            value=form.get("value", ""),
+            who=WHO,
+        )
 
     def questions(self) -> list[tuple[str, Ticket]]:
         """List the servers' questions in runs of this process, as session name and ticket."""
@@ -233,7 +189,7 @@ class Runs:
             for question in live.questions.values()
         ]
 
-    def answer(self, name: str, id: str, form: Mapping[str, str]) -> str:
+    async def answer(self, name: str, id: str, form: Mapping[str, str]) -> str:
         """Answer what a server asks.
 
         Args:
@@ -245,7 +201,7 @@ class Runs:
             What it was answered before, by whoever was first; empty if this is what counts.
 
         Raises:
-            SetupError: nobody asks this any more.
+            ChannelError: nobody asks this any more.
             InvalidArguments: a field does not fit.
             DefinitionError: the form is none, so that it can only be declined or cancelled.
         """
@@ -253,34 +209,30 @@ class Runs:
             return self._answered[id]
         live = self.live.get(name)
         question = live.questions.get(id) if live is not None else None
-        if question is None or question.answer.done():  # its run was stopped this very moment
-            raise SetupError("nobody asks this any more")
-        verdict = form.get("verdict", "")
-        decision = None
-        if verdict == "send":
-            decision = question.ticket.edit(_filled(question.ticket.form, form))
-        elif verdict == "decline":
-            decision = question.ticket.deny()
-        self._answered[id] = verdict
-        question.answer.set_result(decision)
+        if question is None:
+            raise UnknownApproval("nobody asks this any more")
+        shown, ticket = form.get("verdict", ""), question.ticket
+        verdict = ANSWERS.get(shown, "cancel")
+        fields = _filled(ticket.form, form) if verdict == "edit" else None
+        channel = self._channels.open(name)
+        await channel.decide(approval_id_of(ticket), verdict, arguments=fields)
+        self._answered[id] = shown
         return ""
 
-    def _decision(self, ticket: Ticket, form: Mapping[str, str]) -> Decision:
-        verdict = form.get("verdict", "")
-        if verdict == "approve":
-            return ticket.approve()
-        if verdict == "edit":
-            return ticket.edit(self._fitting(ticket, form.get("arguments", "")))
-        if verdict == "answer":
-            return ticket.answer(form.get("value", ""))
-        return ticket.deny(form.get("reason", ""))
 
-    def _fitting(self, ticket: Ticket, text: str) -> Mapping[str, object]:
-        """Edited arguments, as they would run."""
-        call = ToolCall(ticket.call_id, ticket.tool, text)
-        if ticket.tool not in self.agent.tools:
-            raise CallError(f"there is no tool {ticket.tool!r} here")
-        return as_json(prepare(call, self.agent.tools[ticket.tool]))
+def _object(text: str) -> Mapping[str, object]:
+    """Read edited arguments.
+
+    Raises:
+        InvalidDecision: they are no JSON object.
+    """
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InvalidDecision(f"the arguments are no JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise InvalidDecision("the arguments are one JSON object")
+    return cast(Mapping[str, object], value)
 
 
 def _filled(schema: Mapping[str, Any], form: Mapping[str, str]) -> Mapping[str, object]:

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 
 from toolkeel._records.entries import ModelAsked, PersonSaid, RunBegan
-from toolkeel.errors import CallError, InvalidArguments, ToolkeelError
+from toolkeel.errors import InvalidArguments, ToolkeelError
 from toolkeel.observe.stats import Stats, StatsReader
 from toolkeel.sessions.session import Session
 from toolkeel_studio.inspector.compare import compare
@@ -22,6 +22,7 @@ from toolkeel_studio.inspector.runs import WHO, Live, Runs
 from toolkeel_studio.inspector.session_view import Story, story_of
 from toolkeel_studio.inspector.site import TOO_LATE, UNTOUCHED, Told, address, form, page
 from toolkeel_studio.inspector.timeline import timeline_of
+from toolkeel_studio.serve.errors import InvalidDecision
 
 WINDOW = 600
 """Entries of a journal that one page shows."""
@@ -76,7 +77,7 @@ class SessionPages:
             return RedirectResponse("/sessions", 303)
         name = typed.get("name", "").strip() or self._new_name(text)
         try:
-            self._runs.say(name, text)
+            await self._runs.say(name, text)
         except ToolkeelError as error:  # such as a name that is none: what was typed stays
             return HTMLResponse(self._listed(request, typed, str(error)), 409)
         return await self._to(name)
@@ -151,7 +152,7 @@ class SessionPages:
         given |= {"timeline": timeline_of(_last_run(story)), "earlier": after + 1 if after else 0}
         given["activity"] = _heights(session) if head > WINDOW else ()
         given["unread"] = session.unread if upto == head else ()
-        given |= {"told": told, "problem": told or self._runs.problems.get(name, "")}
+        given |= {"told": told, "problem": told or self._runs.problem(name)}
         given["running"] = running = self._runs.is_running(name)
         still = typed or given["question"] or "still" in request.query_params
         given["renews"] = running and upto == head and not still  # it would lose what is typed
@@ -164,17 +165,17 @@ class SessionPages:
         do, name = typed.get("_do", ""), session.name
         try:
             if do == "say" and typed.get("text", "").strip():
-                self._runs.say(name, typed["text"].strip())
+                await self._runs.say(name, typed["text"].strip())
             elif do == "stop":
-                self._runs.stop(name)
+                await self._runs.stop(name)
             elif do == "go on":
-                self._runs.go_on(name)
+                await self._runs.go_on(name)
             elif do == "fork":
                 return await self._fork(session, typed)
             elif do == "decide":
-                return self._decide(request, session, typed)
+                return await self._decide(request, session, typed)
             elif do == "question" or do.startswith(("add:", "remove:")):
-                return self._answer(request, session, typed)
+                return await self._answer(request, session, typed)
         except (ToolkeelError, ValueError) as error:
             return HTMLResponse(self._shown(request, session, str(error), typed), 409)
         return await self._to(name)
@@ -192,14 +193,14 @@ class SessionPages:
         name = typed.get("to", "").strip() or self._new_name(session.name)
         made = self._sessions.fork(session.name, name, turn=number_of(turn))
         if typed.get("text", "").strip():
-            self._runs.say(made.name, typed["text"].strip())
+            await self._runs.say(made.name, typed["text"].strip())
         return RedirectResponse(_place(made.name), 303)
 
-    def _decide(self, request: Request, session: Session, typed: dict[str, str]) -> Response:
+    async def _decide(self, request: Request, session: Session, typed: dict[str, str]) -> Response:
         ticket, seal = typed.get("ticket", ""), typed.get("seal", "")
         try:
-            first = self._runs.decide(session.name, ticket, seal, typed)
-        except CallError as error:
+            first = await self._runs.decide(session.name, ticket, seal, typed)
+        except InvalidDecision as error:
             given = {**typed, "told": str(error)}
             return HTMLResponse(self._shown(request, session, str(error), given), 422)
         if first is not None:
@@ -213,13 +214,13 @@ class SessionPages:
         told = TOO_LATE, {"who": who, "verdict": verdict}
         return HTMLResponse(self._shown(request, session, told), 409)
 
-    def _answer(self, request: Request, session: Session, typed: dict[str, str]) -> Response:
+    async def _answer(self, request: Request, session: Session, typed: dict[str, str]) -> Response:
         """Answer a server's question, or change the number of items in its form."""
         if typed["_do"] != "question":
             typed = changed(typed, typed["_do"])
             return HTMLResponse(self._shown(request, session, "", typed))
         try:
-            first = self._runs.answer(session.name, typed.get("ticket", ""), typed)
+            first = await self._runs.answer(session.name, typed.get("ticket", ""), typed)
         except InvalidArguments as error:
             wrong = {pointer_of(each.path): str(each) for each in error.errors}
             return HTMLResponse(self._shown(request, session, str(error), typed, wrong), 422)

@@ -46,6 +46,7 @@ What to rely on:
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from typing import Any
 
@@ -53,18 +54,26 @@ from toolkeel._records.entries import Decided
 from toolkeel._records.tickets import Reach, Ticket
 from toolkeel.agent.agent import Agent
 from toolkeel.content import Content
+from toolkeel.context import Listener
 from toolkeel.sessions.errors import SessionError
 from toolkeel.sessions.session import Session
 from toolkeel.sessions.sessions import Sessions
 from toolkeel_studio.serve.client_tools import ClientTool
 from toolkeel_studio.serve.decisions import Choice, Verdict, decide_question, decide_ticket
-from toolkeel_studio.serve.errors import ChannelError, UnknownApproval, UnknownSession
+from toolkeel_studio.serve.errors import (
+    ChannelError,
+    InvalidDecision,
+    UnknownApproval,
+    UnknownSession,
+)
 from toolkeel_studio.serve.items import Item, Position, approval_id_of, split_approval_id
 from toolkeel_studio.serve.runner import Runner
 from toolkeel_studio.serve.snapshot import Snapshot, take_snapshot
 
 LINGER_SECONDS = 60.0
 """Seconds for which the latest live items of a session stay readable after its last use."""
+MAX_RESULT = 1_000_000
+"""Characters of the result of an external call, as JSON."""
 MAX_ID = 200
 """Characters of a client's message id."""
 
@@ -77,6 +86,7 @@ class Channels:
         sessions: Where the sessions are; other processes may use them at the same time.
         deps: Makes the object for the agent's tools, from the scope of a session.
         options: Further options of each run, such as ``limits``; see `Agent.run`.
+        listener: Makes a listener for the events of each run, from its session.
     """
 
     def __init__(
@@ -86,10 +96,12 @@ class Channels:
         *,
         deps: Callable[[str], object] | None = None,
         options: Mapping[str, Any] | None = None,
+        listener: Callable[[Session], Listener] | None = None,
     ) -> None:
         self.agent = agent
         self.sessions = sessions
         self._deps = deps
+        self._listener = listener
         self._options = dict(options or {})
         self._runners: dict[tuple[str, str], Runner] = {}
         self._timers: dict[tuple[str, str], asyncio.TimerHandle] = {}
@@ -114,8 +126,12 @@ class Channels:
         if found is None:
 
             def options() -> Mapping[str, Any]:
-                made = {} if self._deps is None else {"deps": self._deps(session.scope)}
-                return {**self._options, **made}
+                made = dict(self._options)
+                if self._deps is not None:
+                    made["deps"] = self._deps(session.scope)
+                if self._listener is not None:
+                    made["listeners"] = (*made.get("listeners", ()), self._listener(session))
+                return made
 
             own = self.sessions.open(session.name, session.scope)
             found = Runner(self.agent, own, options, lambda: self.release(session))
@@ -268,7 +284,7 @@ class Channel:
                 await asyncio.to_thread(self._find_ticket, id, seal), choice, who
             )
         if first.decision.seal != seal:
-            raise UnknownApproval("this is not an approval id of the session")
+            raise UnknownApproval("what was shown does not wait any more")
         self._start()
         return first
 
@@ -280,8 +296,10 @@ class Channel:
 
         Raises:
             UnknownApproval: no external call of this id waits.
-            InvalidDecision: the value is not JSON data.
+            InvalidDecision: the value is not JSON data, or too long.
         """
+        if len(json.dumps(value, default=str)) > MAX_RESULT:
+            raise InvalidDecision(f"a result has at most {MAX_RESULT} characters as JSON")
         ticket = await asyncio.to_thread(self._find_external, call_id)
         if ticket is None:
             raise UnknownApproval("no call of this id waits for a result")
@@ -347,7 +365,7 @@ class Channel:
         for ticket in self.session.pending:
             if ticket.id == id and ticket.seal == seal:
                 return ticket
-        raise UnknownApproval("this call does not wait here, or it has changed since it was shown")
+        raise UnknownApproval("what was shown does not wait any more")
 
     def _find_external(self, call_id: str) -> Ticket | None:
         waiting = self.session.pending if self.session.exists else ()

@@ -129,5 +129,5 @@ def split_approval_id(text: object) -> tuple[str, str]:
     """
     id, _, seal = text.partition(".") if isinstance(text, str) else ("", "", "")
     if not (id and seal):
-        raise UnknownApproval("this is not an approval id of the session")
+        raise UnknownApproval("what was shown does not wait any more")
     return id, seal

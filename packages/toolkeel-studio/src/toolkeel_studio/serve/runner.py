@@ -15,8 +15,8 @@ from toolkeel._records.tickets import Decision, Ticket
 from toolkeel._records.typed_values import load_state as load_values
 from toolkeel.agent.agent import Agent
 from toolkeel.agent.run import Run
-from toolkeel.context import CancelToken, Listener
-from toolkeel.errors import describe_error
+from toolkeel.context import CancelToken
+from toolkeel.errors import ToolkeelError, describe_error
 from toolkeel.sessions.errors import SessionIdle
 from toolkeel.sessions.session import Session
 from toolkeel_studio.serve.client_tools import (
@@ -50,9 +50,8 @@ class Runner:
     Attributes:
         feed: Gets what happens.
         questions: What servers ask meanwhile, by the ticket's id; the oldest first.
-        answered: The decisions on such questions, by the ticket's id.
         client_tools: Tools of the client for runs that start from now on; None for those of before.
-        listeners: Called with each event of each run, besides the feed.
+        problem: Why the last run failed or could not start; empty if it did not fail.
     """
 
     def __init__(
@@ -64,9 +63,8 @@ class Runner:
     ) -> None:
         self.feed = Feed(session, self)
         self.questions: dict[str, PendingQuestion] = {}
-        self.answered: dict[str, Decision | None] = {}
-        self.listeners: tuple[Listener, ...] = ()
         self.client_tools: tuple[ClientTool, ...] | None = None
+        self.problem = ""
         self._agent = agent
         self._session = session
         session.resumes_only = True
@@ -146,7 +144,8 @@ class Runner:
         """Run the session once; return False if it failed or was canceled."""
         ended, options = self.feed.ended_count, dict(self._options())
         agent = await self._offer_client_tools(options)
-        listeners = (*options.pop("listeners", ()), self.feed.take_event, *self.listeners)
+        listeners = (*options.pop("listeners", ()), self.feed.take_event)
+        self.problem = ""
         options = {"approver": self.ask, "cancel": CancelToken(), **options}
         try:
             run = self._run = agent.start(
@@ -163,13 +162,13 @@ class Runner:
                 await self._run.aclose()
             raise
         except Exception as error:
+            self.problem = _text_of(error)
             await self.feed.refresh()
             if self.feed.ended_count == ended:  # its journal does not say so
                 self._report(error)
             return False
         finally:
             self._run = None
-            self.answered.clear()
         return not run.context.cancel.cancelled
 
     async def _offer_client_tools(self, options: dict[str, Any]) -> Agent[Any, Any]:
@@ -187,6 +186,7 @@ class Runner:
         return self._agent.with_tools([ClientTools()])
 
     def _report(self, error: Exception) -> None:
+        self.problem = _text_of(error)
         self.feed.add_live(Problem(describe_error(error)))
 
     async def ask(self, ticket: Ticket) -> Decision | None:
@@ -200,3 +200,8 @@ class Runner:
         finally:
             del self.questions[ticket.id]
             self.feed.add_live(QuestionClosed(ticket.id))
+
+
+def _text_of(error: Exception) -> str:
+    """Return the text of an error for the program's own people; those of the user's code name their type."""
+    return str(error) if isinstance(error, ToolkeelError) else describe_error(error)

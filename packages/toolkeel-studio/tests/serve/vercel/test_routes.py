@@ -179,7 +179,7 @@ def decided(approval_id: str, **changes: Any) -> dict[str, Any]:
 async def send(client: httpx2.AsyncClient, *messages: Any, id: str = "t") -> httpx2.Response:
     """Send messages as a page does."""
     body = {"id": id, "messages": messages, "trigger": "submit-message"}
-    return await client.post("/api/chat", json=body)
+    return await client.post("api/chat", json=body)
 
 
 async def wait_for_approval(client: httpx2.AsyncClient, id: str = "t") -> str:

@@ -255,14 +255,20 @@ class Sessions:
 
     def _end_of(self, session: Session, turn: int) -> int:
         """Return the number of the last entry of a turn."""
+        found = session.entries()
         began = [
-            each.seq
-            for each in session.entries()
+            n
+            for n, each in enumerate(found)
             if isinstance(each.entry, RunBegan) and not each.entry.parent
         ]
         if not 0 <= turn <= len(began):
             raise SessionError(f"{session.name!r} has {len(began)} turns, and no turn {turn}")
-        return began[turn] - 1 if turn < len(began) else session.info.head
+        if turn == len(began):
+            return session.info.head
+        first, run = began[turn], getattr(found[began[turn]].entry, "run", "")
+        while first and getattr(found[first - 1].entry, "run", "") == run:
+            first -= 1  # a message that the next turn has taken from the inbox
+        return found[first].seq - 1
 
     @checked
     def export(self, name: str, scope: str = "") -> Iterator[str]:

@@ -166,7 +166,7 @@ class _Front:
                 check_input(answer, waits.ticket, inputs.get(waits.call_id))
                 await self._service.check_decider(user, waits.ticket)
             elif not await _was_decided(channel, answer.approval_id):
-                raise UnknownApproval("this call does not wait here")
+                raise UnknownApproval("what was shown does not wait any more")
         for answer in asked.answers:
             verdict = "approve" if answer.approved else "deny"
             await channel.decide(answer.approval_id, verdict, reason=answer.reason, who=user)
