@@ -37,6 +37,7 @@ class ChatProfile:
         think_tags: True if text between ``<think>`` tags is reasoning.
         kind: Program behind the address, which is asked for its context length and its template.
         max_tokens: Longest reply by default, where the server would never stop; None: the server's.
+        max_calls: Most calls that an assistant message may have; more are sent as several. None: any.
     """
 
     max_tokens_key: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
@@ -55,9 +56,10 @@ class ChatProfile:
     think_tags: bool = False
     kind: ServerKind = ""
     max_tokens: int | None = None
+    max_calls: int | None = None
 
 
-OPENAI = ChatProfile("max_completion_tokens", "openai-chat", json_schema=True)
+OPENAI = ChatProfile("max_completion_tokens", "openai-chat", json_schema=True, max_calls=128)
 """OpenAI's own service, and Azure's."""
 
 COMPATIBLE = ChatProfile(think_tags=True)
@@ -139,7 +141,11 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
         "mimo": Preset("https://api.xiaomimimo.com/v1", ("MIMO_API_KEY",), _REASONER),
         "ark": Preset("https://ark.cn-beijing.volces.com/api/v3", ("ARK_API_KEY",), _OWN_FORM),
         "siliconflow": Preset("https://api.siliconflow.cn/v1", ("SILICONFLOW_API_KEY",)),
-        "openrouter": Preset("https://openrouter.ai/api/v1", ("OPENROUTER_API_KEY",)),
+        "openrouter": Preset(
+            "https://openrouter.ai/api/v1",
+            ("OPENROUTER_API_KEY",),
+            ChatProfile(think_tags=True, max_calls=128),
+        ),
         "groq": Preset(
             "https://api.groq.com/openai/v1",
             ("GROQ_API_KEY",),

@@ -373,3 +373,44 @@ def test_any_transcript_has_each_result_right_behind_its_call(
         assert not (strict and (last, wire["role"]) == ("tool", "user"))
         last = str(wire["role"])
     assert not open_calls
+
+
+@given(
+    st.integers(1, 400),
+    st.sampled_from(
+        [OPENAI, PRESETS["openrouter"].profile, ChatProfile(max_calls=3, reasoning="always")]
+    ),
+    st.randoms(),
+    st.booleans(),
+)
+def test_more_calls_than_a_message_may_have_go_back_in_several(
+    count: int, profile: ChatProfile, random: Any, missing: bool
+) -> None:
+    calls = tuple(ToolCall(f"c{n}", "add", "{}") for n in range(count))
+    results: list[Message] = [ToolMessage(str(n), f"c{n}", "add") for n in range(count - missing)]
+    random.shuffle(results)
+    reply = AssistantMessage("Now.", calls, "tool_calls")
+    wires = encode([UserMessage("?"), reply, *results, UserMessage("!")], profile)
+    expected = iter(calls)
+    most = profile.max_calls or 0
+    while wires:
+        wire = wires.pop(0)
+        group = wire.get("tool_calls", [])
+        assert len(group) <= most
+        if group and profile.reasoning == "always":
+            assert "reasoning_content" in wire
+        for call in group:
+            assert call["id"] == next(expected).id
+        assert [wires.pop(0)["tool_call_id"] for _ in group] == [call["id"] for call in group]
+    assert next(expected, None) is None
+
+
+def test_a_turn_of_many_calls_grows_in_a_conversation_as_it_is_sent_alone() -> None:
+    calls = tuple(ToolCall(f"c{n}", "add", "{}") for n in range(300))
+    messages: list[Message] = [UserMessage("?"), AssistantMessage("", calls, "tool_calls")]
+    messages += [ToolMessage(str(n), f"c{n}", "add") for n in range(300)]
+    cache = BodyCache(ChatEncoder, ChatTarget("m", server=OPENAI))
+    for upto in (2, 100, 202, len(messages)):
+        request = ModelRequest(messages[:upto])
+        sent = json.loads(cache.encode(request))
+        assert sent["messages"] == openai_chat.encode_messages(messages[:upto], model="m")

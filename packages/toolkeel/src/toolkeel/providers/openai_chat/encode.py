@@ -186,6 +186,8 @@ class ChatEncoder(Encoder[ChatTarget]):
         super().__init__(tools, target, _short_id if target.server.short_ids else _long_id)
         self._server = target.server
         self._last_role = ""
+        self._later: dict[str, Json] = {}
+        """Messages with further calls of the turn, by the call whose result they precede."""
         self.has_calls = False
 
     @classmethod
@@ -246,7 +248,8 @@ class ChatEncoder(Encoder[ChatTarget]):
         wire: Json = {"role": "tool", "tool_call_id": wire_id, "content": text}
         if self._server.result_name:
             wire["name"] = self._tools.alias(result.name)
-        return WireResults([wire], media)
+        before = self._later.get(wire_id)
+        return WireResults([wire] if before is None else [before, wire], media)
 
     def _prompt(self, message: SystemMessage | UserMessage) -> Json:
         role = "system" if isinstance(message, SystemMessage) else "user"
@@ -270,12 +273,31 @@ class ChatEncoder(Encoder[ChatTarget]):
         wire: Json = {"role": "assistant", "content": text or nothing, **media}
         if calls:
             self.has_calls = True
-            wire["tool_calls"] = calls
+            wire["tool_calls"] = self._split_calls(calls)
             thoughts = self._reasoning(message)
             if thought := thoughts.pop(THINK_KEY, ""):
                 wire["content"] = f"{OPEN}\n{thought}\n{CLOSE}\n\n{text}"
             wire.update(thoughts)
         yield wire
+
+    def _split_calls(self, calls: list[Json]) -> list[Json]:
+        """Return the calls that one message may have; the others follow after their results."""
+        most = self._server.max_calls or len(calls)
+        for start in range(most, len(calls), most):
+            further: Json = {
+                "role": "assistant",
+                "content": None if self._server.null_content else "",
+            }
+            if self._server.reasoning == "always":
+                further["reasoning_content"] = ""
+            group = calls[start : start + most]
+            self._later[as_text(group[0]["id"])] = {**further, "tool_calls": group}
+        return calls[:most]
+
+    def close_turn(self) -> None:
+        """End the turn whose calls are open."""
+        super().close_turn()
+        self._later = {}
 
     def _call(self, call: ToolCall) -> Json:
         wire_id = self._open.add(call)
