@@ -69,6 +69,27 @@ class File:
 
 
 @record
+class Source:
+    """What a reply cites: a page, a document or a search result.
+
+    Args:
+        url: Its address; empty for a document that has none.
+        title: Its title or file name.
+        text: The cited passage, or the search's excerpt.
+        id: The provider's id of a document.
+        mark: The mark that stands for it in the reply's text, such as ``[1]``.
+        spans: Start and end of each place in the reply's text that it supports, or where its mark is.
+    """
+
+    url: str = ""
+    title: str = ""
+    text: str = ""
+    id: str = ""
+    mark: str = ""
+    spans: tuple[tuple[int, int], ...] = ()
+
+
+@record
 class Data:
     """A JSON value that goes to the model as text and stays a value for programs.
 

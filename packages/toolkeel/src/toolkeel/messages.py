@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, TypeAlias
 
 from toolkeel._records.record import NOTHING, notebook_html, record
+from toolkeel._records.reply_sources import read_sources
 from toolkeel.content import Content, content_text
+from toolkeel.content import Source as Source
 
 Kind = Literal[
     "unknown_tool",
@@ -201,27 +203,6 @@ class UserMessage:
 
 
 @record
-class Source:
-    """What a reply cites: a page, a document or a search result.
-
-    Args:
-        url: Its address; empty for a document that has none.
-        title: Its title or file name.
-        text: The cited passage, or the search's excerpt.
-        id: The provider's id of a document.
-        mark: The mark that stands for it in the reply's text, such as ``[1]``.
-        spans: Start and end of each place in the reply's text that it supports, or where its mark is.
-    """
-
-    url: str = ""
-    title: str = ""
-    text: str = ""
-    id: str = ""
-    mark: str = ""
-    spans: tuple[tuple[int, int], ...] = ()
-
-
-@record
 class AssistantMessage:
     """One reply of a model.
 
@@ -251,10 +232,6 @@ class AssistantMessage:
     @property
     def sources(self) -> tuple[Source, ...]:
         """What the reply cites, on any wire, in the provider's order."""
-        if not self.provider_options:
-            return ()
-        from toolkeel._records.reply_sources import read_sources  # late: few replies cite anything
-
         return read_sources(self.text, self.provider_options)
 
 

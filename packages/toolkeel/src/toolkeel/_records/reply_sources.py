@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from toolkeel.messages import Source
+from toolkeel.content import Source
 
 Json = Mapping[str, Any]
 _MARK = re.compile(r"\[(\d{1,3})\]")
@@ -158,30 +158,39 @@ def _converse(wire: Any, text: str) -> Iterator[Source]:
 
 def _grounding(wire: Any, text: str) -> Iterator[Source]:
     """Yield Gemini's chunks; its places count bytes, so the cited text itself is looked up."""
-    data = wire.get("groundingMetadata")
-    data = data if isinstance(data, Mapping) else {}
+    data = _inner(wire, "groundingMetadata")
+    places = _supported_places(data, text)
+    for number, chunk in enumerate(_items(data.get("groundingChunks"))):
+        inner = next((one for one in chunk.values() if isinstance(one, Mapping)), chunk)
+        if source := _source(inner, tuple(places.get(number, ()))):
+            yield source
+    for page in _items(_inner(wire, "urlContextMetadata").get("urlMetadata")):
+        if source := _source(page.get("retrievedUrl")):
+            yield source
+    cited = _inner(wire, "citationMetadata")
+    for one in _items(cited.get("citationSources") or cited.get("citations")):
+        if source := _source(one, _span(one.get("startIndex", 0), one.get("endIndex"), text)):
+            yield source
+
+
+def _inner(data: Json, key: str) -> Json:
+    """Return the object under a key; an empty one if there is none."""
+    found = data.get(key)
+    return found if isinstance(found, Mapping) else {}
+
+
+def _supported_places(data: Json, text: str) -> Mapping[int, list[tuple[int, int]]]:
+    """Return the places of the text that each chunk supports, by the chunk's number."""
     places: dict[int, list[tuple[int, int]]] = {}
     for support in _items(data.get("groundingSupports")):
-        segment = support.get("segment")
-        said = str(segment.get("text", "")) if isinstance(segment, Mapping) else ""
+        segment = _inner(support, "segment")
+        said = str(segment.get("text", ""))
         start = _byte_position(text, segment, said) if said else -1
         numbers = support.get("groundingChunkIndices")
         for number in numbers if isinstance(numbers, list) else ():
             if isinstance(number, int):
                 places.setdefault(number, []).extend(_span(start, start + len(said), text))
-    for number, chunk in enumerate(_items(data.get("groundingChunks"))):
-        inner = next((one for one in chunk.values() if isinstance(one, Mapping)), chunk)
-        if source := _source(inner, tuple(places.get(number, ()))):
-            yield source
-    pages = wire.get("urlContextMetadata")
-    for page in _items(pages.get("urlMetadata")) if isinstance(pages, Mapping) else ():
-        if source := _source(page.get("retrievedUrl")):
-            yield source
-    cited = wire.get("citationMetadata")
-    cited = cited if isinstance(cited, Mapping) else {}
-    for one in _items(cited.get("citationSources") or cited.get("citations")):
-        if source := _source(one, _span(one.get("startIndex", 0), one.get("endIndex"), text)):
-            yield source
+    return places
 
 
 def _byte_position(text: str, segment: Json, said: str) -> int:

@@ -5,6 +5,7 @@ phrases            schemas and values in short phrases: "an integer from 1 to 10
 validation_errors  what is wrong with arguments, in words a model can act on
 closest_branch     which branch of a union was intended (anyOf, oneOf)
 pydantic_errors    pydantic's errors, in the same words
+cut_value          a value with the first items of its long lists: what is explained of many errors
 error_budget       explaining what is wrong within a budget, where pydantic would report a million faults
 flat_unions        a JSON Schema whose unions report themselves without their branches
 keyword_faults     one fault of the JSON Schema validator, in words

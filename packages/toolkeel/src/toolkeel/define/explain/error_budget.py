@@ -8,8 +8,7 @@ that is advertised, whose validator does each place once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
-from itertools import islice
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from toolkeel.define.subschemas import Schema, all_subschemas, list_of, recursive_definitions
@@ -23,13 +22,8 @@ MAX_ERRORS = 100
 LARGE, LONG = 20_000, 1_000_000
 """Characters from which on what has a union of lists or objects, and any text, is not given to pydantic
 alone: a fault costs it half a kilobyte, for each branch of a union."""
-_ITEMS = 200  # items of a list or an object that are looked at first
-_DEPTH = 100
 SHALLOW = 8
 """Objects and lists of a text up to which pydantic alone judges a recursive type."""
-
-
-Path = tuple[str | int, ...]
 
 
 class BoundedValidator:
@@ -93,38 +87,3 @@ def _is_wide(part: Schema) -> bool:
     branches = list_of(part, "anyOf") or list_of(part, "oneOf")
     holding = [b for b in branches if "$ref" in b or b.get("type") in ("array", "object")]
     return len(holding) > 1
-
-
-def cut_value(value: object, names: Set[str]) -> tuple[object, set[Path]]:
-    """Return a value with the first items of its long lists and objects, and the places cut.
-
-    A validator makes an object of every fault, a million if there are so many. What lies deeper than any
-    list worth cutting is left as it is.
-
-    Args:
-        value: Parsed JSON; never changed.
-        names: Keys that stay.
-    """
-    cuts: set[Path] = set()
-    return _cut(value, (), cuts, names), cuts
-
-
-def _cut(value: object, path: Path, cuts: set[Path], names: Set[str]) -> object:
-    """Copy the value with only the first items of long lists and objects. Add each place to `cuts`.
-
-    The validator makes an object of every fault, a million if there are so many. What lies deeper
-    than any list worth cutting is left as it is, and so are keys that the schema names.
-    """
-    if len(path) >= _DEPTH:
-        return value
-    if isinstance(value, dict):
-        if len(value) > _ITEMS:
-            cuts.add(path)
-            first = set(islice(value, _ITEMS))
-            value = {key: item for key, item in value.items() if key in first or key in names}
-        return {key: _cut(item, (*path, key), cuts, names) for key, item in value.items()}
-    if not isinstance(value, list):
-        return value
-    if len(value) > _ITEMS:
-        cuts.add(path)
-    return [_cut(item, (*path, index), cuts, names) for index, item in enumerate(value[:_ITEMS])]

@@ -22,7 +22,7 @@ from toolkeel.define.explain.conjunction import (
     plain_alternatives,
     schemas_at,
 )
-from toolkeel.define.explain.error_budget import cut_value
+from toolkeel.define.explain.cut_value import cut_value
 from toolkeel.define.explain.flat_unions import UnionFreeSchema
 from toolkeel.define.explain.keyword_faults import (
     Place,

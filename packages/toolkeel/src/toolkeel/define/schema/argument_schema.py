@@ -16,7 +16,8 @@ from pydantic import ValidationError
 from pydantic_core import from_json, to_json
 
 from toolkeel._records.record import NOTHING, record
-from toolkeel.define.explain.error_budget import MAX_ERRORS, BoundedValidator, cut_value
+from toolkeel.define.explain.cut_value import cut_value
+from toolkeel.define.explain.error_budget import MAX_ERRORS, BoundedValidator
 from toolkeel.define.explain.validation_errors import invalid_arguments, unknown_key
 from toolkeel.define.mutable_defaults import FactoryDefault
 from toolkeel.define.reading.parameter import (

@@ -13,8 +13,8 @@ import jsonschema
 import pytest
 from hypothesis import HealthCheck, given, note, settings
 
-from tests.call.arguments.argument_cases import DESCRIBED, TYPED, calls
-from tests.define.explain.reading_phrases import Unmade, instance_of, read_phrase
+from tests.argument_cases import DESCRIBED, TYPED, calls
+from tests.reading_phrases import Unmade, instance_of, read_phrase
 from toolkeel import Tool, ToolCall
 from toolkeel.call.arguments.validate import prepare
 from toolkeel.define.explain.phrases import describe_value
