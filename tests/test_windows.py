@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 IMPORT_ALL = """
-import tests.windows_simulation
+from tests.windows_simulation import become_windows; become_windows()
 import importlib, pkgutil, sys
 failed = []
 for name in ("toolkeel", "toolkeel_workspace", "toolkeel_studio", "toolkeel_compat"):
@@ -27,7 +27,7 @@ print(*failed, sep="\\n", end="")
 # Programs that run inside of a sandbox, which Windows does not have.
 PROGRAMS = {"toolkeel.executors.supervise", "toolkeel_workspace.sandbox.stage"}
 FIRST_MINUTE = """
-import tests.windows_simulation
+from tests.windows_simulation import become_windows; become_windows()
 from toolkeel import Agent, SetupError, ToolCall, Toolset, tool
 from toolkeel.sessions import Sessions
 from toolkeel_workspace import Workspace

@@ -1,6 +1,6 @@
 """A process that resembles Windows: without the modules, functions and constants that only POSIX has.
 
-Imported first, it loads what the standard library and dependencies need of this system, then removes what
+`become_windows`, called first, loads what the standard library and dependencies need of this system, then removes what
 Windows lacks and says that the platform is ``win32``. What it cannot show: paths with drives and
 backslashes (`test_relative_path.py` has them), open files that cannot be replaced, and consoles.
 """
@@ -114,6 +114,3 @@ def _msvcrt() -> types.ModuleType:
 
     vars(made).update(LK_UNLCK=0, LK_LOCK=1, LK_NBLCK=2, locking=locking, kbhit=lambda: False)
     return made
-
-
-become_windows()
