@@ -21,7 +21,6 @@ FORBIDDEN = re.compile(
             r"/hom[e]/\w+/",
             r"/User[s]/\w+/",
             r"/opt/(?:pyp[i]|wheel[s])",
-            r"\bsub-?agent[s]?\b",
             r"far[m]-(?:studio|bench)",
             r"this sessio[n]",
             r"np[m]js\.",
@@ -70,7 +69,6 @@ def test_no_file_names_a_machine_a_registry_or_how_it_was_made() -> None:
     [
         "cd /wor" + "k/x",
         "see https://pyp" + "i.org/p",
-        "a Sub" + "agent",
         "registry.np" + "mjs.org",
     ],
 )
