@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from collections import Counter
+from collections.abc import Iterator
+from datetime import date
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated, Any, Generic, Protocol
 
+import numpy as np
 import pytest
+from PIL.Image import Image as Picture
 from pydantic import BaseModel
 from typing_extensions import TypedDict
 
-from toolkeel import ToolMessage, ToolOutput
+from toolkeel import Image, ToolMessage, ToolOutput, tool
+from toolkeel.define.options import external
+from toolkeel.define.reading.signature import MISSING
 from toolkeel.define.returns import output_schema_of
+from toolkeel.errors import DefinitionError
 
 
 class Weather(BaseModel):
@@ -69,3 +80,92 @@ def test_a_promised_number_that_json_does_not_have_breaks_the_promise(number: fl
     with pytest.raises(ValueError, match="is not a number that JSON has"):
         output.check(Weather(city="NaN", degrees=number))
     assert output.check(Weather(city="NaN Infinity", degrees=1.0))
+
+
+class Opaque:
+    """A class without a JSON form."""
+
+
+class Frame(Opaque):
+    """A class with the methods of a data frame."""
+
+    def to_dict(self, orient: str) -> list[dict[str, object]]:
+        """Return its rows."""
+        return []
+
+
+class Figure:
+    """A class with the method by which a plot is drawn into a file."""
+
+    def savefig(self, file: object) -> None:
+        """Draw it."""
+
+
+class Shape:
+    """A base class of a class that has a JSON form."""
+
+
+@dataclasses.dataclass
+class Circle(Shape):
+    radius: int
+
+
+class HasArea(Protocol):
+    """A protocol, which a model may fulfil."""
+
+    area: int
+
+
+def returning(annotation: Any) -> Any:
+    def look() -> Any:
+        """Look at it."""
+
+    look.__annotations__["return"] = annotation
+    if annotation is MISSING:
+        del look.__annotations__["return"]
+    return look
+
+
+@pytest.mark.parametrize(
+    ("annotation", "write"),
+    [
+        (Opaque, "make Opaque a dataclass or a pydantic model, or write -> str"),
+        (Opaque | None, "make Opaque a dataclass"),
+        (Opaque | Frame, "make Opaque a dataclass"),
+        (list[Opaque], "make Opaque a dataclass"),
+        (dict[str, Opaque], "make Opaque a dataclass"),
+        (tuple[str, Opaque], "make Opaque a dataclass"),
+        (Annotated[Opaque, "a note"], "make Opaque a dataclass"),
+        (Frame, 'write -> list[dict] and return value.to_dict("records")'),
+        (Figure, "return Image(buffer.getvalue()) after figure.savefig(buffer)"),
+        (Picture, 'return Image(buffer.getvalue()) after picture.save(buffer, "PNG")'),
+    ],
+)
+def test_a_tool_whose_result_can_never_be_sent_is_refused_with_the_words_to_write(
+    annotation: Any, write: str
+) -> None:
+    with pytest.raises(DefinitionError, match=r"look: it returns .* has no JSON form") as refused:
+        tool(returning(annotation))
+    assert write in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "annotation",
+    [
+        MISSING, Any, object, None, str, bytes, complex, Fraction, Decimal, date, Path, set[int], range, list,
+        Iterator[Opaque], Shape, HasArea, Circle, Weather, str | Opaque, np.ndarray, np.float64,
+        Generic, Counter, ToolOutput, list[Image],
+    ],
+)  # fmt: skip
+def test_a_tool_whose_result_may_be_sent_is_defined(annotation: Any) -> None:
+    assert tool(returning(annotation)).name == "look"
+
+
+def test_what_a_step_or_an_artifact_makes_of_a_result_is_not_refused() -> None:
+    async def as_text(prepared: Any, context: Any, proceed: Any) -> Any:
+        return str(await proceed(prepared))
+
+    assert tool(returning(Opaque), steps=[as_text]).steps
+    pair = returning(tuple[str, Opaque])
+    assert tool(pair, returns="content_and_artifact").returns == "content_and_artifact"
+    assert tool(returning(Opaque), executor=external).result_type is Opaque

@@ -25,12 +25,12 @@ from typing import Literal, TypeAlias
 
 from toolkeel._common.checked_arguments import checked
 from toolkeel._records.result_store import PREFIX, RESULTS
-from toolkeel.call.steps.approve import PREVIEW
 from toolkeel.call.steps.label_sources import OURS
 from toolkeel.call.steps.taint import BUILDS
 from toolkeel.call.truncate import KEEPER
 from toolkeel.context import ToolContext
 from toolkeel.define.decorator import tool
+from toolkeel.define.options import PREVIEW
 from toolkeel.define.tool import AnyTool
 from toolkeel.effects import Effects
 from toolkeel.errors import Cancelled, SetupError, ToolError

@@ -11,6 +11,8 @@ from toolkeel._common.other_libraries_words import unknown_option_error
 from toolkeel.define.executor_names import resolve_executor
 from toolkeel.errors import DefinitionError, Refused
 
+PREVIEW = "preview"
+"""Metadata key of a function of the arguments that shows an approver what a call would change."""
 _FRONT = ("name", "description", "parameters")
 """What the front doors take besides."""
 
@@ -38,6 +40,7 @@ def validate_options(
             raise unknown_option_error(name, option, [*kinds, *_FRONT], "tool")
     check_values(name, passed, kinds, DefinitionError)
     check_steps(passed.get("steps", ()))
+    check_preview(name, passed.get("metadata"))
     resolve_executor(name, passed)
     return passed
 
@@ -81,6 +84,28 @@ def validate_on_invoke(name: str, function: Callable[..., Any]) -> Callable[...,
         raise DefinitionError(
             f"{name}: on_invoke takes {signature}, but is called with the context and a dict of "
             "the arguments; write on_invoke(context, arguments)"
+        ) from None
+
+
+def check_preview(name: str, metadata: object) -> None:
+    """Raise unless the preview in a tool's metadata, if there is one, can be called.
+
+    Raises:
+        DefinitionError: it takes other parameters than the dict of the arguments.
+    """
+    preview = metadata.get(PREVIEW) if isinstance(metadata, Mapping) else None
+    if not callable(preview):
+        return
+    try:
+        signature = inspect.signature(preview)
+    except (TypeError, ValueError):  # written in C, without saying what it takes
+        return
+    try:
+        signature.bind({})
+    except TypeError:
+        raise DefinitionError(
+            f"{name}: the preview in metadata takes {signature}, but is called with one dict of all "
+            "arguments; write def preview(arguments)"
         ) from None
 
 

@@ -1,4 +1,4 @@
-"""What a tool promises about its result."""
+"""What a tool promises about its result, and results that can never be sent."""
 
 from __future__ import annotations
 
@@ -6,17 +6,20 @@ import dataclasses
 import inspect
 import json
 import math
+import os
+import types
 import typing
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from pydantic import BaseModel, TypeAdapter
+from pydantic import BaseModel, PydanticSchemaGenerationError, TypeAdapter
 
 from toolkeel._records.record import record
 from toolkeel.define.reading.annotations import modernize
 from toolkeel.define.reading.signature import MISSING
 from toolkeel.define.subschemas import all_subschemas
+from toolkeel.errors import DefinitionError
 
 
 @record
@@ -121,3 +124,92 @@ def _require_finite(
         return made
 
     return checked
+
+
+# — results that no model can be sent —
+
+
+def require_json_form(name: str, annotation: object, returns: str = "content") -> None:
+    """Raise if no value of a return annotation can be sent to a model.
+
+    A class counts as unsendable if pydantic has no schema for it, it is no collection, path or array,
+    and none of its subclasses is sendable. Abstract classes and protocols may be anything.
+
+    Args:
+        name: The tool's name.
+        annotation: The return annotation.
+        returns: ``content_and_artifact`` if the tool returns that pair, whose artifact is not sent.
+
+    Raises:
+        DefinitionError: with what to return instead.
+    """
+    if annotation is MISSING or annotation in (None, str):
+        return
+    if returns == "content_and_artifact" and typing.get_origin(annotation) is tuple:
+        annotation = (*typing.get_args(annotation), Any)[0]
+    cls = _find_unsendable(annotation)
+    if cls is None:
+        return
+    write = next((text for has, text in _INSTEAD if hasattr(cls, has)), _SOME_CLASS)
+    written = annotation.__name__ if inspect.isclass(annotation) else str(annotation)
+    raise DefinitionError(
+        f"{name}: it returns {written}, but {cls.__name__} has no JSON form, so no model could read "
+        f"the result; {write.format(cls.__name__)}"
+    )
+
+
+_INSTEAD = (
+    ("to_dicts", "write -> list[dict] and return frame.to_dicts()"),
+    ("to_dict", 'write -> list[dict] and return value.to_dict("records"), or -> str and a text'),
+    (
+        "savefig",
+        "write -> Image and return Image(buffer.getvalue()) after figure.savefig(buffer) into an "
+        "io.BytesIO",
+    ),
+    (
+        "getexif",
+        'write -> Image and return Image(buffer.getvalue()) after picture.save(buffer, "PNG") into '
+        "an io.BytesIO",
+    ),
+)
+"""By an attribute that tells frames, figures and pictures from other classes: what to write."""
+_SOME_CLASS = "make {0} a dataclass or a pydantic model, or write -> str and return a text"
+_SENDABLE = (str, int, float, bytes, list, tuple, dict, set, frozenset, Mapping, os.PathLike)
+_SENDABLE_KINDS = (bytearray, memoryview, Sequence, *_STREAMS)
+
+
+def _find_unsendable(annotation: object) -> type | None:
+    """Return the class because of which no value of an annotation can be sent, if there is one."""
+    origin = typing.get_origin(annotation)
+    if origin is None:
+        unsendable = inspect.isclass(annotation) and not _is_sendable(annotation)
+        return annotation if unsendable else None  # type: ignore[return-value]
+    args = typing.get_args(annotation)
+    if origin is typing.Annotated:
+        return _find_unsendable(args[0])
+    if origin in (typing.Union, types.UnionType):
+        found = [_find_unsendable(arg) for arg in args if arg is not type(None)]
+        return found[0] if all(found) else None
+    if origin in (list, tuple, set, frozenset, dict):
+        return next(filter(None, map(_find_unsendable, args)), None)
+    is_generic = inspect.isclass(origin) and origin is not annotation
+    return _find_unsendable(origin) if is_generic else None
+
+
+def _is_sendable(cls: type) -> bool:
+    """Return True if values of a class, or of a subclass of it, may have a JSON form."""
+    if cls in (object, type(None)) or issubclass(cls, (*_SENDABLE, *_SENDABLE_KINDS)):
+        return True
+    if cls.__module__.startswith("toolkeel") or inspect.isabstract(cls):
+        return True
+    if getattr(cls, "_is_protocol", False) or hasattr(cls, "tolist") or hasattr(cls, "__next__"):
+        return True
+    try:
+        TypeAdapter(cls)
+    except PydanticSchemaGenerationError:
+        return any(
+            not inspect.isabstract(each) and _is_sendable(each) for each in cls.__subclasses__()
+        )
+    except Exception:  # it has a schema, which cannot be built yet
+        return True
+    return True

@@ -32,7 +32,7 @@ from toolkeel.define.invoker import InRun, get_invoker
 from toolkeel.define.options import check_names, external, validate_on_invoke, validate_options
 from toolkeel.define.reading.docstring import DocstringUse
 from toolkeel.define.reading.signature import BodyKind, Parameter, calling_frame
-from toolkeel.define.returns import OutputSchema
+from toolkeel.define.returns import OutputSchema, require_json_form
 from toolkeel.define.schema.argument_schema import ArgumentSchema, UnknownKeys
 from toolkeel.effects import UNKNOWN, Effects
 from toolkeel.errors import DefinitionError
@@ -386,6 +386,8 @@ def compile_tool(
     unknown_keys, docstring = passed.get("unknown_keys", "forbid"), passed.pop("docstring", "parse")
     request = DefinitionRequest(*names, parameters, unknown_keys, docstring, caller)
     plan = compile_function(function, request)
+    if plan.output is None and not (passed.get("steps") or passed.get("executor") is external):
+        require_json_form(plan.name, plan.result_type, passed.get("returns", "content"))
     return Tool(**{one.name: getattr(plan, one.name) for one in dataclasses.fields(plan)}, **passed)
 
 

@@ -37,8 +37,8 @@ from toolkeel import (
     tool,
 )
 from toolkeel._records.tickets import LIFETIME, Decision, Ticket
-from toolkeel.call.steps.approve import PREVIEW
 from toolkeel.call.steps.guard import Allow, Reject, input_guard
+from toolkeel.define.options import PREVIEW
 from toolkeel.errors import Denied
 from toolkeel.events import ApprovalDecided, ApprovalRequested, Coerced, Event
 from toolkeel.testing.scripted import Scripted, call

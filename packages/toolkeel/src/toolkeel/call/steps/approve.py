@@ -32,7 +32,7 @@ from toolkeel.call.steps.join_approvals import predicate_failure, takes_context
 from toolkeel.call.steps.resources import resolve_argument
 from toolkeel.call.steps.rules import Rule, Rules, is_allowed
 from toolkeel.context import RunContext, ToolContext
-from toolkeel.define.options import external
+from toolkeel.define.options import PREVIEW, external
 from toolkeel.define.tool import AnyTool, ApprovalOption, Prepared, Step
 from toolkeel.errors import (
     Denied,
@@ -44,9 +44,6 @@ from toolkeel.errors import (
 )
 from toolkeel.events import ApprovalRequested
 from toolkeel.messages import ToolCall
-
-PREVIEW = "preview"
-"""Metadata: a function of the arguments that tells, in lines for a person, what a call would change."""
 
 
 class Approval:
