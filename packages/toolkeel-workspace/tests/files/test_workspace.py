@@ -503,10 +503,10 @@ def test_a_workspace_without_commands_has_no_bash(place: Place) -> None:
         asyncio.run(place.workspace.bash("ls", context=None))  # type: ignore[arg-type]
 
 
-def test_the_builtin_has_the_seven_tools_of_coding_agents(tmp_path: Path) -> None:
+def test_the_builtin_has_the_tools_of_coding_agents(tmp_path: Path) -> None:
     need("bubblewrap")
     names = [each.name for each in tools(tmp_path)]
-    assert names == ["read", "write", "edit", "bash", "grep", "find", "ls"]
+    assert names == ["read", "write", "edit", "bash", "job", "grep", "find", "ls"]
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ import pytest
 from toolkeel.errors import ToolError
 from toolkeel.executors.process_tree import CommandNotStarted, CommandResult, EndReason
 from toolkeel_workspace.sandbox.confine import Sandbox
-from toolkeel_workspace.shell.command import _describe_failure, make_shell_argv, run_command
+from toolkeel_workspace.shell.command import describe_failure, make_shell_argv, run_command
 from toolkeel_workspace.shell.output_tail import OutputTail
 
 
@@ -62,5 +62,5 @@ def test_only_what_never_began_could_not_be_started(tmp_path: Path, number: int)
 def test_why_a_command_failed_is_told_by_who_ended_it(
     code: int, ended: EndReason, told: str
 ) -> None:
-    assert told in _describe_failure(CommandResult(code, ended, b"", b"", 0.0), 2)
-    assert not _describe_failure(CommandResult(0, "exit", b"", b"", 0.0), 2)
+    assert told in describe_failure(CommandResult(code, ended, b"", b"", 0.0), 2)
+    assert not describe_failure(CommandResult(0, "exit", b"", b"", 0.0), 2)

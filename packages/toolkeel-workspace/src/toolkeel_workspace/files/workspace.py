@@ -1,4 +1,4 @@
-"""Tools for a folder to work in: read, write, edit, bash, grep, find and ls, safe by default.
+"""Tools for a folder to work in: read, write, edit, bash, job, grep, find and ls, safe by default.
 
 ::
 
@@ -51,12 +51,12 @@ from toolkeel_workspace.sandbox.mounts import find_import_folders
 from toolkeel_workspace.sandbox.protected_files import find_build_pattern
 from toolkeel_workspace.shell.command import (
     MAX_TIMEOUT,
-    TIMEOUT,
     derive_effects,
     describe_sandbox,
     make_reporting_argv,
     run_command,
 )
+from toolkeel_workspace.shell.job_tool import JobTool
 from toolkeel_workspace.shell.output_tail import OutputTail
 
 log = logging.getLogger("toolkeel")
@@ -84,7 +84,7 @@ class Workspace:
             writes, and the result says what was replaced.
 
     Attributes:
-        tools: read, write, edit, bash, grep, find, ls.
+        tools: read, write, edit, bash, job, grep, find, ls.
         needs_approval: The predicate that decides which writes need approval.
 
     Raises:
@@ -125,7 +125,9 @@ class Workspace:
         if self.sandbox is not None:
             made = but(self.bash, effects=derive_effects(self.sandbox))
             notices = f"{made.description}\n\n{describe_sandbox(self.sandbox)}"
-            bash = [but(made, description=notices, approval=self.sandbox.backend == "none" or None)]
+            approval = self.sandbox.backend == "none" or None
+            self._jobs = JobTool(self.sandbox, self.root.path)
+            bash = [but(made, description=notices, approval=approval), self._jobs.make_tool()]
         return (
             self._with_file_resource(self.read),
             *writing,
@@ -310,22 +312,30 @@ class Workspace:
         metadata={"shell": "command"},
     )
     async def bash(
-        self, command: str, timeout: float = TIMEOUT, *, context: ToolContext
+        self,
+        command: str,
+        timeout: float | None = None,
+        background: bool = False,
+        *,
+        context: ToolContext,
     ) -> ToolOutput:
         """Run a shell command in the root folder; tells its output and whether it failed.
 
         Each call is a new shell: cd, export and activated environments do not last. Nothing keeps
-        running when it has ended. There is no terminal and no input.
+        running when it has ended, unless background is true. There is no terminal and no input.
 
         Args:
             command: The command, as typed into bash.
-            timeout: Seconds it may take, 600 at most.
+            timeout: Seconds it may take: 120 by default, 600 at most; in the background 3600.
+            background: Let it run on, such as a server, and return an id for the tool job.
         """
         if self.sandbox is None:
             raise SetupError("this workspace was made without a sandbox, so it runs no commands")
-        tail = OutputTail(context.progress)
         words = make_reporting_argv(self.sandbox, command)
         watch = await asyncio.to_thread(ProtectedChanges, self.root.path)
+        if background:
+            return await self._jobs.start((command, words), timeout, watch, context)
+        tail = OutputTail(context.progress)
         unchanged = self._snapshots.list_unchanged()
 
         async def describe() -> str:

@@ -4,5 +4,8 @@ escape_codes  output without escape sequences, as a terminal would show it
 output_tail   long output: its end in memory, all of it in a file
 git_identity  the person's name and address for commits made in a sandbox
 command       running a shell command: live output, limited text, no processes left
+prompts       detecting that a program asks for input
+background    commands that run on between calls
+job_tool      what a model does with a command in the background
 local_shell   the shell tools of OpenAI's models, run here, with any model
 """

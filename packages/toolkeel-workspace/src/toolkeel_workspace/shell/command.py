@@ -19,6 +19,7 @@ from toolkeel_workspace.sandbox.confine import Sandbox
 from toolkeel_workspace.sandbox.secret_files import SecretFiles
 from toolkeel_workspace.shell.git_identity import explain_git, read_git_identity
 from toolkeel_workspace.shell.output_tail import OutputTail
+from toolkeel_workspace.shell.prompts import explain_no_input
 
 TIMEOUT = 120.0
 """Default timeout of a command, in seconds."""
@@ -61,9 +62,9 @@ async def run_command(
         ToolError: if it failed, was killed, or took too long: its output first, then why.
         Cancelled: if the run was: likewise.
     """
-    allowed = _check_command(argv, timeout)
+    allowed = check_command(argv, timeout)
     tail = tail or OutputTail(lambda text: None)
-    read = _make_read_detector(sandbox, argv, context)
+    read = make_read_detector(sandbox, argv, context)
     try:
         finished = await without_terminal(sandbox).run(
             argv, timeout=allowed, cwd=cwd, sink=tail.add, max_output=MAX_OUTPUT
@@ -77,10 +78,12 @@ async def run_command(
     finally:
         tail.close()
     text, notice = tail.render()
-    why = _describe_failure(finished, allowed)
+    why = describe_failure(finished, allowed)
     walls = sandbox.backend != "none"
     about_git = explain_git(" ".join(argv), text, sandbox.roots[0]) if walls else ""
-    parts = [text, *(f"[{each}]" for each in (notice, about_git) if each), why]
+    about_input = explain_no_input(text, bool(why))
+    notices = [f"[{each}]" for each in (notice, about_git, about_input) if each]
+    parts = [text, *notices, why]
     shown = "\n\n".join(part for part in parts if part)
     details = {**_make_details(finished, tail, bool(notice), sandbox), **read(shown)}
     if why:
@@ -88,13 +91,25 @@ async def run_command(
     return ToolOutput(shown or "(no output)", details=details)
 
 
-def _check_command(argv: list[str], timeout: float | None) -> float:
+def check_command(
+    argv: list[str],
+    timeout: float | None,
+    *,
+    default: float = TIMEOUT,
+    highest: float = MAX_TIMEOUT,
+) -> float:
     """Return the seconds that a command may take.
+
+    Args:
+        argv: The command.
+        timeout: The seconds that were asked for.
+        default: Seconds if none were.
+        highest: Most seconds.
 
     Raises:
         ToolError: there are none, or the command contains a NUL.
     """
-    allowed = min(TIMEOUT if timeout is None else timeout, MAX_TIMEOUT)
+    allowed = min(default if timeout is None else timeout, highest)
     if allowed <= 0:
         raise ToolError("timeout counts from 1, in seconds.")
     if any("\0" in word for word in argv):
@@ -102,10 +117,16 @@ def _check_command(argv: list[str], timeout: float | None) -> float:
     return allowed
 
 
-def _make_read_detector(
+def make_read_detector(
     sandbox: Sandbox, argv: list[str], context: ToolContext | None
 ) -> Callable[[str], dict[str, object]]:
-    """Return a function that labels which files with secrets a command's output shows."""
+    """Return a function that labels which files with secrets a command's output shows.
+
+    Args:
+        sandbox: What the command may do.
+        argv: The command.
+        context: The call whose result shows the output.
+    """
     line = argv[-1] if _REPORTING_SCRIPT in argv else " ".join(argv)
     name = context.tool_name if context else ""
     return functools.partial(SecretFiles.find_below(*sandbox.roots).label_reads, line, tool=name)
@@ -139,7 +160,7 @@ def _make_details(
     }
 
 
-def _describe_failure(finished: CommandResult, allowed: float) -> str:
+def describe_failure(finished: CommandResult, allowed: float) -> str:
     """Return why a command counts as failed, or an empty string if it does not."""
     if finished.end_reason == "timeout":
         return f"Command timed out after {allowed:g} seconds; it and all it started were killed."

@@ -192,13 +192,22 @@ async def start_command(command: Command, *, merge_stderr: bool = False) -> Runn
 async def finish_command(
     running: RunningCommand,
     *,
-    stdin: bytes = b"",
+    stdin: bytes | None = b"",
     timeout: float | None = None,
     sink: Sink | None = None,
     max_output: int,
     max_memory: int | None = None,
 ) -> CommandResult:
-    """Feed a started command, read its output and wait for its end, under the limits."""
+    """Feed a started command, read its output and wait for its end, under the limits.
+
+    Args:
+        running: The command.
+        stdin: Its standard input; None if the caller writes it.
+        timeout: Seconds after which it is killed.
+        sink: Called with each piece of output instead of collecting it.
+        max_output: Bytes of output after which it is killed.
+        max_memory: Bytes of memory of all its processes after which it is killed.
+    """
     process = running.process
     collected: tuple[list[bytes], list[bytes]] = ([], [])
     budget = _OutputBudget(max_output, running.kill)
@@ -264,8 +273,10 @@ class _OutputBudget:
         return within_budget
 
 
-async def _write_stdin(process: Process, data: bytes) -> None:
+async def _write_stdin(process: Process, data: bytes | None) -> None:
     assert process.stdin is not None
+    if data is None:
+        return
     with suppress(BrokenPipeError, ConnectionResetError):  # it ended without reading all
         process.stdin.write(data)
         await process.stdin.drain()

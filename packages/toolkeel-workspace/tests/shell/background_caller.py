@@ -1,0 +1,32 @@
+"""Calls of a workspace's tools in one run, for tests of background commands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from toolkeel import RunContext, Toolset
+from toolkeel.messages import ToolCall, ToolMessage
+from toolkeel_workspace.files.workspace import Workspace
+
+
+class Caller:
+    """Calls the tools of one workspace in one run, with everything approved."""
+
+    def __init__(self, folder: Path, sandbox: str = "off") -> None:
+        self.tools = Toolset(Workspace(folder, sandbox).tools)  # type: ignore[arg-type]
+        self.run = RunContext(approver=lambda ticket: True)
+
+    async def call(self, name: str, **arguments: object) -> ToolMessage:
+        [message] = await self.tools.run([ToolCall("c", name, arguments)], self.run)
+        return message
+
+    async def start(self, command: str) -> ToolMessage:
+        return await self.call("bash", command=command, background=True)
+
+    async def look_until(self, id: str, is_enough: Callable[[str], bool]) -> str:
+        text = ""
+        while not is_enough(text):
+            message = await self.call("job", id=id, wait=0.05)
+            text += message.text
+        return text

@@ -1,0 +1,153 @@
+"""Commands in the background: they run on, answer, stop, and end with their run."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from tests.executors.walls import need
+from tests.shell.background_caller import Caller
+from tests.waiting import until
+from toolkeel import Agent
+from toolkeel.testing.scripted import Scripted, call
+from toolkeel_workspace.files.workspace import Workspace
+from toolkeel_workspace.shell.background import MAX_JOBS, _count_partial_bytes
+
+
+def is_alive(pid: int) -> bool:
+    return Path(f"/proc/{pid}").exists()
+
+
+def test_a_command_runs_on_between_calls_and_each_look_shows_what_is_new(tmp_path: Path) -> None:
+    async def main() -> None:
+        caller = Caller(tmp_path)
+        command = "echo first; until [ -e go ]; do sleep 0.02; done; echo second; exit 0"
+        started = await caller.start(command)
+        assert started.text == "Started in the background. first\n\n[job-1 is running.]"
+        assert started.details["running"] is True
+        assert (await caller.call("job", id="job-1")).text == (
+            "(no new output)\n\n[job-1 is running.]"
+        )
+        await caller.call("write", path="go", content="")
+        ended = await caller.call("job", id="job-1", wait=60)
+        assert ended.text == "second\n\n[job-1 has ended. Command exited with code 0.]"
+
+    asyncio.run(main())
+
+
+def test_a_command_that_fails_at_once_fails_the_call(tmp_path: Path) -> None:
+    message = asyncio.run(Caller(tmp_path).start("echo no such module; exit 3"))
+    assert message.failed
+    assert message.text.endswith("no such module\n\n[job-1 has ended. Command exited with code 3.]")
+
+
+def test_a_prompt_is_reported_and_answered(tmp_path: Path) -> None:
+    async def main() -> None:
+        caller = Caller(tmp_path)
+        command = 'printf "Name? "; read -r name; printf "größe of %s: " "$name"; read -r x; exit 1'
+        started = await caller.start(command)
+        assert "[job-1 is running. It seems to wait for input: 'Name?'.]" in started.text
+        await caller.call("job", id="job-1", input="Ада")
+        text = await caller.look_until("job-1", lambda text: "running. It" in text)
+        assert "waits" not in text
+        ended = await caller.call("job", id="job-1", input="5", wait=60)
+        assert ended.failed and "Command exited with code 1." in ended.text
+        refused = await caller.call("job", id="job-1", input="6")
+        assert refused.failed and "job-1 has ended, so it takes no input." in refused.text
+
+    asyncio.run(main())
+
+
+def test_stop_ends_a_command_with_all_that_it_started(tmp_path: Path) -> None:
+    async def main() -> None:
+        caller = Caller(tmp_path)
+        await caller.start("sleep 600 & echo $! > pid; wait")
+        await until(lambda: (tmp_path / "pid").exists() and bool((tmp_path / "pid").read_text()))
+        pid = int((tmp_path / "pid").read_text())
+        stopped = await caller.call("job", id="job-1", stop=True)
+        assert "[job-1 was stopped.]" in stopped.text and not stopped.failed
+        assert not is_alive(pid)
+
+    asyncio.run(main())
+
+
+def test_the_end_of_a_run_ends_its_jobs(tmp_path: Path) -> None:
+    model = Scripted(
+        [
+            call("bash", {"command": "echo $$ > pid; exec sleep 600", "background": True}),
+            call("job", {"id": "job-1"}),
+            "Done.",
+        ]
+    )
+    workspace = Workspace(tmp_path, "off")
+    result = Agent(model, tools=workspace.tools).run_sync("go", approver=lambda ticket: True)
+    assert "[job-1 is running.]" in result.messages[-2].text
+    pid = int((tmp_path / "pid").read_text())
+    assert not is_alive(pid)
+    model = Scripted([call("job", {"id": "job-1"}), "Done."])
+    later = Agent(model, tools=workspace.tools).run_sync("go")
+    assert "There is no job 'job-1'. Jobs of this run: none." in later.messages[-2].text
+
+
+def test_jobs_are_bounded_in_number_and_in_time(tmp_path: Path) -> None:
+    async def main() -> None:
+        caller = Caller(tmp_path)
+        starts = [
+            caller.call("bash", command="sleep 600", background=True) for _ in range(MAX_JOBS)
+        ]
+        await asyncio.gather(*starts)
+        refused = await caller.start("sleep 600")
+        assert refused.failed and f"{MAX_JOBS} jobs run already (job-1, job-2" in refused.text
+        await caller.call("job", id="job-1", stop=True)
+        short = await caller.call("bash", command="sleep 600", background=True, timeout=0.2)
+        assert "Command timed out after 0.2 seconds" in short.text
+
+    asyncio.run(main())
+
+
+def test_a_server_in_the_sandbox_answers_a_later_look(tmp_path: Path) -> None:
+    need("bubblewrap")
+
+    async def main() -> None:
+        caller = Caller(tmp_path, "workspace")
+        await caller.start('while read -r line; do echo "got $line"; done')
+        await caller.call("job", id="job-1", input="one")
+        await caller.call("job", id="job-1", input="two")
+        stopped = await caller.call("job", id="job-1", stop=True)
+        assert "was stopped" in stopped.text
+
+    asyncio.run(main())
+
+
+def test_a_protected_file_of_a_job_is_reported_at_the_next_look(tmp_path: Path) -> None:
+    async def main() -> None:
+        caller = Caller(tmp_path)
+        await caller.start("until [ -e go ]; do sleep 0.02; done; echo x > .mcp.json")
+        await caller.call("write", path="go", content="")
+        seen = await caller.call("job", id="job-1", wait=60)
+        assert "[It made protected files, for a person to look at: .mcp.json]" in seen.text
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("text", ["", "a", "ü", "€", "😀", "aü€😀"])
+def test_a_character_is_never_split_between_two_looks(text: str) -> None:
+    data = text.encode()
+    for cut in range(len(data) + 1):
+        head = data[:cut]
+        rest = _count_partial_bytes(head)
+        assert (
+            head[: len(head) - rest].decode() + (head[len(head) - rest :] + data[cut:]).decode()
+            == text
+        )
+
+
+def test_a_command_that_cannot_start_leaves_no_job(tmp_path: Path) -> None:
+    async def main() -> None:
+        caller = Caller(tmp_path)
+        assert (await caller.call("bash", command="a\0b", background=True)).failed
+        assert "Jobs of this run: none" in (await caller.call("job", id="job-1")).text
+
+    asyncio.run(main())
