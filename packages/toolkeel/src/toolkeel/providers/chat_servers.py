@@ -37,6 +37,7 @@ class ChatProfile:
         think_tags: True if text between ``<think>`` tags is reasoning.
         kind: Program behind the address, which is asked for its context length and its template.
         max_tokens: Longest reply by default, where the server would never stop; None: the server's.
+        document_url: True if files are sent as ``document_url``, by their address or with their bytes.
         max_calls: Most calls that an assistant message may have; more are sent as several. None: any.
     """
 
@@ -57,6 +58,7 @@ class ChatProfile:
     kind: ServerKind = ""
     max_tokens: int | None = None
     max_calls: int | None = None
+    document_url: bool = False
 
 
 OPENAI = ChatProfile("max_completion_tokens", "openai-chat", json_schema=True, max_calls=128)
@@ -159,6 +161,7 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
                 result_name=True,
                 short_ids=True,
                 bridge=True,
+                document_url=True,
                 stream_usage=False,
                 reasoning="never",
             ),

@@ -414,3 +414,19 @@ def test_a_turn_of_many_calls_grows_in_a_conversation_as_it_is_sent_alone() -> N
         request = ModelRequest(messages[:upto])
         sent = json.loads(cache.encode(request))
         assert sent["messages"] == openai_chat.encode_messages(messages[:upto], model="m")
+
+
+def test_mistral_gets_documents_by_their_address_or_with_their_bytes() -> None:
+    mistral = PRESETS["mistral"].profile
+    here = File(b"%PDF-1.7", "a.pdf", "application/pdf")
+    there = File(url="https://a.example/b.pdf", name="b.pdf", media_type="application/pdf")
+    [wire] = openai_chat.encode_messages(
+        [UserMessage([Text("Read."), here, there])], profile=mistral
+    )
+    assert wire["content"] == [
+        {"type": "text", "text": "Read."},
+        {"type": "document_url", "document_url": "data:application/pdf;base64,JVBERi0xLjc=", "document_name": "a.pdf"},
+        {"type": "document_url", "document_url": "https://a.example/b.pdf", "document_name": "b.pdf"},
+    ]  # fmt: skip
+    [other] = encode([UserMessage([here])], OPENAI)
+    assert other["content"][0]["type"] == "file"

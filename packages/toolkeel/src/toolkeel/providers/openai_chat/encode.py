@@ -363,6 +363,9 @@ class ChatEncoder(Encoder[ChatTarget]):
                 data = base64.b64encode(block.data).decode()
                 form = _AUDIO_FORMATS[block.media_type]
                 return {"type": "input_audio", "input_audio": {"data": data, "format": form}}
+            case File() if self._server.document_url and (block.data or block.url):
+                address = {"document_url": data_url(block), "document_name": clean_text(block.name)}
+                return {"type": "document_url", **address}
             case File() if block.data:
                 file = {"filename": clean_text(block.name), "file_data": data_url(block)}
                 return {"type": "file", "file": file}
