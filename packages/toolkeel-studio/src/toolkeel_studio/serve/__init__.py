@@ -13,6 +13,7 @@ service     what all front ends of one application share: users, deciders, strea
 call_arguments  the arguments of a call as JSON text
 client_tools  tools that a client declares and runs itself
 agui        the Agent-User Interaction Protocol, AG-UI (CopilotKit, assistant-ui)
+openai_api  OpenAI's Responses and Chat Completions (any OpenAI client, Open WebUI, LibreChat)
 vercel      the UI message stream of Vercel's ``ai`` package (``useChat``)
 app         `app`: front ends as one web application
 """

@@ -32,6 +32,7 @@ from toolkeel_studio.serve.service import Deciders, Protocol, Service, UserOf, m
 
 PROTOCOLS: Final[dict[str, str]] = {
     "agui": "toolkeel_studio.serve.agui.routes:agui_routes",
+    "openai": "toolkeel_studio.serve.openai_api.routes:openai_routes",
     "vercel": "toolkeel_studio.serve.vercel.routes:vercel_routes",
 }
 """The front ends by name; each is imported when it is used."""

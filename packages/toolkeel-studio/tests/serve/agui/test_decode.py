@@ -32,7 +32,7 @@ def test_any_body_is_a_request_or_is_refused(body: dict[str, Any]) -> None:
 
 
 @given(JSON)
-def test_only_true_approves(value: Any) -> None:
+def test_only_the_json_value_true_approves_a_call(value: Any) -> None:
     entry = {"interruptId": "i", "status": "resolved", "payload": {"approved": value}}
     choice = for_call(decode(resume=[entry]).answers["i"])
     assert choice.verdict == ("approve" if value is True else "deny")

@@ -33,7 +33,7 @@ from toolkeel.agent.history import HistoryPolicy
 from toolkeel.agent.inner_agent import AgentToolConfig, arguments_to_prompt, make_agent_tool
 from toolkeel.agent.options import KINDS, RunOptions
 from toolkeel.agent.output import MAX_RETRIES, plan_output
-from toolkeel.agent.plan import Plan
+from toolkeel.agent.plan import Plan, add_limits
 from toolkeel.agent.prompt import Instructions, Prompt, check_instructions
 from toolkeel.agent.result import RunResult
 from toolkeel.agent.run import Run
@@ -45,11 +45,11 @@ from toolkeel.call.steps.rules import Rules
 from toolkeel.call.tool_sources import ToolOrSource, static_tools
 from toolkeel.call.toolset import Toolset
 from toolkeel.call.watched_state import WatchedState
-from toolkeel.context import RunContext, ToolContext
+from toolkeel.context import ToolContext
 from toolkeel.define.compile import ParametersSchema
 from toolkeel.define.tool import AnyTool, Step, ToolOptions
 from toolkeel.model_interface import Model, Settings, resolve_model
-from toolkeel.spending import RunLimits, Spending
+from toolkeel.spending import RunLimits
 
 C = TypeVar("C", default=Any)
 T = TypeVar("T", default=str)
@@ -64,8 +64,6 @@ MODEL = ArgumentKind(
     lambda value: True,
     "a model or its name, which comes first: Agent('openai:gpt-5', [search, send])",
 )
-TREE_REQUESTS = 10
-"""How many times `max_turns` a run and all runs within it may ask models, if nothing is said."""
 
 
 class Agent(Generic[C, T]):
@@ -318,7 +316,7 @@ class Agent(Generic[C, T]):
         run.agent, run.loop_state.can_suspend = self, call.run.can_wait
         run.state = WatchedState()
         if plan.limits is not None:
-            _add_limits(run, plan, plan.limits)
+            add_limits(run, plan, plan.limits)
         return Run(plan, run, prompt)
 
     def with_tools(self, tools: Iterable[ToolOrSource]) -> Agent[C, T]:
@@ -390,15 +388,9 @@ class Agent(Generic[C, T]):
         if "approver" in given:
             plan.warn_of_approver()
         run = make_run_context(self, self.name, listeners, given)
-        _add_limits(run, plan, plan.limits or RunLimits())
+        add_limits(run, plan, plan.limits or RunLimits())
         within = None if session is None else resolve_session(session)
         return Run(plan, run, prompt, decisions, within)
-
-
-def _add_limits(run: RunContext, plan: Plan, limits: RunLimits) -> None:
-    """Give a run limits of its own, inside those of the run around it."""
-    run.scope.spending = Spending(limits, TREE_REQUESTS * plan.max_turns, run.scope.spending)
-    run.scope.owns_spending = True
 
 
 _RUN_OPTIONS = (*RunOptions.__annotations__, "output_type")

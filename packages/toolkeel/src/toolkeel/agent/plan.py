@@ -19,9 +19,13 @@ from toolkeel.call.steps.rules import Rules, check_rules, check_tool_name
 from toolkeel.call.tool_sources import ToolOrSource, static_tools
 from toolkeel.call.toolset import Toolset
 from toolkeel.call.waiting_tools import warn_of_idle_approver, warn_of_waiting_tools
+from toolkeel.context import RunContext
 from toolkeel.errors import SetupError
 from toolkeel.model_interface import Model, Settings
-from toolkeel.spending import RunLimits
+from toolkeel.spending import RunLimits, Spending
+
+TREE_REQUESTS = 10
+"""How many times `max_turns` a run and all runs within it may ask models, if nothing is said."""
 
 
 @record
@@ -128,3 +132,9 @@ class Plan:
                 check_tool_name("RunLimits", name, tools)
         if self.settings.tool_choice not in (None, "auto", "none", "required"):
             check_tool_name("Settings(tool_choice=...)", self.settings.tool_choice, tools)
+
+
+def add_limits(run: RunContext, plan: Plan, limits: RunLimits) -> None:
+    """Give a run limits of its own, inside those of the run around it."""
+    run.scope.spending = Spending(limits, TREE_REQUESTS * plan.max_turns, run.scope.spending)
+    run.scope.owns_spending = True

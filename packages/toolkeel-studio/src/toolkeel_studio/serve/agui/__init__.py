@@ -1,7 +1,7 @@
 """The Agent-User Interaction Protocol, AG-UI 1.0 and 0.1 (CopilotKit, assistant-ui): an adapter over the channel.
 
 encode      items as events of the protocol
-subagents   what inner agents do, as events of the protocol
+inner_runs  what inner agents do, as events of the protocol
 decode      requests as what they ask for
 history     a session as the messages of a page
 routes      the routes: run, messages, cancel

@@ -20,7 +20,7 @@ from toolkeel._records.typed_values import load_state
 from toolkeel.messages import AssistantMessage, ToolMessage
 from toolkeel.model_interface import CallDelta, ReasoningDelta, TextDelta
 from toolkeel_studio.serve.agui.history import parts_of, result_id
-from toolkeel_studio.serve.agui.subagents import Subagents
+from toolkeel_studio.serve.agui.inner_runs import InnerRuns
 from toolkeel_studio.serve.call_arguments import call_arguments
 from toolkeel_studio.serve.items import Item, Problem
 from toolkeel_studio.serve.vercel.encode import plain_text
@@ -73,7 +73,7 @@ class AguiEncoder:
         """By kind or call: how many characters of the reply were sent."""
         self._usage: dict[str, dict[str, Any]] = {}
         self._step = ""
-        self._subagents = Subagents(mask_error)
+        self._inner_runs = InnerRuns(mask_error)
 
     def start(self) -> Iterator[ui.BaseEvent]:
         """Yield what every run starts with."""
@@ -86,7 +86,7 @@ class AguiEncoder:
             return
         if item.within:
             if self._is_current:
-                yield from self._subagents.encode(item)
+                yield from self._inner_runs.encode(item)
             return
         match item.body:
             case entries.ModelAsked():
@@ -101,8 +101,6 @@ class AguiEncoder:
                 yield from self._change_state(item.body)
             case entries.RunEnded(reason=reason) if reason != "waiting":
                 yield from self._end(item.body)
-            case Problem(error=error):
-                yield from self._fail(self._mask_error(error), "failed")
             case _:
                 yield from self._more(item)
 
@@ -177,7 +175,7 @@ class AguiEncoder:
             used[field] = used.get(field, 0) + count
 
     def _result(self, item: Item, message: ToolMessage) -> Iterator[ui.BaseEvent]:
-        yield from self._subagents.close(item.call_id)
+        yield from self._inner_runs.close(item.call_id)
         yield ui.ToolCallResultEvent(
             message_id=result_id(item.message_id, item.call_id),
             tool_call_id=item.call_id,
@@ -219,6 +217,8 @@ class AguiEncoder:
                 yield ui.ActivitySnapshotEvent(
                     message_id=id, activity_type="progress", content=shown
                 )
+            case Problem(error=error):
+                yield from self._fail(self._mask_error(error), "failed")
             case entries.Emitted(value=value):
                 yield ui.CustomEvent(name="emitted", value=_json(value))
             case entries.HandedOver(agent=agent):
@@ -293,7 +293,7 @@ class AguiEncoder:
 
     def _close_all(self, suspended: Sequence[str]) -> Iterator[ui.BaseEvent]:
         yield from self._close(*self._open)
-        yield from self._subagents.close_all(suspended)
+        yield from self._inner_runs.close_all(suspended)
         yield from self._end_step()
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Iterable, Iterator
 from contextlib import aclosing
 from typing import NamedTuple
 
@@ -134,16 +134,7 @@ class _Front:
                     yield event
         if not encoder.is_done:
             now = await asyncio.to_thread(channel.snapshot)
-            for event in encoder.snapshot_state(now.state):
-                yield event
-            waiting = _open_tickets(channel, now)
-            interrupts = [
-                interrupt_of(each.ticket, id, each.call_id) for id, each in waiting.items()
-            ]
-            calls = [
-                each.call_id for each in now.pending if _is_external(each.ticket, each.is_decided)
-            ]
-            for event in encoder.wait(interrupts, calls):
+            for event in _wait(channel, now, encoder):
                 yield event
 
     async def _follow(
@@ -248,6 +239,15 @@ class _Front:
                 choices[id] = for_call(choice)
                 decide_ticket(each.ticket, choices[id], self._service.channels.agent.tools)
         return choices
+
+
+def _wait(channel: Channel, now: Snapshot, encoder: AguiEncoder) -> Iterator[BaseEvent]:
+    """Yield the end of a run that waits, or in which nothing was to do."""
+    yield from encoder.snapshot_state(now.state)
+    waiting = _open_tickets(channel, now).items()
+    asked = [interrupt_of(each.ticket, id, each.call_id) for id, each in waiting]
+    calls = [each.call_id for each in now.pending if _is_external(each.ticket, each.is_decided)]
+    yield from encoder.wait(asked, calls)
 
 
 def _open_tickets(channel: Channel, snapshot: Snapshot) -> dict[str, _Open]:

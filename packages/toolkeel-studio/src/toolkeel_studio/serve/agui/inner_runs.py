@@ -1,4 +1,4 @@
-"""What inner agents do, as events of AG-UI 1.0: each inner run is a subagent of the call around it."""
+"""What inner agents do, as events of AG-UI 1.0: each inner run has its own, around the call that started it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from toolkeel_studio.serve.items import Item
 from toolkeel_studio.serve.vercel.encode import plain_text
 
 
-class Subagents:
+class InnerRuns:
     """The inner runs of one run of the protocol.
 
     Args:
