@@ -209,19 +209,18 @@ class Agent(Generic[C, T]):
         """Run to the end.
 
         Args:
-            prompt: What the person says, or a transcript or saved run to go on from; one that ends
-                with unanswered calls goes on by running them.
-            output_type: What the answer shall be, in this run.
+            prompt: A message, or a transcript or saved run to continue, whose open calls run first.
+            output_type: The type of this run's answer.
             options: ``deps``, ``state``, ``store`` and ``inject`` for tools; ``listeners``,
                 ``cancel`` and ``approver``; ``decisions`` on the calls that wait; ``model``,
                 ``settings``, ``limits`` and ``timeout`` (seconds) of this run. See `RunOptions`.
 
         Raises:
-            ModelError: the model failed.
-            OutputError: it did not give an answer of the `output_type`.
-            SetupError: the program is wired up wrongly.
+            ModelError: The model failed.
+            OutputError: The model gave no answer of the `output_type`.
+            SetupError: An option or a tool cannot be used.
 
-        Whatever is raised has the `Run` as its attribute ``run``: ``error.run.state`` goes on.
+        Each exception has the `Run` as its attribute ``run``: resume with ``error.run.state``.
         """
         return await self._make_run(prompt, more, options).run()
 
@@ -287,23 +286,21 @@ class Agent(Generic[C, T]):
     ) -> AnyTool:
         """Make a tool that runs this agent.
 
-        Each call is a run of its own that knows nothing of the conversation around it. It shares
-        the caller's cancel token, deadline, approver, store and deps; what it spends is added
-        to the caller's usage, and its events are told there as `Nested`.
+        Each call is a run of its own, without the conversation around it. It shares the caller's
+        cancel token, deadline, approver, store, bounds and usage; its events arrive as `Nested`.
 
         Args:
-            name: The tool's name; made of the agent's by default.
-            description: For the calling model: what the agent is good for.
-            parameters: What the caller fills, as a pydantic model or JSON Schema; one text,
-                ``input``, by default.
-            prompt: Makes the prompt of the arguments; their one text, or their JSON, by default.
-            deps: Makes the agent's own object of the caller's; the same by default.
-            output: What the tool gives back; the run's output by default.
+            name: The tool's name; by default the agent's.
+            description: Tells the calling model what the agent is good for.
+            parameters: A pydantic model or JSON Schema; by default one text, ``input``.
+            prompt: Converts the arguments to a prompt.
+            deps: Converts the caller's `deps`; by default they are shared.
+            output: Converts the run's result; by default its output is returned.
             max_depth: How many agents may call each other in a row.
-            options: See `ToolOptions`; the time limit is ten minutes if nothing is said.
+            options: See `ToolOptions`; the default time limit is ten minutes.
 
         Raises:
-            DefinitionError: the tool's name or parameters will not do.
+            DefinitionError: The tool's name or parameters are invalid.
         """
         nesting = AgentToolConfig(self.name, self._start_inner_run, prompt, deps, output, max_depth)
         told = description or f"Ask the agent {self.name!r}."
