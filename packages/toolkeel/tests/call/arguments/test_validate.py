@@ -18,6 +18,8 @@ from toolkeel.define.secret import Secret
 from toolkeel.define.tool import Prepared
 from toolkeel.errors import InvalidArguments, MalformedArguments, TruncatedCall
 from toolkeel.events import Coerced, Event
+from toolkeel.providers import openai_responses
+from toolkeel.streaming import assemble
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -179,3 +181,70 @@ def test_a_refused_calls_coercions_hide_what_may_be_secret() -> None:
     assert message.kind == "invalid_arguments"
     assert "7777" not in message.text
     assert "7777" not in str(message.details)
+
+
+def freeform(name: str, text: str) -> ToolCall:
+    return ToolCall("1", name, text, provider_options={"type": "custom"})
+
+
+@given(st.text(alphabet=st.characters(exclude_categories=["Cs"])))
+def test_a_freeform_text_is_the_one_text_parameter_whatever_it_holds(text: str) -> None:
+    @tool
+    def run(code: str, timeout: int = 3) -> str:
+        """Run code."""
+        return code
+
+    @tool
+    def note(text: str = "") -> str:
+        """Take a note."""
+        return text
+
+    for made, name in ((run, "code"), (note, "text")):
+        assert prepare(freeform(made.name, text), made).arguments == {name: text}
+
+
+def test_a_freeform_text_for_several_parameters_is_read_as_json() -> None:
+    @tool
+    def move(here: str, there: str) -> str:
+        """Move."""
+        return here
+
+    assert prepare(freeform("move", '{"here": "a", "there": "b"}'), move).arguments == {
+        "here": "a",
+        "there": "b",
+    }
+    with pytest.raises(MalformedArguments):
+        prepare(freeform("move", "a b"), move)
+
+
+@pytest.mark.parametrize("streamed", [True, False])
+def test_a_custom_call_of_the_responses_wire_calls_a_tool(streamed: bool) -> None:
+    @tool
+    def run(code: str) -> str:
+        """Run code."""
+        return f"ran {code}"
+
+    item = {
+        "type": "custom_tool_call",
+        "id": "i",
+        "call_id": "c",
+        "name": "run",
+        "input": 'print("北京")',
+    }
+    answer = {
+        "object": "response",
+        "id": "r",
+        "status": "completed",
+        "model": "m",
+        "output": [item],
+    }
+    if streamed:
+        events = [{"type": "response.output_item.done", "output_index": 0, "item": item}, {"type": "response.completed", "response": answer}]  # fmt: skip
+        reply = assemble(openai_responses.decode_stream(events))
+    else:
+        reply = openai_responses.decode(answer)
+    [message] = Toolset([run]).run_sync(list(reply.tool_calls))
+    assert message.text == 'ran print("北京")'
+    wires = openai_responses.encode_messages([reply, message])
+    assert [one["type"] for one in wires] == ["custom_tool_call", "custom_tool_call_output"]
+    assert wires[0]["input"] == item["input"]

@@ -55,6 +55,8 @@ def argument_text(call: ToolCall, tool: AnyTool) -> str:
             "Send a smaller payload, or split it into several calls."
         )
     if type(arguments) is str:
+        if call.provider_options and call.provider_options.get("type") == FREEFORM:
+            return _freeform_text(arguments, tool)
         return arguments
     if isinstance(arguments, PartialValue | PartialArguments):
         raise TruncatedCall(
@@ -65,6 +67,19 @@ def argument_text(call: ToolCall, tool: AnyTool) -> str:
 
 _LONG_NUMBER = 20
 """Characters of arguments below which they hold no number that a float cannot hold."""
+
+
+FREEFORM = "custom"
+"""Value of ``type`` in a call's ``provider_options`` whose arguments are a text of any form (OpenAI)."""
+
+
+def _freeform_text(text: str, tool: AnyTool) -> str:
+    """Return a freeform text as the value of the tool's one text parameter; as it is without one."""
+    known, needed = properties_of(tool.parameters), required_of(tool.parameters)
+    names = needed if len(needed) == 1 else list(known)
+    part = known.get(names[0]) if len(names) == 1 else None
+    is_text = isinstance(part, Mapping) and part.get("type") == "string"
+    return object_to_text({names[0]: text}) if is_text else text
 
 
 def prepare(call: ToolCall, tool: AnyTool, text: str | None = None) -> Prepared:
