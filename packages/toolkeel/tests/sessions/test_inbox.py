@@ -13,7 +13,7 @@ from tests.sessions.posting import at_once, paid, payer
 from tests.sessions.talking import agent, say
 from toolkeel import Agent, tool
 from toolkeel._records.entries import Decided, Queued
-from toolkeel.sessions import Sessions
+from toolkeel.sessions import Session, Sessions
 from toolkeel.sessions.errors import SessionError
 from toolkeel.sessions.inbox import add_post, read_posts, take_posts
 from toolkeel.sessions.inbox import message_body as as_body
@@ -246,15 +246,35 @@ def test_a_waiting_run_can_be_canceled_and_what_was_decided_for_it_never_runs(
     sessions.close()
 
 
-def test_a_cancel_counts_though_the_run_has_written_nothing_yet(sessions: Sessions) -> None:
-    say(sessions["ada"], "hi", "hello")
-    session, storage = sessions["ada"], sessions["ada"]._storage
-    assert storage.locks.try_acquire(session.info.id)  # a run that has just taken its turn
-    session.cancel("enough")
-    storage.locks.release(session.info.id)
-    result = agent("never").run_sync("go", session=session)
-    assert result.reason == "cancelled"
+def test_a_cancel_counts_though_the_run_has_written_nothing_yet(
+    sessions: Sessions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = sessions["ada"]
+    say(session, "hi", "hello")
+    record = Session._record_writer
+
+    def cancel(self: Session, id: int) -> None:  # the run has just taken its turn
+        record(self, id)
+        sessions["ada"].cancel("enough")
+
+    monkeypatch.setattr(Session, "_record_writer", cancel)
+    assert agent("never").run_sync("go", session=session).reason == "cancelled"
+    monkeypatch.undo()
     assert agent("fine").run_sync("again", session=session).output == "fine"
+    sessions.close()
+
+
+def test_a_cancel_between_the_end_of_a_run_and_its_release_does_not_stop_the_next(
+    sessions: Sessions,
+) -> None:
+    session, storage = sessions["ada"], sessions["ada"]._storage
+    say(session, "hi", "hello")
+    assert storage.locks.try_acquire(session.info.id)  # a run that has ended, not let go
+    session.cancel("enough")
+    assert [post.kind for post in read_posts(storage.database, session.info.id)] == ["cancel"]
+    storage.locks.release(session.info.id)
+    assert agent("fine").run_sync("go", session=session).output == "fine"
+    assert read_posts(storage.database, session.info.id) == []
     sessions.close()
 
 

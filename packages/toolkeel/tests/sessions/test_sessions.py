@@ -259,6 +259,21 @@ def test_nothing_is_pruned_unless_somebody_says_so(sessions: Sessions) -> None:
     assert [info.name for info in sessions.list()] == ["new"]
 
 
+def test_a_session_that_waits_for_a_person_is_pruned_only_on_request(sessions: Sessions) -> None:
+    @tool(approval=True)
+    def pay() -> str:
+        """Pay."""
+        return "paid"
+
+    Agent(Scripted([call("pay", {})]), [pay]).run_sync("pay", session=sessions["waits"])
+    age = "UPDATE session SET updated = updated - 90 * 86400"
+    sessions._storage.database.write_now(lambda connection: connection.execute(age))
+    assert [info.name for info in sessions.prune(30, dry=False)] == ["ada"]
+    assert [info.name for info in sessions.list()] == ["waits"]
+    assert [info.name for info in sessions.prune(30, waiting=True, dry=False)] == ["waits"]
+    assert sessions.list() == ()
+
+
 def test_a_session_in_memory_leaves_nothing_and_is_of_its_own(tmp_path: Path) -> None:
     one, other = session(":memory:"), session(":memory:")
     agent("hello").run_sync("hi", session=one)

@@ -11,6 +11,7 @@ local           the command that runs a model on this machine
 chat            the command that is a conversation
 front_ends      ``toolkeel serve --as``: an agent for front ends
 http_workers    several server processes at one address, replaced without a lost call
+runs            ``toolkeel runs``: durable runs of a database, as an operator has them
 worker          ``toolkeel worker``: run the queue of a durable agent
 completion      ``toolkeel completion``: completion scripts for shells
 start           ``toolkeel`` without a command: what to do next

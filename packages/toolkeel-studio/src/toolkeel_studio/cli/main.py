@@ -79,7 +79,7 @@ COMMANDS = {
     "gateway": ("toolkeel_studio.cli.commands.gateway", "Many MCP servers behind one, with rules."),
     "serve": ("toolkeel_studio.cli.commands.serve", "Serve tools over the Model Context Protocol."),
     "runs": (
-        "toolkeel_studio.cli.commands.runs",
+        "toolkeel_studio.cli.runs",
         "List, show, decide, cancel, retry and delete durable runs.",
     ),
     "worker": ("toolkeel_studio.cli.worker", "Run what is in the queue of a durable agent."),

@@ -133,11 +133,13 @@ class CancelRequest:
         sender: Whose message is to be withdrawn, or the run that answers it canceled; empty for
             whatever run there is.
         head: The last entry of the session when it was posted.
+        at: When it was posted, in seconds since the epoch.
     """
 
     reason: str
     sender: str
     head: int
+    at: float
 
 
 def post_cancel(database: Database, session: int, who: str, reason: str, sender: str) -> None:
@@ -170,7 +172,8 @@ def take_posts(journal: SessionJournal, run: str, posts: list[Post]) -> Iterator
             if post.kind == "cancel":
                 journal.drop_post(post)
                 head = int(body.get("head", 0))
-                yield CancelRequest(str(body.get("reason", "")), str(body.get("sender", "")), head)
+                reason, sender = str(body.get("reason", "")), str(body.get("sender", ""))
+                yield CancelRequest(reason, sender, head, post.at)
             elif post.kind == "decision":
                 decision = Decision.from_dict(body["decision"])
                 journal.take_post(post, Decided(run, decision, post.who))

@@ -54,11 +54,19 @@ OnMessage: TypeAlias = Literal["queue", "answer", "cancel"]
 
 @record
 class RunOptions:
-    """Options of a session for the start of a run; see `Session`."""
+    """Options of a session for the start of a run; see `Session`.
+
+    Args:
+        name: Its name.
+        resumes_only: See `Session`.
+        on_message: See `Session`.
+        since: When the run became the session's writer, in seconds since the epoch.
+    """
 
     name: str
     resumes_only: bool
     on_message: OnMessage
+    since: float
 
 
 async def begin_run(
@@ -80,7 +88,7 @@ async def begin_run(
     """
     said, decisions, posts = given
     fold = journal.state
-    _take_inbox(journal, run, posts)
+    _take_inbox(journal, run, posts, options.since)
     known = {each.ticket: each for each in reversed(decisions)}
     known |= {id: each.decision for id, each in fold.decisions.items()}
     speaks = bool(said or fold.queued)
@@ -166,14 +174,14 @@ def _make_room(
             journal.append(Deferred(*place, reply, make_placeholder(call), ticket))
 
 
-def _take_inbox(journal: SessionJournal, run: RunContext, posts: list[Post]) -> None:
+def _take_inbox(journal: SessionJournal, run: RunContext, posts: list[Post], since: float) -> None:
     """Take messages and decisions from the inbox, and apply the requests to cancel."""
     fold, head = journal.state, journal.head
     take_into = fold.last_run.run if fold.has_unfinished_run else run.id
     for request in take_posts(journal, take_into, posts):
         if fold.has_unfinished_run or request.sender:
             apply_cancel(journal, request)
-        elif request.head >= head:  # it came when this run had the session already
+        elif request.head >= head and request.at >= since:  # this run had the session already
             run.cancel.cancel(request.reason or DEFAULT_REASON)
 
 

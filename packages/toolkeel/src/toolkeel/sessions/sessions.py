@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sqlite3
 import warnings
 import weakref
@@ -29,14 +28,13 @@ from toolkeel.sessions.postgres import (
     PostgresArtifacts,
     PostgresDatabase,
     PostgresLocks,
-    is_postgres,
     open_database,
 )
 from toolkeel.sessions.run_from_journal import OnMessage
 from toolkeel.sessions.session import Session
 from toolkeel.sessions.session_lock import LiveSessions, WriterLocks
 from toolkeel.sessions.sql_queries import SessionInfo
-from toolkeel.sessions.sqlite import MEMORY, Database
+from toolkeel.sessions.sqlite import MEMORY, Database, checked_path
 
 MAIN = "main"
 """The session that is meant by a path alone."""
@@ -78,7 +76,7 @@ class Sessions:
     ) -> None:
         self._history = history
         self._has_warned = False
-        self.path = _checked_path(path)
+        self.path = str(sessions_file()) if path is None else checked_path(path)
         self._storage = _storage_of(self.path)
 
     @property
@@ -318,40 +316,31 @@ class Sessions:
 
     @checked
     def prune(
-        self, older_than: float, *, scope: str | None = "", dry: bool = True
+        self, older_than: float, *, scope: str | None = "", waiting: bool = False, dry: bool = True
     ) -> tuple[SessionInfo, ...]:
         """Delete sessions without a write for a given time, except those with a running run.
 
         Args:
             older_than: Days.
             scope: Whose; None for all.
+            waiting: Delete sessions in which calls wait for a person as well.
             dry: Only tell which they would be.
         """
         before = time() - older_than * 86400
-        old = [info for info in self.list(scope) if info.updated < before]
-        idle = tuple(i for i in old if dry or self.open(i.name, i.scope).writer is None)
-        for info in () if dry else idle:
+        found = []
+        for info in self.list(scope):
+            session = self.open(info.name, info.scope)
+            if info.updated >= before or (session.pending and not waiting):
+                continue
+            if dry or session.writer is None:
+                found.append(info)
+        for info in () if dry else found:
             self.delete(info.name, info.scope)
-        return idle
+        return tuple(found)
 
     def close(self) -> None:
         """Close the file. The last process that closes it compacts it."""
         self._storage.database.close()
-
-
-def _checked_path(path: str | Path | None) -> str:
-    """Return a path as text.
-
-    Raises:
-        SessionError: it is an address of a database that is not PostgreSQL, or one as a `Path`.
-    """
-    if path is None:
-        return str(sessions_file())
-    scheme = re.match(r"([a-z][a-z0-9+]+):/", str(path))
-    if scheme and (isinstance(path, Path) or not is_postgres(str(path))):
-        fix = "as text, not as a Path" if isinstance(path, Path) else "that begins postgresql://"
-        raise SessionError(f"Sessions(path=...): {scheme[1]}: is no folder; give an address {fix}")
-    return str(path)
 
 
 def _fork(

@@ -12,6 +12,7 @@ from __future__ import annotations
 import atexit
 import os
 import queue
+import re
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
@@ -264,6 +265,19 @@ def _make_private(path: Path) -> None:
     make_folder(path.parent)
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+
+
+def checked_path(path: str | Path) -> str:
+    """Return the path of a file, or the address of a PostgreSQL database, as text.
+
+    Raises:
+        SessionError: it is the address of another kind of database, or one as a `Path`.
+    """
+    scheme = re.match(r"([a-z][a-z0-9+]+):/", str(path))
+    if scheme and (isinstance(path, Path) or not scheme[1].startswith("postgres")):
+        fix = "as text, not as a Path" if isinstance(path, Path) else "that begins postgresql://"
+        raise SessionError(f"Sessions(path=...): {scheme[1]}: is no folder; give an address {fix}")
+    return str(path)
 
 
 def make_folder(path: Path) -> None:

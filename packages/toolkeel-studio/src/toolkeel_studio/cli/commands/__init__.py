@@ -19,6 +19,5 @@ sandbox        ``toolkeel sandbox``: run a command as an agent's commands are ru
 schema         ``toolkeel schema``: tools as a provider is told of them
 serve          ``toolkeel serve``: tools for programs that speak MCP; with ``--as``, an agent for front ends
 gateway        ``toolkeel gateway``: many MCP servers behind one, for any host
-runs           ``toolkeel runs``: durable runs of a database, as an operator has them
 sessions       ``toolkeel sessions``: conversations that last, in the user's data folder, a file or a database
 """

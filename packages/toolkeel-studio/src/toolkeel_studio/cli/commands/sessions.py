@@ -245,10 +245,13 @@ def delete_command(name: Name, file: File = None) -> None:
 def prune_command(
     days: Annotated[float, typer.Argument(metavar="DAYS", min=0, help="Not written to for.")],
     really: Annotated[bool, typer.Option("--really", help="Delete them; else only list.")] = False,
+    waiting: Annotated[
+        bool, typer.Option("--waiting", help="Also those in which calls wait for a person.")
+    ] = False,
     file: File = None,
 ) -> None:
     """Delete sessions that nobody has written to for a while; without --really, only list them."""
-    gone = Sessions(file).prune(days, dry=not really)
+    gone = Sessions(file).prune(days, waiting=waiting, dry=not really)
     for info in gone:
         echo(visible_line(info.name))
     done = "deleted" if really else "would be deleted; --really does it"

@@ -15,6 +15,7 @@ from toolkeel._common.needs_extra import needs_extra
 from toolkeel._records.used_tickets import check_decision
 from toolkeel.observe.wording import count, pretty, visible_line
 from toolkeel.sessions import Sessions
+from toolkeel.sessions.postgres import is_postgres
 from toolkeel_studio.cli.commands.sessions import write_lines
 from toolkeel_studio.cli.exit_codes import OPTIONS, UsageProblem
 from toolkeel_studio.cli.suspended_run import answers, find_ticket, show_tickets
@@ -48,7 +49,6 @@ def _opened(database: str, sessions: str) -> Iterator[Runs]:
     if not database:
         raise UsageProblem("say where the runs are: --database FILE, or postgresql://...")
     with needs_extra("toolkeel runs", "dbos"):
-        from toolkeel.sessions.postgres import is_postgres
         from toolkeel_studio.durable.runs import Runs
     if not is_postgres(database):
         runs_file = database if sessions else f"{database}.runs"
@@ -64,6 +64,7 @@ def _opened(database: str, sessions: str) -> Iterator[Runs]:
 
 @app.command("list")
 def list_command(
+    *,
     database: Database = "",
     sessions: InSessions = "",
     status: Annotated[
@@ -72,7 +73,7 @@ def list_command(
     ] = None,
     scope: Scope = None,
     session: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Only those of this session.")
+        str | None, typer.Option(metavar="NAME", help="Only those of one session.")
     ] = None,
     limit: Annotated[int, typer.Option(metavar="N", min=1, help="At most so many.")] = 100,
     as_json: AsJson = False,
@@ -210,7 +211,7 @@ def prune_command(
 def delete_command(
     scope: Annotated[str, typer.Argument(metavar="SCOPE", help="Whose; '' for no scope.")],
     session: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Only this session; all by default.")
+        str | None, typer.Option(metavar="NAME", help="One session; all by default.")
     ] = None,
     really: Annotated[bool, typer.Option("--really", help="Delete; else only list.")] = False,
     database: Database = "",
