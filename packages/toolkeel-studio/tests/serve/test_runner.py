@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from time import time
 
 import pytest
@@ -14,6 +15,7 @@ from tests.serve.talking import (
     approval,
     calls,
     kinds,
+    look,
     read,
     read_until,
     talking,
@@ -132,3 +134,16 @@ async def test_a_run_waits_for_that_of_another_writer_and_then_finds_its_message
     said = [m.message.text for m in one.snapshot().messages]
     assert said == ["One.", "well.", "Two.", "both"]
     await second.close()
+
+
+def test_an_agent_whose_calls_never_ask_is_no_reason_for_a_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    @talking
+    async def use(talk: Talk) -> None:
+        channel = talk.channels([text("Hi.")], [look]).open("t")
+        await channel.say("Hi")
+        assert kinds(await read(channel))[-2] == "run_ended"
+
+    use(tmp_path)
+    assert caplog.text == ""

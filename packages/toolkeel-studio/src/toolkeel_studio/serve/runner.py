@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from toolkeel._records.recorder import RESUMABLE
 from toolkeel._records.tickets import Decision, Ticket
 from toolkeel._records.typed_values import load_state as load_values
 from toolkeel.agent.agent import Agent
@@ -146,7 +147,8 @@ class Runner:
         agent = await self._offer_client_tools(options)
         listeners = (*options.pop("listeners", ()), self.feed.take_event)
         self.problem = ""
-        options = {"approver": self.ask, "cancel": CancelToken(), **options}
+        asks = {"approver": self.ask} if _can_ask(agent) else {}
+        options = {"cancel": CancelToken(), **asks, **options}
         try:
             run = self._run = agent.start(
                 None, session=self._session, listeners=listeners, **options
@@ -200,6 +202,14 @@ class Runner:
         finally:
             del self.questions[ticket.id]
             self.feed.add_live(QuestionClosed(ticket.id))
+
+
+def _can_ask(agent: Agent[Any, Any]) -> bool:
+    """Return True if a call of the agent may ask for something while it runs, such as an MCP server's."""
+    tools = agent.tools
+    known = [tools[name] for name in tools.names]
+    asks = any(each.approval or each.steps or RESUMABLE in each.metadata for each in known)
+    return asks or agent.has_tool_sources or bool(agent.handoffs) or tools.rules is not None
 
 
 def _text_of(error: Exception) -> str:

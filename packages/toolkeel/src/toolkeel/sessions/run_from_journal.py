@@ -15,6 +15,7 @@ from toolkeel._records.entries import (
     Deferred,
     Queued,
     Repeated,
+    RunBegan,
     RunEnded,
 )
 from toolkeel._records.record import record
@@ -31,7 +32,7 @@ from toolkeel.events import EndReason
 from toolkeel.messages import AssistantMessage, Message, unanswered
 from toolkeel.sessions.checkpoint import make_checkpoint
 from toolkeel.sessions.code_calls import CodeCallJournal, SessionRecorder
-from toolkeel.sessions.errors import SessionBusy, SessionIdle
+from toolkeel.sessions.errors import SessionBusy, SessionError, SessionIdle
 from toolkeel.sessions.inbox import (
     DEFAULT_REASON,
     apply_cancel,
@@ -39,7 +40,7 @@ from toolkeel.sessions.inbox import (
     deliver,
     take_posts,
 )
-from toolkeel.sessions.journal import Database, SessionJournal
+from toolkeel.sessions.journal import Database, SessionJournal, StoredEntry
 from toolkeel.sessions.journal_state import JournalState
 from toolkeel.sessions.sql_queries import Post, SessionInfo
 from toolkeel.sessions.unknown_outcomes import resolve_unknown_calls
@@ -360,3 +361,30 @@ def build_run_state(fold: JournalState, goes_on: bool) -> RunState:
     return replace(
         state, inner=inner, instructions=told, usage=spent, cost=fold.cost, counts=counts
     )
+
+
+def end_of_turn(found: Sequence[StoredEntry], name: str, turn: int) -> int:
+    """Return the number of the last entry of a turn.
+
+    Args:
+        found: All entries of a session.
+        name: The session's name, for the error.
+        turn: Number of the turn; 0 for the place before the first.
+
+    Raises:
+        SessionError: there is no such turn.
+    """
+    began = [
+        n
+        for n, each in enumerate(found)
+        if isinstance(each.entry, RunBegan) and not each.entry.parent
+    ]
+    if not 0 <= turn <= len(began):
+        raise SessionError(f"{name!r} has {len(began)} turns, and no turn {turn}")
+    if turn == len(began):
+        return found[-1].seq if found else 0
+    first = began[turn]
+    run: str = getattr(found[first].entry, "run", "")
+    while first and getattr(found[first - 1].entry, "run", "") == run:
+        first -= 1  # a message that the next turn has taken from the inbox
+    return found[first].seq - 1

@@ -30,7 +30,7 @@ from toolkeel.sessions.postgres import (
     PostgresLocks,
     open_database,
 )
-from toolkeel.sessions.run_from_journal import OnMessage
+from toolkeel.sessions.run_from_journal import OnMessage, end_of_turn
 from toolkeel.sessions.session import Session
 from toolkeel.sessions.session_lock import LiveSessions, WriterLocks
 from toolkeel.sessions.sql_queries import SessionInfo
@@ -202,7 +202,7 @@ class Sessions:
 
     def _forked(self, source: Session, to: str, turn: int | None, *, edited: bool) -> Session:
         name, info = source.name, source.info
-        seq = info.head if turn is None else self._end_of(source, turn)
+        seq = info.head if turn is None else end_of_turn(source.entries(), name, turn)
         target = self.open(to, source.scope)
         known = ((each.seq, each.entry) for each in source.entries(0, seq))
         fold = source.load_state() if seq == info.head else apply_entries(JournalState(), known)
@@ -250,23 +250,6 @@ class Sessions:
         if turn < 1:
             raise SessionError("turns are counted from 1")
         return self._forked(self.open(name, scope), to, turn - 1, edited=True)
-
-    def _end_of(self, session: Session, turn: int) -> int:
-        """Return the number of the last entry of a turn."""
-        found = session.entries()
-        began = [
-            n
-            for n, each in enumerate(found)
-            if isinstance(each.entry, RunBegan) and not each.entry.parent
-        ]
-        if not 0 <= turn <= len(began):
-            raise SessionError(f"{session.name!r} has {len(began)} turns, and no turn {turn}")
-        if turn == len(began):
-            return session.info.head
-        first, run = began[turn], getattr(found[began[turn]].entry, "run", "")
-        while first and getattr(found[first - 1].entry, "run", "") == run:
-            first -= 1  # a message that the next turn has taken from the inbox
-        return found[first].seq - 1
 
     @checked
     def export(self, name: str, scope: str = "") -> Iterator[str]:
