@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
 import pytest
 
+from tests.call.test_enclosing_run import PLACES, in_a_body
 from tests.waiting import run
-from toolkeel import AssistantMessage, SetupError, ToolCall, Toolset, UserMessage, tool
+from toolkeel import (
+    Agent,
+    AssistantMessage,
+    SetupError,
+    ToolCall,
+    Toolset,
+    Usage,
+    UserMessage,
+    tool,
+)
 from toolkeel.agent.bind_tools import bind_tools
-from toolkeel.messages import FinishReason
-from toolkeel.model_interface import CallDelta, Finish, TextDelta
+from toolkeel.errors import ModelError
+from toolkeel.messages import FinishReason, ToolMessage
+from toolkeel.model_interface import CallDelta, Finish, ModelRequest, TextDelta
+from toolkeel.sessions import Sessions
+from toolkeel.spending import RunLimits
 from toolkeel.testing.scripted import Scripted, call
 
 RAN: list[str] = []
@@ -109,3 +126,77 @@ def test_calls_of_a_whole_reply_that_did_not_end_well_are_marked_incomplete(
     reply = Scripted([whole]).bind_tools([add]).invoke("go")
     assert [made.complete for made in reply.tool_calls] == [False, False]
     assert len({made.id for made in reply.tool_calls}) == 2
+
+
+# — asked by code of a run —
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_request_of_a_runs_code_counts_in_its_usage_and_its_bound(
+    place: Any, streamed: bool
+) -> None:
+    judge = Scripted([AssistantMessage(f"fine {n}", usage=Usage(1, 10, 5)) for n in range(9)])
+    bound = judge.bind_tools([add])
+
+    async def ask() -> str:
+        if streamed:
+            return "".join([str(delta) async for delta in bound.stream("is it?")])
+        return (await bound.ainvoke("is it?")).text
+
+    agent = place(ask)
+    result = agent.run_sync("go")
+    asked = len(judge.requests) + len(agent.model.requests)
+    assert result.usage.requests == asked and result.usage.input_tokens == 10 * len(judge.requests)
+    spent = result.run.context.scope.spending
+    assert spent is not None and spent.requests == asked
+
+
+def test_at_the_bound_a_request_of_a_body_is_not_sent_and_the_run_ends_there() -> None:
+    judge = Scripted(["fine"] * 9)
+
+    async def ask() -> str:
+        return "".join([(await judge.bind_tools([]).ainvoke("is it?")).text for _ in range(9)])
+
+    result = in_a_body(ask).run_sync("go", limits=RunLimits(requests=4))
+    assert (result.reason, result.limit) == ("limit", "requests: 4 of 4")
+    assert len(judge.requests) == 3 and result.usage.requests == 4
+    [failed] = [m for m in result.messages if isinstance(m, ToolMessage)]
+    assert failed.kind == "limit_reached" and "was not asked" in failed.text
+
+
+def test_a_session_counts_it_too_also_one_that_failed(tmp_path: Path) -> None:
+    error = ModelError("down")
+    error.usage = Usage(1, 7, 0)
+    judge = Scripted([AssistantMessage("fine", usage=Usage(1, 10, 5)), error])
+
+    async def ask() -> str:
+        bound = judge.bind_tools([])
+        texts = [(await bound.ainvoke("is it?")).text]
+        with pytest.raises(ModelError):
+            await bound.ainvoke("again?")
+        return texts[0]
+
+    session = Sessions(tmp_path / "s.db")["ada"]
+    result = in_a_body(ask).run_sync("go", session=session)
+    assert result.usage == session.usage == Usage(4, 17, 5)
+    assert [m.text for m in session.messages] == ["go", "", "fine", "end"]
+
+
+def test_what_a_model_asks_of_another_is_the_request_of_its_run() -> None:
+    class Wrapper:
+        name = "wrapper"
+
+        def __init__(self) -> None:
+            self.requests: list[object] = []
+            self.bound = Scripted(["end"]).bind_tools([])
+
+        async def stream(self, request: ModelRequest) -> AsyncIterator[AssistantMessage]:
+            yield await self.bound.ainvoke(request.messages)
+
+    result = Agent(Wrapper()).run_sync("go", limits=RunLimits(requests=1))
+    assert (result.output, result.usage.requests) == ("end", 1)
+
+
+def test_outside_of_runs_nothing_counts() -> None:
+    assert Scripted(["hi"]).bind_tools([]).invoke("hello").text == "hi"

@@ -190,7 +190,7 @@ def test_its_events_are_nested_in_those_of_the_run_around_it(place: Any) -> None
     assert isinstance(events[-1], RunFinished)
 
 
-@pytest.mark.parametrize("place", [in_a_body, in_a_guardrail, in_a_predicate, in_a_model_step])
+@each_place
 def test_rules_of_the_run_around_it_apply_to_its_calls(place: Any) -> None:
     clerk = payer()
 

@@ -341,3 +341,19 @@ def test_an_ordinary_word_that_is_injected_stays_readable_in_the_logs_of_others(
     assert message.text == "seen"
     logging.getLogger("toolkeel").warning("another run says %s", value)
     assert (value not in caplog.text) is is_masked
+
+
+@pytest.mark.parametrize("given", [SecretStr("rosebud"), Settings(SecretStr("rosebud"))])
+def test_a_short_word_that_its_type_declares_a_secret_stays_out_of_logs(
+    given: object, caplog: pytest.LogCaptureFixture
+) -> None:
+    @tool
+    def look(key: Annotated[Any, Injected()]) -> str:
+        """Look."""
+        raise ConnectionError("rosebud")
+
+    run: RunContext[Any] = RunContext(inject={"key": given})
+    Toolset([look]).run_sync([ToolCall("1", "look", {})], run)
+    assert caplog.text and "rosebud" not in caplog.text
+    logging.getLogger("toolkeel").warning("it was rosebud")
+    assert "it was ***" in caplog.text

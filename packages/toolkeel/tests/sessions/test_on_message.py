@@ -183,6 +183,34 @@ def test_a_message_beside_a_decision_is_answered_after_the_result(sessions: Sess
     assert (end.output, paid, ids(session)) == ("re: hello", [2], [first.id])
 
 
+def test_a_cancel_denies_a_call_that_waits_while_the_conversation_continues(
+    sessions: Sessions,
+) -> None:
+    paid: list[int] = []
+    session, model = sessions.open("ada", on_message="answer"), Clerk()
+    agent = clerk(paid, model)
+    [ticket] = agent.run_sync("please pay 5", session=session).pending
+    agent.run_sync("hello", session=session)
+    session.cancel("never mind", "bob")
+    [decided] = session.decisions.values()
+    assert (decided.decision.verdict, decided.who) == ("deny", "bob")
+    assert session.decide(ticket.approve(), "eve") is not None
+    end = agent.run_sync(None, session=session)
+    assert end.reason == "answered" and paid == [] and session.pending == ()
+    assert "was not approved: never mind" in results(session)[0]
+    session.cancel("again")  # nothing waits
+    assert agent.run_sync("pay 6", session=session).pending and paid == []
+
+
+def test_a_cancel_of_somebodys_message_leaves_a_call_that_waits(sessions: Sessions) -> None:
+    session = sessions.open("ada", on_message="answer")
+    agent = clerk([])
+    agent.run_sync("please pay 5", session=session)
+    agent.run_sync("hello", session=session)
+    session.cancel_message("bob")
+    assert session.decisions == {} and len(session.pending) == 1
+
+
 def test_a_message_in_place_of_what_waits_cancels_it(sessions: Sessions) -> None:
     paid: list[int] = []
     session = sessions.open("ada", on_message="cancel")

@@ -205,3 +205,35 @@ def test_who_is_cancelled_while_a_run_is_ended_hears_it_when_all_is_written(tmp_
     asyncio.run(main())
     assert [each.entry.kind for each in sessions["ada"].entries()][:2] == ["run_began", "run_ended"]
     sessions.close()
+
+
+PLACES = ("desk 1", "desk 3", "clerk 1", "clerk 3", "before", "inside", "after")
+"""Where a run is killed whose tool's body runs an agent that pays."""
+
+
+@pytest.mark.parametrize("kind", ["safe", "unsafe"])
+def test_a_run_killed_while_a_body_runs_an_agent_counts_all_and_asks_before_it_pays_again(
+    tmp_path: Path, kind: str
+) -> None:
+    jobs: list[tuple[object, ...]] = []
+    for when in PLACES:
+        (tmp_path / when).mkdir()
+        jobs += [(tmp_path / when, when, kind, "go"), (tmp_path / when, "never", kind, "")]
+    ends = work_through(jobs, "tests.sessions.killed_joined_run")
+    for when, killed, end in zip(PLACES, ends[::2], ends[1::2], strict=True):
+        assert killed == (-signal.SIGKILL, ""), when
+        log = (tmp_path / when / "log").read_text("utf-8").splitlines()
+        asks = [line for line in log if line.startswith("asks")]
+        assert end == (0, f"answered {len(asks)}"), when
+        again = kind == "safe" and when in ("clerk 3", "inside", "after")
+        assert log.count("paid") == 1 + again, when  # a body that may run again runs it again
+        persons = [line for line in log if line.startswith("person")]
+        asked = kind == "unsafe" and not when.startswith("desk")
+        unknown = when in ("before", "inside")  # the payment itself
+        assert persons == ["person refund"] * asked + ["person pay"] * unknown, when
+        sessions = Sessions(tmp_path / when / "talk.db")
+        kinds = Counter(each.entry.kind for each in sessions["ada"].entries())
+        fold = sessions["ada"].load_state()
+        assert kinds["model_asked"] == len(asks), when
+        assert (fold.reason, fold.nested_runs, sessions["ada"].pending) == ("answered", {}, ())
+        sessions.close()

@@ -50,6 +50,7 @@ PLAIN = (
     "crash",
 )
 INSIDE = {"main": ("code", "helper", "clerk"), "clerk": ("code", "helper"), "helper": ("code",)}
+AGENTS = {"helper", "clerk"}
 HOW = ("say", "skip", "queue")
 
 
@@ -253,10 +254,29 @@ class Runs(RuleBasedStateMachine):
     def the_transcript_is_valid_for_every_provider(self) -> None:
         if self.stands == "new":
             return
-        is_open = self.stands in ("waiting", "killed")
-        messages = _without_open(self.messages) if is_open else self.messages
+        messages = _without_open(self.messages) if self.is_open else self.messages
         check_transcript(messages)
         check_wires(messages)
+
+    @property
+    def is_open(self) -> bool:
+        """True if calls may have no result: they get it when the run is resumed."""
+        stopped = self.stands in ("limit", "cancelled")
+        return stopped or self.stands in ("waiting", "killed")
+
+    @invariant()
+    def a_call_is_open_only_while_its_inner_run_can_be_resumed(self) -> None:
+        if self.stands not in ("limit", "cancelled"):
+            return  # what waits has a ticket, and a killed program's outcomes are asked about
+        open = {call.id: call.name for call in unanswered(self.messages)}
+        assert set(open.values()) <= AGENTS, open
+        if self.sessions is None:
+            assert set(open) == set(RunState.from_json(self.saved or "", b"key").inner)
+            return
+        fold = self.sessions["ada"].load_state()
+        nested = [each.last_run.call for each in fold.open_nested_runs()]
+        assert set(open) == {fold.open_calls[key].call_id for key in nested}
+        assert not open or fold.has_unfinished_run
 
     @invariant()
     def bounds_hold_over_the_whole_tree(self) -> None:
@@ -306,7 +326,7 @@ class Runs(RuleBasedStateMachine):
             "entry_numbers",
         ):
             assert getattr(whole, name) == getattr(fold, name), name
-        if self.stands in ("waiting", "killed"):  # it goes on counting
+        if fold.has_unfinished_run:  # it goes on counting
             assert whole.run_usage == fold.run_usage
         assert whole.view.messages == fold.view.messages
         _same(whole.view.messages, self.messages)
@@ -350,7 +370,7 @@ def _noted(message: Message) -> list[str]:
 
 
 def _is_over(messages: list[Message]) -> bool:
-    return not messages or isinstance(messages[-1], AssistantMessage)
+    return not messages or (isinstance(messages[-1], AssistantMessage) and not unanswered(messages))
 
 
 class InSession(Runs):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
 
 from toolkeel.agent.reply_assembly import ReplyBuilder
+from toolkeel.agent.turn.request_budget import SENDING, RequestBudget
 from toolkeel.call.body.sync_bridge import run_sync
+from toolkeel.call.enclosing_run import find_enclosing, make_run_context
 from toolkeel.call.toolset import Toolish, Toolset, as_toolset
-from toolkeel.errors import SetupError
-from toolkeel.messages import AssistantMessage, Message, UserMessage
+from toolkeel.errors import LimitReached, ModelError, SetupError, describe_error
+from toolkeel.messages import AssistantMessage, Message, Usage, UserMessage
 from toolkeel.model_interface import Delta, Model, ModelRequest, Settings, ToolChoice
 
 
@@ -28,9 +30,19 @@ class Bound:
         self._offered = tuple(tools)
 
     def stream(self, messages: str | Sequence[Message]) -> AsyncIterator[Delta | AssistantMessage]:
-        """Yield the reply as it arrives."""
+        """Yield the reply as it arrives.
+
+        Asked by code of a run, as in a tool's body or a guardrail, it counts toward that run.
+
+        Raises:
+            LimitReached: a limit of that run does not permit the request.
+        """
         given = [UserMessage(messages)] if isinstance(messages, str) else messages
-        return self.model.stream(ModelRequest(given, self._offered, self.settings))
+        request = ModelRequest(given, self._offered, self.settings)
+        enclosing = find_enclosing()
+        if enclosing is None or SENDING.get() is enclosing[0]:
+            return self.model.stream(request)
+        return _stream_joined(self.model, request)
 
     async def ainvoke(self, messages: str | Sequence[Message]) -> AssistantMessage:
         """Request one reply. Its calls are not run.
@@ -46,6 +58,43 @@ class Bound:
     def invoke(self, messages: str | Sequence[Message]) -> AssistantMessage:
         """`ainvoke` for sync code."""
         return run_sync(lambda: self.ainvoke(messages))
+
+
+async def _stream_joined(
+    model: Model, request: ModelRequest
+) -> AsyncGenerator[Delta | AssistantMessage, None]:
+    """Yield a reply as that of a run of one request, which belongs to the run around it."""
+    run = make_run_context(None, model.name, (), {})
+    outer, budget, assembly = run.scope.outer_run, RequestBudget(run, model.name), ReplyBuilder()
+    messages, recorder = [*request.messages], run.recorder
+    if not budget.reserve(request, model.name):
+        raise LimitReached(
+            f"{model.name} was not asked: the run is at its limit ({budget.reached_limit})."
+        )
+    if recorder is not None:
+        recorder.start(recorder.make_start("", model.name, ""), messages, 0)
+        await recorder.record_request(1, model.name, request)
+    reply: AssistantMessage | None = None
+    used, reason, problem = Usage(), "cancelled", ""
+    try:
+        async for delta in model.stream(request):
+            assembly.add(delta)
+            yield delta
+        reply, reason = assembly.build(), "answered"
+        messages.append(reply)
+        used = reply.usage.with_request()
+    except Exception as error:
+        reason, problem = "failed", run.mask_value(describe_error(error))
+        used = error.usage if isinstance(error, ModelError) else used
+        if recorder is not None:
+            recorder.record_failed_request(1, problem, model.name, used)
+        raise
+    finally:
+        budget.settle(reply, model.name)
+        with outer.lock:
+            outer.usage = outer.usage + used
+        if recorder is not None:
+            recorder.record_end(reason, problem, {})
 
 
 def bind_tools(

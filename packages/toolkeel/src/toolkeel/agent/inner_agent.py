@@ -5,7 +5,8 @@ approver; without one, both runs wait, and the inner run continues where it stop
 again. Its usage counts for the outer run (`toolkeel.spending`), and its events appear there as `Nested`.
 
 A bound or a cancel of the outer run stops the inner run without failing its call: the call has no result,
-and the inner run continues when the outer run is resumed. At the timeout of the call it has failed.
+and the inner run continues when the outer run is resumed. At the timeout of the call it has failed, and
+also where nothing can resume the call: in the body of another call, and in a run without an agent.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.compile import ParametersSchema
 from toolkeel.define.tool import AnyTool, Tool, ToolOptions
 from toolkeel.effects import LABELS, Effects
-from toolkeel.errors import ModelError, Suspend, TimedOut, ToolError
+from toolkeel.errors import Cancelled, ModelError, Suspend, TimedOut, ToolError
 from toolkeel.messages import ToolMessage, ToolOutput
 
 TIMEOUT = 600.0
@@ -122,18 +123,17 @@ async def _run(
     try:
         result = await inner.run()
     except asyncio.CancelledError as error:
-        if not _has_own_timeout(call):
+        if outer.can_wait and not _has_own_timeout(call):
             raise Suspend(inner=inner.state) from error
         if _may_still_be_running(inner.context):
-            text = f"The agent {nesting.agent!r} did not finish in time."
-            details = {"may_still_be_running": True}
-            raise TimedOut(f"{text} Its tools may still be running.", details) from None
+            raise _stopped_error(nesting.agent, call) from None
         raise
     except ModelError as error:
         raise ToolError(
             f"The agent {nesting.agent!r} gave no answer: its model failed.", {"error": str(error)}
         ) from error
-    if result.reason == "cancelled" or (result.reason == "limit" and _is_at_limit(outer)):
+    is_stopped = result.reason == "cancelled" or (result.reason == "limit" and _is_at_limit(outer))
+    if is_stopped and outer.can_wait:
         raise Suspend(inner=result.state)
     value = _tool_result_of(nesting, result)
     if inspect.isawaitable(value):
@@ -153,6 +153,8 @@ def _tool_result_of(nesting: AgentToolConfig[Any], result: RunResult[Any]) -> ob
     name = nesting.agent
     if result.reason == "waiting":
         raise Suspend(*result.pending, inner=result.state)
+    if result.reason == "cancelled":
+        raise Cancelled(f"The agent {name!r} was cancelled.", {"may_still_be_running": False})
     if result.reason == "limit":
         raise ToolError(
             f"The agent {name!r} ended without an answer, at its limit ({result.limit})."
@@ -172,6 +174,15 @@ def _may_still_be_running(run: RunContext) -> bool:
         if message.details.get("may_still_be_running"):
             return True
     return False
+
+
+def _stopped_error(name: str, call: ToolContext) -> Cancelled | TimedOut:
+    """Make the error for an agent that was stopped while its tools may still run."""
+    details = {"may_still_be_running": True}
+    if call.cancel.cancelled:
+        return Cancelled(f"The agent {name!r} was cancelled. Its tools may run on.", details)
+    text = f"The agent {name!r} did not finish in time. Its tools may still be running."
+    return TimedOut(text, details)
 
 
 def _has_own_timeout(call: ToolContext) -> bool:

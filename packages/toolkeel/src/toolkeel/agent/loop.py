@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Generic
 
 from typing_extensions import TypeVar
@@ -204,6 +205,7 @@ class RunLoop(Generic[T]):
             guardrails = self._active.plan.output_guardrails
             if guardrails and result.has_output:
                 await check_output(guardrails, result.output_value, run, self._caller.window)
+                result = replace(result, usage=run.usage)  # what guardrails asked counts, too
             self._result = result
         except BaseException as error:
             reason = "cancelled" if isinstance(error, asyncio.CancelledError) else "failed"

@@ -43,16 +43,6 @@ def _may_be_large(call: ToolCall) -> bool:
     return type(arguments) is not str or is_large(arguments)
 
 
-def check_run(run: object) -> None:
-    """Raise unless `run` is a `RunContext`.
-
-    Raises:
-        SetupError: it is not.
-    """
-    if not isinstance(run, RunContext):
-        raise SetupError(f"{run!r:.80} is no run; give RunContext(deps=...)") from None
-
-
 class Batch:
     """The calls of one turn: n calls in, n results out.
 

@@ -6,9 +6,10 @@ import asyncio
 from collections.abc import Iterable, Mapping
 
 from toolkeel.call.arguments.validate import prepare
-from toolkeel.call.batch import check_run
 from toolkeel.call.body.sync_bridge import run_sync as run_sync
+from toolkeel.call.enclosing_run import join_run, refuse_waiting
 from toolkeel.call.failure_message import failure_message
+from toolkeel.call.steps.call_limits import refuse_failing
 from toolkeel.call.toolset import Toolset
 from toolkeel.context import ENCLOSING, RunContext, ToolContext
 from toolkeel.define.base_tool import require_bound
@@ -21,19 +22,18 @@ from toolkeel.messages import ToolCall
 async def ainvoke(tool: AnyTool, value: object, run: RunContext | None) -> object:
     """Run a tool as the model would: a call gives a message, other values the body's value."""
     require_bound(tool)
-    run = run or RunContext()
-    check_run(run)
+    run = join_run(run)
     call = as_call(value)
     if call is not None:
         [message] = await Toolset([tool]).run([call], run)
         return message
     call = ToolCall("", tool.name, _arguments(tool, value))
-    handle = Toolset([tool]).within(run.scope.toolset).find(tool.name).handler
     context = ToolContext(call, tool.name, run)
     enclosing = ENCLOSING.get()
     ENCLOSING.set(context)
     try:
-        return await handle(prepare(call, tool), context)
+        with refuse_waiting(run):
+            return await _run_handler(tool, context)
     except RunStopped as stop:
         raise stop.error from None
     except (ToolError, InvalidArguments) as error:
@@ -46,9 +46,25 @@ async def ainvoke(tool: AnyTool, value: object, run: RunContext | None) -> objec
         context.end()
 
 
+async def _run_handler(tool: AnyTool, context: ToolContext) -> object:
+    """Run a call within the steps, rules, bounds and taint of its run."""
+    run, call = context.run, context.call
+    tools = Toolset([tool]).within(run.scope.toolset)
+    tools.mask_secrets(run, [call])
+    refuse_failing(run, call, tool.name)
+    prepared = prepare(call, tool)
+    if run.scope.spending is not None and run.scope.spending.counts_calls:
+        run.scope.spending.count_call(tool.name)
+    entry = tools.find(tool.name)
+    if run.taint is None:
+        return await entry.handler(prepared, context)
+    run.loop_state.visible_taint = len(run.taint.sources)  # code knows all that the run has read
+    return await tools.tainted_handler(entry)(prepared, context)
+
+
 async def abatch(tool: AnyTool, values: Iterable[object], run: RunContext | None) -> list[object]:
     """Run `ainvoke` for each value, in parallel."""
-    run = run or RunContext()
+    run = join_run(run)
     work = [ainvoke(tool, value, run) for value in values]
     answers = await asyncio.gather(*work, return_exceptions=True)  # nothing is left running
     for answer in answers:

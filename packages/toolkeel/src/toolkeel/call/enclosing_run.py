@@ -4,7 +4,8 @@ Code runs inside a call (a tool's body, a step, a predicate) or beside the calls
 instructions, a tool source, a history policy, a model step). `ENCLOSING` names that call or run in
 the context variables, which tasks and threads copy. A run that starts there obeys the rules, bounds, approver,
 deadline and cancel token of the run around it, shares its taint, adds to its usage and journal, and
-emits its events there as `Nested`. ``standalone=True`` starts a run that shares nothing.
+emits its events there as `Nested`. ``standalone=True`` starts a run that shares nothing. Tools that such
+code calls without naming a run belong to the run around it; a `RunContext` of their own shares nothing.
 """
 
 from __future__ import annotations
@@ -19,8 +20,15 @@ from toolkeel._common.reporter import running_loop
 from toolkeel._records.record import NOTHING
 from toolkeel._records.tickets import Approver, Decision, Ticket
 from toolkeel.call.watched_state import WatchedState
-from toolkeel.context import ENCLOSING, CancelToken, Listener, RunContext, ToolContext
-from toolkeel.errors import LimitReached
+from toolkeel.context import (
+    ENCLOSING,
+    WITHIN_BODY,
+    CancelToken,
+    Listener,
+    RunContext,
+    ToolContext,
+)
+from toolkeel.errors import LimitReached, SetupError
 from toolkeel.events import Event
 
 MAX_DEPTH = 5
@@ -59,6 +67,33 @@ def enclose(run: RunContext) -> Iterator[None]:
         if (outer := run.scope.outer_run) is not None:
             with outer.lock:
                 outer.usage = outer.usage + run.usage
+
+
+def join_run(run: RunContext | None) -> RunContext:
+    """Return the run that calls belong to: `run`, or the run whose code makes them, or a new one.
+
+    Raises:
+        SetupError: `run` is no run.
+    """
+    if run is None:
+        enclosing = find_enclosing()
+        return RunContext() if enclosing is None else enclosing[0]
+    if not isinstance(run, RunContext):
+        raise SetupError(f"{run!r:.80} is no run; give RunContext(deps=...)")
+    return run
+
+
+@contextmanager
+def refuse_waiting(run: RunContext) -> Iterator[None]:
+    """Refuse calls that would wait for a person, if the body of an agent's call makes them."""
+    if not run.can_wait:
+        yield
+        return
+    token = WITHIN_BODY.set(True)
+    try:
+        yield
+    finally:
+        WITHIN_BODY.reset(token)
 
 
 def make_run_context(

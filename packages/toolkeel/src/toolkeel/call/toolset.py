@@ -11,17 +11,18 @@ from typing import Any, cast
 from toolkeel._common.checked_arguments import checked
 from toolkeel._records.record import NotebookDisplay
 from toolkeel.call.arguments.mask import mask_tools
-from toolkeel.call.batch import Batch, check_calls, check_run
+from toolkeel.call.batch import Batch, check_calls
 from toolkeel.call.body.run_body import invoke
 from toolkeel.call.body.sync_bridge import run_sync
 from toolkeel.call.body.thread_pool import ThreadPool
 from toolkeel.call.compose_tool import compose_tool
+from toolkeel.call.enclosing_run import join_run, refuse_waiting
 from toolkeel.call.pipeline import Entry
 from toolkeel.call.steps.compose import Handler
 from toolkeel.call.steps.rules import Rules, check_rules
 from toolkeel.call.steps.taint import can_act
 from toolkeel.call.truncate import KEEPER, Keeper
-from toolkeel.context import WITHIN_BODY, RunContext
+from toolkeel.context import RunContext
 from toolkeel.define.base_tool import HasTool, as_tool, require_bound
 from toolkeel.define.inject import has_secret_injected
 from toolkeel.define.names import check_name, wire_names
@@ -292,7 +293,8 @@ class Toolset(NotebookDisplay):
 
         Args:
             calls: In the model's order.
-            run: What they share; a new one by default.
+            run: What they share; by default the run whose code makes them, and a new one outside
+                of runs. `RunContext()` keeps them apart from the run around them.
 
         Returns:
             One result per call, in the same order, whatever happened. Made by a body, a call that
@@ -302,15 +304,11 @@ class Toolset(NotebookDisplay):
             SetupError: the program is wired up wrongly, such as a value to inject that is missing,
                 or calls that are none.
         """
-        run = RunContext() if run is None else run
-        check_run(run)
+        run = join_run(run)
         check_calls(calls)
         if run.loop_state.can_suspend and run.can_wait:  # an agent's: a body makes these calls
-            token = WITHIN_BODY.set(True)
-            try:
+            with refuse_waiting(run):
                 return await self.run(calls, run)
-            finally:
-                WITHIN_BODY.reset(token)
         if run.recorder is not None and (by_code := run.recorder.code_runner(calls)) is not None:
             return await by_code(calls, self, run)
         if run.taint is not None:

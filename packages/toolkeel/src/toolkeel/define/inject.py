@@ -18,7 +18,7 @@ from toolkeel._common.redact_secrets import redact_in_logs
 from toolkeel._records.record import record
 from toolkeel.context import CancelToken, RunContext, ToolContext
 from toolkeel.define.mutable_defaults import copy_factory
-from toolkeel.define.secret import secret_texts
+from toolkeel.define.secret import declared_texts, secret_texts
 from toolkeel.errors import InjectionError
 
 MAX_TEXTS = 200
@@ -34,7 +34,8 @@ class Injected:
 
     Args:
         secret: The texts in the value are masked in events, errors and journals of the run. Logs, which
-            belong to the process, mask those of eight characters or more with a digit or a sign.
+            belong to the process, mask those of eight characters or more with a digit or a sign, and
+            each `SecretStr` of four characters or more.
 
     Attributes:
         crosses_processes: True if another process can be passed it: it follows from the call alone.
@@ -223,10 +224,12 @@ def injected_values(
 def _mask(value: object, context: ToolContext) -> None:
     """Mask the texts in a value from now on: all in its run, credentials in logs as well.
 
-    Logs belong to the process, where a value such as "Paris" would hide that word for everybody.
+    Logs belong to the process, where a value such as "Paris" would hide that word for everybody, unless
+    it is declared a secret, as by pydantic's `SecretStr`.
     """
     secrets = list(islice(secret_texts(value), MAX_TEXTS))
-    redact_in_logs(text for text in secrets if _may_be_credential(text))
+    declared = set(islice(declared_texts(value), MAX_TEXTS))
+    redact_in_logs(text for text in secrets if text in declared or _may_be_credential(text))
     if context.run.mask is not None:
         context.run.mask.add_secrets(secrets)
 

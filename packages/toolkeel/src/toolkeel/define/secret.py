@@ -219,6 +219,15 @@ def secret_texts(value: object, depth: int = 4) -> Iterator[str]:
             yield from secret_texts(part, depth - 1)
 
 
+def declared_texts(value: object, depth: int = 4) -> Iterator[str]:
+    """Yield the texts in a value that its types declare to be secrets, such as pydantic's `SecretStr`."""
+    if (reveal := getattr(value, "get_secret_value", None)) is not None and depth:
+        yield from secret_texts(reveal(), depth - 1)
+    elif depth and not isinstance(value, str | bytes | bytearray):
+        for part in _parts(value):
+            yield from declared_texts(part, depth - 1)
+
+
 def _parts(value: object) -> Iterable[object]:
     if isinstance(value, Mapping):
         return list(value.values())

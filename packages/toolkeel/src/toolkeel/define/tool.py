@@ -281,7 +281,8 @@ class Tool(NotebookDisplay, Generic[P, R], metaclass=_ToolMeta):
         Args:
             value: A dict of arguments, a text for a tool of one parameter, or a `ToolCall` (or
                 its dict with ``name``, ``args`` and ``id``).
-            run: What to inject from.
+            run: What to inject from; by default the run whose code makes the call, and a new one
+                outside of runs.
 
         Returns:
             A `ToolMessage` for a call, else the body's own value.

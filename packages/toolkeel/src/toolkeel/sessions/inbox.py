@@ -134,12 +134,14 @@ class CancelRequest:
             whatever run there is.
         head: The last entry of the session when it was posted.
         at: When it was posted, in seconds since the epoch.
+        who: Who posted it.
     """
 
     reason: str
     sender: str
     head: int
     at: float
+    who: str
 
 
 def post_cancel(database: Database, session: int, who: str, reason: str, sender: str) -> None:
@@ -173,7 +175,7 @@ def take_posts(journal: SessionJournal, run: str, posts: list[Post]) -> Iterator
                 journal.drop_post(post)
                 head = int(body.get("head", 0))
                 reason, sender = str(body.get("reason", "")), str(body.get("sender", ""))
-                yield CancelRequest(reason, sender, head, post.at)
+                yield CancelRequest(reason, sender, head, post.at, post.who)
             elif post.kind == "decision":
                 decision = Decision.from_dict(body["decision"])
                 journal.take_post(post, Decided(run, decision, post.who))
@@ -258,11 +260,21 @@ def cancel_last_run(journal: SessionJournal, reason: str) -> None:
 
 
 def apply_cancel(journal: SessionJournal, request: CancelRequest) -> None:
-    """Apply a cancel while no run is active: to a queued message, or to an unfinished run."""
+    """Apply a cancel while no run is active.
+
+    It withdraws a queued message, or ends an unfinished run, or denies the calls that wait while the
+    conversation continues: their denial follows when they are repeated.
+    """
+    fold = journal.state
     if withdraw(journal, None, request.sender):
         return
-    if journal.state.has_unfinished_run and is_of_last_run(journal, request):
-        cancel_last_run(journal, request.reason)
+    if fold.has_unfinished_run:
+        if is_of_last_run(journal, request):
+            cancel_last_run(journal, request.reason)
+        return
+    for deferred in () if request.sender else tuple(fold.deferred.values()):
+        decision = deferred.ticket.deny(request.reason or DEFAULT_REASON)
+        journal.append(Decided(fold.last_run.run, decision, request.who))
 
 
 def apply_cancels(storage: Storage, id: int) -> None:

@@ -295,8 +295,9 @@ class Session:
 
     @checked
     def cancel(self, reason: str = "", who: str = "") -> None:
-        """Cancel the last run if it has not ended, also while it waits.
+        """Cancel the last run if it has not ended, also while it waits, or else the calls that still wait.
 
+        With ``on_message="answer"`` such a call waits after its run has ended; it is denied.
         A run that is active in a process stops within a quarter of a second. Any other has ended when this
         returns, and decisions on its calls have no effect.
         """

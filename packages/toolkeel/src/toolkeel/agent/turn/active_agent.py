@@ -77,20 +77,26 @@ class ActiveAgent:
     async def instruct(self, text: str | None = None) -> str:
         """Start the transcript with the agent's system message. See `prompt.instruct`."""
         self._run.scope.callback_timeout = self.plan.callback_timeout
+        self._run.scope.toolset = self.plan.tools.within(self._find_outer())  # calls obey its rules
         return await insert_instructions(self._run, self.plan.instructions, text)
 
     async def gather_tools(self) -> Toolset:
         """Return the agent's tools under the steps and rules of everything around the run."""
-        run, plan, outer = self._run, self.plan, self._outer_toolset
+        run, plan = self._run, self.plan
         tools = plan.tools
         if plan.sources:
             tools = await gather_tools(plan.sources, tools, run)
-        for earlier in self.before:
-            outer = earlier.tools.within(outer)
-        tools = run.scope.toolset = tools.within(outer)
+        tools = run.scope.toolset = tools.within(self._find_outer())
         if plan.output is not None:
             check_no_tool_ends_run(tools)
         return tools
+
+    def _find_outer(self) -> Toolset | None:
+        """Return the set around the agent's tools: of the agents before it and the run around."""
+        outer = self._outer_toolset
+        for earlier in self.before:
+            outer = earlier.tools.within(outer)
+        return outer
 
     async def hand_over(self, handoff: Handoff, window: TranscriptWindow) -> Toolset:
         """Make another agent active, and return its tools.

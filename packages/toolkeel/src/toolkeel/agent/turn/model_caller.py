@@ -20,7 +20,7 @@ from toolkeel.agent.transcript import has_called_since_person
 from toolkeel.agent.turn.active_agent import ActiveAgent
 from toolkeel.agent.turn.context_overflow import OverflowRecovery, small_context_policy
 from toolkeel.agent.turn.read_result import READ_TOOL, make_reading_tool
-from toolkeel.agent.turn.request_budget import RequestBudget
+from toolkeel.agent.turn.request_budget import RequestBudget, mark_sending
 from toolkeel.agent.turn.steps import compose_steps
 from toolkeel.call.body.model_interrupt import Interrupt
 from toolkeel.call.enabled_tools import EnabledTools
@@ -93,7 +93,7 @@ class ModelCaller:
         askers = (*plan.model_steps, self._history)
         others = [model.name for asker in askers for model in getattr(asker, "models", ())]
         self._budget = RequestBudget(run, plan.model.name, *others)
-        self._send = compose_steps(plan.model_steps, run, self.send)
+        self._send = compose_steps(plan.model_steps, run, mark_sending(run, self.send))
         return self.offer.tools
 
     @property
@@ -161,8 +161,7 @@ class ModelCaller:
                 failed = self._attempt, "the reply was empty", name, reply.usage
                 run.recorder.record_failed_request(*failed)
             if run.listeners:
-                fields = run.next_event_fields()
-                run.emit(Retrying(*fields, count, 0.0, "the reply was empty"))
+                run.emit(Retrying(*run.next_event_fields(), count, 0.0, "the reply was empty"))
             count, reply = count + 1, await self._send(request)
         return reply
 

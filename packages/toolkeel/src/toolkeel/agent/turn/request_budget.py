@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextvars import ContextVar
 
 from toolkeel.context import RunContext
 from toolkeel.messages import AssistantMessage, Message, Usage
 from toolkeel.model_interface import ModelRequest
 from toolkeel.spending import PriceOf
 
+SENDING: ContextVar[RunContext | None] = ContextVar("toolkeel_sending", default=None)
+"""The run whose request is sent in this context: what its model asks of another is that request."""
+Send = Callable[[ModelRequest], Awaitable[AssistantMessage]]
 _ONE = Usage(1)
 _FREE = (_ONE, 0.0)
+
+
+def mark_sending(run: RunContext, send: Send) -> Send:
+    """Return `send` with `SENDING` set to the run while it sends a request."""
+
+    async def marked(request: ModelRequest) -> AssistantMessage:
+        before = SENDING.get()
+        SENDING.set(run)
+        try:
+            return await send(request)
+        finally:
+            SENDING.set(before)
+
+    return marked
 
 
 class RequestBudget:
