@@ -568,9 +568,10 @@ def test_what_a_body_calls_may_use_what_the_body_holds() -> None:
 
     async def main() -> None:
         outer = Toolset([edit_twice, edit_from_thread])
-        results = await outer.run([ToolCall("1", "edit_twice", {"path": "a"})] * 3)
+        allowing = RunContext(approver=lambda ticket: True)  # code's calls know what it has read
+        results = await outer.run([ToolCall("1", "edit_twice", {"path": "a"})] * 3, allowing)
         assert [r.content for r in results] == ["12", "1212", "121212"]
-        [result] = await outer.run([ToolCall("1", "edit_from_thread", {"path": "b"})])
+        [result] = await outer.run([ToolCall("1", "edit_from_thread", {"path": "b"})], allowing)
         assert result.content == "3"
         assert len(loop_locks()) == 0
 
