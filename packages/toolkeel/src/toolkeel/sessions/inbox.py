@@ -260,11 +260,7 @@ def cancel_last_run(journal: SessionJournal, reason: str) -> None:
 
 
 def apply_cancel(journal: SessionJournal, request: CancelRequest) -> None:
-    """Apply a cancel while no run is active.
-
-    It withdraws a queued message, or ends an unfinished run, or denies the calls that wait while the
-    conversation continues: their denial follows when they are repeated.
-    """
+    """Apply a cancel while no run is active: to a queued message, an unfinished run, or deferred calls."""
     fold = journal.state
     if withdraw(journal, None, request.sender):
         return
@@ -272,7 +268,9 @@ def apply_cancel(journal: SessionJournal, request: CancelRequest) -> None:
         if is_of_last_run(journal, request):
             cancel_last_run(journal, request.reason)
         return
-    for deferred in () if request.sender else tuple(fold.deferred.values()):
+    if request.sender or request.head < journal.head:  # it was meant for a run that has ended
+        return
+    for deferred in tuple(fold.deferred.values()):
         decision = deferred.ticket.deny(request.reason or DEFAULT_REASON)
         journal.append(Decided(fold.last_run.run, decision, request.who))
 
