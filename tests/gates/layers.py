@@ -32,6 +32,7 @@ LAYERS: dict[str, tuple[tuple[str, ...], ...]] = {
     "toolkeel_workspace": (
         ("sandbox",),
         ("files", "shell", "web", "search", "code", "computer", "pictures"),
+        ("skills",),
     ),
     "toolkeel_studio": (
         ("ray", "durable", "gateway", "notebook", "weather", "weather_fixture"),

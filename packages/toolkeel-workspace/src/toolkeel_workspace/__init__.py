@@ -7,6 +7,7 @@ web       fetch and search, without a way into private networks
 search    search in documents: a vector store in one SQLite file
 code      the Python a model writes, run apart from the program
 computer  a screen to look at and act on
+skills    Agent Skills: instructions that a model loads, with files and scripts
 pictures  pictures: measured, made smaller, made
 """
 
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from toolkeel_workspace.search.vector_store import VectorStore as VectorStore
     from toolkeel_workspace.shell.local_shell import local_shell as local_shell
     from toolkeel_workspace.shell.local_shell import shell as shell
+    from toolkeel_workspace.skills.skills import Skills as Skills
     from toolkeel_workspace.web.client import WebLimits as WebLimits
     from toolkeel_workspace.web.fetch import fetch_tool as fetch_tool
     from toolkeel_workspace.web.search import UserLocation as UserLocation
@@ -68,6 +70,7 @@ else:
             "toolkeel_workspace.search.stores": "Embedder Source Store",
             "toolkeel_workspace.search.vector_store": "VectorStore",
             "toolkeel_workspace.shell.local_shell": "local_shell shell",
+            "toolkeel_workspace.skills.skills": "Skills",
             "toolkeel_workspace.web.client": "WebLimits",
             "toolkeel_workspace.web.fetch": "fetch_tool",
             "toolkeel_workspace.web.search": "UserLocation WebSearchTool WebSearchToolFilters",

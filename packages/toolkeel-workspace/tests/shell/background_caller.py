@@ -8,12 +8,13 @@ from pathlib import Path
 from toolkeel import RunContext, Toolset
 from toolkeel.messages import ToolCall, ToolMessage
 from toolkeel_workspace.files.workspace import Workspace
+from toolkeel_workspace.sandbox.confine import Sandbox
 
 
 class Caller:
     """Calls the tools of one workspace in one run, with everything approved."""
 
-    def __init__(self, folder: Path, sandbox: str = "off") -> None:
+    def __init__(self, folder: Path, sandbox: str | Sandbox = "off") -> None:
         self.tools = Toolset(Workspace(folder, sandbox).tools)  # type: ignore[arg-type]
         self.run = RunContext(approver=lambda ticket: True)
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +15,7 @@ from tests.waiting import until
 from toolkeel import Agent
 from toolkeel.testing.scripted import Scripted, call
 from toolkeel_workspace.files.workspace import Workspace
+from toolkeel_workspace.sandbox.confine import Sandbox
 from toolkeel_workspace.shell.background import MAX_JOBS, _count_partial_bytes
 
 
@@ -145,8 +148,14 @@ def test_a_character_is_never_split_between_two_looks(text: str) -> None:
 
 
 def test_a_command_that_cannot_start_leaves_no_job(tmp_path: Path) -> None:
+    class Shut(Sandbox):
+        def build_command(self, *args: object, **more: object) -> Any:
+            raise OSError(errno.EMFILE, "no")
+
     async def main() -> None:
-        caller = Caller(tmp_path)
+        caller = Caller(tmp_path, Shut("off", [tmp_path]))
+        refused = await caller.call("bash", command="true", background=True)
+        assert refused.text == "The command could not be started: no."
         assert (await caller.call("bash", command="a\0b", background=True)).failed
         assert "Jobs of this run: none" in (await caller.call("job", id="job-1")).text
 

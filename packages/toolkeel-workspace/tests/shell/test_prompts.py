@@ -11,7 +11,7 @@ from toolkeel_workspace.shell.prompts import explain_no_input, find_prompt
     "line",
     [
         "Continue? [y/N] ", "Ok to proceed? (y) ", "Do you want to continue? [Y/n]", "Password: ",
-        "Enter passphrase for key '/home/a/.ssh/id': ", "Are you sure (yes/no/[fingerprint])? ",
+        "Enter passphrase for key 'id': ", "Are you sure (yes/no/[fingerprint])? ",
         ">>> ", "In [1]: ", "sqlite> ", "What is your name? ", "Username for 'https://a.example': ",
         "package name: (app) ", "Name: ",
     ],

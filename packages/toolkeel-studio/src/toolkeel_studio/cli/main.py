@@ -50,6 +50,7 @@ COMMANDS = {
         "toolkeel_studio.cli.commands.stats",
         "Say how well models call tools, over sessions.",
     ),
+    "skills": ("toolkeel_studio.cli.commands.skills", "List and check Agent Skills."),
     "tools": ("toolkeel_studio.cli.commands.tools", "List the tools that a target brings."),
     "schema": (
         "toolkeel_studio.cli.commands.schema",
@@ -105,7 +106,7 @@ A TARGET is a file (tools.py), one name in it (tools.py:search), a folder, a mod
 with options (workspace:root=DIR, file_search:stores=NAME, fetch, web_search, code_interpreter), a
 file of MCP servers (mcp.json, mcp.json:name), or the address of one (https://...).
 """
-GROUPS = ("mcp", "runs", "sessions")
+GROUPS = ("mcp", "runs", "sessions", "skills")
 """Commands that have commands of their own."""
 ADVISE = ("run", "chat")
 """Commands that say themselves where words belong that they do not expect."""

@@ -12,6 +12,7 @@ or ``.env``, are written only with a person's approval, whatever the rules allow
 from __future__ import annotations
 
 import asyncio
+import copy
 import logging
 import os
 import sys
@@ -115,6 +116,14 @@ class Workspace:
             self.tools = tuple(
                 but(one, metadata={**one.metadata, OURS: True}) for one in self.tools
             )
+
+    def with_readable(self, *folders: Path) -> Workspace:
+        """Return a workspace of the same folder whose commands can read more folders."""
+        made = copy.copy(self)
+        if self.sandbox is not None:
+            made.sandbox = self.sandbox.with_readable(*folders)
+        made.tools = made._make_tools()
+        return made
 
     def _make_tools(self) -> tuple[AnyTool, ...]:
         writing = [

@@ -93,6 +93,9 @@ class Job:
                 max_output=MAX_OUTPUT,
                 max_memory=max_memory,
             )
+        except asyncio.CancelledError:  # the event loop ends
+            self.is_stopped = True
+            raise
         finally:
             self._stack.close()
             self._new_output.set()
@@ -178,10 +181,8 @@ class Job:
     @property
     def failure(self) -> str:
         """Why the ended command counts as failed; empty if it does not."""
-        if self._task is None or not self._task.done():
+        if self._task is None or not self._task.done() or self._task.cancelled():
             return ""
-        if self._task.cancelled():
-            return "Command was killed."
         return describe_failure(self._task.result(), self.seconds)
 
 

@@ -22,7 +22,7 @@ Group = Literal["toolkeel.names", "toolkeel.builtins", "toolkeel.executors", "to
 
 _WORKSPACE = (
     "Browser CodeInterpreterTool Computer ComputerTool Embedder Embeddings FileSearchTool "
-    "ImageGenerationTool PostgresStore QdrantStore SafetyCheck Source Store UserLocation "
+    "ImageGenerationTool PostgresStore QdrantStore SafetyCheck Skills Source Store UserLocation "
     "VectorStore WebLimits WebSearchTool WebSearchToolFilters Workspace Brave Ddgs SearXNG "
     "SearchBackend Tavily apply_patch fetch_tool index_folder local_shell open_store shell"
 )

@@ -18,6 +18,7 @@ from toolkeel.errors import DefinitionError
 NAMES: Final[Mapping[str, str]] = MappingProxyType(
     {
         "ApprovalRequired": "tool(approval=...); toolkeel_compat.pydantic_ai has ApprovalRequired",
+        "CallDeferred": "tool(executor=external), of toolkeel.approvals",
         "FunctionToolset": "Toolset; toolkeel_compat.pydantic_ai has FunctionToolset",
         "InjectedState": "ToolContext; toolkeel_compat.langchain has InjectedState",
         "InjectedStore": "ToolContext; toolkeel_compat.langchain has InjectedStore",
@@ -27,6 +28,7 @@ NAMES: Final[Mapping[str, str]] = MappingProxyType(
         "RunContextWrapper": "ToolContext",
         "Runner": "Agent(...).run; toolkeel_compat.openai_agents has Runner",
         "StructuredTool": "Tool; toolkeel_compat.langchain has StructuredTool",
+        "TestModel": "Scripted, of toolkeel.testing; toolkeel_compat.pydantic_ai has TestModel",
         "ToolException": "ToolError",
         "ToolNode": "Toolset; toolkeel_compat.langchain has ToolNode",
         "ToolReturn": "ToolOutput; toolkeel_compat.pydantic_ai has ToolReturn",

@@ -1,0 +1,84 @@
+"""Folders of skills: each is offered once or has a note that says why not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from toolkeel.errors import SetupError
+from toolkeel_workspace.skills import folder as folders
+from toolkeel_workspace.skills.folder import read_skills
+
+
+def add(top: Path, name: str, text: str | bytes | None = None) -> Path:
+    """Write a skill, by default a good one of this name."""
+    place = top / name
+    place.mkdir(parents=True)
+    good = f"---\nname: {name}\ndescription: Do {name}.\n---\nSteps of {name}.\n"
+    data = good if text is None else text
+    (place / "SKILL.md").write_bytes(data if isinstance(data, bytes) else data.encode())
+    return place
+
+
+def test_a_folder_of_good_and_broken_skills_offers_what_is_usable_and_notes_the_rest(
+    tmp_path: Path,
+) -> None:
+    top, outside = tmp_path / "skills", tmp_path / "outside"
+    for name in ("commit", "review", "release", "größe"):
+        add(top, name)
+    add(top, "colon", "---\nname: colon\ndescription: Use when: asked.\n---\nDo.\n")
+    add(top, "windows", "\ufeff---\r\nname: windows\r\ndescription: d\r\n---\r\nDo.\r\n")
+    add(top, "renamed", "---\nname: other\ndescription: d\n---\nDo.\n")
+    add(top, "silent", "---\nname: silent\n---\nDo.\n")
+    add(top, "escape", "---\nname: ../../bin/sh\ndescription: d\n---\nDo.\n")
+    add(top, "twin", "---\nname: commit\ndescription: another\n---\nDo.\n")
+    add(top, "latin", "---\nname: latin\ndescription: größer\n---\nDo.\n".encode("latin-1"))
+    (top / "empty").mkdir()
+    (top / "lower").mkdir()
+    (top / "lower" / "skill.md").write_text("---\nname: lower\n---\n")
+    (top / ".git").mkdir()
+    (top / "README.md").write_text("not a skill")
+    (top / "again").symlink_to(top / "review")
+    (top / "leads-out").symlink_to(add(outside, "leads-out"))
+    secret = tmp_path / "secret"
+    secret.write_text("---\nname: linked\ndescription: d\n---\nsecret\n")
+    (top / "linked").mkdir()
+    (top / "linked" / "SKILL.md").symlink_to(secret)
+    skills, notes = read_skills([top])
+    assert sorted(skills) == sorted(
+        ["commit", "review", "release", "größe", "colon", "windows", "other"]
+    )
+    problems = {note.folder.name: str(note) for note in notes if not note.is_usable}
+    assert sorted(problems) == [
+        "empty", "escape", "latin", "leads-out", "linked", "lower", "silent", "twin",
+    ]  # fmt: skip
+    assert "rename skill.md" in problems["lower"]
+    assert "no UTF-8" in problems["latin"]
+    assert "'commit' is also in" in problems["twin"]
+    assert "leads out" in problems["leads-out"]
+    usable = {note.folder.name for note in notes if note.is_usable}
+    assert usable == {"colon", "renamed", "größe"}
+
+
+def test_a_folder_that_is_a_skill_is_one_and_a_trusted_link_is_followed(tmp_path: Path) -> None:
+    one = add(tmp_path / "a", "one")
+    assert list(read_skills([one, tmp_path / "a"])[0]) == ["one"]
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "one").symlink_to(one)
+    assert list(read_skills([tmp_path / "b"], follow_links=True)[0]) == ["one"]
+
+
+def test_a_folder_that_is_missing_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SetupError, match=r"'.*absent' is not a folder"):
+        read_skills([tmp_path / "absent"])
+
+
+def test_no_more_skills_are_offered_than_a_bound(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folders, "MAX_SKILLS", 2)
+    for name in ("a", "b", "c"):
+        add(tmp_path, name)
+    skills, [note] = read_skills([tmp_path])
+    assert list(skills) == ["a", "b"] and "more than 2 skills" in str(note)
