@@ -9,6 +9,7 @@ doctor          the checks of ``toolkeel doctor``, one file each
 commands        the commands, one file each
 local           the command that runs a model on this machine
 chat            the command that is a conversation
+acp_command     ``toolkeel acp``: an agent for editors
 front_ends      ``toolkeel serve --as``: an agent for front ends
 http_workers    several server processes at one address, replaced without a lost call
 runs            ``toolkeel runs``: durable runs of a database, as an operator has them

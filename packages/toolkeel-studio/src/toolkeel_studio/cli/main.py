@@ -79,6 +79,7 @@ COMMANDS = {
     ),
     "gateway": ("toolkeel_studio.cli.commands.gateway", "Many MCP servers behind one, with rules."),
     "serve": ("toolkeel_studio.cli.commands.serve", "Serve tools over the Model Context Protocol."),
+    "acp": ("toolkeel_studio.cli.acp_command", "Serve an agent to an editor, such as Zed (ACP)."),
     "runs": (
         "toolkeel_studio.cli.runs",
         "List, show, decide, cancel, retry and delete durable runs.",

@@ -12,6 +12,7 @@ guard       who may send a request: Host, Origin, token, kind and size of the bo
 service     what all front ends of one application share: users, deciders, streams, masked errors
 call_arguments  the arguments of a call as JSON text
 client_tools  tools that a client declares and runs itself
+acp         the Agent Client Protocol, ACP (Zed, JetBrains, Neovim)
 agui        the Agent-User Interaction Protocol, AG-UI (CopilotKit, assistant-ui)
 openai_api  OpenAI's Responses and Chat Completions (any OpenAI client, Open WebUI, LibreChat)
 vercel      the UI message stream of Vercel's ``ai`` package (``useChat``)

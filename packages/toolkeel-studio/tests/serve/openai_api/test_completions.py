@@ -139,6 +139,7 @@ async def test_what_a_chat_asks_for_itself_starts_no_session_and_no_tool(talk: T
     assert all(not request.tools for request in model.requests)
 
 
+@pytest.mark.slow
 @talking
 async def test_agents_of_openai_use_it_as_a_model(talk: Talk) -> None:
     agents = peer("agents")

@@ -318,10 +318,9 @@ class Agent(Generic[C, T]):
 
     def with_tools(self, tools: Iterable[ToolOrSource]) -> Agent[C, T]:
         """Return this agent with further tools and tool sources; the model is the one of now."""
-        made, more = copy.copy(self), list(tools)
-        made._plan = self._with_output(
-            dataclasses.replace(self._plan.with_tools(more), model=self.model), self._output_type
-        )
+        plan = dataclasses.replace(self._plan.with_tools(list(tools)), model=self.model)
+        made = copy.copy(self)
+        made._plan = self._with_output(plan, self._output_type)
         return made
 
     def set_change_finder(self, find_change: Callable[[], AgentLike | None]) -> None:

@@ -1,0 +1,6 @@
+"""The Agent Client Protocol, ACP 1 (Zed, JetBrains, Neovim): an adapter over the channel.
+
+updates     items as updates of an editor's session
+agent       what an editor asks for: sessions, prompts, cancel; permissions are asked of its person
+stdio       an agent for the editor that started this process
+"""

@@ -1,0 +1,286 @@
+"""What an editor asks for over ACP: sessions, prompts, cancel.
+
+A session belongs to the folder that the editor has open: the folder is the session's scope. The person at
+the editor started the agent, and decides. Servers that the editor would bring are not connected.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import secrets
+from collections.abc import Sequence
+from contextlib import aclosing, suppress
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from acp import RequestError
+from acp.interfaces import Client
+from acp.schema import (
+    AgentCapabilities,
+    AudioContentBlock,
+    CloseSessionResponse,
+    EmbeddedResourceContentBlock,
+    ImageContentBlock,
+    Implementation,
+    InitializeResponse,
+    ListSessionsResponse,
+    LoadSessionResponse,
+    NewSessionResponse,
+    PromptCapabilities,
+    PromptResponse,
+    ResourceContentBlock,
+    ResumeSessionResponse,
+    SessionCapabilities,
+    SessionCloseCapabilities,
+    SessionInfo,
+    SessionListCapabilities,
+    SessionResumeCapabilities,
+    TextContentBlock,
+    TextResourceContents,
+)
+
+from toolkeel._records.entries import PersonSaid, RunEnded, Steered
+from toolkeel.content import Audio, Block, Content, File, Image, Text
+from toolkeel_studio.serve.acp.updates import (
+    UpdateEncoder,
+    is_allowed,
+    permission_call,
+    permission_options,
+)
+from toolkeel_studio.serve.channel import Channel, Channels
+from toolkeel_studio.serve.errors import ChannelError, UnknownApproval
+from toolkeel_studio.serve.items import Item, Problem, Question
+from toolkeel_studio.serve.numbering import Numbering
+from toolkeel_studio.serve.service import mask_error
+
+VERSION: Final = 1
+STOP: Final[dict[str, Any]] = {
+    "refused": "refusal",
+    "cut_off": "max_tokens",
+    "limit": "max_turn_requests",
+    "cancelled": "cancelled",
+}
+NOT_HERE: Final = "An editor cannot run this call."
+
+
+class AcpAgent:
+    """An agent for one editor; the methods are those of the protocol.
+
+    Args:
+        channels: The sessions.
+    """
+
+    def __init__(self, channels: Channels) -> None:
+        self._channels = channels
+        self._client: Client | None = None
+        self._open: dict[str, Channel] = {}
+        self._cancels: dict[str, asyncio.Event] = {}
+
+    def on_connect(self, conn: Client) -> None:
+        """Remember the connection to the editor."""
+        self._client = conn
+
+    async def initialize(self, protocol_version: int, **_: Any) -> InitializeResponse:
+        """Return what this agent can do."""
+        able = AgentCapabilities(
+            load_session=True,
+            prompt_capabilities=PromptCapabilities(image=True, audio=True, embedded_context=True),
+            session_capabilities=SessionCapabilities(
+                list=SessionListCapabilities(),
+                resume=SessionResumeCapabilities(),
+                close=SessionCloseCapabilities(),
+            ),
+        )
+        me = Implementation(name=self._channels.agent.name, version="0.1.0")
+        return InitializeResponse(protocol_version=VERSION, agent_capabilities=able, agent_info=me)
+
+    async def new_session(self, cwd: str, **_: Any) -> NewSessionResponse:
+        """Start a session; it is in the list once something was said."""
+        name = secrets.token_hex(16)
+        self._open[name] = self._channels.open(name, cwd)
+        return NewSessionResponse(session_id=name)
+
+    async def load_session(self, cwd: str, session_id: str, **_: Any) -> LoadSessionResponse:
+        """Open a session, and send everything that happened in it before answering."""
+        channel = await self._find(cwd, session_id)
+        encoder = UpdateEncoder(with_prompts=True)
+        for item in await asyncio.to_thread(_items, channel):
+            await self._send(session_id, encoder, item)
+        return LoadSessionResponse()
+
+    async def resume_session(self, session_id: str, cwd: str, **_: Any) -> ResumeSessionResponse:
+        """Open a session without sending what happened in it."""
+        await self._find(cwd, session_id)
+        return ResumeSessionResponse()
+
+    async def list_sessions(self, cwd: str | None = None, **_: Any) -> ListSessionsResponse:
+        """Return the sessions of a folder; of those that are open here if it is not named."""
+        scopes = [cwd] if cwd else {each.session.scope for each in self._open.values()}
+        sessions = self._channels.sessions
+        found = [info for s in scopes for info in await asyncio.to_thread(sessions.list, s)]
+        made = [
+            SessionInfo(
+                session_id=info.name,
+                cwd=info.scope,
+                title=info.first[:80] or None,
+                updated_at=datetime.fromtimestamp(info.updated, UTC).isoformat(),
+            )
+            for info in found
+        ]
+        return ListSessionsResponse(sessions=made)
+
+    async def close_session(self, session_id: str, **_: Any) -> CloseSessionResponse:
+        """Stop the run of a session; it can be loaded again."""
+        await self.cancel(session_id)
+        self._open.pop(session_id, None)
+        return CloseSessionResponse()
+
+    async def cancel(self, session_id: str, **_: Any) -> None:
+        """Stop the run of a session, also while its person is asked."""
+        if (event := self._cancels.get(session_id)) is not None:
+            event.set()
+        if (channel := self._open.get(session_id)) is not None:
+            with suppress(ChannelError):
+                await channel.cancel()
+
+    async def prompt(self, session_id: str, prompt: Sequence[Any], **_: Any) -> PromptResponse:
+        """Say something, and return when the run has ended."""
+        channel = self._open.get(session_id)
+        if channel is None:
+            raise RequestError.invalid_params({"message": "there is no such session"})
+        canceled = self._cancels[session_id] = asyncio.Event()
+        try:
+            id = secrets.token_hex(8)
+            after = (await asyncio.to_thread(channel.snapshot)).number
+            await channel.say(decode_prompt(prompt), id=id, who="editor")
+            return PromptResponse(stop_reason=await self._run(channel, after, id, canceled))
+        except ChannelError as error:
+            raise RequestError.invalid_params({"message": str(error)}) from None
+        finally:
+            del self._cancels[session_id]
+
+    # — a run —
+
+    async def _run(self, channel: Channel, after: str, said: str, canceled: asyncio.Event) -> Any:
+        """Send the updates of a run until it ends; return why it did.
+
+        Args:
+            channel: The session.
+            after: Where to start.
+            said: Id of the message; what comes before it is passed over.
+            canceled: Set when the editor cancels.
+        """
+        encoder, name = UpdateEncoder(), channel.session.name
+        async with aclosing(channel.read(after)) as items:
+            async for item in items:
+                if said:
+                    is_it = isinstance(item.body, PersonSaid | Steered) and item.message_id == said
+                    said = "" if is_it else said
+                    continue
+                await self._send(name, encoder, item)
+                if isinstance(item.body, Question):
+                    await channel.decide(item.approval_id, "cancel")
+                if isinstance(item.body, Problem):
+                    raise RequestError.internal_error({"message": mask_error(item.body.error)})
+                if isinstance(item.body, RunEnded) and not item.within:
+                    if item.body.reason != "waiting":
+                        return _stop_reason(item.body)
+                    await self._ask_all(channel, canceled)
+        return "cancelled"
+
+    async def _send(self, session_id: str, encoder: UpdateEncoder, item: Item) -> None:
+        assert self._client is not None
+        for update in encoder.encode(item):
+            await self._client.session_update(session_id=session_id, update=update)
+
+    async def _ask_all(self, channel: Channel, canceled: asyncio.Event) -> None:
+        """Ask the person about each call that waits; calls for somewhere else are denied."""
+        for waiting in (await asyncio.to_thread(channel.snapshot)).pending:
+            if waiting.is_decided or canceled.is_set():
+                continue
+            if waiting.ticket.external:
+                await channel.decide(waiting.approval_id, "deny", reason=NOT_HERE, who="editor")
+                continue
+            allowed = await self._ask(channel, waiting, canceled)
+            if not canceled.is_set():
+                verdict = "approve" if allowed else "deny"
+                with suppress(UnknownApproval):  # decided elsewhere, or the run was canceled
+                    await channel.decide(waiting.approval_id, verdict, who="editor")
+
+    async def _ask(self, channel: Channel, waiting: Any, canceled: asyncio.Event) -> bool:
+        """Return True if the person allows a call; stop waiting if the editor cancels."""
+        assert self._client is not None
+        asking = asyncio.ensure_future(
+            self._client.request_permission(
+                session_id=channel.session.name,
+                tool_call=permission_call(waiting.ticket, waiting.call_id),
+                options=permission_options(waiting.approval_id),
+            )
+        )
+        stopping = asyncio.ensure_future(canceled.wait())
+        try:
+            await asyncio.wait([asking, stopping], return_when=asyncio.FIRST_COMPLETED)
+            return asking.done() and is_allowed(asking.result(), waiting.approval_id)
+        finally:
+            for task in (asking, stopping):
+                task.cancel()
+            await asyncio.gather(asking, stopping, return_exceptions=True)
+
+    async def _find(self, cwd: str, session_id: str) -> Channel:
+        try:
+            channel = self._channels.open(session_id, cwd)
+        except ChannelError as error:
+            raise RequestError.invalid_params({"message": str(error)}) from None
+        if not await asyncio.to_thread(lambda: channel.session.exists):
+            raise RequestError.invalid_params({"message": "there is no such session"})
+        self._open[session_id] = channel
+        return channel
+
+
+def _stop_reason(ended: RunEnded) -> Any:
+    if ended.reason == "failed":
+        raise RequestError.internal_error({"message": mask_error(ended.error)})
+    return STOP.get(ended.reason, "end_turn")
+
+
+def _items(channel: Channel) -> list[Item]:
+    numbering = Numbering()
+    return [numbering.number_entry(each) for each in channel.session.entries()]
+
+
+def decode_prompt(blocks: Sequence[Any]) -> Content:
+    """Return a prompt as content: files as text with their address, links as text.
+
+    Raises:
+        ChannelError: a picture or file is no base64.
+    """
+    made = [_decode_block(block) for block in blocks]
+    if all(isinstance(block, Text) for block in made):
+        return "\n\n".join(block.text for block in made if isinstance(block, Text))
+    return tuple(made)
+
+
+def _decode_block(block: Any) -> Block:
+    if isinstance(block, TextContentBlock):
+        return Text(block.text)
+    if isinstance(block, ImageContentBlock):
+        return Image(_bytes(block.data), block.mime_type)
+    if isinstance(block, AudioContentBlock):
+        return Audio(_bytes(block.data), block.mime_type)
+    if isinstance(block, ResourceContentBlock):
+        return Text(f"[{block.name}]({block.uri})")
+    assert isinstance(block, EmbeddedResourceContentBlock)
+    resource = block.resource
+    if isinstance(resource, TextResourceContents):
+        return Text(f"{resource.uri}:\n{resource.text}")
+    media = resource.mime_type or "application/octet-stream"
+    return File(_bytes(resource.blob), resource.uri.rpartition("/")[2] or "file", media)
+
+
+def _bytes(data: str) -> bytes:
+    try:
+        return base64.b64decode(data, validate=True)
+    except binascii.Error:
+        raise ChannelError("a picture or file is no base64") from None
