@@ -102,7 +102,7 @@ def test_a_newcomer_tries_talks_watches_approves_and_compares(
         page.click("form.ticket >> text=Edit the arguments")
         page.fill("form.ticket [name=arguments]", '{"path": 7}')
         with page.expect_event("requestfinished", lambda sent: sent.resource_type == "xhr"):
-            page.click("form.ticket >> text=Run it so")  # refused: what was wrong stays
+            page.click("form.ticket >> text=Run with these arguments")  # refused: what was wrong stays
         page.evaluate("() => new Promise((done) => setTimeout(done, 100))")
         assert "path: expected a string" in page.inner_text("#problem")
         assert page.input_value("[aria-invalid]") == '{"path": 7}'
@@ -122,10 +122,10 @@ def test_a_newcomer_tries_talks_watches_approves_and_compares(
         page.fill("#text", "and now?")
         page.keyboard.press("Enter")
         page.wait_for_selector(".answer >> text=Still gone.")
-        page.click("text=Try something else")
+        page.click("text=Fork from a turn")
         page.select_option("#turn", "0")
         page.fill("#to", "other")
-        page.click("text=Go on from here")
+        page.click("text=Fork into a new session")
         page.wait_for_url("**/sessions/other#end")
         page.goto(f"{server.base}/compare?a=other&b=Remove-猫-txt-please")
         assert page.locator("tr.changed").count() >= 2
@@ -162,7 +162,7 @@ def test_a_newcomer_answers_what_a_server_asks_while_the_run_goes_on(
         server.post("/sessions", text="Go.", name="ada")
         server.until("/sessions/ada", "Go.")
         page.goto(f"{server.base}/sessions/ada")
-        page.wait_for_selector("form.ticket >> text=A server asks you")  # nobody loaded it anew
+        page.wait_for_selector("form.ticket >> text=A server has a question")  # nobody loaded it anew
         assert page.input_value("[name='/days']") == "3"
         page.fill("[name='/city']", "猫城")
         page.fill("[name='/days']", "many")

@@ -70,7 +70,7 @@ def test_a_call_at_the_desk_is_shown_whole_and_decided(
         )
         found = call.decision
         assert found.verdict == verdict and more in f"{found.reason}{found.arguments}{found.value}"
-        assert "Nothing waits for you." in page.client.get("/approvals").text
+        assert "No pending approvals." in page.client.get("/approvals").text
 
 
 def test_who_comes_second_is_told_and_what_cannot_be_read_decides_nothing(
@@ -85,7 +85,7 @@ def test_who_comes_second_is_told_and_what_cannot_be_read_decides_nothing(
         assert other.status_code == 409 and "does not wait any more" in other.text
         assert desk.decide(call.ticket.deny("no"), "ada") is None
         second = page.post("/approvals", **fields, verdict="approve")
-        assert second.status_code == 409 and "decided already by ada: deny" in second.text
+        assert second.status_code == 409 and "already decided by ada: deny" in second.text
         assert call.decision.reason == "no"
 
 

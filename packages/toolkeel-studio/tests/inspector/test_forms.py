@@ -13,16 +13,16 @@ from pydantic import BaseModel, Field
 from tests.inspector.serving import draw, search
 from toolkeel import tool
 from toolkeel_studio.inspector import forms
-from toolkeel_studio.inspector.alternatives import TOGETHER, parted
+from toolkeel_studio.inspector.alternatives import TOGETHER, split_alternatives
 from toolkeel_studio.inspector.forms import (
     ABSENT,
-    changed,
-    form_of,
+    apply_button,
+    build_form,
+    expresses,
+    fields_for_value,
     name_at,
     pointer_of,
-    says,
-    typed_of,
-    value_of,
+    submitted_value,
 )
 
 TEXT = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\r"), max_size=8)
@@ -64,8 +64,8 @@ def grown(inner: st.SearchStrategy[tuple[dict[str, Any], Any]]) -> st.SearchStra
 def test_a_value_survives_the_way_into_a_form_and_back(key: str, made: tuple[Any, Any]) -> None:
     schema, value = made
     whole = {"type": "object", "properties": {key: schema}, "required": [key]}
-    typed = typed_of(whole, {key: value})
-    assert value_of(form_of(whole, typed), typed) == {key: value}
+    typed = fields_for_value(whole, {key: value})
+    assert submitted_value(build_form(whole, typed), typed) == {key: value}
 
 
 @pytest.mark.parametrize(
@@ -81,13 +81,13 @@ def test_a_value_survives_the_way_into_a_form_and_back(key: str, made: tuple[Any
     ],
 )
 def test_what_is_typed_is_what_is_sent(typed: dict[str, str], sent: dict[str, Any]) -> None:
-    assert value_of(form_of(search.parameters, typed), typed) == sent
+    assert submitted_value(build_form(search.parameters, typed), typed) == sent
 
 
 def test_absent_null_and_empty_are_three_things() -> None:
     circle = {"/shape?": "0", "/shape|0/radius": "2"}
     sent = [
-        value_of(form_of(draw.parameters, typed), typed)
+        submitted_value(build_form(draw.parameters, typed), typed)
         for typed in (circle, {**circle, "/title~null": "on"}, {**circle, "/title~empty": "on"})
     ]
     shape = {"kind": "circle", "radius": 2}
@@ -119,7 +119,7 @@ def deliver(
 def test_an_optional_group_that_nobody_touched_is_not_sent() -> None:
     def sent(**typed: str) -> Any:
         named = {f"/{key}": text for key, text in typed.items()}
-        return value_of(form_of(deliver.parameters, named), named)
+        return submitted_value(build_form(deliver.parameters, named), named)
 
     assert sent() == {} and sent(**{"by?": ""}) == {}
     assert sent(**{"to/street": "Kai 1"}) == {"to": {"street": "Kai 1", "kind": "home"}}
@@ -137,17 +137,17 @@ def test_an_optional_group_that_nobody_touched_is_not_sent() -> None:
     ],
 )
 def test_alternatives_references_and_null_survive_the_way_into_a_form(value: Any) -> None:
-    typed = typed_of(deliver.parameters, value)
-    made = form_of(deliver.parameters, typed)
-    sent = value_of(made, typed)
-    assert says(sent, value) and sent.keys() == value.keys()
-    assert not says(value, {**value, "other": 1}) and not says([1], [1, 2])
+    typed = fields_for_value(deliver.parameters, value)
+    made = build_form(deliver.parameters, typed)
+    sent = submitted_value(made, typed)
+    assert expresses(sent, value) and sent.keys() == value.keys()
+    assert not expresses(value, {**value, "other": 1}) and not expresses([1], [1, 2])
     assert "/paint" not in typed or typed["/paint"] in made.fields[2].options
 
 
 def test_an_error_in_an_alternative_leads_to_its_field() -> None:
     typed = {"/shape?": "1", "/shape|1/points#": "1"}
-    made = form_of(draw.parameters, typed)
+    made = build_form(draw.parameters, typed)
     assert name_at(made, "/shape/points/0/x") == "/shape|1/points/0/x"
     assert name_at(made, "/shape") == "/shape" and name_at(made, "/shape/radius") == ""
 
@@ -168,20 +168,20 @@ WHOLE = {"type": "object", "properties": {"rates": RATES}, "$defs": {"N": {"type
 )
 def test_a_map_has_a_row_for_each_key(rows: dict[str, str], sent: dict[str, Any]) -> None:
     typed = {"/rates#": "2", **{f"/rates/{name}": text for name, text in rows.items()}}
-    made = form_of(WHOLE, typed)
-    assert made.fields[0].kind == "map" and value_of(made, typed) == sent
+    made = build_form(WHOLE, typed)
+    assert made.fields[0].kind == "map" and submitted_value(made, typed) == sent
     assert "a/b" not in str(rows) or name_at(made, "/rates/a~1b") == "/rates/1"
-    less = changed(typed, "remove:/rates/0")
+    less = apply_button(typed, "remove:/rates/0")
     assert less["/rates#"] == "1" and less.get("/rates/0~key") == rows.get("1~key")
-    alone = typed_of(RATES, {"EUR": 2})  # all arguments may be one
-    assert value_of(form_of(RATES, alone), alone) == {"EUR": 2}
+    alone = fields_for_value(RATES, {"EUR": 2})  # all arguments may be one
+    assert submitted_value(build_form(RATES, alone), alone) == {"EUR": 2}
 
 
 def test_no_count_that_was_sent_is_too_long_for_a_number() -> None:
     many = {"/tags#": "9" * 5000, "/tags/0": "x"}
-    assert value_of(form_of(search.parameters, many), many) == {}
-    assert changed(many, "add:/tags")["/tags#"] == "1"
-    assert changed({"/a#": "3"}, "remove:/a/" + "9" * 5000) == {"/a#": "3"}
+    assert submitted_value(build_form(search.parameters, many), many) == {}
+    assert apply_button(many, "add:/tags")["/tags#"] == "1"
+    assert apply_button({"/a#": "3"}, "remove:/a/" + "9" * 5000) == {"/a#": "3"}
 
 
 def test_the_alternative_that_was_picked_is_sent_alone() -> None:
@@ -191,38 +191,38 @@ def test_the_alternative_that_was_picked_is_sent_alone() -> None:
         "/shape|1/points#": "1",
         "/shape|1/points/0/x": "5",
     }
-    made = form_of(draw.parameters, typed)
-    assert value_of(made, typed) == {"shape": {"kind": "path", "points": [{"x": 5}]}}
-    assert value_of(made, {}) == {}
+    made = build_form(draw.parameters, typed)
+    assert submitted_value(made, typed) == {"shape": {"kind": "path", "points": [{"x": 5}]}}
+    assert submitted_value(made, {}) == {}
     [points] = [f for f in made.fields[0].fields[1].fields if f.kind == "list"]
     assert (points.name, points.pointer) == ("/shape|1/points", "/shape/points")
 
 
 def test_a_schema_that_refers_to_itself_ends_in_a_field_of_json() -> None:
     tree = {"type": "object", "properties": {"child": {"$ref": "#"}}}
-    made = form_of(tree, {})
+    made = build_form(tree, {})
     kinds = []
     while made.fields:
         made = made.fields[0]
         kinds.append(made.kind)
     assert kinds == ["object", "object", "object", "json"]
-    assert value_of(form_of(tree, {}), {"/child": "x"}) == {}
+    assert submitted_value(build_form(tree, {}), {"/child": "x"}) == {}
 
 
 def test_items_are_added_and_removed_where_the_button_was() -> None:
     typed = {"/a#": "3", "/a/0": "x", "/a/1/b": "y", "/a/2~null": "on", "/other": "z"}
-    assert changed(typed, "add:/a")["/a#"] == "4"
-    gone = changed(typed, "remove:/a/1")
+    assert apply_button(typed, "add:/a")["/a#"] == "4"
+    gone = apply_button(typed, "remove:/a/1")
     assert gone == {"/a#": "2", "/a/0": "x", "/a/1~null": "on", "/other": "z"}
-    assert changed(typed, "remove:/a/9") == typed
-    assert changed({"/a#": "x"}, "add:/a") == {"/a#": "1"}
+    assert apply_button(typed, "remove:/a/9") == typed
+    assert apply_button({"/a#": "x"}, "add:/a") == {"/a#": "1"}
 
 
 @given(st.lists(TEXT | st.integers(0, 9), max_size=4), st.dictionaries(TEXT, TEXT))
 def test_no_form_and_no_path_breaks_it(path: list[str | int], typed: dict[str, str]) -> None:
     assert pointer_of(tuple(path)).count("/") == len(path)
     for parameters in (search.parameters, draw.parameters):
-        assert value_of(form_of(parameters, typed), typed) is not ABSENT
+        assert submitted_value(build_form(parameters, typed), typed) is not ABSENT
 
 
 @pytest.mark.parametrize("kind", ["list", "object", "union", "itself"])
@@ -237,7 +237,7 @@ def test_a_schema_that_multiplies_gives_a_form_that_is_bounded(kind: str) -> Non
             "itself": {"anyOf": [{"$ref": f"#/$defs/a{level}"}, {"type": "string"}]},
         }[kind]
     first = {"$ref": "#/$defs/a0"}
-    made = form_of({"type": "object", "properties": {"x": first}, "$defs": defs}, {})
+    made = build_form({"type": "object", "properties": {"x": first}, "$defs": defs}, {})
 
     def count(field: Any) -> int:
         return 1 + sum(map(count, field.fields))
@@ -258,8 +258,8 @@ def test_a_schema_that_multiplies_gives_a_form_that_is_bounded(kind: str) -> Non
 )
 def test_a_form_of_a_server_that_is_none_has_no_fields(wrong: dict[str, object]) -> None:
     schema = {"type": "object", "properties": {"a": wrong}, "required": ["a"]}
-    assert form_of(schema, {}).fields == []
-    assert typed_of(schema, {"a": 1}) == {}
+    assert build_form(schema, {}).fields == []
+    assert fields_for_value(schema, {"a": 1}) == {}
 
 
 def test_alternatives_that_multiply_are_not_all_tried() -> None:
@@ -269,9 +269,9 @@ def test_alternatives_that_multiply_are_not_all_tried() -> None:
         schema = {"anyOf": [{"type": "array", "items": schema}] * 12}
         value = [value] * 12
     whole = {"type": "object", "properties": {"a": schema}}
-    assert typed_of(whole, {"a": value}) == {}
+    assert fields_for_value(whole, {"a": value}) == {}
     parts = [{"properties": {f"p{n}": {}}} for n in range(3000)]
-    assert len(form_of({"type": "object", "allOf": parts}, {}).fields) == TOGETHER
+    assert len(build_form({"type": "object", "allOf": parts}, {}).fields) == TOGETHER
 
 
 def test_alternatives_are_read_no_more_once_a_form_has_all_its_fields(
@@ -280,12 +280,12 @@ def test_alternatives_are_read_no_more_once_a_form_has_all_its_fields(
     read: list[int] = []
 
     def counted(schema: Any, root: Any) -> tuple[Any, list[Any], bool]:
-        found = parted(schema, root)
+        found = split_alternatives(schema, root)
         read.append(len(found[1]))
         return found
 
-    monkeypatch.setattr(forms, "parted", counted)
+    monkeypatch.setattr(forms, "split_alternatives", counted)
     defs: dict[str, Any] = {"a5": {"type": "string"}}
     defs |= {f"a{n}": {"anyOf": [{"$ref": f"#/$defs/a{n + 1}"}] * 200} for n in range(5)}
-    form_of({"type": "object", "properties": {"x": defs["a0"]}, "$defs": defs}, {})
+    build_form({"type": "object", "properties": {"x": defs["a0"]}, "$defs": defs}, {})
     assert sum(read) < 20_000

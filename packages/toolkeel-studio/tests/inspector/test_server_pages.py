@@ -70,7 +70,7 @@ def test_each_definition_is_approved_new_or_shown_with_its_difference(tmp_path: 
 
 def test_without_a_server_the_page_says_how_to_come_to_one(tmp_path: Path) -> None:
     text = text_of(Agent(Scripted([])), tmp_path)
-    assert "None of the tools comes from a server." in text and "gateway called" not in text
+    assert "No tools from MCP servers. To load some, run:" in text and "gateway called" not in text
 
 
 def test_the_last_calls_of_a_gateway_are_shown_whatever_else_stands_in_its_log(

@@ -35,7 +35,7 @@ def test_a_run_is_watched_decided_and_seen_to_its_end(tmp_path: Path) -> None:
         begun = page.post("/sessions", text="Remove 猫.txt, please.")
         place = begun.headers["location"].removesuffix("#end").removeprefix(page.place)
         live = page.until(place, 'class="call failed"')
-        assert live.count('class="call runs"') == 2 and "It works." in live
+        assert live.count('class="call runs"') == 2 and "Running." in live
         assert "3 calls at once" in live or "2 calls at once" in live
         [again] = re.findall('http-equiv="refresh" content="3; url=(.*?)"', live)
         assert (
@@ -56,7 +56,7 @@ def test_a_run_is_watched_decided_and_seen_to_its_end(tmp_path: Path) -> None:
         done = page.until(place, 'class="answer"')
         assert REMOVED == ["猫.txt"]
         assert "<strong>Done.</strong>" in done and "<script>window" not in done
-        assert "Nothing waits for you." in page.client.get("/approvals").text
+        assert "No pending approvals." in page.client.get("/approvals").text
 
 
 def test_of_two_who_decide_the_first_counts_and_the_second_is_told(tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_of_two_who_decide_the_first_counts_and_the_second_is_told(tmp_path: Pat
         assert edited.status_code == 422 and "path" in edited.text and REMOVED == []
         page.sessions["ada"].decide(page.sessions["ada"].pending[0].deny("no"), "bob")
         second = page.post("/sessions/ada", _do="decide", verdict="approve", **shown)
-        assert second.status_code == 409 and "decided already by bob: deny" in second.text
+        assert second.status_code == 409 and "already decided by bob: deny" in second.text
         page.post("/sessions/ada", _do="go on")
         page.until("/sessions/ada", 'class="answer"')
         assert REMOVED == []
@@ -165,7 +165,7 @@ def test_of_two_places_that_answer_a_server_the_first_counts(tmp_path: Path) -> 
         send = {"_do": "question", "verdict": "send", "/city": "a"}
         assert page.post("/sessions/ada", ticket=first, **send).status_code == 303
         late = page.post("/sessions/ada", ticket=first, **{**send, "verdict": "decline"})
-        assert late.status_code == 409 and "decided already by inspector: send" in late.text
+        assert late.status_code == 409 and "already decided by inspector: send" in late.text
         second = question(late.text)
         assert second != first
         page.post("/sessions/ada", ticket=second, **send)
@@ -185,9 +185,9 @@ def test_what_is_said_while_a_call_waits_is_read_after_it_was_decided(tmp_path: 
         page.post("/sessions", text="Remove it.", name="ada")
         shown = seal(page.until("/sessions/ada", "data-ticket"))
         page.post("/sessions/ada", _do="say", text="and hurry")
-        assert "not read yet" in page.until("/sessions/ada", "and hurry")
+        assert "queued for the next request" in page.until("/sessions/ada", "and hurry")
         page.post("/sessions/ada", _do="decide", verdict="approve", **shown)
-        assert "not read yet" not in page.until("/sessions/ada", 'class="answer"')
+        assert "queued for the next request" not in page.until("/sessions/ada", 'class="answer"')
 
 
 def test_a_run_is_stopped_and_what_it_did_is_kept(tmp_path: Path) -> None:
@@ -226,7 +226,7 @@ def test_a_session_is_forked_searched_and_compared(tmp_path: Path) -> None:
         )
         assert 'id="first"' in compared
         same = page.client.get("/compare", params={"a": "ada", "b": "ada"}).text
-        assert "They say and do the same." in same
+        assert "No difference." in same
         found = page.client.get("/sessions?q=Otherwise").text
         assert found.count("/sessions/") == 0 or "b%2Fc" in found
         again = page.post("/sessions/ada", _do="fork", to="b/c")
@@ -325,7 +325,7 @@ def test_a_reply_with_more_calls_than_a_page_has_entries_is_shown_whole(tmp_path
         page.post("/sessions", text="Search.", name="many")
         latest = page.until("/sessions/many", 'class="answer"')
         assert latest.count('class="call done" id') == 400
-        assert "the last 200 of 402 lines" in latest
+        assert "last 200 of 402 rows" in latest
         middle = page.client.get("/sessions/many?before=300").text
         assert middle.count('class="call done" id') == 400  # none of them runs any more
 

@@ -30,7 +30,14 @@ from toolkeel._records.entries import (
 from toolkeel.messages import AssistantMessage, SystemMessage, ToolCall, ToolMessage, UserMessage
 from toolkeel.sessions import Sessions
 from toolkeel.testing import Scripted, call
-from toolkeel_studio.inspector.session_view import DEEPEST, Note, Replied, Said, Story, story_of
+from toolkeel_studio.inspector.session_view import (
+    MAX_DEPTH,
+    MessageItem,
+    Note,
+    ReplyItem,
+    Story,
+    fold_story,
+)
 
 CALLS = (ToolCall("a", "add", "{}"), ToolCall("b", "add", "[1"))
 ENTRIES = [
@@ -65,19 +72,19 @@ ENTRIES = [
 def told(entries: list[Any]) -> Story:
     story = Story()
     for seq, entry in enumerate(entries, 1):
-        story.see(seq, float(seq), entry)
+        story.add(seq, float(seq), entry)
     return story
 
 
 def test_every_kind_of_entry_is_told_in_its_place() -> None:
     story = told(ENTRIES)
-    said = [item for item in story.items if isinstance(item, Said)]
+    said = [item for item in story.items if isinstance(item, MessageItem)]
     assert [(s.text, s.who, s.how) for s in said] == [
         ("hi", "ada", ""),
         ("be kind", "", "system"),
         ("and hurry", "bob", ""),
     ]
-    [reply] = [item for item in story.items if isinstance(item, Replied)]
+    [reply] = [item for item in story.items if isinstance(item, ReplyItem)]
     assert (reply.failures, reply.model, reply.asked, reply.at) == (["busy"], "m", 4.0, 6.0)
     done, failed = reply.calls
     assert (done.status, done.began, done.ended) == ("done", 7.0, 12.0)
@@ -100,7 +107,7 @@ def test_runs_within_runs_are_told_of_to_a_depth() -> None:
         inner = {"parent": f"r{n - 1}", "call": "x-0"} if n else {}
         reply = AssistantMessage("", (ToolCall("c", "ask", "{}"),))
         written += [RunBegan(f"r{n}", **inner), ModelReplied(f"r{n}", 1, reply)]
-    assert len(list(told(written).calls())) == DEEPEST + 1
+    assert len(list(told(written).calls())) == MAX_DEPTH + 1
 
 
 def test_a_run_of_a_session_is_told_from_its_first_word_to_what_waits(tmp_path: Path) -> None:
@@ -109,7 +116,7 @@ def test_a_run_of_a_session_is_told_from_its_first_word_to_what_waits(tmp_path: 
     session = sessions["ada"]
     result = Agent(Scripted(busy()), TOOLS).run_sync("Remove it.", session=session)
     assert result.reason == "waiting"
-    story = story_of(session.entries())
+    story = fold_story(session.entries())
     statuses = [called.status for called in story.calls()]
     assert statuses == ["done", "done", "failed", "done", "done", "waits"]
     session.decide(result.pending[0].approve(), "bob")
@@ -117,11 +124,11 @@ def test_a_run_of_a_session_is_told_from_its_first_word_to_what_waits(tmp_path: 
     session.decide(result.pending[0].deny(), "eve")
     assert next(iter(session.decisions.values())).decision.verdict == "approve"
     Agent(Scripted(["Done."]), TOOLS).run_sync(None, session=session)
-    [*_, removed] = story_of(session.entries()).calls()
+    [*_, removed] = fold_story(session.entries()).calls()
     assert (removed.status, removed.verdict and removed.verdict.who) == ("done", "bob")
     half = session.entries(after=3, upto=9)
     assert [each.seq for each in half] == [4, 5, 6, 7, 8, 9]
-    assert story_of(half).items
+    assert fold_story(half).items
     sessions.close()
 
 
@@ -133,7 +140,7 @@ def test_an_inner_agent_is_told_within_the_call_that_it_is(tmp_path: Path) -> No
     )
     sessions = Sessions(tmp_path / "talk.db")
     outer.run_sync("Find x.", session=sessions["ada"])
-    asked, searched = story_of(sessions["ada"].entries()).calls()
+    asked, searched = fold_story(sessions["ada"].entries()).calls()
     assert (asked.call.name, searched.call.name) == ("ask_finder", "search")
     assert asked.inside is not None and asked.inside.reason == "answered"
     sessions.close()
@@ -150,10 +157,16 @@ def test_what_comes_of_a_deferred_call_is_shown_where_it_was_made() -> None:
     agent = Agent(Scripted(lines), [pay])
     agent.run_sync("pay", session=session)
     agent.run_sync("hello", session=session)
-    [called] = story_of(session.entries()).calls()
+    [called] = fold_story(session.entries()).calls()
     assert called.status == "waits"
     agent.run_sync(None, session=session, decisions=[session.pending[0].approve()])
-    story = story_of(session.entries())
+    story = fold_story(session.entries())
     [called] = story.calls()
     assert (called.status, called.result.text) == ("done", "paid 5")  # type: ignore[union-attr]
-    assert [type(item) for item in story.items] == [Said, Replied, Said, Replied, Replied]
+    assert [type(item) for item in story.items] == [
+        MessageItem,
+        ReplyItem,
+        MessageItem,
+        ReplyItem,
+        ReplyItem,
+    ]

@@ -24,11 +24,11 @@ from toolkeel_studio.inspector.site import (
     FORM,
     LONGEST,
     MARKED,
-    body,
     markdown,
-    pictures,
-    plain,
-    shown,
+    picture_urls,
+    read_body,
+    truncate_for_page,
+    without_controls,
 )
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(8)
@@ -188,22 +188,22 @@ def test_half_a_surrogate_pair_does_not_keep_a_page_from_being_sent(page: Served
 
 @given(st.text(st.characters(exclude_categories=("Cs",))))
 def test_no_text_keeps_what_a_terminal_would_obey(text: str) -> None:
-    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", plain(text))
-    assert plain(plain(text)) == plain(text)
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", without_controls(text))
+    assert without_controls(without_controls(text)) == without_controls(text)
 
 
 def test_long_texts_end_with_how_much_is_missing() -> None:
-    assert shown("x" * (LONGEST + 5)).endswith("… 5 more characters")
+    assert truncate_for_page("x" * (LONGEST + 5)).endswith("… 5 more characters")
     assert "<pre" in markdown("*" * (MARKED + 1)) and "<pre" not in markdown("[" * MARKED)
 
 
 def test_only_bytes_of_a_picture_are_shown_as_one() -> None:
     svg = Image(b"<svg onload='x'/>", "image/svg+xml")
-    [(address, words)] = pictures(
+    [(address, words)] = picture_urls(
         (Text("x"), svg, Image(PNG, "image/svg+xml"), Image(url="http://h"))
     )
     assert address.startswith("data:image/png;base64,") and words == "16 bytes"
-    assert pictures("text") == []
+    assert picture_urls("text") == []
     assert html.escape(address) == address
 
 
@@ -217,4 +217,4 @@ def test_a_body_without_end_is_read_no_further_than_a_form_may_be_long() -> None
         return {"type": "http.request", "body": bytes(1 << 19), "more_body": True}
 
     with pytest.raises(HTTPException, match="413"):
-        asyncio.run(body(Request({"type": "http", "method": "POST", "headers": []}, receive)))
+        asyncio.run(read_body(Request({"type": "http", "method": "POST", "headers": []}, receive)))

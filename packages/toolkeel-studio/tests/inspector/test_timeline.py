@@ -20,7 +20,7 @@ from toolkeel._records.entries import (
 from toolkeel._records.tickets import Ticket
 from toolkeel.messages import AssistantMessage, ToolCall, ToolMessage
 from toolkeel_studio.inspector.session_view import Story
-from toolkeel_studio.inspector.timeline import timeline_of
+from toolkeel_studio.inspector.timeline import build_timeline
 
 TICKET = Ticket("t", "c", "rm", {}, "d", 2e9)
 
@@ -28,7 +28,7 @@ TICKET = Ticket("t", "c", "rm", {}, "d", 2e9)
 def story(*entries: tuple[float, object]) -> Story:
     made = Story()
     for seq, (at, entry) in enumerate(entries, 1):
-        made.see(seq, at, entry)  # type: ignore[arg-type]
+        made.add(seq, at, entry)  # type: ignore[arg-type]
     return made
 
 
@@ -46,7 +46,7 @@ def parallel() -> Story:
 
 
 def test_parallel_calls_are_two_rows_over_each_other() -> None:
-    line = timeline_of(parallel())
+    line = build_timeline(parallel())
     assert [(row.name, row.seconds) for row in line.rows] == [
         ("m", 1.0),
         ("wait", 1.0),
@@ -58,7 +58,7 @@ def test_parallel_calls_are_two_rows_over_each_other() -> None:
 
 
 def test_an_hour_of_waiting_does_not_flatten_a_second_of_work() -> None:
-    line = timeline_of(
+    line = build_timeline(
         story(
             (0.0, ModelAsked("r", 1, "m")),
             (0.5, ModelReplied("r", 1, AssistantMessage("", (ToolCall("c", "rm", "{}"),)))),
@@ -78,8 +78,8 @@ def test_an_hour_of_waiting_does_not_flatten_a_second_of_work() -> None:
 
 def test_what_still_runs_grows_until_now() -> None:
     running = story((10.0, ModelAsked("r", 1, "m")))
-    assert timeline_of(running, now=14.0).rows[0].seconds == 4.0
-    assert timeline_of(Story()).rows == []
+    assert build_timeline(running, now=14.0).rows[0].seconds == 4.0
+    assert build_timeline(Story()).rows == []
 
 
 @given(st.lists(st.tuples(st.floats(0, 1e6), st.floats(0, 1e4)), min_size=1, max_size=8))
@@ -88,7 +88,7 @@ def test_bars_stay_on_the_axis_and_keep_their_order(times: list[tuple[float, flo
     for turn, (at, took) in enumerate(sorted(times), 1):
         entries.append((at, ModelAsked("r", turn, "m")))
         entries.append((at + took, ModelReplied("r", turn, AssistantMessage("x"))))
-    line = timeline_of(story(*entries), now=2e6)
+    line = build_timeline(story(*entries), now=2e6)
     lefts = [left for row in line.rows for _, left, _ in row.bars]
     assert lefts == sorted(lefts)
     for row in line.rows:
@@ -115,7 +115,7 @@ def many(n: int) -> Story:
 
 def test_what_a_session_of_many_entries_costs_grows_with_them_and_not_with_their_square() -> None:
     began = process_time()
-    line = timeline_of(many(10_000))
+    line = build_timeline(many(10_000))
     assert process_time() - began < 8  # a square of it takes minutes
     assert len(line.rows) == 20_000
     assert {row.status for row in line.rows if row.kind == "call"} == {"done"}

@@ -96,7 +96,7 @@ def test_form_and_json_are_two_views_of_one_value(page: Served) -> None:
         "/tools/search", _view="json", _do="form", _json='{"query": "猫", "tags": ["a", "b"]}'
     ).text
     assert 'name="/tags/1" value="b"' in back and 'value="猫"' in back
-    for text, said in (("{", "this is no JSON"), ('{"other": 1}', "the form has no place")):
+    for text, said in (("{", "this is not valid JSON"), ('{"other": 1}', "the form cannot express")):
         kept = html.unescape(page.post("/tools/search", _view="json", _do="form", _json=text).text)
         assert said in kept and text in kept
     shape = '{"shape": {"kind": "path", "points": [{"x": 1}]}}'

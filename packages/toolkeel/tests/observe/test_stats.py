@@ -13,7 +13,7 @@ from pydantic import Field
 from toolkeel import Agent, tool
 from toolkeel._records.entries import CallEnded, ModelAsked, ModelFailed, ModelReplied
 from toolkeel.messages import AssistantMessage, ToolMessage, Usage
-from toolkeel.observe.stats import ranked, stats_of
+from toolkeel.observe.stats import percentile, stats_of
 from toolkeel.sessions import Sessions
 from toolkeel.testing import Scripted, call
 
@@ -83,7 +83,7 @@ def test_failed_requests_belong_to_the_model_that_was_asked() -> None:
 
 @pytest.mark.parametrize(("share", "value"), [(0.5, 2.0), (0.95, 4.0), (0.25, 1.0), (1.0, 4.0)])
 def test_ranks_are_the_nearest(share: float, value: float) -> None:
-    assert ranked([4.0, 3.0, 2.0, 1.0], share) == value
+    assert percentile([4.0, 3.0, 2.0, 1.0], share) == value
 
 
 def test_what_a_model_cost_is_told_where_its_price_is_known() -> None:

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from toolkeel_studio.inspector.site import form, page
+from toolkeel_studio.inspector.site import read_form, render_page
 
 POLICY = (
     "default-src 'none'; script-src 'nonce-{nonce}'; style-src 'self'; img-src 'self' data:; "
@@ -20,7 +20,7 @@ POLICY = (
     "require-trusted-types-for 'script'; trusted-types 'none'"
 )
 LOGIN = 4096
-"""Bytes of the form by which somebody logs in."""
+"""Maximum size of the login form in bytes."""
 COOKIE = "toolkeel"
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -35,14 +35,14 @@ class Guard:
     """ASGI middleware: admits only holders of the token, and only requests of this page.
 
     Args:
-        app: What is guarded.
-        port: Where it is served.
-        token: The secret; also taken as ``Authorization: Bearer``.
+        app: The guarded application.
+        port: Port of the server.
+        token: The secret; also accepted as ``Authorization: Bearer``.
 
     Attributes:
-        once: The secret in the address that is opened first; it is good once.
-        place: The path before all pages where a cookie brings the token: a server on another port of
-            this host is sent all cookies, but those of a path that it does not know.
+        once: One-time secret in the first URL.
+        place: Path prefix of all pages and of the cookie: browsers send cookies to every port of a host,
+            but only below their path, which other servers do not know.
     """
 
     def __init__(self, app: ASGIApp, port: int, token: str) -> None:
@@ -68,19 +68,23 @@ class Guard:
         """Return the response to a request that is not allowed, or None if it is."""
         headers = request.headers
         if headers.get("host", "") not in self._hosts:
-            return PlainTextResponse("This server answers to 127.0.0.1 and localhost alone.", 403)
+            return PlainTextResponse(
+                "This server only accepts requests to 127.0.0.1 or localhost.", 403
+            )
         if request.url.path.startswith("/static/"):
             return None
         if _is(headers.get("authorization", "").removeprefix("Bearer "), self._token):
             return None
         if request.method not in ("GET", "HEAD") and not self._is_own(headers):
-            return PlainTextResponse("This did not come from a page of this server.", 403)
+            return PlainTextResponse("This request did not come from a page of this server.", 403)
         if request.url.path == "/login" and not here:
             return await self._log_in(request)
-        cookies = headers.get("cookie", "").split(";")  # others may have set some of the same name
+        cookies = headers.get("cookie", "").split(
+            ";"
+        )  # other servers may set cookies of the same name
         if here and any(_is(each.strip(), f"{COOKIE}={self._token}") for each in cookies):
             return None
-        return HTMLResponse(page("login.html", request), 401)
+        return HTMLResponse(render_page("login.html", request), 401)
 
     def _is_own(self, headers: Headers) -> bool:
         origin = headers.get("origin", "")
@@ -90,9 +94,9 @@ class Guard:
         given = request.query_params.get("key", "")
         if request.method == "POST":
             try:
-                given = (await form(request, LOGIN)).get("key", "").strip()
+                given = (await read_form(request, LOGIN)).get("key", "").strip()
             except HTTPException as error:
-                return PlainTextResponse("This is no form to log in by.", error.status_code)
+                return PlainTextResponse("This is not a valid login form.", error.status_code)
         if _is(given, self._token) or _is(given, self.once):
             self.once = secrets.token_urlsafe(24) if _is(given, self.once) else self.once
             answer = RedirectResponse(f"{self.place}/", 303)
@@ -100,7 +104,7 @@ class Guard:
                 COOKIE, self._token, path=self.place, httponly=True, samesite="strict"
             )
             return answer
-        return HTMLResponse(page("login.html", request, wrong=bool(given)), 401)
+        return HTMLResponse(render_page("login.html", request, wrong=bool(given)), 401)
 
 
 def _is(given: str, secret: str) -> bool:
@@ -108,7 +112,7 @@ def _is(given: str, secret: str) -> bool:
 
 
 def _with_security_headers(send: Send, nonce: str, here: str) -> Send:
-    """`send` that adds the headers every answer has, and leads on to pages of the same place."""
+    """Wrap `send` to add the security headers and to prefix redirects with the path."""
 
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":

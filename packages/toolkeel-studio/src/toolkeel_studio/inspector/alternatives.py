@@ -8,39 +8,40 @@ from typing import Any, TypeAlias
 
 Schema: TypeAlias = Mapping[str, Any]
 TOGETHER = 50
-"""How many schemas a value's may be made of (``allOf``); others are left to who checks."""
+"""Maximum number of ``allOf`` members that are merged; validation checks the others."""
 
 
-def parted(schema: Any, root: Schema) -> tuple[Schema, list[Schema], bool]:
+def split_alternatives(schema: Any, root: Schema) -> tuple[Schema, list[Schema], bool]:
     """Split a schema into itself, its alternatives without null, and True if null is one.
 
     Args:
-        schema: Of a value. One alternative is no choice; of those beside fields of an object each
-            has these, too, and those that only say which of them are required are left to who checks.
-        root: The whole, to which it may refer.
+        schema: The schema of a value. A single alternative is merged into the schema. Alternatives of an
+            object also get its own properties; those that only list required fields are dropped, and
+            validation checks them.
+        root: The document that ``$ref`` points into.
     """
-    own = _resolved(schema, root)
-    each_of = [_resolved(each, root) for each in own.get("anyOf") or own.get("oneOf") or ()]
+    own = _resolve(schema, root)
+    each_of = [_resolve(each, root) for each in own.get("anyOf") or own.get("oneOf") or ()]
     some = [each for each in each_of if each.get("type") != "null"]
     nullable = len(some) < len(each_of)
     beside = {key: value for key, value in own.items() if key not in ("anyOf", "oneOf")}
     if len(some) == 1:
-        return _joined(some[0], beside), [], nullable
+        return _merge_schemas(some[0], beside), [], nullable
     if own.get("type") == "object":
-        some = [_joined(beside, each) for each in some if "properties" in each]
+        some = [_merge_schemas(beside, each) for each in some if "properties" in each]
     return own, some, nullable
 
 
-def _resolved(schema: Any, root: Schema) -> Schema:
+def _resolve(schema: Any, root: Schema) -> Schema:
     """Merge a schema with what it refers to, and with its ``allOf``."""
-    own = _referred(schema, root)
+    own = _dereference(schema, root)
     for each in islice(own.get("allOf") or (), TOGETHER):
-        own = _joined(_referred(each, root), own)
+        own = _merge_schemas(_dereference(each, root), own)
     return own
 
 
-def _joined(one: Schema, other: Schema) -> Schema:
-    """Two schemas of one value, as one. The other's words count."""
+def _merge_schemas(one: Schema, other: Schema) -> Schema:
+    """Merge two schemas of one value; keywords of the second win."""
     made = {**one, **other}
     if "properties" in one and "properties" in other:
         made["properties"] = {**one["properties"], **other["properties"]}
@@ -49,7 +50,7 @@ def _joined(one: Schema, other: Schema) -> Schema:
     return made
 
 
-def _referred(schema: Any, root: Schema) -> Schema:
+def _dereference(schema: Any, root: Schema) -> Schema:
     """Merge a schema with what it refers to. Its own keywords win."""
     for _ in range(8):
         ref = schema.get("$ref") if isinstance(schema, Mapping) else None

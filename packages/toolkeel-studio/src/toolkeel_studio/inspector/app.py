@@ -28,7 +28,7 @@ from toolkeel_studio.inspector.desk_pages import DeskPages
 from toolkeel_studio.inspector.runs import Runs
 from toolkeel_studio.inspector.server_pages import ServerPages
 from toolkeel_studio.inspector.session_pages import SessionPages
-from toolkeel_studio.inspector.site import LANGUAGES, page
+from toolkeel_studio.inspector.site import LANGUAGES, render_page
 from toolkeel_studio.inspector.tool_pages import ToolPages
 
 ADDRESS = "127.0.0.1"
@@ -36,23 +36,23 @@ KINDS = {"style.css": "text/css", "live.js": "text/javascript", "mark.svg": "ima
 
 
 class Inspector:
-    """The inspector of an agent's tools and sessions, on this machine alone.
+    """The inspector of an agent's tools and sessions, served on loopback only.
 
     Args:
-        agent: Whose tools are shown, and who answers.
-        sessions: Where runs are kept.
-        target: The tools as they were named on the command line, for lines to be copied.
-        port: Where to listen; 0 takes any that is free.
-        token: The secret that each request brings; a new one by default.
-        audit: The log of a gateway, whose last calls are shown.
-        desk: Where calls of others wait for a person, such as a gateway's.
+        agent: The agent whose tools are shown and that answers messages.
+        sessions: Store of the sessions.
+        target: The tools as named on the command line, for commands to copy.
+        port: Port to listen on; 0 picks a free one.
+        token: Secret that each request must bring; random by default.
+        audit: Log file of a gateway, whose last calls are shown.
+        desk: Approval queue of other programs, such as a gateway.
 
     Attributes:
-        url: Address to open: it brings a secret that is good once.
-        token: The same.
+        url: URL to open, with a one-time secret.
+        token: The secret.
 
     Raises:
-        SetupError: something else listens on the port.
+        SetupError: The port is in use.
     """
 
     def __init__(
@@ -79,14 +79,14 @@ class Inspector:
 
     @property
     def url(self) -> str:
-        """Address to open: it brings a secret that is good once."""
+        """URL to open, with a one-time secret."""
         return f"http://{ADDRESS}:{self._port}/login?key={self._guard.once}"
 
     async def serve(self, ready: Callable[[], object] = bool) -> None:
-        """Serve until the process is asked to end.
+        """Serve until `stop`, or until the process is interrupted.
 
         Args:
-            ready: Called once when requests are answered.
+            ready: Called once when the server accepts requests.
         """
         config = uvicorn.Config(
             self._guard,
@@ -101,26 +101,26 @@ class Inspector:
         await self._server.serve(sockets=[self._socket])
 
     def stop(self) -> None:
-        """End serving, from any thread; runs that go on are cancelled, and their sessions keep them."""
+        """Stop serving, from any thread; active runs are cancelled and can be resumed."""
         if self._server is not None:
             self._server.should_exit = True
 
 
 class _Server(uvicorn.Server):
-    """A server that says when it is ready."""
+    """A server that reports when it is ready."""
 
     def __init__(self, config: uvicorn.Config, ready: Callable[[], object]) -> None:
         super().__init__(config)
         self._ready = ready
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to answer."""
+        """Start the server and call `ready`."""
         await super().startup(sockets)
         self._ready()
 
 
 def _listening(port: int) -> socket.socket:
-    """Open a socket on the loopback address itself: a name could resolve to another."""
+    """Open a socket on the loopback address; a name could resolve to another address."""
     made = socket.socket()
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -169,7 +169,7 @@ async def _home(request: Request) -> Response:
 
 
 async def _language(request: Request) -> Response:
-    """Take another language, and go back to where one was."""
+    """Set the language and redirect to the previous page."""
     to = request.query_params.get("to", "/") if _is_here(request) else "/"
     answer = RedirectResponse(to, 303)
     tongue = request.path_params["tongue"]
@@ -179,7 +179,7 @@ async def _language(request: Request) -> Response:
 
 
 def _is_here(request: Request) -> bool:
-    """Return True if the address to return to is one of this page's."""
+    """Return True if the redirect target is a path of this server."""
     to = request.query_params.get("to", "")
     return to.startswith("/") and not to.startswith(("//", "/\\"))
 
@@ -195,4 +195,4 @@ async def _static(request: Request) -> Response:
 async def _problem(request: Request, error: Exception) -> Response:
     told = str(error) if isinstance(error, SessionError) else ""
     code = 409 if told else getattr(error, "status_code", 500)
-    return HTMLResponse(page("problem.html", request, code=code, told=told), code)
+    return HTMLResponse(render_page("problem.html", request, code=code, told=told), code)

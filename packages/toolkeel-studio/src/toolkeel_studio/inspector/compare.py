@@ -10,23 +10,23 @@ from typing import TypeAlias
 
 from toolkeel._records.record import record
 from toolkeel.sessions.session import Session
-from toolkeel_studio.inspector.session_view import Replied, Said, Story, story_of
+from toolkeel_studio.inspector.session_view import MessageItem, ReplyItem, Story, fold_story
 
 Line: TypeAlias = tuple[str, str]
-"""Something that happened: what it is, in a word, and its text."""
+"""One line of a session: its kind and its text."""
 Row: TypeAlias = tuple[Line | None, Line | None]
-"""What stands side by side; None where the one has nothing to the other's."""
+"""Two lines side by side; None if a session has no matching line."""
 
 
 @record
-class Compared:
-    """Two sessions, compared.
+class Comparison:
+    """The comparison of two sessions.
 
     Args:
-        a: Name of the first.
-        b: Of the second.
-        totals: What is counted, of each; None: it was not measured.
-        rows: What happened, in order.
+        a: Name of the first session.
+        b: Name of the second session.
+        totals: Both totals by label; None if a total was not measured.
+        rows: The lines of both sessions in order.
     """
 
     a: str
@@ -36,7 +36,7 @@ class Compared:
 
     @property
     def differ(self) -> bool:
-        """True if anything happened in only one of them."""
+        """True if the two sessions have any line that differs."""
         return any(one != two for one, two in self.rows)
 
     def sums(self) -> Iterator[tuple[str, ...]]:
@@ -47,23 +47,23 @@ class Compared:
             yield word, *("not measured" if n is None else f"{n:,}" for n in (a, b)), by + share
 
 
-def compare(a: Session, b: Session) -> Compared:
-    """Hold two sessions against each other: their texts, calls and results, not their times and ids.
+def compare(a: Session, b: Session) -> Comparison:
+    """Compare the texts, calls and results of two sessions; times and ids are ignored.
 
     Raises:
-        SessionError: one of them is not there.
+        SessionError: One of the sessions does not exist.
     """
-    one, two = (story_of(session.entries()) for session in (a, b))
+    one, two = (fold_story(session.entries()) for session in (a, b))
     counted = _counts(two)
     totals = {word: (number, counted[word]) for word, number in _counts(one).items()}
-    return Compared(a.name, b.name, totals, list(_rows(list(_lines(one)), list(_lines(two)))))
+    return Comparison(a.name, b.name, totals, list(_rows(list(_lines(one)), list(_lines(two)))))
 
 
 def _counts(story: Story) -> dict[str, int | None]:
     calls = list(story.calls())
     return {
         "turns": len(story.turns),
-        "requests": sum(isinstance(item, Replied) for item in story.items),
+        "requests": sum(isinstance(item, ReplyItem) for item in story.items),
         "calls": len(calls),
         "failed": sum(called.status == "failed" for called in calls),
         "tokens": story.usage.total_tokens or None,
@@ -71,11 +71,11 @@ def _counts(story: Story) -> dict[str, int | None]:
 
 
 def _lines(story: Story) -> Iterator[Line]:
-    """List what happened, without what differs from run to run."""
+    """Yield the lines of a story, without times and ids."""
     for item in story.items:
-        if isinstance(item, Said):
+        if isinstance(item, MessageItem):
             yield ("instructions" if item.how == "system" else "you"), item.text
-        elif not isinstance(item, Replied):
+        elif not isinstance(item, ReplyItem):
             yield item.word, item.text
         else:
             if item.message is not None and item.message.text:

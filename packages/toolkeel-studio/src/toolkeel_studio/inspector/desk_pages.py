@@ -12,15 +12,15 @@ from toolkeel._records.tickets import VERDICTS, Decision
 from toolkeel.errors import ToolkeelError
 from toolkeel.sessions.approval_queue import ApprovalQueue
 from toolkeel_studio.inspector.runs import WHO, Runs
-from toolkeel_studio.inspector.site import TOO_LATE, UNTOUCHED, Told, form, page
+from toolkeel_studio.inspector.site import TOO_LATE, UNTOUCHED, PageText, read_form, render_page
 
 
 class DeskPages:
-    """What is answered about approvals.
+    """Handlers of the page of approvals.
 
     Args:
-        runs: Those of the page, whose sessions may wait.
-        desk: Where calls of others wait, such as a gateway's; None: there is none.
+        runs: Runs of the inspector, whose sessions may wait.
+        desk: Queue of other programs, such as a gateway, or None.
     """
 
     def __init__(self, runs: Runs, desk: ApprovalQueue | None) -> None:
@@ -29,12 +29,12 @@ class DeskPages:
 
     async def show(self, request: Request) -> Response:
         """Show everything that waits for a person."""
-        return self._shown(request)
+        return self._render(request)
 
-    def _shown(
+    def _render(
         self,
         request: Request,
-        told: Told = "",
+        told: PageText = "",
         code: int = 200,
         typed: Mapping[str, str] = UNTOUCHED,
     ) -> Response:
@@ -42,19 +42,19 @@ class DeskPages:
         tickets = [*beside, *self._runs.waiting()]
         questions, model = self._runs.questions(), self._runs.agent.model.name
         given = {"tickets": tickets, "questions": questions, "told": told, "model": model}
-        return HTMLResponse(page("approvals.html", request, typed=typed, **given), code)
+        return HTMLResponse(render_page("approvals.html", request, typed=typed, **given), code)
 
     async def decide(self, request: Request) -> Response:
-        """Decide about a call in the queue; a second person sees the first decision."""
-        typed = await form(request)
+        """Record a decision about a queued call; the second of two people sees the first decision."""
+        typed = await read_form(request)
         try:
             decision = _decision(typed)
             first = self._desk.decide(decision, WHO) if self._desk else None
         except (ToolkeelError, ValueError, RecursionError) as error:
-            return self._shown(request, str(error), 409, {**typed, "told": str(error)})
+            return self._render(request, str(error), 409, {**typed, "told": str(error)})
         if first is not None:
             told = TOO_LATE, {"who": first.who, "verdict": first.decision.verdict}
-            return self._shown(request, told, 409)
+            return self._render(request, told, 409)
         return RedirectResponse("/approvals", 303)
 
 
@@ -62,11 +62,11 @@ def _decision(typed: Mapping[str, str]) -> Decision:
     """Read a decision from a form.
 
     Raises:
-        ValueError: its arguments are no JSON object.
+        ValueError: The edited arguments are not a JSON object.
     """
     verdict = next((each for each in VERDICTS if each == typed.get("verdict")), "deny")
     arguments = json.loads(typed.get("arguments", "")) if verdict == "edit" else {}
     if not isinstance(arguments, dict):
-        raise ValueError("the arguments are one JSON object")
+        raise ValueError("the arguments must be a JSON object")
     said = {key: typed.get(key, "") for key in ("ticket", "seal", "reason", "value")}
     return Decision.from_dict({**said, "verdict": verdict, "arguments": arguments})

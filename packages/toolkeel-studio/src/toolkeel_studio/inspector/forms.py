@@ -14,20 +14,20 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from toolkeel.observe.wording import title_of
-from toolkeel_studio.inspector.alternatives import Schema, parted
+from toolkeel_studio.inspector.alternatives import Schema, split_alternatives
 
 Typed: TypeAlias = Mapping[str, str]
-"""What a form sent, by the names of its fields."""
+"""Submitted texts by field name."""
 DEPTH = 4
-"""Levels below which a value is one field of JSON."""
+"""Values nested deeper than this are one JSON field."""
 FIELDS = 2000
-"""Fields of one form; what is left then is one field of JSON each: a server's schema may multiply."""
+"""Maximum number of fields in a form; further groups become JSON fields, since a schema can expand exponentially."""
 AREA = 200
-"""Longest text that fits one line, by its schema."""
+"""Strings whose ``maxLength`` exceeds this get a text area."""
 ABSENT: Any = object()
 GROUPS = ("union", "object", "list", "map")
 COUNT, PICK, NULL, EMPTY, KEY = "#", "?", "~null", "~empty", "~key"
-"""Behind a field's name: how many items, which alternative, null, send it though empty, its key."""
+"""Suffixes of a field name: item count, chosen alternative, null, send an empty value, key of a map."""
 
 
 @dataclass
@@ -35,20 +35,20 @@ class Field:
     """One field, or a group of them.
 
     Args:
-        name: JSON pointer to its value, with ``|n`` where an alternative begins, and the number of
-            a row in place of its key.
-        label: What it is called.
-        pointer: The path to its value.
+        name: JSON pointer to the value, with ``|n`` at each alternative, and the row number instead of
+            a map's key.
+        label: Displayed name.
+        pointer: JSON pointer to the value.
         kind: ``text``, ``area``, ``number``, ``boolean``, ``choice``, ``constant``, ``object``,
             ``list``, ``map``, ``union`` or ``json``.
-        schema: Of its value.
-        required: Whether it must be sent.
-        nullable: Whether null is a value.
-        description: What it is for.
+        schema: Schema of the value.
+        required: True if the value must be sent.
+        nullable: True if null is allowed.
+        description: Description from the schema.
         default: The default as text; empty if there is none.
-        options: Values to choose from, as JSON.
-        fields: Those of an object, the items of a list, the rows of a map, the alternatives of a union.
-        filled: Whether anything in it was filled in; of an alternative: whether it was picked.
+        options: Allowed values as JSON.
+        fields: Properties of an object, items of a list, rows of a map, or alternatives of a union.
+        filled: True if anything inside was filled in; for an alternative, True if it was chosen.
     """
 
     name: str
@@ -65,7 +65,7 @@ class Field:
     filled: bool = False
 
 
-class _Making:
+class _FormBuilder:
     """The state of building a form: the schema, the submitted fields, and the number of fields left."""
 
     def __init__(self, root: Schema, typed: Typed, left: int = FIELDS) -> None:
@@ -80,28 +80,30 @@ class _Making:
         return "json" if self.left < 0 and kind in GROUPS else kind
 
 
-def form_of(schema: Schema, typed: Typed) -> Field:
+def build_form(schema: Schema, typed: Typed) -> Field:
     """Build the form for the arguments of a tool.
 
     Args:
-        schema: Of the arguments.
-        typed: What was sent, since that says how many items lists have.
+        schema: Schema of the arguments.
+        typed: Submitted fields, which include the number of items of each list.
     """
-    return _arguments_field(schema, _Making(schema, typed))
+    return _arguments_field(schema, _FormBuilder(schema, typed))
 
 
-def _arguments_field(schema: Schema, making: _Making) -> Field:
-    """Build the field of all arguments; an empty one if a server's schema is invalid, so that the page still shows."""
+def _arguments_field(schema: Schema, builder: _FormBuilder) -> Field:
+    """Build the field of all arguments; an empty one if a server's schema is invalid, so the page still opens."""
     try:
-        return _field(schema, making, ("", "", ""), True)
+        return _field(schema, builder, ("", "", ""), True)
     except (TypeError, ValueError, AttributeError, OverflowError):
         return Field("", "", "", "object", {}, required=True)
 
 
-def _field(schema: Any, making: _Making, called: tuple[str, str, str], required: bool) -> Field:
+def _field(
+    schema: Any, builder: _FormBuilder, called: tuple[str, str, str], required: bool
+) -> Field:
     """Build the field for one value; `called` is its name, label and pointer."""
-    own, some, nullable = parted(schema if making.left > 0 else {}, making.root)
-    making.left -= len(some) // 4  # each has been read, whether it becomes a field or not
+    own, some, nullable = split_alternatives(schema if builder.left > 0 else {}, builder.root)
+    builder.left -= len(some) // 4  # each has been read, whether it becomes a field or not
     kinds = own.get("type")
     if isinstance(kinds, list) and "null" in kinds:
         nullable = True
@@ -109,7 +111,7 @@ def _field(schema: Any, making: _Making, called: tuple[str, str, str], required:
         own = {**own, "type": rest[0] if len(rest) == 1 else rest}
     made = Field(
         *called,
-        making.kind(own, called[0], bool(some)),
+        builder.kind(own, called[0], bool(some)),
         own,
         required,
         nullable,
@@ -120,19 +122,19 @@ def _field(schema: Any, making: _Making, called: tuple[str, str, str], required:
         values = [value for value in own["enum"] if value is not None]
         made.nullable = nullable or len(values) < len(own["enum"])
         made.options = tuple(json.dumps(value, ensure_ascii=False) for value in values)
-    made.fields = _fields(made, some, making)
-    made.filled = _filled(made, making.typed)
+    made.fields = _fields(made, some, builder)
+    made.filled = _has_input(made, builder.typed)
     return made
 
 
-def _filled(made: Field, typed: Typed) -> bool:
+def _has_input(made: Field, typed: Typed) -> bool:
     """Return True if a value, or a part of one, was entered."""
     if any(typed.get(made.name + box) == "on" for box in (NULL, EMPTY)):
         return True
     if made.kind == "union":
         return bool(typed.get(made.name + PICK))
     if made.kind in ("object", "list", "map"):
-        return any(_filled(each, typed) for each in made.fields)
+        return any(_has_input(each, typed) for each in made.fields)
     return made.kind != "constant" and bool(typed.get(made.name))
 
 
@@ -161,7 +163,7 @@ def _group(schema: Schema, name: str) -> str:
     return "map" if isinstance(rest, Mapping) and rest else "json" if name else "object"
 
 
-def _fields(made: Field, some: list[Schema], making: _Making) -> list[Field]:
+def _fields(made: Field, some: list[Schema], builder: _FormBuilder) -> list[Field]:
     """Build the fields inside a field."""
     if made.kind == "union":
         named = [
@@ -169,33 +171,33 @@ def _fields(made: Field, some: list[Schema], making: _Making) -> list[Field]:
             for n, each in enumerate(some)
         ]
         branches = [
-            _field(each, making, called, True) for called, each in zip(named, some, strict=True)
+            _field(each, builder, called, True) for called, each in zip(named, some, strict=True)
         ]
         for number, branch in enumerate(branches):
-            branch.filled = making.typed.get(made.name + PICK) == str(number)
+            branch.filled = builder.typed.get(made.name + PICK) == str(number)
         return branches
     if made.kind in ("list", "map"):
-        return list(_items(made, making))
+        return list(_items(made, builder))
     if made.kind == "object":
         needed = made.schema.get("required", ())
         return [
-            _field(each, making, (made.name + at, key, made.pointer + at), key in needed)
+            _field(each, builder, (made.name + at, key, made.pointer + at), key in needed)
             for key, each in made.schema.get("properties", {}).items()
-            for at in [f"/{_escape(key)}"]
+            for at in [f"/{_escape_key(key)}"]
         ]
     return []
 
 
-def _items(made: Field, making: _Making) -> Iterator[Field]:
+def _items(made: Field, builder: _FormBuilder) -> Iterator[Field]:
     """Yield the items of a list, or the rows of a map."""
     is_map = made.kind == "map"
     least = int(made.schema.get("minItems", 0)) if made.required else 0
     schema = made.schema["additionalProperties" if is_map else "items"]
-    for n in range(min(_count(made.name, making.typed, least), 200)):
+    for n in range(min(_count(made.name, builder.typed, least), 200)):
         name = f"{made.name}/{n}"
-        key = making.typed.get(name + KEY, "") if is_map else f"{n}"
+        key = builder.typed.get(name + KEY, "") if is_map else f"{n}"
         label = key if is_map else f"{n + 1}"
-        yield _field(schema, making, (name, label, f"{made.pointer}/{_escape(key)}"), True)
+        yield _field(schema, builder, (name, label, f"{made.pointer}/{_escape_key(key)}"), True)
 
 
 def _count(name: str, typed: Typed, least: int = 0) -> int:
@@ -204,7 +206,7 @@ def _count(name: str, typed: Typed, least: int = 0) -> int:
     return least if given is None else given
 
 
-def _escape(key: str) -> str:
+def _escape_key(key: str) -> str:
     return key.replace("~", "~0").replace("/", "~1")
 
 
@@ -214,11 +216,11 @@ def pointer_of(path: tuple[str | int, ...]) -> str:
     >>> pointer_of(("a/b", 0))
     '/a~1b/0'
     """
-    return "".join(f"/{_escape(str(part))}" for part in path)
+    return "".join(f"/{_escape_key(str(part))}" for part in path)
 
 
 def name_at(made: Field, pointer: str) -> str:
-    """Name of the field at a path, in alternatives that were picked; empty if there is none."""
+    """Return the name of the field at a JSON pointer in the chosen alternatives; empty if there is none."""
     if made.pointer == pointer:
         return made.name
     there = [each for each in made.fields if made.kind != "union" or each.filled]
@@ -228,44 +230,44 @@ def name_at(made: Field, pointer: str) -> str:
 # — in —
 
 
-def value_of(made: Field, typed: Typed) -> Any:
+def submitted_value(made: Field, typed: Typed) -> Any:
     """Return the value of a submitted field; `ABSENT` if it is not sent."""
     if typed.get(made.name + NULL) == "on":
         return None
     if made.kind == "constant":
         return made.schema["const"]
     if made.kind == "object":
-        return _members(made, typed) if made.required or _filled(made, typed) else ABSENT
+        return _object_value(made, typed) if made.required or _has_input(made, typed) else ABSENT
     if made.kind in ("list", "map"):
-        sent = _listed(made, typed)
+        sent = _list_value(made, typed)
         return sent if sent or made.required or typed.get(made.name + EMPTY) == "on" else ABSENT
     if made.kind == "union":
         branches = {str(number): each for number, each in enumerate(made.fields)}
-        return _sent(branches.get(typed.get(made.name + PICK, "")), typed)
-    return _scalar(made, typed.get(made.name, ""), typed)
+        return _required_value(branches.get(typed.get(made.name + PICK, "")), typed)
+    return _scalar_value(made, typed.get(made.name, ""), typed)
 
 
-def _listed(made: Field, typed: Typed) -> list[Any] | dict[str, Any]:
-    """Items of a list, or what the rows of a map with a key or a value say; pairs if a key is twice."""
+def _list_value(made: Field, typed: Typed) -> list[Any] | dict[str, Any]:
+    """Return the items of a list or the filled rows of a map; pairs if a key occurs twice."""
     if made.kind == "list":
-        return [_sent(each, typed) for each in made.fields]
-    used = [each for each in made.fields if each.label or _filled(each, typed)]
-    rows = [(each.label, _sent(each, typed)) for each in used]
+        return [_required_value(each, typed) for each in made.fields]
+    used = [each for each in made.fields if each.label or _has_input(each, typed)]
+    rows = [(each.label, _required_value(each, typed)) for each in used]
     return dict(rows) if len(dict(rows)) == len(rows) else [list(row) for row in rows]
 
 
-def _members(made: Field, typed: Typed) -> dict[str, Any]:
-    found = [(each.label, value_of(each, typed)) for each in made.fields]
+def _object_value(made: Field, typed: Typed) -> dict[str, Any]:
+    found = [(each.label, submitted_value(each, typed)) for each in made.fields]
     return {key: item for key, item in found if item is not ABSENT}
 
 
-def _sent(made: Field | None, typed: Typed) -> Any:
+def _required_value(made: Field | None, typed: Typed) -> Any:
     """Return the value of an item or a picked alternative, which is sent even if blank."""
-    value = ABSENT if made is None else value_of(made, typed)
+    value = ABSENT if made is None else submitted_value(made, typed)
     return "" if made is not None and value is ABSENT else value
 
 
-def _scalar(made: Field, text: str, typed: Typed) -> Any:
+def _scalar_value(made: Field, text: str, typed: Typed) -> Any:
     if made.kind in ("text", "area"):
         text = text.replace("\r\n", "\n")
         return text if text or typed.get(made.name + EMPTY) == "on" else ABSENT
@@ -277,70 +279,72 @@ def _scalar(made: Field, text: str, typed: Typed) -> Any:
         return text
 
 
-def typed_of(schema: Schema, value: Any) -> dict[str, str]:
+def fields_for_value(schema: Schema, value: Any) -> dict[str, str]:
     """Return the fields that a form would submit for a value.
 
     Args:
-        schema: As of `form_of`.
-        value: Of it, as far as it fits.
+        schema: Schema of the arguments.
+        value: The value; parts that do not fit the schema are skipped.
     """
     found: dict[str, str] = {}
-    making = _Making(schema, found, 10 * FIELDS)
-    _fill(_arguments_field(schema, making), value, making, found)
+    builder = _FormBuilder(schema, found, 10 * FIELDS)
+    _fill(_arguments_field(schema, builder), value, builder, found)
     return found
 
 
-def _fill(made: Field, value: Any, making: _Making, found: dict[str, str]) -> None:
-    """Names and texts of everything in a value; `making` reads what was found."""
+def _fill(made: Field, value: Any, builder: _FormBuilder, found: dict[str, str]) -> None:
+    """Add the fields of a value to `found`, which the builder reads as submitted fields."""
     name, kind = made.name, made.kind
     if value is None and made.nullable:
         found[name + NULL] = "on"
     elif kind in ("text", "area", "list", "map", "object") and value in ("", [], {}):
         found[name + EMPTY] = "on"
     elif kind == "union":
-        _pick(made, value, making, found)
+        _pick_alternative(made, value, builder, found)
     elif kind == "object" and isinstance(value, Mapping):
         for each in made.fields:
             if each.label in value:
-                _fill(each, value[each.label], making, found)
+                _fill(each, value[each.label], builder, found)
     elif (kind, type(value)) in (("list", list), ("map", dict)):
-        _fill_items(made, value, making, found)
+        _fill_items(made, value, builder, found)
     elif kind in ("text", "area") and isinstance(value, str):
         found[name] = value
     else:
         found[name] = json.dumps(value, ensure_ascii=False)
 
 
-def _fill_items(made: Field, value: Any, making: _Making, found: dict[str, str]) -> None:
+def _fill_items(made: Field, value: Any, builder: _FormBuilder, found: dict[str, str]) -> None:
     """Fill in the items of a list, or the keys and values of a map."""
     found[made.name + COUNT] = str(len(value))
     if made.kind == "map":
         found.update({f"{made.name}/{n}{KEY}": key for n, key in enumerate(value)})
         value = value.values()
-    for each, item in zip(_items(made, making), value, strict=False):
-        _fill(each, item, making, found)
+    for each, item in zip(_items(made, builder), value, strict=False):
+        _fill(each, item, builder, found)
 
 
-def _pick(made: Field, value: Any, making: _Making, found: dict[str, str]) -> None:
+def _pick_alternative(
+    made: Field, value: Any, builder: _FormBuilder, found: dict[str, str]
+) -> None:
     """Pick the first alternative that can express the value."""
     for number, each in enumerate(made.fields):
         there: dict[str, str] = {}
-        tried = _Making(making.root, there, making.left)
+        tried = _FormBuilder(builder.root, there, builder.left)
         _fill(each, value, tried, there)
         again = _field(each.schema, tried, (each.name, each.label, each.pointer), True)
-        making.left = tried.left  # alternatives within alternatives multiply
-        if says(value_of(again, there), value):
+        builder.left = tried.left  # alternatives within alternatives multiply
+        if expresses(submitted_value(again, there), value):
             found.update(there)
             found[made.name + PICK] = str(number)
             return
 
 
-def says(sent: Any, value: Any) -> bool:
+def expresses(sent: Any, value: Any) -> bool:
     """Return True if a form would send this value; constants are ignored, since a form always sends them."""
     if isinstance(sent, Mapping) and isinstance(value, Mapping):
-        return all(key in sent and says(sent[key], item) for key, item in value.items())
+        return all(key in sent and expresses(sent[key], item) for key, item in value.items())
     if isinstance(sent, list) and isinstance(value, list) and len(sent) == len(value):
-        return all(map(says, sent, value))
+        return all(map(expresses, sent, value))
     return bool(sent == value)
 
 
@@ -349,10 +353,10 @@ def number_of(text: str) -> int | None:
     return int(text) if text.isdecimal() and len(text) < 10 else None
 
 
-def changed(typed: Typed, what: str) -> dict[str, str]:
+def apply_button(typed: Typed, what: str) -> dict[str, str]:
     """Apply one of the form's buttons: ``add:/items`` or ``remove:/items/2``.
 
-    >>> changed({"/a#": "2", "/a/0": "x", "/a/1": "y"}, "remove:/a/0")
+    >>> apply_button({"/a#": "2", "/a/0": "x", "/a/1": "y"}, "remove:/a/0")
     {'/a#': '1', '/a/0': 'y'}
     """
     verb, _, name = what.partition(":")

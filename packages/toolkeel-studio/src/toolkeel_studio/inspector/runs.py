@@ -21,7 +21,7 @@ from toolkeel.model_interface import CallDelta, TextDelta
 from toolkeel.observe.wording import one_line
 from toolkeel.sessions.session import Session
 from toolkeel.sessions.sessions import Sessions
-from toolkeel_studio.inspector.forms import form_of, value_of
+from toolkeel_studio.inspector.forms import build_form, submitted_value
 from toolkeel_studio.serve.channel import Channels
 from toolkeel_studio.serve.decisions import Verdict
 from toolkeel_studio.serve.errors import InvalidDecision, UnknownApproval
@@ -237,7 +237,7 @@ def _object(text: str) -> Mapping[str, object]:
 
 def _filled(schema: Mapping[str, Any], form: Mapping[str, str]) -> Mapping[str, object]:
     """Convert the submitted fields to the types of the schema."""
-    value = value_of(form_of(schema, form), form)
+    value = submitted_value(build_form(schema, form), form)
     if errors := compile_json_schema(schema).errors(value):
         raise InvalidArguments("the answer does not fit the form", errors)
     return cast(Mapping[str, object], value)

@@ -13,21 +13,21 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from toolkeel.call.toolset import Toolset
-from toolkeel_studio.inspector.site import page
+from toolkeel_studio.inspector.site import render_page
 
 SHOWN = 200
-"""Calls of a gateway that the page shows."""
+"""Maximum number of gateway calls that the page shows."""
 ENDS = ("end", "refused", "cached")
-"""What a gateway writes when a call has its answer."""
+"""Events in a gateway's log that complete a call."""
 _TAIL = 1 << 18
 
 
 class ServerPages:
-    """What is answered about MCP servers.
+    """Handlers of the page of MCP servers.
 
     Args:
-        tools: Those of the agent, theirs among them.
-        audit: The log of a gateway; None if there is none to show.
+        tools: The tools of the agent.
+        audit: Log file of a gateway, or None.
     """
 
     def __init__(self, tools: Toolset, audit: Path | None = None) -> None:
@@ -45,14 +45,14 @@ class ServerPages:
         calls = list(islice(calls_in(self._audit), SHOWN)) if self._audit else []
         states = {key: Counter(each.state for _, each in rows) for key, rows in servers.items()}
         given = {"servers": servers, "states": states, "audit": self._audit, "calls": calls}
-        return HTMLResponse(page("servers.html", request, **given))
+        return HTMLResponse(render_page("servers.html", request, **given))
 
 
 def calls_in(audit: Path) -> Iterator[dict[str, object]]:
     """Yield the completed calls in a gateway's log, newest first.
 
     Args:
-        audit: The file; what it holds that is no such line is passed over.
+        audit: The log file; lines that are not call events are skipped.
     """
     try:
         with audit.open("rb") as file:

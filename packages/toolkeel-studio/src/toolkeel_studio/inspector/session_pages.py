@@ -17,32 +17,45 @@ from toolkeel.errors import InvalidArguments, ToolkeelError
 from toolkeel.observe.stats import Stats, StatsReader
 from toolkeel.sessions.session import Session
 from toolkeel_studio.inspector.compare import compare
-from toolkeel_studio.inspector.forms import changed, form_of, number_of, pointer_of, typed_of
+from toolkeel_studio.inspector.forms import (
+    apply_button,
+    build_form,
+    fields_for_value,
+    number_of,
+    pointer_of,
+)
 from toolkeel_studio.inspector.runs import WHO, Live, Runs
-from toolkeel_studio.inspector.session_view import Story, story_of
-from toolkeel_studio.inspector.site import TOO_LATE, UNTOUCHED, Told, address, form, page
-from toolkeel_studio.inspector.timeline import timeline_of
+from toolkeel_studio.inspector.session_view import Story, fold_story
+from toolkeel_studio.inspector.site import (
+    TOO_LATE,
+    UNTOUCHED,
+    PageText,
+    quote_segment,
+    read_form,
+    render_page,
+)
+from toolkeel_studio.inspector.timeline import build_timeline
 from toolkeel_studio.serve.errors import InvalidDecision
 
 WINDOW = 600
-"""Entries of a journal that one page shows."""
+"""Number of journal entries on one page."""
 STEP = 50
-"""Entries that are read at once to find where a request began."""
+"""Number of entries read at once to find the start of a request."""
 BEGINS = (RunBegan, PersonSaid, ModelAsked)
-"""Between these and what is before them a journal is parted into pages."""
+"""Entries before which a journal may be split into pages."""
 PARTS = 60
-"""Parts into which the time of a long session is cut for its overview."""
+"""Number of bars in the overview of a long session."""
 LOOK = 0.2
-"""Seconds between two looks at what is new."""
+"""Seconds between two polls of a session."""
 PING = 50
-"""Looks after which a stream says that it still lives."""
+"""Polls after which a quiet stream sends a comment."""
 
 
 class SessionPages:
-    """What is answered about sessions.
+    """Handlers of the session pages.
 
     Args:
-        runs: Those that the page starts, and where all are kept.
+        runs: Runs of the inspector, with the store of all sessions.
     """
 
     def __init__(self, runs: Runs) -> None:
@@ -51,15 +64,15 @@ class SessionPages:
         self._counting = asyncio.Lock()
         self._reader = StatsReader()
         self._counted: dict[tuple[int, float], int] = {}
-        """By session and when it began: the last entry that is in the stats."""
+        """Last counted entry, by session id and creation time."""
 
     # — lists —
 
     async def list(self, request: Request) -> Response:
         """Show all sessions, newest first, or those that contain a text."""
-        return HTMLResponse(self._listed(request, UNTOUCHED, ""))
+        return HTMLResponse(self._render_list(request, UNTOUCHED, ""))
 
-    def _listed(self, request: Request, typed: Mapping[str, str], told: str) -> str:
+    def _render_list(self, request: Request, typed: Mapping[str, str], told: str) -> str:
         wanted = request.query_params.get("q", "")
         found = self._sessions.list(scope="")
         if wanted:
@@ -70,16 +83,16 @@ class SessionPages:
         return self._page("sessions.html", request, typed=typed, told=told, **given)
 
     async def begin(self, request: Request) -> Response:
-        """Begin a session by saying something."""
-        typed = await form(request)
+        """Start a session with a message."""
+        typed = await read_form(request)
         text = typed.get("text", "").strip()
         if not text:
             return RedirectResponse("/sessions", 303)
         name = typed.get("name", "").strip() or self._new_name(text)
         try:
             await self._runs.say(name, text)
-        except ToolkeelError as error:  # such as a name that is none: what was typed stays
-            return HTMLResponse(self._listed(request, typed, str(error)), 409)
+        except ToolkeelError as error:  # such as an invalid name: the typed text stays
+            return HTMLResponse(self._render_list(request, typed, str(error)), 409)
         return await self._to(name)
 
     def _new_name(self, text: str) -> str:
@@ -98,26 +111,26 @@ class SessionPages:
         return HTMLResponse(self._page("stats.html", request, stats=stats))
 
     def _count(self) -> Stats:
-        """Stats over all sessions; only what is new is read."""
+        """Return stats over all sessions; read only new entries."""
         found = self._sessions.list(scope="")
         if self._counted.keys() - {
             (info.id, info.created) for info in found
-        }:  # some are gone, with their calls
+        }:  # deleted sessions, with their calls
             self._counted, self._reader = {}, StatsReader()
         for info in found:
             known = info.id, info.created
             after = self._counted.setdefault(known, info.base)
             for each in self._sessions[info.name].entries(after):
-                self._reader.see(each.at, each.entry)
+                self._reader.add(each.at, each.entry)
                 self._counted[known] = each.seq
         return self._reader.stats
 
     def _page(self, name: str, request: Request, **values: Any) -> str:
-        return page(name, request, model=self._runs.agent.model.name, **values)
+        return render_page(name, request, model=self._runs.agent.model.name, **values)
 
     # — one session —
 
-    def _named(self, request: Request) -> Session:
+    def _find(self, request: Request) -> Session:
         session = self._sessions[request.path_params["name"]]
         if not session.exists:
             raise HTTPException(404)
@@ -125,43 +138,46 @@ class SessionPages:
 
     async def show(self, request: Request) -> Response:
         """Show one session: messages, calls, the waterfall, and what waits."""
-        session = self._named(request)  # in a thread: a run on this loop does not wait for the page
-        return HTMLResponse(await asyncio.to_thread(self._shown, request, session, ""))
+        session = self._find(request)  # in a thread: a run on this loop does not wait for the page
+        return HTMLResponse(await asyncio.to_thread(self._render, request, session, ""))
 
-    def _shown(
+    def _render(
         self,
         request: Request,
         session: Session,
-        told: Told,
+        told: PageText,
         typed: Mapping[str, str] = UNTOUCHED,
         errors: Mapping[str, str] = UNTOUCHED,
     ) -> str:
-        info = session.info  # once: what is written meanwhile comes as what is new
+        info = session.info  # once: later entries arrive as updates
         head = info.head
         wanted = request.query_params.get("before", "")
         upto = _end(session, min((number_of(wanted) or head + 1) - 1, head), head)
         after = _begin(session, upto - WINDOW)
-        story = story_of(session.entries(after, upto))
+        story = fold_story(session.entries(after, upto))
         name = session.name
         live = self._runs.live.get(name)
         given = {"session": info, "story": story, "live": live, "latest": upto == head}
         waits = self._runs.open_tickets(session) if story.reason == "waiting" else {}
         given["open"] = {id: typed if typed.get("ticket") == id else UNTOUCHED for id in waits}
         given["typed"] = typed
-        given["question"] = _question(live, typed, errors)
-        given |= {"timeline": timeline_of(_last_run(story)), "earlier": after + 1 if after else 0}
-        given["activity"] = _heights(session) if head > WINDOW else ()
+        given["question"] = _question_form(live, typed, errors)
+        given |= {
+            "timeline": build_timeline(_last_run(story)),
+            "earlier": after + 1 if after else 0,
+        }
+        given["activity"] = _activity_bars(session) if head > WINDOW else ()
         given["unread"] = session.unread if upto == head else ()
         given |= {"told": told, "problem": told or self._runs.problem(name)}
         given["running"] = running = self._runs.is_running(name)
         still = typed or given["question"] or "still" in request.query_params
-        given["renews"] = running and upto == head and not still  # it would lose what is typed
+        given["renews"] = running and upto == head and not still  # a refresh would lose typed text
         return self._page("session.html", request, **given)
 
     async def act(self, request: Request) -> Response:
-        """Say, stop, fork, go on or decide."""
-        session = self._named(request)
-        typed = await form(request)
+        """Handle a message, stop, fork, resume or decision."""
+        session = self._find(request)
+        typed = await read_form(request)
         do, name = typed.get("_do", ""), session.name
         try:
             if do == "say" and typed.get("text", "").strip():
@@ -177,16 +193,16 @@ class SessionPages:
             elif do == "question" or do.startswith(("add:", "remove:")):
                 return await self._answer(request, session, typed)
         except (ToolkeelError, ValueError) as error:
-            return HTMLResponse(self._shown(request, session, str(error), typed), 409)
+            return HTMLResponse(self._render(request, session, str(error), typed), 409)
         return await self._to(name)
 
     async def _to(self, name: str) -> Response:
-        """Look at a session, once there is something to see."""
+        """Redirect to a session once its journal exists."""
         for _ in range(50):
             if self._sessions[name].exists or name not in self._runs.live:
                 break
             await asyncio.sleep(0.02)
-        return RedirectResponse(_place(name), 303)
+        return RedirectResponse(_session_url(name), 303)
 
     async def _fork(self, session: Session, typed: dict[str, str]) -> Response:
         turn = typed.get("turn", "")
@@ -194,7 +210,7 @@ class SessionPages:
         made = self._sessions.fork(session.name, name, turn=number_of(turn))
         if typed.get("text", "").strip():
             await self._runs.say(made.name, typed["text"].strip())
-        return RedirectResponse(_place(made.name), 303)
+        return RedirectResponse(_session_url(made.name), 303)
 
     async def _decide(self, request: Request, session: Session, typed: dict[str, str]) -> Response:
         ticket, seal = typed.get("ticket", ""), typed.get("seal", "")
@@ -202,37 +218,37 @@ class SessionPages:
             first = await self._runs.decide(session.name, ticket, seal, typed)
         except InvalidDecision as error:
             given = {**typed, "told": str(error)}
-            return HTMLResponse(self._shown(request, session, str(error), given), 422)
+            return HTMLResponse(self._render(request, session, str(error), given), 422)
         if first is not None:
-            by = first.who or "somebody else"
+            by = first.who or "another person"
             return self._too_late(request, session, by, first.decision.verdict)
-        back = "/approvals" if typed.get("back") == "approvals" else _place(session.name)
+        back = "/approvals" if typed.get("back") == "approvals" else _session_url(session.name)
         return RedirectResponse(back, 303)
 
     def _too_late(self, request: Request, session: Session, who: str, verdict: str) -> Response:
-        """Show the first decision to a person who decided second."""
+        """Show the first decision to the second decider."""
         told = TOO_LATE, {"who": who, "verdict": verdict}
-        return HTMLResponse(self._shown(request, session, told), 409)
+        return HTMLResponse(self._render(request, session, told), 409)
 
-    async def _answer(self, request: Request, session: Session, typed: dict[str, str]) -> Response:
-        """Answer a server's question, or change the number of items in its form."""
+    def _answer(self, request: Request, session: Session, typed: dict[str, str]) -> Response:
+        """Answer a server's question, or add or remove an item of its form."""
         if typed["_do"] != "question":
-            typed = changed(typed, typed["_do"])
-            return HTMLResponse(self._shown(request, session, "", typed))
+            typed = apply_button(typed, typed["_do"])
+            return HTMLResponse(self._render(request, session, "", typed))
         try:
             first = await self._runs.answer(session.name, typed.get("ticket", ""), typed)
         except InvalidArguments as error:
             wrong = {pointer_of(each.path): str(each) for each in error.errors}
-            return HTMLResponse(self._shown(request, session, str(error), typed, wrong), 422)
+            return HTMLResponse(self._render(request, session, str(error), typed, wrong), 422)
         if first:
             return self._too_late(request, session, WHO, first)
-        return RedirectResponse(_place(session.name), 303)
+        return RedirectResponse(_session_url(session.name), 303)
 
     # — live —
 
     async def events(self, request: Request) -> Response:
         """Stream new entries as server-sent events; their ids are the journal's numbers."""
-        session = self._named(request)
+        session = self._find(request)
         asked = request.headers.get("last-event-id") or request.query_params.get("after", "")
         stream = self._stream(session, number_of(asked) or 0)
         return StreamingResponse(stream, media_type="text/event-stream")
@@ -249,7 +265,7 @@ class SessionPages:
                 yield f"id: {head}\nevent: journal\ndata: {json.dumps({'running': now[0]})}\n\n"
             if live is not None and live.version != version:
                 version, quiet = live.version, 0
-                yield f"event: tail\ndata: {json.dumps(_tail(live))}\n\n"
+                yield f"event: tail\ndata: {json.dumps(_live_tail(live))}\n\n"
             if quiet > PING:
                 quiet = 0
                 yield ": still here\n\n"
@@ -258,7 +274,7 @@ class SessionPages:
     # — two sessions —
 
     async def compare(self, request: Request) -> Response:
-        """Two sessions side by side, from their first difference on."""
+        """Show two sessions side by side."""
         names = [info.name for info in self._sessions.list(scope="")]
         a, b = (request.query_params.get(side, "") for side in ("a", "b"))
         found = None
@@ -277,13 +293,13 @@ def _begin(session: Session, seq: int) -> int:
 
 
 def _end(session: Session, seq: int, head: int) -> int:
-    """Up to where a page shows entries; where a request was at work, up to its end."""
+    """Return the last entry to show, extended to the end of a request."""
     rest = session.entries(seq, seq + 2 * WINDOW) if seq < head else []
     ends = (each.seq - 1 for each in rest if isinstance(each.entry, BEGINS))
     return next(ends, min(seq + len(rest), head))
 
 
-def _question(
+def _question_form(
     live: Live | None, typed: Mapping[str, str], errors: Mapping[str, str]
 ) -> dict[str, Any] | None:
     """Return the first pending question of a server, with its form as filled in so far."""
@@ -293,23 +309,23 @@ def _question(
     ticket = asked[0].ticket
     if typed.get("ticket") != ticket.id:
         given = {key: value for key, value in ticket.arguments.items() if value is not None}
-        typed, errors = typed_of(ticket.form, given), {}
+        typed, errors = fields_for_value(ticket.form, given), {}
     given = {"ticket": ticket, "typed": typed, "errors": errors, "more": len(asked) - 1}
-    return {**given, "fields": form_of(ticket.form, typed)}
+    return {**given, "fields": build_form(ticket.form, typed)}
 
 
-def _heights(session: Session) -> list[tuple[int, float, int, int]]:
+def _activity_bars(session: Session) -> list[tuple[int, float, int, int]]:
     """Measure activity over a session's time: place, height (of 24), entries and last entry of each part."""
     found = session.activity(PARTS)
     most = max((count for _, count, _ in found), default=1)
     return [(place, max(2.0, 24 * count / most), count, last) for place, count, last in found]
 
 
-def _place(name: str) -> str:
-    return f"/sessions/{address(name)}#end"
+def _session_url(name: str) -> str:
+    return f"/sessions/{quote_segment(name)}#end"
 
 
-def _tail(live: Live) -> dict[str, object]:
+def _live_tail(live: Live) -> dict[str, object]:
     return {
         "text": live.text,
         "calls": [live.calls[place] for place in sorted(live.calls)],

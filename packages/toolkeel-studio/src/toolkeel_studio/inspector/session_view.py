@@ -17,21 +17,21 @@ from toolkeel.observe.wording import arguments_of
 from toolkeel.sessions.journal import StoredEntry
 
 QUIET_ENDS = ("answered", "returned", "waiting")
-"""Ends of a run of which the transcript says enough."""
-DEEPEST = 20
-"""Runs within runs that are told of."""
+"""End reasons that need no note of their own."""
+MAX_DEPTH = 20
+"""Maximum nesting of runs that a page shows."""
 
 
 @dataclass
-class Said:
-    """Something a person, or a program for one, said.
+class MessageItem:
+    """A message by a person, or by a program in a person's place.
 
     Args:
-        seq: Number of its entry.
-        at: When, in seconds since the epoch.
-        text: What.
-        who: Who, if that is known.
-        how: ``queued`` while it is not in the transcript; ``system`` for instructions.
+        seq: Sequence number of its entry.
+        at: Time in seconds since the epoch.
+        text: Text of the message.
+        who: Author, if known.
+        how: ``queued`` until it is in the transcript; ``system`` for instructions.
     """
 
     kind: ClassVar[str] = "said"
@@ -44,7 +44,7 @@ class Said:
 
 @dataclass
 class Note:
-    """Something else that happened, in words: a key of the page's texts, and what it is about."""
+    """Another event: a translatable label and a text."""
 
     kind: ClassVar[str] = "note"
     seq: int
@@ -54,20 +54,20 @@ class Note:
 
 
 @dataclass
-class Called:
-    """One call, from the model's wish to its result.
+class CallItem:
+    """A call, from the model's request to its result.
 
     Args:
-        call: As the model made it.
-        seq: Number of the reply's entry, or of the latest entry about it.
-        asked: When the model wished it.
-        began: When it was let run; None if it was not yet.
-        ended: When its result came.
+        call: The call as the model made it.
+        seq: Sequence number of the latest entry about it.
+        asked: When the model requested it.
+        began: When it started; None before that.
+        ended: When its result was recorded.
         result: The result.
-        ticket: What a person is asked about it.
-        waited: When they were.
-        verdict: What they said first.
-        inside: What happened in the run of an agent that this call is.
+        ticket: The ticket that a person decides.
+        waited: When it began to wait for the decision.
+        verdict: The first decision.
+        inside: Story of the nested run, if the call is an agent.
     """
 
     call: ToolCall
@@ -92,13 +92,13 @@ class Called:
 
     @property
     def arguments(self) -> Mapping[str, Any] | str:
-        """As an object, or as the text that is none."""
+        """The parsed arguments, or the text if it is not a JSON object."""
         return arguments_of(self.call)
 
 
 @dataclass
 class DecisionView:
-    """What was decided about a call: by whom, when, how and why."""
+    """A decision about a call: author, time, verdict and reason."""
 
     at: float
     verdict: str
@@ -107,18 +107,18 @@ class DecisionView:
 
 
 @dataclass
-class Replied:
+class ReplyItem:
     """One request to the model and its reply.
 
     Args:
-        seq: Number of the entry that asked, later of the reply.
-        asked: When; None if the journal's window begins later.
-        at: When the reply was whole; None while it is not.
+        seq: Sequence number of the request's entry, later of the reply's.
+        asked: When it was sent; None if the window begins later.
+        at: When the reply was complete; None before that.
         message: The reply.
-        model: Who answered.
-        turn: Which request of its run, from 1.
-        calls: The calls it made.
-        failures: Attempts that failed.
+        model: Name of the model.
+        turn: Number of the request in its run, from 1.
+        calls: The calls in the reply.
+        failures: Errors of failed attempts.
     """
 
     kind: ClassVar[str] = "replied"
@@ -128,24 +128,24 @@ class Replied:
     asked: float | None = None
     at: float | None = None
     message: AssistantMessage | None = None
-    calls: list[Called] = field(default_factory=list)
+    calls: list[CallItem] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
 
 
-PageItem: TypeAlias = Said | Note | Replied
+PageItem: TypeAlias = MessageItem | Note | ReplyItem
 
 
 class Story:
-    """What has happened so far.
+    """The events of a session, folded into displayed items.
 
     Attributes:
-        items: In order.
+        items: Displayed items in order.
         run: Id of the last run.
-        began: When it began.
-        reason: How it ended; empty while it goes on, or if it was killed.
-        turns: Number of the first entry of each turn that a person began, in order.
-        usage: What the replies in it have spent.
-        depth: How many calls it is within.
+        began: When the last run began.
+        reason: End reason of the last run; empty if it has not ended or was killed.
+        turns: Sequence number of the first entry of each turn.
+        usage: Token usage of all replies.
+        depth: Nesting level of the run.
     """
 
     def __init__(self, depth: int = 0) -> None:
@@ -157,20 +157,20 @@ class Story:
         self.turns: list[int] = []
         self.usage = Usage()
         self._inner: dict[str, Story] = {}
-        self._queued: dict[str, Said] = {}
-        self._reply: Replied | None = None  # the last request, and its calls by their ids
-        self._calls: dict[str, list[Called]] = {}
-        self._waiting: dict[str, Called] = {}  # by the ticket, those within calls too
+        self._queued: dict[str, MessageItem] = {}
+        self._reply: ReplyItem | None = None  # the last request, and its calls by their ids
+        self._calls: dict[str, list[CallItem]] = {}
+        self._waiting: dict[str, CallItem] = {}  # by the ticket, those within calls too
 
-    def see(self, seq: int, at: float, entry: entries.Entry) -> None:
-        """Take in one more entry."""
+    def add(self, seq: int, at: float, entry: entries.Entry) -> None:
+        """Add the next entry."""
         run: str = getattr(entry, "run", "")
         if isinstance(entry, entries.RunBegan) and entry.parent:
             self._nest(entry)
         story = self._inner.get(run, self)
         if isinstance(entry, entries.ModelReplied):
             self.usage = self.usage + entry.message.usage
-        if (take := _TAKE.get(type(entry))) is not None:
+        if (take := _HANDLERS.get(type(entry))) is not None:
             take(story, seq, at, entry)
 
     def _nest(self, entry: entries.RunBegan) -> None:
@@ -178,34 +178,36 @@ class Story:
         outer = self._inner.get(entry.parent, self)
         place = entry.call.rpartition("-")[2]
         at = int(place) if place.isdecimal() and len(place) < 9 else -1
-        called = outer._called(-1, at, "")
-        if called is None or outer.depth == DEEPEST:
-            self._inner[entry.run] = Story()  # of a call from before, or too deep: told nowhere
+        called = outer._find_call(-1, at, "")
+        if called is None or outer.depth == MAX_DEPTH:
+            self._inner[entry.run] = (
+                Story()
+            )  # its call is before the window, or too deep: not displayed
             return
         inside = called.inside = called.inside or Story(outer.depth + 1)
         inside._waiting = self._waiting
         self._inner[entry.run] = inside
 
-    def calls(self) -> Iterator[Called]:
+    def calls(self) -> Iterator[CallItem]:
         """Yield every call, including calls inside calls."""
         for item in self.items:
-            if isinstance(item, Replied):
+            if isinstance(item, ReplyItem):
                 for called in item.calls:
                     yield called
                     if called.inside is not None:
                         yield from called.inside.calls()
 
-    # — one for each kind —
+    # — one handler for each kind of entry —
 
     def _run_began(self, seq: int, at: float, entry: entries.RunBegan) -> None:
         self.run, self.began, self.reason = entry.run, at, ""
         self.turns.append(seq)
 
     def _person_said(self, seq: int, at: float, entry: entries.PersonSaid) -> None:
-        self.items.append(_said(seq, at, entry.message, entry.who))
+        self.items.append(_message_item(seq, at, entry.message, entry.who))
 
     def _queued_up(self, seq: int, at: float, entry: entries.Queued) -> None:
-        said = _said(seq, at, entry.message, entry.who)
+        said = _message_item(seq, at, entry.message, entry.who)
         said.how = "queued"
         self._queued[entry.id] = said
         self.items.append(said)
@@ -213,7 +215,7 @@ class Story:
     def _steered(self, seq: int, at: float, entry: entries.Steered) -> None:
         if (queued := self._queued.pop(entry.id, None)) is not None:
             self.items.remove(queued)
-        self.items.append(_said(seq, at, entry.message, entry.who))
+        self.items.append(_message_item(seq, at, entry.message, entry.who))
 
     def _unqueued(self, seq: int, at: float, entry: entries.Unqueued) -> None:
         if (queued := self._queued.pop(entry.id, None)) is not None:
@@ -221,33 +223,33 @@ class Story:
 
     def _model_asked(self, seq: int, at: float, entry: entries.ModelAsked) -> None:
         self.reason = ""
-        self._begin(Replied(seq, entry.turn, entry.model, at))
+        self._begin(ReplyItem(seq, entry.turn, entry.model, at))
 
-    def _begin(self, reply: Replied) -> Replied:
+    def _begin(self, reply: ReplyItem) -> ReplyItem:
         self._reply, self._calls = reply, {}
         self.items.append(reply)
         return reply
 
-    def _asking(self, seq: int, turn: int) -> Replied:
+    def _open_reply(self, seq: int, turn: int) -> ReplyItem:
         """Return the request that a reply or a failure belongs to."""
         reply = self._reply
         if reply is None or reply.message is not None or reply.turn != turn:
-            return self._begin(Replied(seq, turn))
+            return self._begin(ReplyItem(seq, turn))
         return reply
 
     def _model_failed(self, seq: int, at: float, entry: entries.ModelFailed) -> None:
-        self._asking(seq, entry.turn).failures.append(entry.error)
+        self._open_reply(seq, entry.turn).failures.append(entry.error)
 
     def _model_replied(self, seq: int, at: float, entry: entries.ModelReplied) -> None:
-        reply = self._asking(seq, entry.turn)
+        reply = self._open_reply(seq, entry.turn)
         reply.seq, reply.at, reply.message = seq, at, entry.message
         reply.model = entry.message.model or reply.model
-        reply.calls = [Called(call, seq, at) for call in entry.message.tool_calls]
+        reply.calls = [CallItem(call, seq, at) for call in entry.message.tool_calls]
         self._calls = {}
         for called in reply.calls:
             self._calls.setdefault(called.call.id, []).append(called)
 
-    def _called(self, turn: int, position: int, within: str) -> Called | None:
+    def _find_call(self, turn: int, position: int, within: str) -> CallItem | None:
         """Return the call that an entry is about; None for calls by code or before the window."""
         reply = self._reply
         if within or reply is None or turn not in (reply.turn, -1):
@@ -255,11 +257,11 @@ class Story:
         return reply.calls[position] if 0 <= position < len(reply.calls) else None
 
     def _call_intended(self, seq: int, at: float, entry: entries.CallIntended) -> None:
-        if (called := self._called(entry.turn, entry.position, entry.within)) is not None:
+        if (called := self._find_call(entry.turn, entry.position, entry.within)) is not None:
             called.seq, called.began = seq, at
 
     def _call_ended(self, seq: int, at: float, entry: entries.CallEnded) -> None:
-        called = self._called(entry.turn, entry.position, entry.within)
+        called = self._find_call(entry.turn, entry.position, entry.within)
         if called is not None and called.result is None:
             called.seq, called.ended, called.result = seq, at, entry.message
 
@@ -272,10 +274,10 @@ class Story:
                 return
 
     def _repeated(self, seq: int, at: float, entry: entries.Repeated) -> None:
-        """Show what comes of deferred calls where they were made."""
-        reply = Replied(seq, 0, asked=at, at=at, message=entry.message)
+        """Attach results of deferred calls to the calls in their original reply."""
+        reply = ReplyItem(seq, 0, asked=at, at=at, message=entry.message)
         for id, call in zip(entry.tickets, entry.message.tool_calls, strict=False):
-            reply.calls.append(self._waiting.get(id) or Called(call, seq, at))
+            reply.calls.append(self._waiting.get(id) or CallItem(call, seq, at))
         if not all(id in self._waiting for id in entry.tickets):  # made before the window
             self.items.append(reply)
         self._reply, self._calls = reply, {}
@@ -306,23 +308,25 @@ class Story:
         self.items.append(Note(seq, at, "compacted", entry.policy))
 
 
-def _said(seq: int, at: float, message: Message, who: str) -> Said:
-    return Said(seq, at, message.text, who, "system" if isinstance(message, SystemMessage) else "")
+def _message_item(seq: int, at: float, message: Message, who: str) -> MessageItem:
+    return MessageItem(
+        seq, at, message.text, who, "system" if isinstance(message, SystemMessage) else ""
+    )
 
 
-def story_of(written: Iterable[StoredEntry]) -> Story:
+def fold_story(written: Iterable[StoredEntry]) -> Story:
     """Fold journal entries into a story.
 
-    >>> story_of([]).items
+    >>> fold_story([]).items
     []
     """
     story = Story()
     for each in written:
-        story.see(each.seq, each.at, each.entry)
+        story.add(each.seq, each.at, each.entry)
     return story
 
 
-_TAKE: dict[type, Callable[[Story, int, float, Any], None]] = {
+_HANDLERS: dict[type, Callable[[Story, int, float, Any], None]] = {
     entries.RunBegan: Story._run_began,
     entries.PersonSaid: Story._person_said,
     entries.Queued: Story._queued_up,
@@ -342,4 +346,4 @@ _TAKE: dict[type, Callable[[Story, int, float, Any], None]] = {
     entries.HandedOver: Story._handed_over,
     entries.Compacted: Story._compacted,
 }
-"""What each kind adds; the others add nothing."""
+"""Handler of each kind of entry; other kinds add nothing."""

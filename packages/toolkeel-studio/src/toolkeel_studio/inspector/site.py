@@ -1,4 +1,4 @@
-"""Templates, languages, and text as HTML in which nothing runs.
+"""Templates, languages, and text rendered as inert HTML.
 
 Every page that the user opens can send requests to this machine, and names can be made to resolve to it
 (DNS rebinding). So a request must name this server in Host, bring the token and, if it changes something,
@@ -39,47 +39,47 @@ from toolkeel.observe.wording import (
 from toolkeel_studio.inspector.forms import name_at
 
 LONGEST = 200_000
-"""Characters of one text that a page shows."""
+"""Maximum number of characters that a page shows of one text."""
 MARKED = 20_000
-"""Characters beyond which a text is no Markdown: brackets without end take a time that is squared."""
+"""Texts longer than this are not rendered as Markdown: unclosed brackets take quadratic time."""
 PICTURE = 4_000_000
-"""Bytes of one picture that a page shows."""
+"""Maximum size of a displayed picture in bytes."""
 FORM = 2_000_000
-"""Bytes of a form, or of a call as JSON."""
+"""Maximum size of a form, or of a call as JSON, in bytes."""
 LANGUAGES = ("en", "zh")
-Told: TypeAlias = str | tuple[str, Mapping[str, str]]
-"""What a page tells: a text, or one of its own with the words that belong into it."""
-TOO_LATE = "decided already by {who}: {verdict}"
+PageText: TypeAlias = str | tuple[str, Mapping[str, str]]
+"""A text of a page: plain, or a translatable template with its parts."""
+TOO_LATE = "already decided by {who}: {verdict}"
 UNTOUCHED: Mapping[str, str] = {}
-"""A form that nobody has sent."""
+"""The fields of a form that was not submitted."""
 
 
-async def form(request: Request, most: int = FORM) -> dict[str, str]:
+async def read_form(request: Request, most: int = FORM) -> dict[str, str]:
     """Read the fields of a submitted form.
 
     Args:
-        request: That sent it.
-        most: Bytes it may have.
+        request: The request with the form.
+        most: Maximum size in bytes.
 
     Raises:
-        HTTPException: it is too large, or has too many fields.
+        HTTPException: The form is too large, or has too many fields.
     """
-    sent = await body(request, most)
+    sent = await read_body(request, most)
     try:
         return dict(parse_qsl(sent, keep_blank_values=True, max_num_fields=5000))
     except ValueError:
         raise HTTPException(413) from None
 
 
-async def body(request: Request, most: int = FORM) -> str:
+async def read_body(request: Request, most: int = FORM) -> str:
     """Read a request's body up to a maximum size.
 
     Args:
-        request: It.
-        most: Bytes it may have.
+        request: The request.
+        most: Maximum size in bytes.
 
     Raises:
-        HTTPException: it is too large.
+        HTTPException: The body is too large.
     """
     found = bytearray()
     async for piece in request.stream():
@@ -92,14 +92,14 @@ async def body(request: Request, most: int = FORM) -> str:
 # — text —
 
 _MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
-_MARKDOWN.disable("image")  # an address in a reply is fetched by nobody
+_MARKDOWN.disable("image")  # no page fetches a URL from a reply
 _ANSI = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?"
     r"|\x1b[ -/]*[0-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f]"
 )
 
 
-def plain(text: str) -> str:
+def without_controls(text: str) -> str:
     r"""Remove terminal control characters from a text, and escape what changes its direction.
 
     >>> plain("\x1b[31mred\x1b[0m\r\n\u202egnp.exe")
@@ -109,23 +109,23 @@ def plain(text: str) -> str:
 
 
 def markdown(text: str) -> Markup:
-    """Markdown as HTML that holds no HTML, no picture and no script of its writer's."""
+    """Render Markdown as HTML without the author's HTML, pictures and scripts."""
     if len(text) > MARKED:
-        return Markup('<pre tabindex="0">{}</pre>').format(shown(text))
-    made = _MARKDOWN.render(plain(text))
+        return Markup('<pre tabindex="0">{}</pre>').format(truncate_for_page(text))
+    made = _MARKDOWN.render(without_controls(text))
     return Markup(made.replace("<a href=", '<a rel="noopener noreferrer nofollow" href='))
 
 
-def shown(text: str) -> str:
-    """Return the part of a text that a page shows."""
-    text = plain(text)
+def truncate_for_page(text: str) -> str:
+    """Truncate a text to the length that a page shows."""
+    text = without_controls(text)
     if len(text) <= LONGEST:
         return text
     return f"{text[:LONGEST]}\n… {count(len(text) - LONGEST, 'more character')}"
 
 
-def pictures(content: Content) -> list[tuple[str, str]]:
-    """Address and words for each picture in a result, if its bytes are one."""
+def picture_urls(content: Content) -> list[tuple[str, str]]:
+    """Return a data URL and a size for each block whose bytes are a picture."""
     blocks = [] if isinstance(content, str) else [b for b in content if isinstance(b, Image)]
     return [
         (data_url(Image(block.data, detect_media_type(block.data))), f"{len(block.data):,} bytes")
@@ -139,10 +139,10 @@ def _when(at: float, form: str = "%H:%M:%S") -> str:
 
 
 def _pretty(value: object) -> str:
-    return visible_json(value) if not isinstance(value, str) else plain(value)
+    return visible_json(value) if not isinstance(value, str) else without_controls(value)
 
 
-def address(name: str) -> str:
+def quote_segment(name: str) -> str:
     """Quote a name as one segment of a URL."""
     return quote(name, safe="")
 
@@ -159,15 +159,15 @@ _PAGES = Environment(
     lstrip_blocks=True,
 )
 _PAGES.filters |= {
-    "address": address,
+    "address": quote_segment,
     "compact": compact,
     "dollars": dollars,
     "duration": duration,
     "markdown": markdown,
     "name_at": name_at,
-    "pictures": pictures,
+    "pictures": picture_urls,
     "pretty": _pretty,
-    "shown": shown,
+    "shown": truncate_for_page,
     "text_of": content_text,
     "visible": visible_line,
     "row": visible_row,
@@ -178,7 +178,7 @@ _PAGES.filters |= {
 }
 
 
-def language(request: Request) -> str:
+def page_language(request: Request) -> str:
     """Return the page's language: the chosen one, else the browser's."""
     chosen = request.cookies.get("toolkeel_language", "")
     if chosen in LANGUAGES:
@@ -186,17 +186,17 @@ def language(request: Request) -> str:
     return "zh" if request.headers.get("accept-language", "").lower().startswith("zh") else "en"
 
 
-def page(name: str, request: Request, **values: Any) -> str:
+def render_page(name: str, request: Request, **values: Any) -> str:
     """Render a page as HTML.
 
     Args:
-        name: Of its template.
-        request: Who asks.
-        values: What the template shows.
+        name: File name of the template.
+        request: The request, for the language and the nonce.
+        values: Variables of the template.
     """
-    tongue = language(request)
+    tongue = page_language(request)
 
-    def say(text: Told, **parts: object) -> Markup:
+    def say(text: PageText, **parts: object) -> Markup:
         """Translate a text and insert its parts, escaped."""
         if isinstance(text, tuple):
             text, words = text
@@ -204,7 +204,7 @@ def page(name: str, request: Request, **values: Any) -> str:
         known = _WORDS.get(text, text) if tongue == "zh" else text
         if parts.get("n") == 1:
             known = _MANY.sub(r"\1", known)
-        if not parts:  # others' words may have braces
+        if not parts:  # text from elsewhere may contain braces
             return escape(known)
         return Markup(str(escape(known)).format(**{k: escape(v) for k, v in parts.items()}))
 
@@ -212,4 +212,4 @@ def page(name: str, request: Request, **values: Any) -> str:
     given = {"t": say, "lang": lang, "nonce": request.state.nonce, "path": request.url.path}
     given["here"] = request.state.here
     made = _PAGES.get_template(name).render(**given, **values)
-    return made.encode("utf-8", "replace").decode()  # half a surrogate pair is no character
+    return made.encode("utf-8", "replace").decode()  # a lone surrogate cannot be encoded

@@ -12,17 +12,17 @@ from dataclasses import dataclass, field
 from time import time
 
 from toolkeel.observe.wording import visible_line
-from toolkeel_studio.inspector.session_view import Called, Replied, Story
+from toolkeel_studio.inspector.session_view import CallItem, ReplyItem, Story
 
 IDLE = 0.05
-"""Share of the busy time from which on a gap is cut."""
+"""Gaps longer than this share of the busy time are cut."""
 CUT = 0.02
-"""Share of the busy time that a gap which was cut takes."""
+"""Width of a cut gap as a share of the busy time."""
 
 
 @dataclass
 class Segment:
-    """A part of a row: what it is (``waits``, ``runs`` or ``asks``), and from when to when."""
+    """A part of a row: its kind (``waits``, ``runs`` or ``asks``), start and end in epoch seconds."""
 
     what: str
     start: float
@@ -31,15 +31,15 @@ class Segment:
 
 @dataclass
 class Row:
-    """One request or call.
+    """The row of one request or call.
 
     Args:
-        name: Of the model or the tool.
+        name: Name of the model or the tool.
         kind: ``model`` or ``call``.
-        status: As of a call.
-        depth: How many runs it is within.
-        segments: In order.
-        bars: Where the segments are drawn: what, left and width, as shares of 100.
+        status: Status of the call.
+        depth: Nesting level of its run.
+        segments: Segments in order.
+        bars: Kind, left and width of each drawn segment, in percent.
     """
 
     name: str
@@ -51,25 +51,25 @@ class Row:
 
     @property
     def start(self) -> float:
-        """When it began, in seconds since the epoch."""
+        """Start in seconds since the epoch."""
         return self.segments[0].start
 
     @property
     def seconds(self) -> float:
-        """How long it took."""
+        """Duration in seconds."""
         return self.segments[-1].end - self.start
 
 
 @dataclass
 class Timeline:
-    """Rows on one axis.
+    """Rows of requests and calls on one time axis.
 
     Args:
-        rows: In the order in which they were asked for.
-        start: When the first began.
-        seconds: From there to the last end.
-        gaps: Where the axis is cut: the place as a share of 100, and the seconds left out.
-        lanes: The most that went on at once.
+        rows: Rows in request order.
+        start: Start of the first row, in seconds since the epoch.
+        seconds: Duration from the first start to the last end.
+        gaps: Position of each cut in percent, and the omitted seconds.
+        lanes: Maximum number of parallel calls.
     """
 
     rows: list[Row]
@@ -79,12 +79,12 @@ class Timeline:
     lanes: int
 
 
-def timeline_of(story: Story, now: float | None = None) -> Timeline:
+def build_timeline(story: Story, now: float | None = None) -> Timeline:
     """Build the waterfall of a story.
 
     Args:
-        story: What has.
-        now: Seconds since the epoch, for what has not ended.
+        story: The story.
+        now: Current time in epoch seconds, the end of unfinished rows.
     """
     rows = list(_rows(story, time() if now is None else now, 0))
     if not rows:
@@ -103,7 +103,7 @@ def timeline_of(story: Story, now: float | None = None) -> Timeline:
 
 def _rows(story: Story, now: float, depth: int) -> Iterator[Row]:
     ends = sorted(item.at for item in story.items if item.at is not None)
-    for item in (item for item in story.items if isinstance(item, Replied)):
+    for item in (item for item in story.items if isinstance(item, ReplyItem)):
         if item.asked is not None:
             at = bisect_left(ends, item.asked)  # without a reply it ended with its run
             end = ends[at] if at < len(ends) else item.asked if story.reason else now
@@ -115,12 +115,12 @@ def _rows(story: Story, now: float, depth: int) -> Iterator[Row]:
                 yield from _rows(called.inside, now, depth + 1)
 
 
-def _model_row(item: Replied, asks: Segment, depth: int) -> Row:
+def _model_row(item: ReplyItem, asks: Segment, depth: int) -> Row:
     status = "runs" if item.at is None and not item.failures else "done"
     return Row(visible_line(item.model) or "model", "model", status, depth, [asks])
 
 
-def _segments(called: Called, now: float) -> Iterator[Segment]:
+def _segments(called: CallItem, now: float) -> Iterator[Segment]:
     if called.waited is not None:
         decided = called.verdict.at if called.verdict is not None else called.ended or now
         yield Segment("waits", called.waited, max(decided, called.waited))

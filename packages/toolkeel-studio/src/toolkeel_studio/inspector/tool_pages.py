@@ -23,22 +23,22 @@ from toolkeel.messages import ToolCall, ToolMessage
 from toolkeel.observe.wording import compact
 from toolkeel_studio.inspector.forms import (
     ABSENT,
-    changed,
-    form_of,
+    apply_button,
+    build_form,
+    expresses,
+    fields_for_value,
     pointer_of,
-    says,
-    typed_of,
-    value_of,
+    submitted_value,
 )
-from toolkeel_studio.inspector.site import body, form, page
+from toolkeel_studio.inspector.site import read_body, read_form, render_page
 
 FORMS: tuple[Form, ...] = get_args(Form)
 VIEWS = ("form", "json")
 
 
 @dataclass
-class Tried:
-    """A trial call: its result, its progress messages, and who would have to approve it."""
+class TrialCall:
+    """A trial call: its result, progress messages, and ticket if it needs approval."""
 
     result: ToolMessage
     told: list[str]
@@ -47,12 +47,12 @@ class Tried:
 
 
 class ToolPages:
-    """What is answered about tools.
+    """Handlers of the tool pages.
 
     Args:
-        tools: All of them.
-        target: As they were named on the command line, to be copied.
-        origin: Where the page is served.
+        tools: All tools.
+        target: The tools as named on the command line, for the command to copy.
+        origin: Scheme and host of the inspector.
     """
 
     def __init__(self, tools: Toolset, target: str, origin: str) -> None:
@@ -64,42 +64,42 @@ class ToolPages:
         """Show all tools."""
         wanted = request.query_params.get("q", "").lower()
         found = [t for t in self._tools if wanted in f"{t.name} {t.description}".lower()]
-        return HTMLResponse(page("tools.html", request, tools=found, q=wanted, tool=None))
+        return HTMLResponse(render_page("tools.html", request, tools=found, q=wanted, tool=None))
 
     async def show(self, request: Request) -> Response:
         """Show one tool with its form."""
-        tool = self._named(request)
+        tool = self._find(request)
         return self._page(request, tool, {}, None)
 
     async def call(self, request: Request) -> Response:
-        """Call it: with a form, or with JSON, which is answered with JSON."""
-        tool = self._named(request)
+        """Call a tool with a form, or with JSON, which returns JSON."""
+        tool = self._find(request)
         if request.headers.get("content-type", "").startswith("application/json"):
-            tried = await self._try(tool, await body(request), "")
+            tried = await self._call_tool(tool, await read_body(request), "")
             return JSONResponse(tried.whole, 200 if tried.result.status == "success" else 422)
-        typed = await form(request)
+        typed = await read_form(request)
         if typed.get("_do", "").startswith(("add:", "remove:")):
-            return self._page(request, tool, changed(typed, typed["_do"]), None)
+            return self._page(request, tool, apply_button(typed, typed["_do"]), None)
         arguments = _arguments(tool, typed)
         view = typed.get("_view", "form")
         if typed.get("_do") in VIEWS and typed["_do"] != view:
-            return self._page(request, tool, _other_view(tool, typed, arguments), None)
-        tried = await self._try(tool, arguments, typed.get("_seal", ""))
+            return self._page(request, tool, _switch_view(tool, typed, arguments), None)
+        tried = await self._call_tool(tool, arguments, typed.get("_seal", ""))
         return self._page(request, tool, typed, tried)
 
-    def _named(self, request: Request) -> AnyTool:
+    def _find(self, request: Request) -> AnyTool:
         name = request.path_params["name"]
         if name not in self._tools:
             raise HTTPException(404)
         return self._tools[name]
 
-    async def _try(self, tool: AnyTool, arguments: str, seal: str) -> Tried:
-        """Call a tool as a model would. What needs approval runs only as it was shown before.
+    async def _call_tool(self, tool: AnyTool, arguments: str, seal: str) -> TrialCall:
+        """Call a tool like a model would; a call that needs approval runs only unchanged from what was shown.
 
         Args:
-            tool: Which.
-            arguments: JSON.
-            seal: Digest of the call that was shown and approved; empty for none.
+            tool: The tool.
+            arguments: The arguments as JSON.
+            seal: Digest of the displayed and approved call; empty for none.
         """
         asked: list[Ticket] = []
         told: list[str] = []
@@ -120,19 +120,19 @@ class ToolPages:
         run: RunContext[None] = RunContext(listeners=(listen,), approver=approve)
         [result] = await self._tools.run([ToolCall("call_1", tool.name, arguments)], run)
         waits = asked[-1] if asked and result.kind == "denied" else None
-        return Tried(result, told[-50:], waits, whole["message"])
+        return TrialCall(result, told[-50:], waits, whole["message"])
 
     def _page(
-        self, request: Request, tool: AnyTool, typed: dict[str, str], tried: Tried | None
+        self, request: Request, tool: AnyTool, typed: dict[str, str], tried: TrialCall | None
     ) -> Response:
-        view, fields = typed.get("_view", "form"), form_of(tool.parameters, typed)
+        view, fields = typed.get("_view", "form"), build_form(tool.parameters, typed)
         arguments = _arguments(tool, typed)
         errors = _errors(tried.result) if tried is not None else {}
         line = shlex.join(["toolkeel", "call", self._target, tool.name, arguments])
         shown = {"tools": list(self._tools), "q": "", "tool": tool, "providers": _providers(tool)}
         shown |= {"fields": fields, "typed": typed, "errors": errors, "tried": tried, "view": view}
         shown |= {"arguments": arguments, "line": line, "curl": self._curl(request, arguments)}
-        return HTMLResponse(page("tools.html", request, **shown))
+        return HTMLResponse(render_page("tools.html", request, **shown))
 
     def _curl(self, request: Request, arguments: str) -> str:
         there = ["curl", f"{self._origin}{request.url.path}"]
@@ -144,11 +144,11 @@ def _arguments(tool: AnyTool, typed: dict[str, str]) -> str:
     """Return the submitted arguments as JSON."""
     if typed.get("_view") == "json":
         return typed.get("_json", "")
-    value = value_of(form_of(tool.parameters, typed), typed)
+    value = submitted_value(build_form(tool.parameters, typed), typed)
     return compact({} if value is ABSENT else value)
 
 
-def _other_view(tool: AnyTool, typed: dict[str, str], arguments: str) -> dict[str, str]:
+def _switch_view(tool: AnyTool, typed: dict[str, str], arguments: str) -> dict[str, str]:
     """Return the same value as JSON, or as a form if the form can express it."""
     if typed["_do"] == "json":
         pretty = json.dumps(json.loads(arguments), ensure_ascii=False, indent=2)
@@ -156,10 +156,10 @@ def _other_view(tool: AnyTool, typed: dict[str, str], arguments: str) -> dict[st
     try:
         value = json.loads(arguments or "{}")
     except (ValueError, RecursionError):
-        return {**typed, "_note": "this is no JSON"}
-    found = typed_of(tool.parameters, value)
-    if not says(value_of(form_of(tool.parameters, found), found), value):
-        return {**typed, "_note": "the form has no place for this value"}
+        return {**typed, "_note": "this is not valid JSON"}
+    found = fields_for_value(tool.parameters, value)
+    if not expresses(submitted_value(build_form(tool.parameters, found), found), value):
+        return {**typed, "_note": "the form cannot express this value"}
     return {**found, "_view": "form"}
 
 

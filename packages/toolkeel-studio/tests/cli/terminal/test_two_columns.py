@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from toolkeel_studio.cli.terminal.text import cells
 from toolkeel_studio.cli.terminal.two_columns import compare_lines
-from toolkeel_studio.inspector.compare import Compared, Row
+from toolkeel_studio.inspector.compare import Comparison, Row
 
 SAME: Row = (("done", "一样\nthe same"), ("done", "一样\nthe same"))
 OTHER: Row = (("call", 'look({"at": "猫"})'), ("call", 'look({"at": "狗"})'))
@@ -17,7 +17,7 @@ ALONE: Row = (None, ("model", "两行\n一只\t狗 \x1b[2J"))
 def shown(rows: list[Row], width: int | None) -> list[str]:
     """What is behind the totals."""
     found = list(
-        compare_lines(Compared("a/猫", "b", {"turns": (1, 2), "tokens": (None, 7)}, rows), width)
+        compare_lines(Comparison("a/猫", "b", {"turns": (1, 2), "tokens": (None, 7)}, rows), width)
     )
     assert [line.split() for line in found[1:3]] == [
         ["turns", "1", "2", "+1", "(+100%)"],

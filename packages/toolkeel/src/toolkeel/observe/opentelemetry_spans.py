@@ -25,7 +25,7 @@ from toolkeel.messages import AssistantMessage, Message, Usage
 from toolkeel.model_interface import ModelRequest
 from toolkeel.observe import attribute_names
 from toolkeel.observe.content import arguments_json, message_json, messages_json, request_json
-from toolkeel.observe.stats import priced
+from toolkeel.observe.stats import price_of_usage
 from toolkeel.observe.trace_links import link
 
 with needs_extra("toolkeel.observe.opentelemetry_spans", "otel"):
@@ -376,7 +376,7 @@ def _reply(message: AssistantMessage, run: _Run) -> Attributes:
         if tokens := getattr(message.usage, field, 0):
             made[name] = tokens
     asked = str(run.asked.get(attribute_names.REQUEST_MODEL, ""))
-    cost = priced(message.model or asked, message.usage)
+    cost = price_of_usage(message.model or asked, message.usage)
     if cost is not None:
         made |= dict.fromkeys(attribute_names.COSTS, cost)
     return made

@@ -13,7 +13,7 @@ from toolkeel.messages import ToolMessage, Usage
 from toolkeel.model_interface import find_price
 
 KEPT = 10_000
-"""Durations of one tool that are kept to be ranked."""
+"""Maximum number of durations per tool used for percentiles."""
 
 
 @dataclass
@@ -21,16 +21,16 @@ class ToolStats:
     """Calls of one tool.
 
     Args:
-        name: Of the tool.
-        calls: All of them.
-        first: Those that did not follow a refused one of the same tool in the same run.
-        first_valid: Those of them whose arguments were accepted.
-        refused: Calls whose arguments were not accepted.
-        corrected: Those of them that were followed by one that was.
-        turns: Requests that it took to correct them, in sum.
+        name: Name of the tool.
+        calls: Number of calls.
+        first: Calls that do not follow a rejected call of the same tool in the same run.
+        first_valid: First calls with valid arguments.
+        refused: Calls with invalid arguments.
+        corrected: Rejected calls followed by a valid one.
+        turns: Total number of requests used for corrections.
         kinds: Failures by kind.
-        fields: Arguments that were wrong, by their path.
-        seconds: How long calls took.
+        fields: Invalid arguments by path.
+        seconds: Durations of completed calls.
     """
 
     name: str
@@ -46,20 +46,20 @@ class ToolStats:
 
     @property
     def first_try(self) -> float | None:
-        """Share of first tries whose arguments were accepted; None without any."""
+        """Share of first calls with valid arguments; None without calls."""
         return self.first_valid / self.first if self.first else None
 
     @property
     def correction(self) -> float | None:
-        """Share of refused calls that were mended; None if none was refused."""
+        """Share of rejected calls that were corrected; None if no call was rejected."""
         return self.corrected / self.refused if self.refused else None
 
     def rank(self, share: float) -> float | None:
         """Return the duration that this share of calls did not exceed, in seconds; None without calls."""
-        return ranked(self.seconds, share)
+        return percentile(self.seconds, share)
 
 
-def priced(model: str, usage: Usage) -> float | None:
+def price_of_usage(model: str, usage: Usage) -> float | None:
     """Return the price of tokens in US dollars; None if genai-prices is missing or has no price."""
     try:
         price = find_price(model)
@@ -70,16 +70,16 @@ def priced(model: str, usage: Usage) -> float | None:
 
 @dataclass
 class ModelStats:
-    """Requests to one model, and what became of the calls that it made.
+    """Requests to one model, and the validity of its calls.
 
     Args:
-        name: Of the model.
-        requests: Those that were answered.
-        failures: Those that were not.
-        usage: What they spent.
-        seconds: How long each took.
-        calls: Calls it made that came to an end.
-        refused: Those of them whose arguments were not accepted, or whose tool is none.
+        name: Name of the model.
+        requests: Successful requests.
+        failures: Failed requests.
+        usage: Total token usage.
+        seconds: Durations of successful requests.
+        calls: Finished calls that the model made.
+        refused: Calls with invalid arguments or an unknown tool.
     """
 
     name: str
@@ -92,31 +92,31 @@ class ModelStats:
 
     @property
     def validity(self) -> float | None:
-        """Share of its calls whose arguments were accepted; None without any."""
+        """Share of its calls with valid arguments; None without calls."""
         return 1 - self.refused / self.calls if self.calls else None
 
     @property
     def cost(self) -> float | None:
-        """What they cost, in US dollars, by the prices of genai-prices; None if it does not know."""
-        return priced(self.name, self.usage)
+        """Cost in US dollars by the prices of genai-prices; None if the model has no price."""
+        return price_of_usage(self.name, self.usage)
 
     def rank(self, share: float) -> float | None:
         """Return the duration that this share of requests did not exceed, in seconds; None without any."""
-        return ranked(self.seconds, share)
+        return percentile(self.seconds, share)
 
 
 @dataclass
 class Stats:
-    """What journals say of tools and models, by name."""
+    """Stats of tools and models by name."""
 
     tools: dict[str, ToolStats] = field(default_factory=dict)
     models: dict[str, ModelStats] = field(default_factory=dict)
 
 
-def ranked(seconds: Sequence[float], share: float) -> float | None:
+def percentile(seconds: Sequence[float], share: float) -> float | None:
     """Return the value that a share of values does not exceed (nearest rank).
 
-    >>> ranked([3.0, 1.0, 2.0], 0.5), ranked([], 0.5)
+    >>> percentile([3.0, 1.0, 2.0], 0.5), percentile([], 0.5)
     (2.0, None)
     """
     if not seconds:
@@ -125,36 +125,37 @@ def ranked(seconds: Sequence[float], share: float) -> float | None:
 
 
 def stats_of(entries: Iterable[tuple[float, Entry]]) -> Stats:
-    """Stats over journals.
+    """Compute stats over journals.
 
     Args:
-        entries: When each was written, in seconds since the epoch, and what it is; of one session
-            after the other.
+        entries: Time in epoch seconds and entry, session by session.
     """
     reader = StatsReader()
     for at, entry in entries:
-        reader.see(at, entry)
+        reader.add(at, entry)
     return reader.stats
 
 
 class StatsReader:
-    """Stats that grow with the journals they are of.
+    """Stats that are updated entry by entry.
 
     Attributes:
-        stats: What was seen so far.
+        stats: Stats of the entries added so far.
     """
 
     def __init__(self) -> None:
         self.stats = Stats()
-        self._asked: dict[str, tuple[float, str]] = {}  # by run: when, whom
-        self._open: dict[tuple[str, str], list[int]] = {}  # by run and tool: turns of refused calls
+        self._asked: dict[str, tuple[float, str]] = {}  # by run: time and model
+        self._open: dict[
+            tuple[str, str], list[int]
+        ] = {}  # by run and tool: turns of rejected calls
 
-    def see(self, at: float, entry: Entry) -> None:
-        """Count one more entry; those of one session come in their order.
+    def add(self, at: float, entry: Entry) -> None:
+        """Add one entry; entries of a session must be added in order.
 
         Args:
-            at: When it was written, in seconds since the epoch.
-            entry: What it is.
+            at: Time of the entry in seconds since the epoch.
+            entry: The entry.
         """
         match entry:
             case ModelAsked():
@@ -181,9 +182,9 @@ class StatsReader:
         message = entry.message
         tool = self.stats.tools.setdefault(message.name, ToolStats(message.name))
         open = self._open.setdefault((entry.run, message.name), [])
-        follows = bool(open) and open[0] < entry.turn  # what failed beside it, it does not mend
+        follows = bool(open) and open[0] < entry.turn  # a call of the same turn corrects nothing
         refused = message.kind in CORRECTABLE
-        invalid = refused or message.kind == "unknown_tool"  # nothing could accept its arguments
+        invalid = refused or message.kind == "unknown_tool"  # no schema could accept its arguments
         tool.calls += 1
         if message.kind is not None:
             tool.kinds[message.kind] += 1
@@ -207,7 +208,7 @@ class StatsReader:
 
 
 def _fields(message: ToolMessage) -> Iterable[str]:
-    """Paths of the arguments that were wrong; places in lists are all one."""
+    """Yield the path of each invalid argument; list positions become ``[]``."""
     errors = message.details.get("errors", ())
     for error in errors if isinstance(errors, list | tuple) else ():
         path = error.get("path", ()) if isinstance(error, Mapping) else getattr(error, "path", ())

@@ -9,7 +9,7 @@ from itertools import chain, groupby, zip_longest
 from toolkeel.observe.wording import count, escaped, one_line
 from toolkeel_studio.cli.terminal.streams import DIM, GREEN, RED, styled
 from toolkeel_studio.cli.terminal.text import fit, padded, table, wrapped
-from toolkeel_studio.inspector.compare import Compared, Line
+from toolkeel_studio.inspector.compare import Comparison, Line
 
 COLUMNS = 100
 """Cells from which on there is room for two columns."""
@@ -17,7 +17,7 @@ FEW = 4
 """Rows that are the same, one after the other, of which none is left out."""
 
 
-def compare_lines(found: Compared, width: int | None) -> Iterator[str]:
+def compare_lines(found: Comparison, width: int | None) -> Iterator[str]:
     """Yield what two sessions have in common and where they differ, for people.
 
     Args:
