@@ -141,6 +141,8 @@ def served(
     tools: Sequence[Any] = (),
     desk: ApprovalQueue | None = None,
     audit: Path | None = None,
+    port: int = 0,
+    token: str = "",
     **options: Any,
 ) -> Iterator[Served]:
     """An inspector of the tools above and of others, until the block ends."""
@@ -149,7 +151,9 @@ def served(
     REMOVED.clear()
     agent = Agent(Scripted(lines, name="play"), [*TOOLS, *tools], **options)
     sessions = Sessions(folder / "talk.db")
-    inspector = Inspector(agent, sessions, target="tools.py", desk=desk, audit=audit)
+    inspector = Inspector(
+        agent, sessions, target="tools.py", desk=desk, audit=audit, port=port, token=token
+    )
     ready = threading.Event()
     thread = threading.Thread(target=lambda: asyncio.run(inspector.serve(ready.set)))
     thread.start()

@@ -101,8 +101,9 @@ def test_a_newcomer_tries_talks_watches_approves_and_compares(
         assert page.locator("form.ticket").count() == 1
         page.click("form.ticket >> text=Edit the arguments")
         page.fill("form.ticket [name=arguments]", '{"path": 7}')
-        with page.expect_event("requestfinished", lambda sent: sent.resource_type == "xhr"):
-            page.click("form.ticket >> text=Run with these arguments")  # refused: what was wrong stays
+        page.click("form.ticket >> text=Run with these arguments")  # refused: what was wrong stays
+        page.wait_for_selector("html[data-ready]")
+        page.evaluate("() => new Promise((done) => refresh(done))")
         page.evaluate("() => new Promise((done) => setTimeout(done, 100))")
         assert "path: expected a string" in page.inner_text("#problem")
         assert page.input_value("[aria-invalid]") == '{"path": 7}'
@@ -162,7 +163,9 @@ def test_a_newcomer_answers_what_a_server_asks_while_the_run_goes_on(
         server.post("/sessions", text="Go.", name="ada")
         server.until("/sessions/ada", "Go.")
         page.goto(f"{server.base}/sessions/ada")
-        page.wait_for_selector("form.ticket >> text=A server has a question")  # nobody loaded it anew
+        page.wait_for_selector(
+            "form.ticket >> text=A server has a question"
+        )  # nobody loaded it anew
         assert page.input_value("[name='/days']") == "3"
         page.fill("[name='/city']", "猫城")
         page.fill("[name='/days']", "many")
@@ -240,6 +243,31 @@ def test_everybody_can_use_every_page(look: str, chromium: Any, waiting: Served)
         assert over <= 0, f"{path} scrolls sideways by {over}"
     context.close()
     assert not found, "\n".join(found)
+
+
+@pytest.mark.slow
+def test_ten_pages_of_running_sessions_work_at_once_and_recover_when_the_server_is_back(
+    chromium: Any, tmp_path: Path
+) -> None:
+    options: dict[str, Any] = {"token": "t" * 32}
+    with served(tmp_path, [call("hold", {"name": "x"}), "Done."], **options) as server:
+        port = int(server.origin.rpartition(":")[2])
+        context = chromium.new_context()
+        first = context.new_page()
+        first.goto(server.inspector.url)
+        server.post("/sessions", text="Hold.", name="ada")
+        pages = [context.new_page() for _ in range(10)]
+        for page in pages:  # a stream for each would leave the seventh blank
+            page.goto(f"{server.base}/sessions/ada", timeout=20_000)
+            page.wait_for_selector(".call.runs")
+        GATE.set()
+        for page in pages:
+            page.wait_for_selector(".answer >> text=Done.")
+    pages[9].bring_to_front()
+    pages[9].wait_for_selector("#gone >> text=not running")
+    with served(tmp_path, port=port, **options):
+        pages[9].wait_for_selector("#gone", state="hidden")
+    context.close()
 
 
 @pytest.mark.slow

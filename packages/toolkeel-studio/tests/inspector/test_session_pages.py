@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.inspector.serving import GATE, REMOVED, Served, busy, served
+from tests.inspector.serving import GATE, HELD, REMOVED, Served, busy, served
 from tests.mcp.peers import OLD_PEER, PEER
 from toolkeel import Agent, AssistantMessage, Usage
 from toolkeel.mcp.client import MCPServer
@@ -198,17 +198,22 @@ def test_a_run_is_stopped_and_what_it_did_is_kept(tmp_path: Path) -> None:
         assert "ended cancelled" in page.until("/sessions/ada", "ended cancelled")
 
 
-def test_events_carry_the_journals_numbers_and_go_on_after_any(tmp_path: Path) -> None:
-    with served(tmp_path, ["One.", "Two."]) as page:
+def test_a_poll_has_the_last_entry_and_the_reply_only_when_it_is_new(tmp_path: Path) -> None:
+    with served(tmp_path, [call("hold", {"name": "x"}), "One."]) as page:
         page.post("/sessions", text="Hello?", name="ada")
+        assert HELD.wait(60)
+        running = page.client.get("/events/ada").json()
+        assert running["running"] and running["questions"] == [] and "text" in running["tail"]
+        again = page.client.get(f"/events/ada?version={running['version']}").json()
+        assert "tail" not in again
+        GATE.set()
         page.until("/sessions/ada", "One.")
-        head = page.sessions["ada"].info.head
-        for headers in ({}, {"Last-Event-ID": "2"}):
-            with page.client.stream("GET", "/events/ada", headers=headers) as answer:
-                lines = answer.iter_lines()
-                assert next(lines) == f"id: {head}"
-                assert next(lines) == "event: journal"
-                assert json.loads(next(lines).removeprefix("data: ")) == {"running": False}
+        ended = page.client.get("/events/ada?version=0").json()
+        assert ended == {
+            "head": page.sessions["ada"].info.head,
+            "running": False,
+            "questions": [],
+        }
 
 
 def test_a_session_is_forked_searched_and_compared(tmp_path: Path) -> None:

@@ -143,6 +143,7 @@ def _application(
     return Starlette(
         routes=[
             Route("/", _home),
+            Route("/alive", _alive),
             Route("/language/{tongue}", _language),
             Route("/static/{name}", _static),
             Route("/tools", tools.list),
@@ -166,6 +167,11 @@ def _application(
 
 async def _home(request: Request) -> Response:
     return RedirectResponse("/tools", 303)
+
+
+async def _alive(request: Request) -> Response:
+    """Answer the heartbeat of an open page."""
+    return Response(status_code=204)
 
 
 async def _language(request: Request) -> Response:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from itertools import chain
 from typing import Any
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
 from toolkeel._records.entries import ModelAsked, PersonSaid, RunBegan
 from toolkeel.errors import InvalidArguments, ToolkeelError
@@ -45,10 +44,6 @@ BEGINS = (RunBegan, PersonSaid, ModelAsked)
 """Entries before which a journal may be split into pages."""
 PARTS = 60
 """Number of bars in the overview of a long session."""
-LOOK = 0.2
-"""Seconds between two polls of a session."""
-PING = 50
-"""Polls after which a quiet stream sends a comment."""
 
 
 class SessionPages:
@@ -247,29 +242,22 @@ class SessionPages:
     # — live —
 
     async def events(self, request: Request) -> Response:
-        """Stream new entries as server-sent events; their ids are the journal's numbers."""
-        session = self._find(request)
-        asked = request.headers.get("last-event-id") or request.query_params.get("after", "")
-        stream = self._stream(session, number_of(asked) or 0)
-        return StreamingResponse(stream, media_type="text/event-stream")
+        """Return the last entry of a session and the reply so far, for a page that polls.
 
-    async def _stream(self, session: Session, seen: int) -> AsyncIterator[str]:
-        version, before, quiet = -1, None, 0
-        while session.exists:
-            head = (await asyncio.to_thread(lambda: session.info)).head
-            live = self._runs.live.get(session.name)
-            now = live is not None, tuple(live.questions) if live is not None else ()
-            quiet += 1
-            if head != seen or now != before:
-                seen, before, quiet = head, now, 0
-                yield f"id: {head}\nevent: journal\ndata: {json.dumps({'running': now[0]})}\n\n"
-            if live is not None and live.version != version:
-                version, quiet = live.version, 0
-                yield f"event: tail\ndata: {json.dumps(_live_tail(live))}\n\n"
-            if quiet > PING:
-                quiet = 0
-                yield ": still here\n\n"
-            await asyncio.sleep(LOOK)
+        A poll, not a stream: a browser opens six connections to a host, so the seventh page with an open
+        stream would load nothing, and an open stream would delay the end of the server.
+        """
+        session = self._find(request)
+        name = session.name
+        head, running = await asyncio.to_thread(
+            lambda: (session.info.head, self._runs.is_running(name))
+        )
+        live = self._runs.live.get(name)
+        questions = list(live.questions) if live is not None else []
+        state = {"head": head, "running": running, "questions": questions}
+        if live is not None and live.version != number_of(request.query_params.get("version", "")):
+            state |= {"version": live.version, "tail": _live_tail(live)}
+        return JSONResponse(state)
 
     # — two sessions —
 

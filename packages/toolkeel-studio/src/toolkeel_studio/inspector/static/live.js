@@ -91,8 +91,7 @@ function refresh(done) {
 function follow(talk) {
   const tail = document.getElementById("tail");
   const text = tail.querySelector("pre");
-  let source = null;
-  let last = talk.dataset.after;
+  let known = { head: Number(talk.dataset.after), running: talk.dataset.running === "yes", asked: talk.dataset.asked, version: -1 };
   let busy = false;
   let again = false;
 
@@ -116,28 +115,64 @@ function follow(talk) {
     renewAll();
   }
 
-  function open() {
-    source = new EventSource(`${talk.dataset.events}?after=${last}`);
-    source.addEventListener("journal", (event) => {
-      last = event.lastEventId;
-      if (!JSON.parse(event.data).running) tail.hidden = true;
-      renewAll();
-    });
-    source.addEventListener("tail", (event) => {
-      const now = JSON.parse(event.data);
-      for (const [id, told] of Object.entries(now.progress))
-        for (const far of talk.querySelectorAll(`[id$="-${CSS.escape(id)}"] > .far`)) far.textContent = told;
-      const parts = [now.text, ...now.calls].filter(Boolean);
-      text.textContent = parts.join("\n");
-      tail.hidden = !parts.length;
-    });
+  // Polls, since a browser opens six connections to a host: the seventh stream would wait forever.
+  function received(now) {
+    const moved = now.head !== known.head || now.running !== known.running;
+    const asked = now.questions.join();
+    if (moved || asked !== known.asked) renewAll();
+    known = { head: now.head, running: now.running, asked, version: now.version ?? known.version };
+    if (now.tail) show(now.tail);
+    if (!now.running) tail.hidden = true;
+    return now.running ? RUNNING : IDLE;
+  }
+
+  function show(now) {
+    for (const [id, told] of Object.entries(now.progress))
+      for (const far of talk.querySelectorAll(`[id$="-${CSS.escape(id)}"] > .far`)) far.textContent = told;
+    const parts = [now.text, ...now.calls].filter(Boolean);
+    text.textContent = parts.join("\n");
+    tail.hidden = !parts.length;
+  }
+
+  return { url: () => `${talk.dataset.events}?version=${known.version}`, received };
+}
+
+const RUNNING = 300; // milliseconds until the next poll
+const IDLE = 2500;
+const HIDDEN = 15000;
+const RESTARTED = [401, 403, 404]; // another server listens there, with another token
+
+// Every page polls: a session page its session, any other page the server.
+function beat({ url, received }) {
+  const gone = document.getElementById("gone");
+  let timer = 0;
+
+  function report(problem) {
+    const back = gone.dataset.problem && !problem;
+    gone.dataset.problem = problem;
+    for (const text of gone.children) text.hidden = text.dataset.when !== problem;
+    gone.hidden = !problem;
+    if (back) refresh(() => {});
+  }
+
+  async function poll() {
+    clearTimeout(timer);
+    let delay = IDLE;
+    try {
+      const answer = await fetch(url(), { cache: "no-store", signal: AbortSignal.timeout(10000) });
+      report(RESTARTED.includes(answer.status) ? "restarted" : "");
+      if (answer.status === 200) delay = received(await answer.json());
+    } catch {
+      report("stopped");
+    }
+    clearTimeout(timer);
+    timer = setTimeout(poll, document.hidden ? HIDDEN : delay);
   }
 
   document.addEventListener("visibilitychange", () => {
-    if (document.hidden) source.close();
-    else open();
+    if (!document.hidden) poll();
   });
-  open();
+  poll();
 }
 
 document.addEventListener("keydown", (event) => {
@@ -158,7 +193,8 @@ document.addEventListener("click", (event) => {
 for (const button of document.querySelectorAll("[data-copy]")) button.hidden = false;
 remember(document);
 const talk = document.querySelector("[data-events]");
-if (talk) follow(talk);
+const alive = { url: () => document.getElementById("gone").dataset.alive, received: () => IDLE };
+beat(talk ? follow(talk) : alive);
 if (location.hash === "#end") window.scrollTo(0, document.body.scrollHeight);
 for (const what of ["scroll", "visibilitychange"]) document.addEventListener(what, look);
 window.addEventListener("resize", look);
