@@ -225,7 +225,7 @@ class SessionPages:
         told = TOO_LATE, {"who": who, "verdict": verdict}
         return HTMLResponse(self._render(request, session, told), 409)
 
-    def _answer(self, request: Request, session: Session, typed: dict[str, str]) -> Response:
+    async def _answer(self, request: Request, session: Session, typed: dict[str, str]) -> Response:
         """Answer a server's question, or add or remove an item of its form."""
         if typed["_do"] != "question":
             typed = apply_button(typed, typed["_do"])
