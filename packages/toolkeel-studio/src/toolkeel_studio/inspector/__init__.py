@@ -1,6 +1,7 @@
 """The inspector: a web page on this machine to try tools, watch runs, decide and compare (web UI).
 
 session_view   a session's journal as the page shows it: turns, replies, calls, what waits
+run_summary    the header of a run: models, end reason, duration, tokens, cost, errors, agents
 compare        two sessions side by side: totals, events, and where they differ
 timeline       the waterfall of a run: a row for each request and each call, on one axis
 alternatives   the alternatives of a JSON Schema and what it refers to

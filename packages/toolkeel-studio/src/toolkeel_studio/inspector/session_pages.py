@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
 from toolkeel._records.entries import ModelAsked, PersonSaid, RunBegan
-from toolkeel.errors import InvalidArguments, ToolkeelError
+from toolkeel.errors import InvalidArguments, SetupError, ToolkeelError
 from toolkeel.observe.stats import Stats, StatsReader
 from toolkeel.sessions.session import Session
 from toolkeel_studio.inspector.compare import compare
@@ -23,6 +23,7 @@ from toolkeel_studio.inspector.forms import (
     number_of,
     pointer_of,
 )
+from toolkeel_studio.inspector.run_summary import summarize_run
 from toolkeel_studio.inspector.runs import WHO, Live, Runs
 from toolkeel_studio.inspector.session_view import Story, fold_story
 from toolkeel_studio.inspector.site import (
@@ -155,7 +156,8 @@ class SessionPages:
         given = {"session": info, "story": story, "live": live, "latest": upto == head}
         waits = self._runs.open_tickets(session) if story.reason == "waiting" else {}
         given["open"] = {id: typed if typed.get("ticket") == id else UNTOUCHED for id in waits}
-        given["typed"] = typed
+        given |= {"typed": typed, "run": summarize_run(story)}
+        given["turns_before"] = info.turns - len(story.turns) if upto == head else None
         given["question"] = _question_form(live, typed, errors)
         given |= {
             "timeline": build_timeline(_last_run(story)),
@@ -181,6 +183,8 @@ class SessionPages:
                 await self._runs.stop(name)
             elif do == "go on":
                 await self._runs.go_on(name)
+            elif do == "rewrite":
+                return await self._rewrite(session, typed)
             elif do == "fork":
                 return await self._fork(session, typed)
             elif do == "decide":
@@ -198,6 +202,16 @@ class SessionPages:
                 break
             await asyncio.sleep(0.02)
         return RedirectResponse(_session_url(name), 303)
+
+    async def _rewrite(self, session: Session, typed: dict[str, str]) -> Response:
+        """Fork before a turn and run from there with an edited message."""
+        text = typed.get("text", "").strip()
+        if not text:
+            raise SetupError("the message is empty; write a message to run again")
+        turn = number_of(typed.get("turn", "")) or 0
+        made = self._sessions.edit(session.name, turn, self._new_name(session.name))
+        await self._runs.say(made.name, text)
+        return RedirectResponse(_session_url(made.name), 303)
 
     async def _fork(self, session: Session, typed: dict[str, str]) -> Response:
         turn = typed.get("turn", "")

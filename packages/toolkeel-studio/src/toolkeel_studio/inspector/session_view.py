@@ -7,7 +7,7 @@ one that was killed, and of one that ended last week.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, TypeAlias
 
 from toolkeel._records import entries
@@ -32,6 +32,7 @@ class MessageItem:
         text: Text of the message.
         who: Author, if known.
         how: ``queued`` until it is in the transcript; ``system`` for instructions.
+        turn: Number of the turn in the story that it began, from 1; 0 for other messages.
     """
 
     kind: ClassVar[str] = "said"
@@ -40,6 +41,7 @@ class MessageItem:
     text: str
     who: str = ""
     how: str = ""
+    turn: int = 0
 
 
 @dataclass
@@ -107,6 +109,23 @@ class DecisionView:
 
 
 @dataclass
+class Prompt:
+    """What a request sent besides the messages, as far as the window shows it.
+
+    Args:
+        instructions: The system text.
+        tools: Names of the tools.
+        settings: The settings of the request.
+        changes: Which of the three differ from the request before.
+    """
+
+    instructions: str = ""
+    tools: tuple[str, ...] = ()
+    settings: dict[str, object] = field(default_factory=dict)
+    changes: tuple[str, ...] = ()
+
+
+@dataclass
 class ReplyItem:
     """One request to the model and its reply.
 
@@ -119,6 +138,7 @@ class ReplyItem:
         turn: Number of the request in its run, from 1.
         calls: The calls in the reply.
         failures: Errors of failed attempts.
+        prompt: What the request sent besides the messages; None if the window begins later.
     """
 
     kind: ClassVar[str] = "replied"
@@ -130,6 +150,7 @@ class ReplyItem:
     message: AssistantMessage | None = None
     calls: list[CallItem] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
+    prompt: Prompt | None = None
 
 
 PageItem: TypeAlias = MessageItem | Note | ReplyItem
@@ -145,6 +166,8 @@ class Story:
         reason: End reason of the last run; empty if it has not ended or was killed.
         turns: Sequence number of the first entry of each turn.
         usage: Token usage of all replies.
+        latest: Time of the latest entry of the last run.
+        agents: Agents that owned the last run, in order.
         depth: Nesting level of the run.
     """
 
@@ -156,6 +179,10 @@ class Story:
         self.reason = ""
         self.turns: list[int] = []
         self.usage = Usage()
+        self.latest = 0.0
+        self.agents: list[str] = []
+        self._prompt = Prompt()
+        self._starts_turn = False
         self._inner: dict[str, Story] = {}
         self._queued: dict[str, MessageItem] = {}
         self._reply: ReplyItem | None = None  # the last request, and its calls by their ids
@@ -168,6 +195,8 @@ class Story:
         if isinstance(entry, entries.RunBegan) and entry.parent:
             self._nest(entry)
         story = self._inner.get(run, self)
+        if run:
+            self.latest = story.latest = at
         if isinstance(entry, entries.ModelReplied):
             self.usage = self.usage + entry.message.usage
         if (take := _HANDLERS.get(type(entry))) is not None:
@@ -202,9 +231,22 @@ class Story:
     def _run_began(self, seq: int, at: float, entry: entries.RunBegan) -> None:
         self.run, self.began, self.reason = entry.run, at, ""
         self.turns.append(seq)
+        self._starts_turn, self.agents = True, [entry.agent] if entry.agent else []
+        self._instruct(entry.instructions)
 
     def _person_said(self, seq: int, at: float, entry: entries.PersonSaid) -> None:
-        self.items.append(_message_item(seq, at, entry.message, entry.who))
+        self._add_message(_message_item(seq, at, entry.message, entry.who))
+
+    def _add_message(self, item: MessageItem) -> None:
+        if self._starts_turn and item.how != "system":
+            self._starts_turn, item.turn = False, len(self.turns)
+        self.items.append(item)
+
+    def _instruct(self, text: str) -> None:
+        """Set the instructions that the next requests send."""
+        if text != self._prompt.instructions:
+            changes = (*self._prompt.changes, "instructions")
+            self._prompt = replace(self._prompt, instructions=text, changes=changes)
 
     def _queued_up(self, seq: int, at: float, entry: entries.Queued) -> None:
         said = _message_item(seq, at, entry.message, entry.who)
@@ -215,15 +257,22 @@ class Story:
     def _steered(self, seq: int, at: float, entry: entries.Steered) -> None:
         if (queued := self._queued.pop(entry.id, None)) is not None:
             self.items.remove(queued)
-        self.items.append(_message_item(seq, at, entry.message, entry.who))
+        self._add_message(_message_item(seq, at, entry.message, entry.who))
 
     def _unqueued(self, seq: int, at: float, entry: entries.Unqueued) -> None:
         if (queued := self._queued.pop(entry.id, None)) is not None:
             self.items.remove(queued)
 
     def _model_asked(self, seq: int, at: float, entry: entries.ModelAsked) -> None:
-        self.reason = ""
-        self._begin(ReplyItem(seq, entry.turn, entry.model, at))
+        self.reason, self._starts_turn = "", False
+        sent = self._prompt
+        if entry.tools and entry.tools != sent.tools:
+            sent = replace(sent, tools=entry.tools, changes=(*sent.changes, "tools"))
+        if entry.settings:
+            settings = {**sent.settings, **entry.settings}
+            sent = replace(sent, settings=settings, changes=(*sent.changes, "settings"))
+        self._prompt = replace(sent, changes=())
+        self._begin(ReplyItem(seq, entry.turn, entry.model, at, prompt=sent))
 
     def _begin(self, reply: ReplyItem) -> ReplyItem:
         self._reply, self._calls = reply, {}
@@ -302,6 +351,8 @@ class Story:
         self.items.append(Note(seq, at, "judged", f"{entry.by}: {entry.verdict} {entry.reason}"))
 
     def _handed_over(self, seq: int, at: float, entry: entries.HandedOver) -> None:
+        self.agents.append(entry.agent)
+        self._instruct(entry.instructions)
         self.items.append(Note(seq, at, "handed over", entry.agent))
 
     def _compacted(self, seq: int, at: float, entry: entries.Compacted) -> None:

@@ -15,7 +15,7 @@ import re
 from collections.abc import Mapping
 from datetime import datetime
 from importlib.resources import files
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import parse_qsl, quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -38,12 +38,17 @@ from toolkeel.observe.wording import (
 )
 from toolkeel_studio.inspector.forms import name_at
 
+if TYPE_CHECKING:
+    from toolkeel_studio.inspector.session_view import CallItem
+
 LONGEST = 200_000
 """Maximum number of characters that a page shows of one text."""
 MARKED = 20_000
 """Texts longer than this are not rendered as Markdown: unclosed brackets take quadratic time."""
 PICTURE = 4_000_000
 """Maximum size of a displayed picture in bytes."""
+SHORT_RESULT = 1200
+"""Characters up to which a result is shown expanded."""
 FORM = 2_000_000
 """Maximum size of a form, or of a call as JSON, in bytes."""
 LANGUAGES = ("en", "zh")
@@ -142,6 +147,13 @@ def _pretty(value: object) -> str:
     return visible_json(value) if not isinstance(value, str) else without_controls(value)
 
 
+def is_expanded(call: CallItem) -> bool:
+    """Return True for a call to show in full: active, failed, short, or with a picture."""
+    if call.result is None or call.result.failed:
+        return call.status in ("failed", "runs")
+    return bool(picture_urls(call.result.content)) or len(call.result.text) <= SHORT_RESULT
+
+
 def quote_segment(name: str) -> str:
     """Quote a name as one segment of a URL."""
     return quote(name, safe="")
@@ -158,6 +170,7 @@ _PAGES = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
+_PAGES.tests["expanded"] = is_expanded
 _PAGES.filters |= {
     "address": quote_segment,
     "compact": compact,
