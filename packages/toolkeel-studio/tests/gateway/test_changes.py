@@ -90,7 +90,7 @@ def test_a_client_with_a_process_of_its_own_has_the_level_there_too() -> None:
             await want(ada, "notice")
             for client in (ada, bo):
                 await client.call_tool("far__level", {})
-            gateway._servers["far"].has_own_connections = True
+            gateway.servers["far"].has_own_connections = True
             return [text(await each.call_tool("far__level", {})) for each in (ada, bo)]
 
     assert asyncio.run(use()) == ["notice", "notice"]
@@ -142,10 +142,10 @@ def test_clients_are_told_of_lists_that_are_others_now_and_of_no_more() -> None:
             await client.list_tools()
             await client.call_tool("search_tools", {"query": "again"})  # it lists all there are
             for _ in range(3):  # the first changes a description, the others say so and do not
-                known = gateway._servers["new"].link.open_count, gateway._table
+                known = gateway.servers["new"].link.open_count, gateway._table
                 await client.call_tool("new__change", {})
                 await until(lambda known=known: gateway._table is not known[1])
-                await until(lambda: not gateway._changes._is_stale)
+                await until(lambda: not gateway._changes._stale)
             await gateway.set_policy(Policy(Rules(deny=["new__pid"])))
             await gateway.set_policy(Policy(Rules(deny=["new__pid"])))
             await until(lambda: len(heard) >= 2)
@@ -154,7 +154,7 @@ def test_clients_are_told_of_lists_that_are_others_now_and_of_no_more() -> None:
     assert heard == ["notifications/tools/list_changed"] * 2
 
 
-async def _nothing(_: str = "") -> None:
+async def _nothing(_: object) -> None:
     """Nobody is told."""
 
 
@@ -165,14 +165,16 @@ def test_a_server_that_changes_its_lists_without_end_is_asked_less_and_less_ofte
     times: list[float] = []
 
     async def use() -> None:
-        async def renew() -> None:
+        async def renew(server: object) -> None:
             times.append(time.monotonic())
             if len(times) < 5:
                 for _ in range(100):
-                    made.invalidate_lists()  # also what is said while it is asked: that is not lost
+                    made.invalidate_lists(
+                        None
+                    )  # also what is said while it is asked: that is not lost
 
         made = ChangeRelay(renew, _nothing, asyncio.ensure_future, set)
-        made.invalidate_lists()
+        made.invalidate_lists(None)
         await until(lambda: len(times) == 5)
 
     run(use)

@@ -8,25 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkeel import SetupError
 from toolkeel_studio.gateway.public_names import (
     MAX_LENGTH,
-    check_server_name,
     public_name,
     public_uri,
+    server_prefix,
 )
 
-
-def can_be_called(name: str) -> bool:
-    try:
-        check_server_name(name)
-    except SetupError:
-        return False
-    return True
-
-
-SERVERS = (st.from_regex(r"[a-z_]{1,3}", fullmatch=True) | st.text(max_size=20)).filter(
-    can_be_called
+SERVERS = (
+    st.from_regex(r"[a-z_]{1,3}", fullmatch=True)
+    | st.text(max_size=40)
+    | st.from_regex(r"(a|_|__|[.]){20,30}", fullmatch=True)
 )
 TOOLS = st.text(min_size=1, max_size=80) | st.from_regex(r"[ab_]{1,4}|[a-z_]{1,80}", fullmatch=True)
 
@@ -55,10 +47,21 @@ def test_long_names_that_differ_only_in_their_middle_stay_apart_and_readable() -
     assert a != b and a.startswith("files__read_") and a.endswith("_lines")
 
 
-@pytest.mark.parametrize("name", ["a__b", "", "x" * 40])
-def test_a_server_whose_name_tools_could_not_carry_is_refused(name: str) -> None:
-    with pytest.raises(SetupError, match="cannot be called"):
-        check_server_name(name)
+@pytest.mark.parametrize(
+    ("name", "prefix"),
+    [
+        ("git", "git"),
+        ("awslabs.aws-documentation-mcp-server", r"awslabs_aws-doc_[0-9a-f]{6}"),
+        ("a__b", r"a_b_[0-9a-f]{6}"),
+        ("_" * 30, r"server_[0-9a-f]{6}"),
+        ("", r"server_[0-9a-f]{6}"),
+    ],
+)
+def test_a_name_of_a_server_that_tools_could_not_carry_is_shortened_with_a_hash(
+    name: str, prefix: str
+) -> None:
+    assert re.fullmatch(prefix, server_prefix(name))
+    assert public_name(name, "read").startswith(server_prefix(name) + "__read")
 
 
 def test_addresses_of_two_servers_stay_apart() -> None:

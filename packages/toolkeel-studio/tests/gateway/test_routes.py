@@ -133,7 +133,7 @@ def test_who_watches_a_resource_here_is_told_of_changes_there_as_long_as_it_does
             told.append(message)
 
         gateway = Gateway([config("a", command)])
-        watched = gateway._servers["a"].link.watches._listening
+        watched = gateway.servers["a"].link.watches._listening
         async with client_of(gateway, era, message_handler=noticed) as client:
             await client.list_resources()
             if era == "legacy":

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from http.server import BaseHTTPRequestHandler
+from typing import Any
 
 import mcp_types as types
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from tests.gateway.behind import PEERS, Asked, config
+from tests.gateway.behind import PEERS, Asked, client_of, config
+from tests.gateway.test_gateway import text
+from tests.mcp.client.test_http import OK, answer, old_server, send
 from tests.waiting import until
 from toolkeel.mcp.client.mend_responses import mark_peer_error
 from toolkeel.mcp.config import ServerConfig
 from toolkeel.mcp.server.multi_round_calls import Exchange
 from toolkeel_studio.gateway import upstream
+from toolkeel_studio.gateway.gateway import Gateway
 from toolkeel_studio.gateway.upstream import Upstream, as_client_error
 
 
@@ -189,3 +194,26 @@ def test_a_list_that_cannot_be_had_costs_no_other_and_a_definition_no_list(
     lists = server.lists
     assert server.problem == "" and list(lists.tools) == ["act"]
     assert (len(lists.prompts), len(lists.resources), len(lists.templates)) == kept
+
+
+def test_many_calls_of_a_session_forgotten_with_400_are_all_sent_again() -> None:
+    sessions: list[str] = []
+
+    def reply(handler: BaseHTTPRequestHandler, message: dict[str, Any]) -> None:
+        sessions.append(handler.headers["mcp-session-id"])
+        if sessions[-1] == "s0":
+            error = {"code": -32000, "message": "Bad Request: No valid session ID provided"}
+            send(handler, {"jsonrpc": "2.0", "error": error, "id": None}, 400)
+        else:
+            send(handler, answer(message, OK))
+
+    async def use(url: str) -> list[str]:
+        gateway = Gateway([ServerConfig("far", url=url, kind="http")])
+        async with client_of(gateway, "legacy") as client:
+            await client.list_tools()
+            results = await asyncio.gather(*(client.call_tool("far__act", {}) for _ in range(50)))
+            return [text(each) for each in results]
+
+    with old_server(reply) as url:
+        assert asyncio.run(use(url)) == ["done"] * 50
+    assert sessions.count("s1") == 50 and set(sessions) == {"s0", "s1"}

@@ -6,7 +6,9 @@ policy             who may call what, how often, and who is asked: a file of rul
 ledger             what is known of each client from call to call: how often it called, what it has read
 cache              results that are kept for a while, of tools that only read
 server_connection  one connection to a server, the calls that run on it, and what the server asks meanwhile
+upstream_pool      the servers: listed, waited for with measure, tried again when they fail
 upstream           one server behind the gateway, spoken to in plain JSON; one connection for all, or for each
+status             what is down since when and why, and who calls what: for hosts and people
 routes             what is offered at one time: every thing of every server, under the name clients know
 changes            what servers say has changed, told on to the clients at a pace that no server sets
 approve            a person's word before a call is sent: by a form in the host, and beside it

@@ -22,7 +22,7 @@ from toolkeel._records.tickets import Approver
 from toolkeel.errors import SetupError
 from toolkeel.mcp.client.connection import Unreachable
 from toolkeel.mcp.client.elicitation import limit_concurrency
-from toolkeel.mcp.client.mend_responses import FORGOTTEN, LOST, NOT_SENT, REFUSED, PeerErrorData
+from toolkeel.mcp.client.mend_responses import is_transport_error
 from toolkeel.mcp.client.outcome import failure_of
 from toolkeel.mcp.client.raw_requests import MAX_CALLBACKS, Progressed
 from toolkeel.mcp.content import STRUCTURE
@@ -39,6 +39,7 @@ from toolkeel_studio.gateway.cache import ResultCache, cache_key
 from toolkeel_studio.gateway.ledger import ClientLedger
 from toolkeel_studio.gateway.policy import Policy
 from toolkeel_studio.gateway.routes import Route
+from toolkeel_studio.gateway.status import Activity
 from toolkeel_studio.gateway.upstream import Upstream, as_client_error, is_first_round
 
 UPSTREAM_STATE = "upstream "
@@ -114,7 +115,7 @@ class PolicyEnforcer:
         self._ledger = ledger
         self._approver = approver
         self._cache = ResultCache(ledger.shared)
-        self.metrics = CallMetrics()
+        self.metrics, self.activity = CallMetrics(), Activity()
 
     async def find_refusal(self, call: Call) -> str:
         """Count a call, and return why it is refused; empty if it is allowed."""
@@ -206,7 +207,7 @@ class PolicyEnforcer:
             kind = "tool_error" if result.get("isError") else "asks" if needs_input else "success"
             return result
         except MCPError as error:
-            if isinstance(error.data, PeerErrorData) or not _is_transport_error(error):
+            if not is_transport_error(error):
                 kind = "protocol_error"
                 raise as_client_error(error) from error
             first = is_first_round(call.params)
@@ -274,6 +275,7 @@ class PolicyEnforcer:
     def refuse(self, call: Call, why: str) -> dict[str, Any]:
         """Log a refused call and return its error result."""
         self.metrics.record("refused", 0.0)
+        self.activity.count_refusal(why)
         if self._audit is not None:
             event = {"event": "refused", "why": why.split("\n", 1)[0]}
             self._audit.write({**event, **_audit_fields(call, self._audit)})
@@ -298,11 +300,6 @@ def _audit_fields(call: Call, audit: AuditLog) -> dict[str, object]:
         "tool": call.route.name,
         "arguments": digest_arguments(call.arguments, audit.key),
     }
-
-
-def _is_transport_error(error: MCPError) -> bool:
-    ours = (LOST, NOT_SENT, REFUSED, FORGOTTEN)
-    return error.code in (types.CONNECTION_CLOSED, types.REQUEST_TIMEOUT, *ours)
 
 
 def forwarded_params(params: Mapping[str, Any]) -> dict[str, Any]:

@@ -31,8 +31,6 @@ MAX_REFRESH_SECONDS = 5.0
 MAX_WATCHED = 10 * MAX_SUBSCRIPTIONS
 """Addresses that all clients together may watch at the servers."""
 
-Work = Callable[[], Awaitable[None]]
-
 
 class ListNotifier:
     """Notifies clients of changed lists, each only of a list that changed for it.
@@ -75,7 +73,7 @@ class ChangeRelay:
     """Changes at the servers of one gateway.
 
     Args:
-        renew: Asks for all lists again, and tells the clients.
+        renew: Asks a server for its lists again, and tells the clients.
         tell: Tells the clients that a resource has changed.
         spawn: Has work done beside what is answered.
         watched: The addresses that open sessions watch.
@@ -83,7 +81,7 @@ class ChangeRelay:
 
     def __init__(
         self,
-        renew: Work,
+        renew: Callable[[Any], Awaitable[None]],
         tell: Callable[[str], Awaitable[None]],
         spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
         watched: Callable[[], set[str]],
@@ -91,27 +89,31 @@ class ChangeRelay:
         self._refresh = renew
         self._notify = tell
         self._spawn = spawn
-        self._is_stale = False
-        self._refreshing: asyncio.Task[None] | None = None
+        self._stale: set[object] = set()
+        self._refreshing: dict[object, asyncio.Task[None]] = {}
         self._session_uris = watched
         self._request_uris: Counter[str] = Counter()
         self._watched: dict[str, tuple[ResourceSubscriptions, str, Listener]] = {}
         self._pending_updates: dict[str, int] = {}
 
-    def invalidate_lists(self) -> None:
-        """Schedule a refresh: some server's lists may have changed."""
-        self._is_stale = True
-        if self._refreshing is None or self._refreshing.done():
-            self._refreshing = self._spawn(self._refresh_until_current())
+    def invalidate_lists(self, server: object) -> None:
+        """Schedule a refresh of a server whose lists may have changed. No server waits for another."""
+        self._stale.add(server)
+        if server not in self._refreshing:
+            self._refreshing[server] = self._spawn(self._refresh_until_current(server))
 
-    async def _refresh_until_current(self) -> None:
+    async def _refresh_until_current(self, server: object) -> None:
         """Refresh until nothing changes, with growing pauses."""
         pause = MIN_REFRESH_SECONDS
-        while self._is_stale:
-            await asyncio.sleep(pause)
-            self._is_stale = False
-            await self._refresh()
-            pause = min(2 * pause, MAX_REFRESH_SECONDS)
+        try:
+            while server in self._stale:
+                await asyncio.sleep(pause)
+                self._stale.discard(server)
+                await self._refresh(server)
+                pause = min(2 * pause, MAX_REFRESH_SECONDS)
+        finally:
+            self._stale.discard(server)
+            del self._refreshing[server]
 
     @asynccontextmanager
     async def watch_during(

@@ -26,6 +26,7 @@ from toolkeel.mcp.pins import Pins
 from toolkeel.mcp.server.multi_round_calls import Exchange, Request, client_id, is_modern
 from toolkeel.mcp.server.snapshot import paginate
 from toolkeel.mcp.server.tool_server import Paginated, ToolServer
+from toolkeel_studio.gateway import upstream_pool
 from toolkeel_studio.gateway.audit import AuditLog
 from toolkeel_studio.gateway.calls import (
     UPSTREAM_STATE,
@@ -42,16 +43,12 @@ from toolkeel_studio.gateway.calls import (
 from toolkeel_studio.gateway.changes import ChangeRelay, ListNotifier
 from toolkeel_studio.gateway.ledger import ClientLedger, SharedStore
 from toolkeel_studio.gateway.policy import SEARCH_ABOVE, Policy
-from toolkeel_studio.gateway.public_names import check_server_name
 from toolkeel_studio.gateway.raw_calls import RawCalls
 from toolkeel_studio.gateway.routes import Route, RoutingTable, for_revision
 from toolkeel_studio.gateway.search import DEFINITION, NAME, query_of, search_result, search_tools
-from toolkeel_studio.gateway.upstream import Upstream, collect_instructions, raise_as_protocol_error
-
-LIST_SECONDS = 20.0
-"""Seconds a list waits for servers that have not been reached yet."""
-CONNECT_LIST_SECONDS = 5.0
-"""Seconds a client that connects waits for them: its host gives up soon after."""
+from toolkeel_studio.gateway.status import STATUS, STATUS_URI, gateway_instructions, status_contents
+from toolkeel_studio.gateway.upstream import Upstream, raise_as_protocol_error
+from toolkeel_studio.gateway.upstream_pool import LIST_SECONDS, UpstreamPool
 
 log = logging.getLogger("toolkeel.mcp")
 
@@ -71,10 +68,12 @@ class Gateway(ToolServer):
 
     Attributes:
         policy: Who may call what now.
-        beside: What runs as long as it serves.
+        servers: The servers, by name.
+        activity: Counts of calls and refusals.
+        background: What runs as long as it serves.
 
     Raises:
-        SetupError: names of servers that tools could not carry, or several without prefixes.
+        SetupError: one of the servers is this gateway, or several are without prefixes.
     """
 
     def __init__(
@@ -95,9 +94,11 @@ class Gateway(ToolServer):
             raise SetupError("names can stay without a prefix only if there is one server")
         self._tasks: set[asyncio.Task[None]] = set()
         self._changes = ChangeRelay(
-            self._refresh, self.resource_updated, self._spawn, self._sessions.subscribed_uris
+            self._refresh_server, self.resource_updated, self._spawn, self._sessions.subscribed_uris
         )
-        self._servers = {each.name: self._upstream(each.name, each) for each in configs}
+        self.servers = UpstreamPool(
+            configs, self._changes.invalidate_lists, self._sessions, self._spawn
+        )
         self.background: list[Callable[[], Awaitable[None]]] = [self._refresh]
         self._prefixed = prefixed
         self._threshold = threshold
@@ -105,7 +106,7 @@ class Gateway(ToolServer):
         self._enforcer = PolicyEnforcer(
             self.policy, pins or Pins(), audit, ClientLedger(shared), approver
         )
-        self._enforcer.metrics = self.metrics
+        self._enforcer.metrics, self.activity = self.metrics, self._enforcer.activity
         self._audit = audit
         self._table = RoutingTable((), prefixed)
         self._found_tools: dict[str, dict[str, None]] = {}
@@ -118,13 +119,9 @@ class Gateway(ToolServer):
     @property
     def problems(self) -> Mapping[str, str]:
         """Servers that cannot be used now, and why."""
-        return {name: each.problem for name, each in self._servers.items() if each.problem}
+        return {name: each.problem for name, each in self.servers.items() if each.problem}
 
     # — servers —
-
-    def _upstream(self, name: str, config: ServerConfig) -> Upstream:
-        check_server_name(name)
-        return Upstream(config, self._changes.invalidate_lists, self._sessions)
 
     @asynccontextmanager
     async def _lifespan(self, _: Server[Any]) -> AsyncIterator[None]:
@@ -138,22 +135,35 @@ class Gateway(ToolServer):
             await self._raw.close()
             for task in list(self._tasks):
                 task.cancel()
-            closing = (each.close() for each in self._servers.values())
+            closing = (each.close() for each in self.servers.values())
             await asyncio.gather(*closing, return_exceptions=True)
             if self._audit is not None:
                 await asyncio.to_thread(self._audit.close)
 
     async def _refresh(self) -> None:
-        """Request all lists again, and notify clients whose lists changed."""
-        await asyncio.gather(*map(self._refresh_server, self._servers.values()))
-        if not self.problems:
-            for rule in self.policy.unmatched_rules(self._table.tools):
-                log.warning("a rule is about no tool there is: %s", rule)
-        await self._notifier.notify_changes()
+        """Request the lists of all servers; each is offered as soon as it has answered."""
+        await asyncio.gather(*map(self._refresh_server, self.servers.values()))
+        self._warn_of_unmatched_rules()
 
     async def _refresh_server(self, server: Upstream) -> None:
         await server.refresh()
-        self._table = RoutingTable(self._servers.values(), self._prefixed, self._table)
+        if self.servers.get(server.name) is not server:
+            return  # it was replaced meanwhile
+        await self._offer_current()
+        if server.problem:
+            self.servers.retry_later(server)
+
+    async def _offer_current(self) -> None:
+        """Offer what the servers have now, and notify clients whose lists changed."""
+        self._table = RoutingTable(self.servers.values(), self._prefixed, self._table)
+        await self._notifier.notify_changes()
+        if self._prefixed:
+            await self.resource_updated(STATUS_URI)
+
+    def _warn_of_unmatched_rules(self) -> None:
+        if all(each.is_ready for each in self.servers.values()):
+            for rule in self.policy.unmatched_rules(self._table.tools):
+                log.warning("a rule is about no tool there is: %s", rule)
 
     def _spawn(self, work: Any) -> asyncio.Task[None]:
         task: asyncio.Task[None] = asyncio.ensure_future(work)
@@ -165,21 +175,17 @@ class Gateway(ToolServer):
         """Replace the servers; unchanged ones continue, with their calls.
 
         Raises:
-            SetupError: a name that tools could not carry; then nothing is changed.
+            SetupError: one of them is this gateway; then nothing is changed.
         """
-        old = self._servers
-        unchanged = {
-            name: old[name]
-            for name, config in configs.items()
-            if name in old and old[name].config == config
-        }
-        made = {key: unchanged.get(key) or self._upstream(key, configs[key]) for key in configs}
-        self._servers = made
-        await self._refresh()
-        for name, server in old.items():
-            if name not in unchanged:
-                await self._enforcer.invalidate(server)
-                await server.close()
+        new, removed = self.servers.replace(configs)
+        for server in new:
+            self._spawn(self._refresh_server(server))
+        await self._wait_for_table()
+        await self._offer_current()
+        self._warn_of_unmatched_rules()
+        for server in removed:
+            await self._enforcer.invalidate(server)
+            await server.close()
 
     async def set_policy(self, policy: Policy) -> None:
         """Replace the policy, for every call that is not sent yet.
@@ -188,18 +194,12 @@ class Gateway(ToolServer):
             SetupError: as `Policy.become`; then nothing is changed.
         """
         self.policy.replace_with(policy)
-        await self._refresh()
+        self._warn_of_unmatched_rules()
+        await self._notifier.notify_changes()
 
     async def _wait_for_table(self, seconds: float = LIST_SECONDS) -> RoutingTable:
-        """Return the table once every server was listed or timed out."""
-        waiting = [
-            each.listed.wait() for each in self._servers.values() if not each.listed.is_set()
-        ]
-        if waiting:
-            tasks = [asyncio.ensure_future(each) for each in waiting]
-            _, late = await asyncio.wait(tasks, timeout=seconds)
-            for task in late:
-                task.cancel()
+        """Return the table once the servers were listed, without those that are much slower."""
+        await self.servers.wait_listed(seconds)
         return self._table
 
     # — calls —
@@ -218,10 +218,10 @@ class Gateway(ToolServer):
         if ctx.method == "resources/unsubscribe":
             self._spawn(self._changes.unwatch_unused())  # no client waits for a server there
         if ctx.method == "logging/setLevel":
-            await asyncio.gather(*(each.send_log_level() for each in self._servers.values()))
+            await asyncio.gather(*(each.send_log_level() for each in self.servers.values()))
         if ctx.method in ("initialize", "server/discover") and isinstance(result, dict):
-            await self._wait_for_table(CONNECT_LIST_SECONDS)
-            result |= await collect_instructions(self._servers.values())
+            await self._wait_for_table(upstream_pool.CONNECT_LIST_SECONDS)
+            result |= await gateway_instructions(self.servers.values())
         return result
 
     async def _call(self, request: Request, params: dict[str, Any]) -> HandlerResult:
@@ -230,15 +230,17 @@ class Gateway(ToolServer):
             raise MCPError(types.INVALID_PARAMS, "name: a text is needed")
         if name == NAME and NAME not in self._table.tools:
             return self._with_envelope(await self._search(request, params), request)
-        table = self._table if name in self._table.tools else await self._wait_for_table()
         client = client_id(request)
-        route = table.tool(name, partial(self.policy.is_hidden, client))
+        self.activity.count_call(client)
+        if name not in self._table.tools:
+            await self.servers.wait_for_tool(name)
+        route = self._table.tool(name, partial(self.policy.is_hidden, client))
         call = Call(client, name, route, params)
         state = params.get("requestState")
         resumed = isinstance(state, str) and state.startswith(UPSTREAM_STATE)
         if resumed:
             own = {**params, "requestState": str(state).removeprefix(UPSTREAM_STATE)}
-            call = Call(call.client, call.tool, route, own)
+            call = Call(client, name, route, own)
         elif state is not None and is_modern(request):  # older sessions have no rounds
             return await self._call_in_rounds(call, request, "")
         if why := await self._enforcer.find_refusal(call):
@@ -257,11 +259,8 @@ class Gateway(ToolServer):
                 return result
             if is_modern(request):  # its own client can answer: the round is passed on
                 state = result.get("requestState")
-                return (
-                    {**result, "requestState": f"{UPSTREAM_STATE}{state}"}
-                    if state is not None
-                    else result
-                )
+                marked = {"requestState": f"{UPSTREAM_STATE}{state}"} if state is not None else {}
+                return result | marked
             params = forwarded_params({**call.params, "name": call.route.name})
             return await send_asking_client(
                 server, "tools/call", params, exchange, progress_sender(request)
@@ -270,6 +269,7 @@ class Gateway(ToolServer):
     async def _call_in_rounds(self, call: Call, request: Request, question: str) -> HandlerResult:
         """Run a call that needs a person, or may be asked something, in rounds."""
         params = types.CallToolRequestParams.model_validate(dict(call.params), by_name=False)
+        server = call.route.server
 
         async def work(exchange: Exchange) -> Any:
             allowed = await self._enforcer.approve(call, question, exchange) if question else call
@@ -277,7 +277,6 @@ class Gateway(ToolServer):
                 return as_model(allowed)
             if why := self._table.change_since(call.tool, call.route):
                 return as_model(self._enforcer.refuse(call, why))
-            server = call.route.server
             async with server.run_call(call.client, exchange):
                 result = await self._enforcer.send(allowed, progress_sender(request))
                 if result.get("resultType") == "input_required":
@@ -344,7 +343,8 @@ class Gateway(ToolServer):
 
     async def _resources(self) -> list[types.Resource]:
         table, _ = await self._wait_for_table(), self._notifier.read_list(ResourcesListChanged())
-        return [route.definition for route in table.resources.values()]
+        listed = [route.definition for route in table.resources.values()]
+        return [STATUS, *listed] if self._prefixed else listed
 
     async def _templates(self) -> list[types.ResourceTemplate]:
         table, _ = await self._wait_for_table(), self._notifier.read_list(ResourcesListChanged())
@@ -359,6 +359,8 @@ class Gateway(ToolServer):
     async def _read_resource(
         self, request: Request, params: types.ReadResourceRequestParams
     ) -> Any:
+        if params.uri == STATUS_URI and self._prefixed:
+            return status_contents(self.servers.values())
         route = (await self._wait_for_table()).resource(params.uri)
         result = await self._forward(request, params, route, {"uri": route.name})
         if isinstance(result, dict) and route.name != params.uri:
@@ -393,7 +395,5 @@ class Gateway(ToolServer):
         else:
             route = table.resource(params.ref.uri)
             sent["ref"] = {**sent["ref"], "uri": route.name}
-        sent = forwarded_params(sent)
-        return await raise_as_protocol_error(
-            lambda: route.server.send("completion/complete", sent), request
-        )
+        ask = partial(route.server.send, "completion/complete", forwarded_params(sent))
+        return await raise_as_protocol_error(ask, request)

@@ -10,13 +10,15 @@ from __future__ import annotations
 import hashlib
 import re
 
-from toolkeel.errors import SetupError
-
 MAX_LENGTH = 45
 """Most characters of a public name."""
 SEPARATOR = "__"
 """Between a server's name and its own name of a thing."""
+MAX_SERVER_LENGTH = MAX_LENGTH // 2
+"""Most characters of what stands for a server in them."""
 _HEX = 8
+_SERVER_HEX = 6
+_UNDERSCORES = re.compile("__+")
 _REFUSED = re.compile(r"[^A-Za-z0-9_-]")
 
 
@@ -32,10 +34,10 @@ def public_name(server: str, name: str) -> str:
     >>> public_name("files", "read_the_whole_of_a_file_and_tell_what_is_in_it")
     'files__read_the_wh_59f84a15_ell_what_is_in_it'
     """
-    plain = _REFUSED.sub("_", name)
-    full = f"{_REFUSED.sub('_', server)}{SEPARATOR}{plain}"
-    clear = not (server.endswith("_") or name.startswith("_"))  # where the one ends is seen
-    if clear and full == f"{server}{SEPARATOR}{name}" and len(full) <= MAX_LENGTH:
+    plain, stem = _REFUSED.sub("_", name), server_prefix(server)
+    full = f"{_REFUSED.sub('_', stem)}{SEPARATOR}{plain}"
+    clear = not (stem.endswith("_") or name.startswith("_"))  # where the one ends is seen
+    if clear and full == f"{stem}{SEPARATOR}{name}" and len(full) <= MAX_LENGTH:
         return full
     digest = hashlib.sha256(f"{server}\0{name}".encode("utf-8", "surrogatepass")).hexdigest()[:_HEX]
     if not name.isascii():
@@ -47,17 +49,19 @@ def public_name(server: str, name: str) -> str:
     return f"{full[:head]}_{digest}_{full[-(room - head) :]}"
 
 
-def check_server_name(name: str) -> None:
-    """Refuse a name of a server that its tools could not carry.
+def server_prefix(name: str) -> str:
+    """Return what stands for a server before the names of its tools: its name, if tools can carry it.
 
-    Raises:
-        SetupError: naming the fix.
+    A name that is too long, or that holds the separator, is shortened and gets digits of its hash.
+
+    >>> server_prefix("git"), server_prefix("awslabs.aws-documentation-mcp-server")
+    ('git', 'awslabs_aws-doc_c94c58')
     """
-    if SEPARATOR in name or not name or len(name) > MAX_LENGTH // 2:
-        raise SetupError(
-            f"a server behind a gateway cannot be called {name!r}: its name stands before those of "
-            f"its tools; use at most {MAX_LENGTH // 2} characters without {SEPARATOR!r}"
-        )
+    if name and SEPARATOR not in name and len(name) <= MAX_SERVER_LENGTH:
+        return name
+    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:_SERVER_HEX]
+    head = _UNDERSCORES.sub("_", _REFUSED.sub("_", name))[: MAX_SERVER_LENGTH - _SERVER_HEX - 1]
+    return f"{head.strip('_') or 'server'}_{digest}"
 
 
 def public_uri(server: str, uri: str) -> str:
@@ -66,4 +70,4 @@ def public_uri(server: str, uri: str) -> str:
     >>> public_uri("notes", "app://log")
     'toolkeel+notes:app://log'
     """
-    return f"toolkeel+{server}:{uri}"
+    return f"toolkeel+{server_prefix(server)}:{uri}"

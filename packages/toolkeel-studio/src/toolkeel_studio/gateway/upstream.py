@@ -9,22 +9,26 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from time import monotonic
+from functools import partial
+from time import monotonic, time
+from types import MappingProxyType
 from typing import Any
 
 import mcp_types as types
+from mcp import Client
 from mcp.shared.exceptions import MCPError
 
 from toolkeel._records.record import record
 from toolkeel.errors import SetupError
 from toolkeel.mcp.client.connection import Connection, Unreachable
+from toolkeel.mcp.client.lost_sessions import MAX_RENEWALS
 from toolkeel.mcp.client.mend_responses import error_data
-from toolkeel.mcp.client.outcome import is_session_lost, with_hint
+from toolkeel.mcp.client.outcome import with_hint
 from toolkeel.mcp.client.pages import fetch_pages
 from toolkeel.mcp.client.raw_requests import Progressed
-from toolkeel.mcp.config import ServerConfig
+from toolkeel.mcp.config import ServerConfig, with_overrides
 from toolkeel.mcp.hidden_text import remove_hidden
 from toolkeel.mcp.server.multi_round_calls import Exchange, Request, is_modern
 from toolkeel.mcp.server.sessions import Sessions
@@ -73,19 +77,31 @@ class Upstream:
         config: Where it is.
         changed: Told when its lists may have changed.
         sessions: Know from which level on each wants to be told what is logged.
+        env: More variables of its program.
 
     Attributes:
         lists: What it had when it was last asked.
         problem: Why it cannot be used; empty if it can.
-        ready: Set when it was asked for the first time, whatever came of it.
+        failures: How often in a row it could not be used.
+        since: When it became usable or unusable, in seconds of Unix time.
+        listed: Set when it was asked for the first time, whatever came of it.
+        listed_seconds: Seconds from `made_at`, on the monotonic clock, until then.
+        call_count: How many calls were sent to it.
         questions: How often it asked something.
-        apart: Whether each client has a connection of its own.
+        has_own_connections: True if each client has a connection of its own.
     """
 
     def __init__(
-        self, config: ServerConfig, changed: Callable[[], object], sessions: Sessions | None = None
+        self,
+        config: ServerConfig,
+        changed: Callable[[], object],
+        sessions: Sessions | None = None,
+        env: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.config = config
+        self._started = with_overrides(config, None, env, None) if config.command else config
+        self.made_at, self.listed_seconds = monotonic(), 0.0
+        self.failures, self.call_count, self.since = 0, 0, time()
         self._sessions = sessions or Sessions()
         self.lists = NO_LISTS
         self.problem = ""
@@ -117,27 +133,39 @@ class Upstream:
         """Return True if the server's file allows a tool."""
         return self.config.allows_tool(tool.name)
 
+    @property
+    def is_ready(self) -> bool:
+        """True if it was listed and can be used."""
+        return self.listed.is_set() and not self.problem
+
     async def refresh(self) -> None:
         """Request its lists; on failure set `problem` and empty the lists."""
+        problem, lists = "", NO_LISTS
         try:
             lists = await self._fetch_lists()
-            if lists != self.lists:  # else what was made of them stays
-                self.lists = lists
-            self.problem = ""
         except (Unreachable, SetupError, MCPError, ValueError) as error:
-            self.lists, self.problem = NO_LISTS, str(error)
-            log.warning("%s is left out: %s", self.name, error)
-        finally:
+            problem = str(error)
+            if problem != self.problem:
+                log.warning("%s is left out: %s", self.name, error)
+        except BaseException:
+            self.listed.set()
+            raise
+        if bool(problem) != bool(self.problem) or not self.listed.is_set():
+            self.since = time()
+        self.problem, self.failures = problem, self.failures + 1 if problem else 0
+        if lists != self.lists:  # else what was made of them stays
+            self.lists = lists
+        if not self.listed.is_set():
+            self.listed_seconds = monotonic() - self.made_at
             self.listed.set()
 
     async def _fetch_lists(self) -> ServerLists:
-        client = await self.link.client()
-        has = client.server_capabilities
         tools = await self.link.tools(fresh=True)  # also of a server that does not say it has some
-        prompts = await self._fetch_list("prompts", client.list_prompts, "name", has.prompts)
-        resources = await self._fetch_list("resources", client.list_resources, "uri", has.resources)
+        has = (await self.link.client()).server_capabilities
+        prompts = await self._fetch_list("prompts", Client.list_prompts, "name", has.prompts)
+        resources = await self._fetch_list("resources", Client.list_resources, "uri", has.resources)
         templates = await self._fetch_list(
-            "resource_templates", client.list_resource_templates, "uri_template", has.resources
+            "resource_templates", Client.list_resource_templates, "uri_template", has.resources
         )
         return ServerLists(tools, prompts, resources, templates)
 
@@ -148,7 +176,9 @@ class Upstream:
         found: dict[str, Any] = {}
         try:
             if declared is not None:
-                async for page in fetch_pages(lambda at: fetch(cursor=at), self.name):
+                async for page in fetch_pages(
+                    lambda at: self.link.run(partial(fetch, cursor=at)), self.name
+                ):
                     found |= {getattr(each, key): each for each in getattr(page, what)}
         except (MCPError, ValueError) as error:
             if not isinstance(error, MCPError) or error.code != types.METHOD_NOT_FOUND:
@@ -172,21 +202,29 @@ class Upstream:
             MCPError: it answered with an error, or there is no answer.
             Unreachable, SetupError: there is no connection; nothing was sent.
         """
-        try:
-            return await self._send_raw(method, params, progressed)
-        except MCPError as error:
-            if error.code == types.REQUEST_TIMEOUT:
-                abandon_call()
-            if not (is_session_lost(error) and is_first_round(params)):
-                raise
-        await self._link().close()  # the server has forgotten us, and did nothing
-        return await self._send_raw(method, params, progressed)
+        for renewals in range(MAX_RENEWALS + 1):
+            link = self._link()
+            client = await link.client()
+            try:
+                with link.in_use(client):
+                    return await self._send_raw(link, client, method, params, progressed)
+            except MCPError as error:
+                if error.code == types.REQUEST_TIMEOUT:
+                    abandon_call()
+                did_nothing = await link.renew_after(error, client) and is_first_round(params)
+                if not did_nothing or renewals == MAX_RENEWALS:
+                    raise
+        raise AssertionError("the last attempt returns or raises")
 
     async def _send_raw(
-        self, method: str, params: Mapping[str, Any], progressed: Progressed | None
+        self,
+        link: Connection,
+        client: Client,
+        method: str,
+        params: Mapping[str, Any],
+        progressed: Progressed | None,
     ) -> dict[str, Any]:
-        link = self._link()
-        session = (await link.client()).session
+        session = client.session
         data: dict[str, Any] = {"method": method, "params": dict(params)}
         seconds = self.config.timeout or CALL_SECONDS
         options: Any = {"timeout": seconds}
@@ -212,6 +250,7 @@ class Upstream:
         """Register a call while the context is active, so that questions reach its client."""
         request = exchange.request
         assert request is not None
+        self.call_count += 1
         connection = request.session._connection  # pyright: ignore[reportPrivateUsage]
         nameless = is_modern(request) and request.request is not None  # and has no session
         key = client or (None if nameless else connection)
@@ -239,7 +278,7 @@ class Upstream:
         return self._client_connections[key]
 
     def _make_connection(self) -> ServerConnection:
-        return ServerConnection(self, self.config, self._sessions, self._on_question)
+        return ServerConnection(self, self._started, self._sessions, self._on_question)
 
     def _on_question(self, named: bool) -> None:
         self.questions += 1
@@ -265,12 +304,6 @@ class Upstream:
         self._close_idle(0.0)
         busy = [lane.link.close() for lane in (self._shared, *self._client_connections.values())]
         await asyncio.gather(*busy, *self._closing)
-
-
-async def collect_instructions(servers: Iterable[Upstream]) -> dict[str, str]:
-    """Join the instructions of servers into one."""
-    parts = [await each.instructions() for each in servers]
-    return {"instructions": "\n\n".join(filter(None, parts))} if any(parts) else {}
 
 
 def is_first_round(params: Mapping[str, Any]) -> bool:

@@ -106,7 +106,13 @@ def test_a_listing_without_end_is_cut(cursors: list[str] | None, pages: int) -> 
         ConnectionOptions(ServerConfig("s", url="http://x", kind="http"), None, None, 1.0, 1.0)
     )
     client: Any = Endless(cursors)
-    found = asyncio.run(link._list_tools(client))
+
+    async def use() -> dict[str, types.Tool]:
+        link._client = client  # as open as a connection is
+        link._closed.clear()
+        return await link._list_tools()
+
+    found = asyncio.run(use())
     assert client.asked == len(found) == pages
 
 

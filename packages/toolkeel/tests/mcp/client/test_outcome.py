@@ -14,7 +14,7 @@ from toolkeel.mcp.client.mend_responses import (
     mark_peer_error,
     transport_error,
 )
-from toolkeel.mcp.client.outcome import failure_of, is_session_lost
+from toolkeel.mcp.client.outcome import failure_of
 
 
 @pytest.mark.parametrize(
@@ -45,14 +45,6 @@ def test_a_code_in_the_mouth_of_a_peer_means_that_it_answered(code: int) -> None
     assert message.kind == "tool_error" and "answered the call with an error" in message.text
     ours = mark_peer_error(transport_error(code, "gone"))
     assert "answered" not in failure_of(MCPError.from_error_data(ours), "act", "files").message.text
-
-
-def test_only_an_ended_session_is_begun_anew() -> None:
-    gone = transport_error(FORGOTTEN, "the server has ended the session")
-    assert is_session_lost(MCPError.from_error_data(mark_peer_error(gone)))
-    said = types.ErrorData(code=FORGOTTEN, message="the server has ended the session")
-    assert not is_session_lost(MCPError.from_error_data(mark_peer_error(said)))
-    assert not is_session_lost(MCPError(types.INVALID_REQUEST, "Session terminated"))
 
 
 @pytest.mark.parametrize("code", [NOT_SENT, REFUSED, FORGOTTEN])

@@ -21,8 +21,8 @@ def test_an_address_is_subscribed_once_and_given_up_with_the_last_watcher() -> N
     session = Session()
     client: Any = SimpleNamespace(session=session)
 
-    async def living() -> Any:
-        return client
+    async def living(work: Any) -> None:
+        await work(client)
 
     async def use() -> None:
         heard: list[str] = []

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from toolkeel_studio.gateway.gateway import Gateway
 
-File = Annotated[Path, typer.Argument(metavar="mcp.json", help="Where the servers are.")]
+File = Annotated[Path, typer.Argument(metavar="mcp.json|status", help="Where the servers are.")]
 
 
 RulesFile = Annotated[
@@ -81,10 +81,13 @@ def command(
 ) -> None:
     """Many MCP servers behind one, with rules.
 
-    Serves all servers of mcp.json as one server of the Model Context Protocol. Names are SERVER__TOOL. Both files are read again when they change; clients stay connected.
+    Serves all servers of mcp.json as one server of the Model Context Protocol. Names are SERVER__TOOL. Both files are read again when they change; clients stay connected. The word "status" instead of a file shows what the running gateways say of their servers, clients and rules.
     """
     with needs_extra("toolkeel gateway", "mcp"):
         from toolkeel.mcp.server.stdio import claim_stdout, serve_stdio
+    if str(file) == "status" and not file.exists():
+        _show_status()
+        return
     if not http:
         claim_stdout()
     options = {"prefixed": not no_prefix, "threshold": search_above}
@@ -99,6 +102,18 @@ def command(
         until_stopped(lambda: serve_stdio(gateway))
         return
     _serve_http(make, gateway, address(http), (token, no_token), allowed_host, (drain, workers))
+
+
+def _show_status() -> None:
+    """Print the state of the running gateways of this user."""
+    from toolkeel_studio.gateway.status import running_gateways, status_lines
+
+    running = running_gateways()
+    for each in running:
+        for line in status_lines(each):
+            typer.echo(visible_line(line))
+    if not running:
+        note("no gateway is running here", DIM)
 
 
 def _serve_http(
@@ -123,6 +138,7 @@ def _gateway(
     from toolkeel_studio.gateway.audit import AuditFile
     from toolkeel_studio.gateway.gateway import Gateway
     from toolkeel_studio.gateway.reload import watch_file
+    from toolkeel_studio.gateway.status import publish_status
 
     policy = read_policy(rules) if rules is not None else Policy()
     written = AuditFile(audit) if audit is not None else None
@@ -139,6 +155,7 @@ def _gateway(
         await gateway.set_policy(await asyncio.to_thread(read_policy, rules))
 
     gateway.background.append(partial(watch_file, file, replace))
+    gateway.background.append(partial(publish_status, gateway, file.resolve()))
     if rules is not None:
         gateway.background.append(partial(watch_file, rules, partial(obey, rules)))
     return gateway

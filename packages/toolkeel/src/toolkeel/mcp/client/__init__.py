@@ -11,8 +11,9 @@ oauth                   logins to servers on the network: OAuth 2.1 by the SDK, 
 elicitation             what a server asks a person in the middle of a call: a small form, or to open an address
 sampling_and_roots      what a server may ask the program: its model (sampling) and its folders (roots)
 pages                   every page of a list, with an end
-resource_subscriptions  subscriptions to resources, in both eras
+resource_subscriptions  subscriptions to resources and lists, in both eras
 guarded_stream          incoming messages: rate-limited, repaired, and with an event at their end
+lost_sessions           sessions that a server has forgotten: recognized, and replaced without losing other calls
 connection              one server, connected when it is needed and again when it was lost; listed anew each time
 tool                    a server's tool as one of ours: asked about, pinned, called, and its result checked
 outcome                 what is known of a call that ended without a result

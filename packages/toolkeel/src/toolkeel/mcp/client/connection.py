@@ -22,6 +22,8 @@ future, and waits until the connection ends. States of a `Connection`::
   reports a change.
 - On loss, open requests fail with an error of their own; nothing is repeated. The next `client()`
   reopens the connection, and resource subscriptions are renewed.
+- If the server has only forgotten the session, its client is retired: the next `client()` opens a new
+  one at once, and the old one ends when its last request has an answer.
 """
 
 from __future__ import annotations
@@ -29,15 +31,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from contextvars import Context
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx2
 import mcp_types as types
 from mcp import Client
 from mcp.client.session import ElicitationFnT, ListRootsFnT, LoggingFnT, SamplingFnT
-from mcp.client.subscriptions import SubscriptionLost
 from mcp.shared.exceptions import MCPError
 
 from toolkeel._records.record import record
@@ -46,10 +47,16 @@ from toolkeel.mcp.client.elicitation import MAX_QUESTIONS, limit_concurrency
 from toolkeel.mcp.client.frames import RateLimiter
 from toolkeel.mcp.client.guarded_stream import GuardedStream
 from toolkeel.mcp.client.http import NetworkOptions, http
+from toolkeel.mcp.client.lost_sessions import (
+    MAX_RENEWALS,
+    RetiredClients,
+    is_session_lost,
+    is_session_over,
+)
 from toolkeel.mcp.client.mend_responses import ResponseRepair
 from toolkeel.mcp.client.pages import fetch_pages
 from toolkeel.mcp.client.raw_requests import RawRequests
-from toolkeel.mcp.client.resource_subscriptions import RETRY_SECONDS, ResourceSubscriptions
+from toolkeel.mcp.client.resource_subscriptions import ResourceSubscriptions, listen_for_changes
 from toolkeel.mcp.client.stdio import Stderr, stdio
 from toolkeel.mcp.config import ServerConfig
 from toolkeel.mcp.consent import check_unchanged
@@ -60,6 +67,7 @@ LEGACY_SECONDS = 10.0
 """Seconds for a server on the network to answer in the older form, once the newer has failed."""
 
 log = logging.getLogger("toolkeel.mcp")
+T = TypeVar("T")
 
 
 class Unreachable(ToolkeelError):
@@ -111,7 +119,9 @@ class Connection:
         self._network = NetworkOptions(options.config, options.auth, options.http_client)
         self._tools: dict[str, types.Tool] | None = None
         self.sift = ResponseRepair(lambda: self.revision)
-        self.watches = ResourceSubscriptions(self.client, lambda: self._legacy)
+        self.watches = ResourceSubscriptions(self.run, lambda: self._legacy)
+        self._retired = RetiredClients()
+        self.in_use = self._retired.in_use
         self.stderr = Stderr()
         self.raw = RawRequests(self._name, self.sift, self._on_log_message)
         self.open_count = 0
@@ -143,7 +153,44 @@ class Connection:
     async def close(self) -> None:
         """Close the connection, and stop the server's process."""
         async with self._lock:
+            await self._retired.close()
             await self._close()
+
+    async def run(self, work: Callable[[Client], Awaitable[T]]) -> T:
+        """Run requests that only read; again in a new session if the server has forgotten ours.
+
+        Raises:
+            Unreachable, SetupError: As of `client`.
+        """
+        for renewals in range(MAX_RENEWALS + 1):
+            client = await self.client()
+            try:
+                with self.in_use(client):
+                    return await work(client)
+            except MCPError as error:
+                await self.renew_after(error, client)
+                if renewals == MAX_RENEWALS or not is_session_over(error):
+                    raise
+        raise AssertionError("the last attempt returns or raises")
+
+    async def renew_after(self, error: MCPError, client: Client) -> bool:
+        """Let the next request begin a new session if an error says that the old one is over.
+
+        Args:
+            error: Of a request.
+            client: That sent it.
+
+        Returns:
+            Whether the server surely did nothing, so that the request can be sent again.
+        """
+        if is_session_over(error):
+            async with self._lock:
+                if self._client is client and self._task is not None:
+                    self.watches.close()
+                    self._retired.retire(client, self._task, self._closed)
+                    self._task, self._client, self._tools = None, None, None
+                    self._closed = asyncio.Event()  # the old one ends the old connection
+        return is_session_lost(error)
 
     async def _close(self) -> None:
         self._closed.set()
@@ -197,7 +244,9 @@ class Connection:
         try:
             async with self._connected(over) as client:
                 ready.set_result(client)
-                listener = asyncio.create_task(self._listen_for_changes(client))
+                listener = asyncio.create_task(
+                    listen_for_changes(client, self._invalidate_lists, self._name)
+                )
                 try:
                     await over.wait()
                 finally:
@@ -269,17 +318,19 @@ class Connection:
         Raises:
             Unreachable, SetupError: As of `client`, or the listing cannot be read.
         """
-        client = await self.client()
+        await self.client()
         if self._tools is None or fresh:
             self.sift.problems = {}
-            self._tools = await self._list_tools(client)
+            tools = await self._list_tools()
+            self._tools = tools
+            return tools
         return self._tools
 
-    async def _list_tools(self, client: Client) -> dict[str, types.Tool]:
+    async def _list_tools(self) -> dict[str, types.Tool]:
         found: dict[str, types.Tool] = {}
         try:
             async for page in fetch_pages(
-                lambda cursor: client.list_tools(cursor=cursor), self._name
+                lambda at: self.run(lambda client: client.list_tools(cursor=at)), self._name
             ):
                 for tool in page.tools[: MAX_TOOLS - len(found)]:
                     if tool.name in found:
@@ -312,31 +363,6 @@ class Connection:
         log.log(_LEVELS.get(params.level, logging.INFO), "%s: %.2000s", self._name, params.data)
         if self.on_log is not None:
             await self.on_log(params)
-
-    async def _listen_for_changes(self, client: Client) -> None:
-        """Listen for list changes, on revisions that require it; listen again after a loss."""
-        has = client.server_capabilities
-        kinds = {
-            f"{kind}_list_changed": True
-            for kind in ("tools", "prompts", "resources")
-            if getattr(getattr(has, kind), "list_changed", None)
-        }
-        if self._legacy or not kinds:
-            return
-        try:
-            while True:
-                with suppress(SubscriptionLost):
-                    await self._receive_changes(client, kinds)
-                self._invalidate_lists()  # what changed meanwhile was not heard
-                await asyncio.sleep(RETRY_SECONDS)
-        except (MCPError, TimeoutError) as error:
-            log.debug("%s tells of no changes: %s", self._name, describe_error(error))
-
-    async def _receive_changes(self, client: Client, kinds: dict[str, bool]) -> None:
-        """Receive list changes until the stream ends."""
-        async with client.listen(**kinds) as events:  # type: ignore[arg-type]
-            async for _ in events:
-                self._invalidate_lists()
 
 
 _CANCELLED = types.ElicitResult(action="cancel")

@@ -24,6 +24,7 @@ from toolkeel._common.public_addresses import is_public, unwrap_ipv4
 from toolkeel._records.record import record
 from toolkeel.errors import SetupError
 from toolkeel.mcp.client.frames import MAX_FRAME_BYTES
+from toolkeel.mcp.client.lost_sessions import session_error
 from toolkeel.mcp.client.mend_responses import FORGOTTEN, LOST, NOT_SENT, REFUSED, transport_error
 from toolkeel.mcp.client.proxies import ClientTransport, ProxyTransport, tls_context
 from toolkeel.mcp.config import ServerConfig
@@ -64,9 +65,8 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
             return await self._read(await self._inner.handle_async_request(request))
         try:
             response = await self._inner.handle_async_request(request)
-            if response.status_code == 404 and "mcp-session-id" in request.headers:
-                await response.aclose()
-                return _error_response(request, FORGOTTEN, "the server has ended the session")
+            if response.status_code in (400, 404) and "mcp-session-id" in request.headers:
+                return await self._read_session_error(response, request)
             return await self._read(response, request)
         except _UNSENT as error:
             return _error_response(
@@ -77,6 +77,23 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
             return _error_response(
                 request, LOST, f"the connection to {request.url.host} broke: {why}"
             )
+
+    async def _read_session_error(
+        self, response: httpx2.Response, request: httpx2.Request
+    ) -> httpx2.Response:
+        """Read a response that may mean that the server has forgotten the session."""
+        if response.status_code == 404:
+            await response.aclose()
+            return _error_response(request, FORGOTTEN, "the server has ended the session")
+        response = await self._read(response, request)
+        content = await response.aread()
+        code = session_error(content, request.content)
+        if code is None:
+            return response
+        said = content.decode("utf-8", "replace").strip()[:300]
+        return _error_response(
+            request, code, f"the server has ended the session (HTTP 400: {said})"
+        )
 
     async def _read(
         self, response: httpx2.Response, message: httpx2.Request | None = None

@@ -47,8 +47,9 @@ from toolkeel.mcp.client.elicitation import (
     answer_elicitation,
     parse_elicitation,
 )
+from toolkeel.mcp.client.lost_sessions import MAX_RENEWALS
 from toolkeel.mcp.client.oauth.login import Auth, resolve_auth
-from toolkeel.mcp.client.outcome import broken_result, failure_of, is_session_lost
+from toolkeel.mcp.client.outcome import broken_result, failure_of
 from toolkeel.mcp.client.resources_prompts import ServerContents
 from toolkeel.mcp.client.sampling_and_roots import Roots, Sample, roots_callback, sampling_callback
 from toolkeel.mcp.client.tool import (
@@ -290,28 +291,28 @@ class MCPServer(ServerContents):
         async def progressed(progress: float, total: float | None, message: str | None) -> None:
             context.progress(message or "", progress, total)
 
-        for again in (False, True):
+        for renewals in range(MAX_RENEWALS + 1):
+            connection = self._get_connection()
             try:
-                client, sift = await self._get_connection().client(), self._get_connection().sift
+                client, sift = await connection.client(), connection.sift
             except (Unreachable, SetupError) as error:
                 text = f"{error}. The call was not sent."
                 raise CallFailed("tool_error", text, **{UNREAD: True}) from error
             rounds = sift.rounds
             try:
-                with context.working_remotely():
+                with context.working_remotely(), connection.in_use(client):
                     # The call has its own deadline, which stands still while a person is asked.
                     return await client.call_tool(
                         tool, arguments, _DAY_SECONDS, progress_callback=progressed
                     )
             except MCPError as error:
                 first = sift.rounds == rounds
-                if first and not again and is_session_lost(error):
-                    await self._get_connection().close()  # it has forgotten us, and did nothing
-                    continue
-                raise failure_of(error, tool, self.name, first) from error
+                did_nothing = await connection.renew_after(error, client)
+                if not (first and did_nothing) or renewals == MAX_RENEWALS:
+                    raise failure_of(error, tool, self.name, first) from error
             except (InputRequiredRoundsExceededError, ValueError) as error:
                 raise broken_result(error, self.name) from error
-        raise AssertionError("a second attempt returns or raises")
+        raise AssertionError("the last attempt returns or raises")
 
     # — what the server asks —
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import mcp_types as types
+from mcp.shared.exceptions import MCPError
 from mcp_types import methods
 from pydantic import TypeAdapter, ValidationError
 
@@ -30,8 +31,14 @@ REFUSED = 1003
 FORGOTTEN = 1004
 """Code of our own: the server has ended our session, and did not look at the request."""
 
+SESSION_ENDED = 1005
+"""Code of our own: the server has ended our session, and may have looked at the request."""
+
 _OURS = secrets.token_hex(16)
-_TRANSPORT = (types.CONNECTION_CLOSED, types.REQUEST_TIMEOUT, NOT_SENT, LOST, REFUSED, FORGOTTEN)
+_TRANSPORT = (
+    *(types.CONNECTION_CLOSED, types.REQUEST_TIMEOUT),
+    *(NOT_SENT, LOST, REFUSED, FORGOTTEN, SESSION_ENDED),
+)
 _SDK_LOST = (
     *("SSE stream", "Failed to parse", "Unexpected content type", "Redirect to "),
     "server answered a request with 202",
@@ -81,6 +88,11 @@ def mark_peer_error(error: types.ErrorData) -> types.ErrorData:
     ):
         return error
     return types.ErrorData(code=error.code, message=error.message, data=PeerErrorData(error.data))
+
+
+def is_transport_error(error: MCPError) -> bool:
+    """Return True for an error of our own transport; False if the server answered with it."""
+    return error.code in _TRANSPORT and not isinstance(error.data, PeerErrorData)
 
 
 def error_data(error: types.ErrorData) -> object:

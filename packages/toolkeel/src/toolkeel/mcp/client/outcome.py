@@ -17,6 +17,7 @@ from toolkeel.mcp.client.mend_responses import (
     LOST,
     NOT_SENT,
     REFUSED,
+    SESSION_ENDED,
     PeerErrorData,
     error_data,
 )
@@ -39,7 +40,7 @@ def failure_of(error: MCPError, tool: str, server: str, first: bool = True) -> C
     ):  # its own code, however much it looks like the transport's
         return CallFailed("tool_error", _error_text(server, text), **details)
     unsent = code in (NOT_SENT, REFUSED, FORGOTTEN)
-    if code in (types.CONNECTION_CLOSED, LOST) or (unsent and not first):
+    if code in (types.CONNECTION_CLOSED, LOST, SESSION_ENDED) or (unsent and not first):
         why = f" ({text})" if code != types.CONNECTION_CLOSED else ""
         return CallFailed(
             "unknown_outcome",
@@ -71,11 +72,6 @@ def broken_result(error: Exception, server: str) -> CallFailed:
         "not of the call.",
         error=str(error)[:2000],
     )
-
-
-def is_session_lost(error: MCPError) -> bool:
-    """Return True if the server ended our session without doing anything."""
-    return error.code == FORGOTTEN and not isinstance(error.data, PeerErrorData)
 
 
 def with_hint(text: str) -> str:

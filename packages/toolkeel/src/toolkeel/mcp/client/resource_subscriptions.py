@@ -1,4 +1,4 @@
-"""Resource subscriptions of a client, in both eras of the protocol.
+"""Subscriptions of a client to resources and to lists, in both eras of the protocol.
 
 Up to 2025-11-25 a client subscribes each address for its session. Since 2026-07-28 it listens to a
 stream; there is one for each address, opened anew when it ends.
@@ -7,8 +7,10 @@ stream; there is one for each address, opened anew when it ends.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
+from functools import partial
 
 import mcp_types as types
 from mcp import Client
@@ -16,6 +18,9 @@ from mcp.client.subscriptions import SubscriptionLost
 from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import ResourceUpdated
 
+from toolkeel.errors import describe_error
+
+log = logging.getLogger("toolkeel.mcp")
 Listener = Callable[[str], object]
 RETRY_SECONDS = 1.0
 """Seconds before a stream of changes that has ended is asked for again."""
@@ -25,12 +30,16 @@ class ResourceSubscriptions:
     """Subscriptions to the resources of one server, and their listeners.
 
     Args:
-        client: Gives a living connection.
+        run: Runs requests on a living connection.
         legacy: Whether that connection is of a revision with sessions.
     """
 
-    def __init__(self, client: Callable[[], Awaitable[Client]], legacy: Callable[[], bool]) -> None:
-        self._client = client
+    def __init__(
+        self,
+        run: Callable[[Callable[[Client], Awaitable[None]]], Awaitable[None]],
+        legacy: Callable[[], bool],
+    ) -> None:
+        self._run = run
         self._legacy = legacy
         self._listening: dict[str, list[Listener]] = {}
         self._listeners: dict[str, asyncio.Task[None]] = {}
@@ -41,10 +50,9 @@ class ResourceSubscriptions:
         Raises:
             MCPError: the server lets nobody watch.
         """
-        client = await self._client()
         for uri in uris:
             if uri not in self._listening:
-                await self._subscribe(client, uri)
+                await self._run(partial(self._subscribe, uri))
             self._listening.setdefault(uri, []).append(tell)
 
     async def remove(self, uris: Iterable[str], tell: Listener) -> None:
@@ -60,7 +68,7 @@ class ResourceSubscriptions:
         """Subscribe again on a new connection, and notify all listeners of possibly missed changes."""
         for uri in list(self._listening):
             with suppress(MCPError):
-                await self._subscribe(client, uri)
+                await self._subscribe(uri, client)
             self.notify(uri)
 
     def notify(self, uri: str) -> None:
@@ -74,7 +82,7 @@ class ResourceSubscriptions:
             task.cancel()
         self._listeners.clear()
 
-    async def _subscribe(self, client: Client, uri: str) -> None:
+    async def _subscribe(self, uri: str, client: Client) -> None:
         if self._legacy():
             params = types.SubscribeRequestParams(uri=uri)
             request = types.SubscribeRequest(params=params)
@@ -106,8 +114,48 @@ class ResourceSubscriptions:
             task.cancel()
             await asyncio.wait([task])
         elif self._legacy():
-            client = await self._client()
-            params = types.UnsubscribeRequestParams(uri=uri)
             with suppress(MCPError):
-                request = types.UnsubscribeRequest(params=params)
-                await client.session.send_request(request, types.EmptyResult)
+                await self._run(partial(_unsubscribe, uri))
+
+
+async def _unsubscribe(uri: str, client: Client) -> None:
+    request = types.UnsubscribeRequest(params=types.UnsubscribeRequestParams(uri=uri))
+    await client.session.send_request(request, types.EmptyResult)
+
+
+# — lists —
+
+
+async def listen_for_changes(client: Client, changed: Callable[[], object], name: str) -> None:
+    """Listen for list changes, on revisions that require it; listen again after a loss.
+
+    Args:
+        client: Of the connection.
+        changed: Called when lists may have changed.
+        name: Of the server, for the log.
+    """
+    has = client.server_capabilities
+    kinds = {
+        f"{kind}_list_changed": True
+        for kind in ("tools", "prompts", "resources")
+        if getattr(getattr(has, kind), "list_changed", None)
+    }
+    if client.session.initialize_result is not None or not kinds:
+        return
+    try:
+        while True:
+            with suppress(SubscriptionLost):
+                await _receive_changes(client, kinds, changed)
+            changed()  # what changed meanwhile was not heard
+            await asyncio.sleep(RETRY_SECONDS)
+    except (MCPError, TimeoutError) as error:
+        log.debug("%s tells of no changes: %s", name, describe_error(error))
+
+
+async def _receive_changes(
+    client: Client, kinds: dict[str, bool], changed: Callable[[], object]
+) -> None:
+    """Receive list changes until the stream ends."""
+    async with client.listen(**kinds) as events:  # type: ignore[arg-type]
+        async for _ in events:
+            changed()

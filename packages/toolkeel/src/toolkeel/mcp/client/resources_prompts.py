@@ -218,10 +218,7 @@ class ServerContents:
         return await self._ask(work)
 
     async def _ask(self, work: Callable[[Client], Awaitable[T]]) -> T:
-        async def ask() -> T:
-            return await work(await self._get_connection().client())
-
-        return await self._with_tool_errors(ask)
+        return await self._with_tool_errors(lambda: self._get_connection().run(work))
 
     async def _with_tool_errors(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         try:

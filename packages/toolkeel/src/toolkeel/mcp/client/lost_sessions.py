@@ -1,0 +1,136 @@
+"""Sessions that a server has forgotten: recognized by its answer, replaced without losing other calls.
+
+The protocol says 404. Many servers are copies of an example that answers 400 with a sentence about
+the session and no id. Both are given before the message is looked at, so the request can be sent
+again. An answer that carries the id of the request shows that somebody read it: then the next request
+begins a new session, and this one is not repeated.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from mcp import Client
+from mcp.shared.exceptions import MCPError
+
+from toolkeel.mcp.client.mend_responses import FORGOTTEN, SESSION_ENDED, PeerErrorData
+
+MAX_RENEWALS = 3
+"""How often one request is sent again because the server had forgotten the session."""
+_MAX_BYTES = 4096
+_ADJECTIVE = r"(?:no|not|invalid|missing|unknown|expired|unrecognized|stale|could not find)"
+_FORGOTTEN = re.compile(
+    r"(?:(?:bad request|not found|invalid request|error)?[\s:.,-]*)"
+    r"(?:"
+    rf"{_ADJECTIVE}(?:,? or {_ADJECTIVE})*(?: an?| the| valid| active)*(?: mcp| transport| http)?"
+    r"[ -]?session(?:[ _-]?id)?\b.{0,100}"
+    r"|(?:the )?(?:mcp[ -])?session(?:[ _-]?id)?(?: header)?(?: \S{1,80})?"
+    r" (?:(?:is|was|has|does|been|have) )*"
+    r"(?:not found|not exist|unknown|invalid|expired|terminated|closed|missing|required|ended"
+    r"|not valid|not recognized|not initialized).{0,100}"
+    r"|(?:the )?server (?:is )?not (?:yet )?initialized.{0,60}"
+    r"|no transport (?:was )?found.{0,60}"
+    r")",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def session_error(content: bytes, request: bytes) -> int | None:
+    """Return the error code of an HTTP 400 that is about the session, or None if it is not.
+
+    Args:
+        content: The body of the response.
+        request: The message it answers.
+
+    Returns:
+        `FORGOTTEN` if nobody looked at the message, `SESSION_ENDED` if that is not proved.
+    """
+    if len(content) > _MAX_BYTES:
+        return None
+    text, id = content.decode("utf-8", "replace").strip(), None
+    try:
+        body = json.loads(content)
+    except (ValueError, RecursionError):
+        pass
+    else:
+        text, id = _error_text(body), body.get("id") if isinstance(body, dict) else None
+    if _FORGOTTEN.fullmatch(text) is None:
+        return None
+    return SESSION_ENDED if id is not None and str(id) == str(_id_of(request)) else FORGOTTEN
+
+
+def _error_text(body: object) -> str:
+    """Return the message of a JSON error, as JSON-RPC and web frameworks write it."""
+    for key in ("error", "message", "detail"):
+        if isinstance(body, dict) and key in body:
+            return _error_text(body[key])
+    return body if isinstance(body, str) else ""
+
+
+def _id_of(request: bytes) -> object:
+    try:
+        message = json.loads(request)
+    except (ValueError, RecursionError):
+        return None
+    return message.get("id") if isinstance(message, dict) else None
+
+
+def is_session_lost(error: MCPError) -> bool:
+    """Return True if the server ended our session without doing anything."""
+    return error.code == FORGOTTEN and not isinstance(error.data, PeerErrorData)
+
+
+def is_session_over(error: MCPError) -> bool:
+    """Return True if the server ended our session, maybe after it looked at the request."""
+    ended = error.code in (FORGOTTEN, SESSION_ENDED)
+    return ended and not isinstance(error.data, PeerErrorData)
+
+
+class RetiredClients:
+    """Clients of sessions that are over, each ended when its last request has an answer."""
+
+    def __init__(self) -> None:
+        self._requests: Counter[int] = Counter()  # by id: clients cannot be hashed
+        self._retired: dict[int, tuple[asyncio.Task[None], asyncio.Event]] = {}
+
+    @contextmanager
+    def in_use(self, client: Client) -> Iterator[None]:
+        """Register a request of a client while the context is active."""
+        self._requests[id(client)] += 1
+        try:
+            yield
+        finally:
+            self._requests[id(client)] -= 1
+            self._end_unused(id(client))
+
+    def retire(self, client: Client, task: asyncio.Task[None], over: asyncio.Event) -> None:
+        """End a client as soon as it has no open request.
+
+        Args:
+            client: Of the session that is over.
+            task: Holds its connection open.
+            over: Ends that.
+        """
+        key = id(client)
+        self._retired[key] = task, over
+        task.add_done_callback(lambda _: self._retired.pop(key, None))
+        self._end_unused(key)
+
+    def _end_unused(self, key: int) -> None:
+        if self._requests[key] > 0:
+            return
+        del self._requests[key]
+        if key in self._retired:
+            self._retired[key][1].set()
+
+    async def close(self) -> None:
+        """End all of them now."""
+        for _, over in list(self._retired.values()):
+            over.set()
+        if tasks := [task for task, _ in self._retired.values()]:
+            await asyncio.wait(tasks)
