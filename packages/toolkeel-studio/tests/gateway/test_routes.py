@@ -17,6 +17,7 @@ from tests.mcp.serving import deprecations
 from tests.waiting import until
 from toolkeel_studio.gateway.gateway import Gateway
 from toolkeel_studio.gateway.routes import RoutingTable
+from toolkeel_studio.gateway.status import STATUS_URI
 from toolkeel_studio.gateway.upstream import ServerLists, Upstream
 
 ERAS = pytest.mark.parametrize("era", ["legacy", "2026-07-28"])
@@ -44,7 +45,8 @@ def test_prompts_resources_templates_and_completion_lead_to_their_server(
             reference = types.PromptReference(name="a__greet")
             found = await client.complete(reference, {"name": "name", "value": "A"})
             assert found.completion.values == ["Ada"]
-            [resource] = (await client.list_resources()).resources
+            listed = (await client.list_resources()).resources
+            [resource] = [each for each in listed if each.uri != STATUS_URI]
             [template] = (await client.list_resource_templates()).resource_templates
             assert (resource.uri, template.uri_template) == ("app://log", "app://city/{name}")
             for uri, said in (("app://log", "first"), ("app://city/Bonn", "Bonn")):
@@ -92,7 +94,8 @@ def test_addresses_that_two_servers_have_are_told_apart_and_come_back_as_asked(
     async def use() -> None:
         gateway = Gateway([config("a", command), config("b", command)])
         async with client_of(gateway) as client:
-            uris = [each.uri for each in (await client.list_resources()).resources]
+            listed = (await client.list_resources()).resources
+            uris = [each.uri for each in listed if each.uri != STATUS_URI]
             assert uris == ["toolkeel+a:app://log", "toolkeel+b:app://log"]
             await client.call_tool("b__change", {"text": "second"})
             for uri, said in zip(uris, ("first", "second"), strict=True):
@@ -156,3 +159,20 @@ def test_who_watches_a_resource_here_is_told_of_changes_there_as_long_as_it_does
 
 def _updated(message: object) -> bool:
     return isinstance(message, types.ResourceUpdatedNotification)
+
+
+def test_a_resource_that_is_also_a_template_keeps_its_address() -> None:
+    one, other = Upstream(config("one"), _quiet), Upstream(config("other"), _quiet)
+    resource = types.Resource(uri="app://log", name="log")
+    template = types.ResourceTemplate(uri_template="app://log", name="log")
+    one.lists = ServerLists({}, {}, {"app://log": resource}, {"app://log": template})
+    table = RoutingTable([one, other], prefixed=True)
+    assert list(table.resources) == list(table.templates) == ["app://log"]
+    other.lists = ServerLists({}, {}, {"app://log": resource}, {})
+    shared = RoutingTable([one, other], prefixed=True)
+    assert list(shared.resources) == ["toolkeel+one:app://log", "toolkeel+other:app://log"]
+    assert list(shared.templates) == ["toolkeel+one:app://log"]
+
+
+def _quiet() -> None:
+    """Hear nothing."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from tests.gateway.behind import client_of, config
 from tests.gateway.test_gateway import text
 from tests.waiting import until
 from toolkeel import SetupError
+from toolkeel.mcp.config import ServerConfig
 from toolkeel_studio.gateway import upstream_pool
 from toolkeel_studio.gateway.gateway import Gateway
 from toolkeel_studio.gateway.status import STATUS_URI
@@ -151,13 +153,14 @@ def test_a_gateway_that_names_itself_is_refused_where_it_would_start_itself(
 
 
 OF_ITSELF = """
-import asyncio, sys
+import asyncio, os, sys
 from toolkeel.mcp.config import ServerConfig
 from toolkeel.mcp.server.stdio import claim_stdout, serve_stdio
 from toolkeel_studio.gateway.gateway import Gateway
 
 claim_stdout()
-itself = ServerConfig("itself", command=(sys.executable, *sys.orig_argv[1:]))
+itself = ServerConfig("itself", command=(sys.executable, *sys.orig_argv[1:]),
+                      env={"PYTHONPATH": os.environ["PYTHONPATH"]})
 gateway = Gateway([itself])
 with open(sys.argv[1], "a") as serving:
     serving.write("serving\\n")
@@ -171,7 +174,9 @@ def test_a_gateway_of_itself_does_not_serve_within_itself_and_costs_no_other_ser
     program, serving = tmp_path / "program.py", tmp_path / "serving"
     program.write_text(OF_ITSELF)
     command = [sys.executable, str(program), str(serving)]
-    gateway = Gateway([config("itself", command), config("new")])
+    env = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    itself = ServerConfig("itself", command=tuple(command), env=env)
+    gateway = Gateway([itself, config("new")])
 
     async def use() -> str:
         async with client_of(gateway) as client:

@@ -6,6 +6,7 @@ authorization server's own records.
 
 from __future__ import annotations
 
+import json
 import secrets
 import threading
 import time
@@ -28,7 +29,7 @@ from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 from pydantic import AnyHttpUrl
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tests.mcp.peers import free_port
@@ -47,6 +48,7 @@ class Authority:
         refresh: Refresh tokens that are good, each for one use.
         lifetime: Seconds of an access token.
         issuer: What it says in an answer that it is (RFC 9207).
+        drops_slash: Whether its metadata name it without the final slash that others write.
         refuses: What it answers instead of a code.
         logins: How often a person was sent back with a code.
         refreshed: How often a token was.
@@ -60,6 +62,7 @@ class Authority:
         self.refresh: dict[str, RefreshToken] = {}
         self.lifetime = 3600
         self.issuer = ""
+        self.drops_slash = False
         self.refuses: dict[str, str] = {}
         self.asked: list[list[str]] = []
         self.calls_need = ""
@@ -210,6 +213,26 @@ def stepping_up(app: ASGIApp, authority: Authority) -> ASGIApp:
     return checked
 
 
+def dropping_slash(app: ASGIApp, authority: Authority) -> ASGIApp:
+    """Serve metadata that name the authorization server without its final slash."""
+
+    async def served(scope: Scope, receive: Receive, send: Send) -> None:
+        if not authority.drops_slash or "oauth-authorization-server" not in scope.get("path", ""):
+            await app(scope, receive, send)
+            return
+        sent: list[Message] = []
+
+        async def note(message: Message) -> None:
+            sent.append(message)
+
+        await app(scope, receive, note)
+        data = json.loads(b"".join(each.get("body", b"") for each in sent))
+        named = {**data, "issuer": data["issuer"].rstrip("/")}
+        await JSONResponse(named)(scope, receive, send)
+
+    return served
+
+
 @contextmanager
 def authorized() -> Iterator[tuple[str, Authority]]:
     """The address of a server that wants a login, and who gives it."""
@@ -235,6 +258,6 @@ def authorized() -> Iterator[tuple[str, Authority]]:
 
     app = asgi(ToolServer([echo]), auth=settings, token_verifier=authority)
     with ExitStack() as stack:
-        stack.enter_context(listening(Starlette(routes=routes), at))
+        stack.enter_context(listening(dropping_slash(Starlette(routes=routes), authority), at))
         stack.enter_context(listening(stepping_up(app, authority), here))
         yield f"{resource}/mcp", authority

@@ -61,8 +61,10 @@ class RoutingTable:
         self.resources: dict[str, Route] = {}
         self.templates: dict[str, Route] = {}
         servers = list(servers)
-        uris = Counter(uri for each in servers for uri in each.lists.resources)
-        uris += Counter(uri for each in servers for uri in each.lists.templates)
+        # By server: one that lists an address as a resource and a template has it once.
+        uris = Counter(
+            uri for each in servers for uri in {*each.lists.resources, *each.lists.templates}
+        )
         for server in servers:
             for name, route in self._tools_of(server, before).items():
                 self.tools.setdefault(name, route)

@@ -15,7 +15,7 @@ from toolkeel.call.toolset import Toolish, Toolset, unpack_tools
 from toolkeel.context import RunContext
 from toolkeel.define.base_tool import as_tool
 from toolkeel.define.tool import AnyTool, Tool
-from toolkeel.errors import SetupError, ToolkeelError, describe_error
+from toolkeel.errors import DefinitionError, SetupError, ToolkeelError, describe_error
 
 log = logging.getLogger("toolkeel")
 
@@ -29,8 +29,8 @@ class ToolSource(Protocol):
     The context is the first parameter, if that has no default or is called ``run``.
 
     An agent reads its sources once, when a run starts, in parallel. One that fails is left
-    out with a warning, unless it has a true attribute `required`: then the run ends. It fails, too,
-    if it takes longer than the agent's `callback_timeout`, or its own attribute `tools_timeout`, in
+    out with a warning, unless it has a true attribute `required`: then the run ends, as it does by an
+    error of this library unless `required` is False. It fails, too, if it takes longer than the agent's `callback_timeout`, or its own attribute `tools_timeout`, in
     seconds; None for no bound.
 
     If a source has a text `prefix`, those of its tools whose names another source has too go by
@@ -110,9 +110,16 @@ async def _try_source(source: Any, run: RunContext) -> list[AnyTool] | Exception
         return error
 
 
+class _NotTools(SetupError):
+    """Raised if a source gives something else than tools."""
+
+
 def _is_required(source: object, error: Exception) -> bool:
     """Return True if the run cannot go on without this source."""
-    return isinstance(error, ToolkeelError | TypeError) or bool(getattr(source, "required", False))
+    if isinstance(error, TypeError | DefinitionError | _NotTools):  # a mistake in the program
+        return True
+    required = getattr(source, "required", None)
+    return isinstance(error, ToolkeelError) if required is None else bool(required)
 
 
 def merge_tools(parts: Iterable[tuple[str, Iterable[AnyTool]]]) -> list[AnyTool]:
@@ -138,7 +145,7 @@ async def _get_tools(source: ToolSource, run: RunContext) -> list[Toolish]:
     given, name = [run] if _takes_run(get) else [], f"{type(source).__name__}.get_tools"
     tools = await run_callback(get, *given, seconds=seconds, name=name)
     if not isinstance(tools, Iterable):
-        raise SetupError(f"{type(source).__name__}.get_tools gave {tools!r}; give tools")
+        raise _NotTools(f"{type(source).__name__}.get_tools gave {tools!r}; give tools")
     return list(unpack_tools(tools))
 
 

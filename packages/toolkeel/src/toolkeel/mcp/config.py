@@ -86,6 +86,7 @@ class ServerConfig:
         oauth: How to log in: ``client_id``, ``client_secret``, ``scope``, ``port``.
         timeout: Seconds of a call; None: the file does not say.
         connect_timeout: Seconds until it must have answered first; None likewise.
+        unset: Names of variables that it does not find, though others would: those written as null.
     """
 
     name: str
@@ -106,6 +107,7 @@ class ServerConfig:
     connect_timeout: float | None = None
     agreed_fingerprint: str = ""
     set_by_program: frozenset[str] = frozenset()
+    unset: tuple[str, ...] = ()
 
     def allows_tool(self, tool: str) -> bool:
         """Return True if the file allows a tool.
@@ -270,7 +272,9 @@ def _parse_server(name: str, written: object, file: Path, data: Any) -> ServerCo
     home = workspace_of(file) or find_home() or file.parent
     folder = "" if url else str((home / expand_home(get.read_text("cwd"))).resolve())
     env_file = expand_home(get.expand(entry.env_file)) if entry.env_file else None
+    unset = tuple(entry.fields.get("unset", ()))
     more = read_env_file(home / env_file, where) if env_file else {}
+    more = {name: value for name, value in more.items() if name not in unset}
     return ServerConfig(
         name,
         (program, *get.read_list("args")) if program else (),
@@ -290,6 +294,7 @@ def _parse_server(name: str, written: object, file: Path, data: Any) -> ServerCo
         get.read_mapping("oauth"),
         entry.timeout,
         entry.connect_timeout,
+        unset=unset,
     )
 
 

@@ -59,6 +59,8 @@ def _facts(config: ServerConfig) -> Iterator[LaunchFact]:
             if key not in config.set_by_program:
                 line = f"with {key}={shown[field].get(key, MASK)}"
                 yield LaunchFact(f"{field} {key}", line, value)
+    for key in config.unset:
+        yield LaunchFact(f"unset {key}", f"without the variable {key}", "")
     for key, value in config.oauth.items():
         line = f"with the login's {key}={shown['oauth'].get(key, MASK)}"
         yield LaunchFact(f"oauth {key}", line, value)

@@ -36,7 +36,7 @@ class Entry:
     """One server's entry, normalized.
 
     Args:
-        fields: ``command``, ``args``, ``env``, ``cwd``, ``url``, ``headers``, ``type``, ``oauth``.
+        fields: ``command``, ``args``, ``env``, ``unset``, ``cwd``, ``url``, ``headers``, ``type``, ``oauth``.
         enabled: Whether it is switched on.
         env_file: A file with more of its environment.
         only: The tools to take; all if it is empty.
@@ -170,10 +170,11 @@ def _normalize_keys(entry: Mapping[str, Any], where: str) -> dict[str, Any]:
         **{name: f"${{variable:{name}}}" for name in _name_list(where, entry, ("env_vars",))},
         **env,
     }
-    # numbers become text, null leaves it out
+    # numbers become text, null removes what the server would inherit
     return {
         **fields,
         "env": {k: _scalar_text(value) for k, value in env.items() if value is not None},
+        "unset": [k for k, value in env.items() if value is None],
     }
 
 

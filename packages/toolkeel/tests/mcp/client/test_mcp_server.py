@@ -25,6 +25,7 @@ from toolkeel import (
     ToolContext,
     ToolMessage,
     Toolset,
+    tool,
 )
 from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.events import Event, Progress
@@ -432,3 +433,27 @@ def test_a_function_that_answers_for_the_program_is_asked_whoever_calls() -> Non
         return message.text
 
     assert asyncio.run(use()).startswith("accept")
+
+
+def test_a_server_that_is_not_required_is_left_out_and_the_others_are_used(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    dead = MCPServer("/no/such/program", required=False)
+    mute = MCPServer(
+        [sys.executable, "-c", "import sys; sys.stdin.read()"], connect_timeout=0.2, required=False
+    )
+
+    async def use(*tools: Any) -> str:
+        result = await Agent(Scripted(["Done."]), tools=tools).run("go")
+        return str(result.output)
+
+    @tool
+    def own() -> int:
+        """Return one."""
+        return 1
+
+    assert asyncio.run(use(dead, own, mute)) == "Done."
+    assert "/no/such/program" in caplog.text
+    assert "it did not answer within 0.2 seconds" in caplog.text
+    with pytest.raises(SetupError, match="/no/such/program"):
+        asyncio.run(use(MCPServer("/no/such/program"), own))

@@ -125,6 +125,10 @@ def test_a_proxy_that_cannot_be_used_is_told_without_its_password(
         ("http://localhost:3000/mcp", ""),
         ("http://127.0.0.1/mcp", ""),
         ("http://[::1]/mcp", ""),
+        ("http://10.1.2.3:8080/mcp", ""),
+        ("http://11.1.2.3/mcp", "http://by:1"),
+        ("http://[fd00::7]/mcp", ""),
+        ("http://10.example.com/mcp", "http://by:1"),
     ],
 )
 def test_which_proxy_an_address_is_reached_by(
@@ -132,7 +136,7 @@ def test_which_proxy_an_address_is_reached_by(
 ) -> None:
     monkeypatch.setenv("HTTP_PROXY", "by:1")
     monkeypatch.setenv("ALL_PROXY", "http://all:2")
-    monkeypatch.setenv("NO_PROXY", "near.example.org,far.example.com:8080")
+    monkeypatch.setenv("NO_PROXY", "near.example.org,far.example.com:8080, 10.0.0.0/8,fd00::/8,x/y")
     assert find_proxy(httpx2.URL(url)) == found
 
 

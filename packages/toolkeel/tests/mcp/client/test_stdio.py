@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import sys
 import textwrap
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,7 +18,8 @@ from tests.waiting import until
 from toolkeel.mcp.client.mend_responses import ResponseRepair
 from toolkeel.mcp.client.raw_requests import RawRequests
 from toolkeel.mcp.client.stdio import Stderr, stdio
-from toolkeel.mcp.config import ServerConfig
+from toolkeel.mcp.config import ServerConfig, read_config
+from toolkeel.mcp.launch_facts import launch_facts, shown_lines
 
 
 async def _unheard(_: object) -> None:
@@ -54,6 +57,23 @@ def test_a_server_finds_few_variables_and_those_it_was_given(
     assert isinstance(found, dict)
     assert "OPENAI_API_KEY" not in found["names"] and "PATH" in found["names"]
     assert (found["mine"], found["cwd"]) == ("猫", str(tmp_path))
+
+
+def test_a_variable_that_is_null_in_the_file_is_not_inherited(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("HOME", "/root")
+    file, names = tmp_path / "mcp.json", tmp_path / ".env"
+    names.write_text("MORE=1")
+    code = textwrap.dedent(SAY + "\n    say(names=sorted(os.environ))")
+    env = {"HOME": None, "MORE": None, "MINE": "1"}
+    entry = {"command": sys.executable, "args": ["-c", code], "env": env, "envFile": str(names)}
+    file.write_text(json.dumps({"mcpServers": {"a": entry}}))
+    config = read_config(file)["a"]
+    found: Any = asyncio.run(first(config))
+    assert "MINE" in found["names"] and "PATH" in found["names"]
+    assert "HOME" not in found["names"] and "MORE" not in found["names"]
+    assert "without the variable HOME" in shown_lines(launch_facts(config))
 
 
 @pytest.mark.slow

@@ -15,6 +15,7 @@ resource_subscriptions  subscriptions to resources and lists, in both eras
 guarded_stream          incoming messages: rate-limited, repaired, and with an event at their end
 lost_sessions           sessions that a server has forgotten: recognized, and replaced without losing other calls
 connection              one server, connected when it is needed and again when it was lost; listed anew each time
+connections             the connections of one server: one for all runs, or one for each set of headers
 tool                    a server's tool as one of ours: asked about, pinned, called, and its result checked
 outcome                 what is known of a call that ended without a result
 resources_prompts       resources, prompts and instructions: what a server has besides tools

@@ -120,8 +120,8 @@ class Connection:
         self._tools: dict[str, types.Tool] | None = None
         self.sift = ResponseRepair(lambda: self.revision)
         self.watches = ResourceSubscriptions(self.run, lambda: self._legacy)
-        self._retired = RetiredClients()
-        self.in_use = self._retired.in_use
+        self.sessions = RetiredClients()
+        self.in_use = self.sessions.in_use
         self.stderr = Stderr()
         self.raw = RawRequests(self._name, self.sift, self._on_log_message)
         self.open_count = 0
@@ -153,7 +153,7 @@ class Connection:
     async def close(self) -> None:
         """Close the connection, and stop the server's process."""
         async with self._lock:
-            await self._retired.close()
+            await self.sessions.close()
             await self._close()
 
     async def run(self, work: Callable[[Client], Awaitable[T]]) -> T:
@@ -187,7 +187,7 @@ class Connection:
             async with self._lock:
                 if self._client is client and self._task is not None:
                     self.watches.close()
-                    self._retired.retire(client, self._task, self._closed)
+                    self.sessions.retire(client, self._task, self._closed)
                     self._task, self._client, self._tools = None, None, None
                     self._closed = asyncio.Event()  # the old one ends the old connection
         return is_session_lost(error)
@@ -230,9 +230,9 @@ class Connection:
             if self.open_count > 1:
                 await self.watches.resubscribe(self._client)
             return
+        error = _innermost_error(ready.exception()) if ready.done() else None
         task.cancel()
         await asyncio.wait([task])
-        error = _innermost_error(ready.exception()) if ready.done() else None
         if isinstance(error, SetupError):
             raise error
         why = _describe_failure(error) if error else f"it did not answer within {limit:g} seconds"

@@ -98,6 +98,11 @@ class RetiredClients:
         self._requests: Counter[int] = Counter()  # by id: clients cannot be hashed
         self._retired: dict[int, tuple[asyncio.Task[None], asyncio.Event]] = {}
 
+    @property
+    def is_busy(self) -> bool:
+        """True if there are open requests."""
+        return bool(self._requests)
+
     @contextmanager
     def in_use(self, client: Client) -> Iterator[None]:
         """Register a request of a client while the context is active."""

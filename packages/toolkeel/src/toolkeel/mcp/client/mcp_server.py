@@ -13,11 +13,9 @@ any event loop or thread, until `close` or the program's end; one that was lost 
 from __future__ import annotations
 
 import asyncio
-import atexit
 import logging
-import weakref
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -40,6 +38,7 @@ from toolkeel.define.tool import AnyTool
 from toolkeel.effects import Effects
 from toolkeel.mcp.call_span import annotate_span
 from toolkeel.mcp.client.connection import Connection, ConnectionOptions, Unreachable
+from toolkeel.mcp.client.connections import Connections, RunHeaders
 from toolkeel.mcp.client.elicitation import (
     Elicit,
     Elicitation,
@@ -96,7 +95,8 @@ class MCPServer(ServerContents):
         pins: A file that keeps the approved definitions; without one they hold as long as this
             object.
         only: Names of the tools to take; all by default.
-        headers: Sent with every request to an address.
+        headers: Sent with every request to an address; or a function of the run that returns them, so
+            that each set of headers has a connection of its own.
         env: Variables a command finds besides ``PATH``, ``HOME`` and their like.
         cwd: The folder a command is started in.
         auth: ``"oauth"`` for a login in the browser, `OAuth` to say more, or any
@@ -112,6 +112,7 @@ class MCPServer(ServerContents):
         timeout: Seconds of one call; None for ever. What a file says counts if this is not given.
         connect_timeout: Seconds until the server must have answered first; likewise.
         consent: Agrees to start what a file names; see `toolkeel.mcp.consent`.
+        required: False if a run goes on without its tools when it cannot be used; a warning says so.
 
     Attributes:
         problems: What was wrong with tools of the last listing, by name. Nearly always the tool
@@ -123,6 +124,7 @@ class MCPServer(ServerContents):
     """
 
     tools_timeout = None  # its requests have timeouts of their own
+    _revision: str | None = None
 
     def __init__(
         self,
@@ -134,7 +136,7 @@ class MCPServer(ServerContents):
         effects: Mapping[str, Effects] = NOTHING,  # type: ignore[assignment]
         pins: str | Path | Pins | None = None,
         only: Sequence[str] | None = None,
-        headers: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | RunHeaders | None = None,
         env: Mapping[str, str] | None = None,
         cwd: str | Path | None = None,
         auth: Auth = None,
@@ -146,19 +148,21 @@ class MCPServer(ServerContents):
         timeout: float | None = TIMEOUT,
         connect_timeout: float = CONNECT_TIMEOUT,
         consent: Prompter | bool | None = None,
+        required: bool = True,
     ) -> None:
-        more = with_overrides(find_server(source, name), headers, env, cwd)
+        fixed = None if callable(headers) else headers
+        more = with_overrides(find_server(source, name), fixed, env, cwd)
         self.config = config = check_consent(more, consent)
-        self.name = config.name
+        self.name, self.required = config.name, required
         self.trust: Trust = trust
         self._declared = dict(effects), results == "ours"
         self.pins = pins if isinstance(pins, Pins) else Pins(pins)
         self.problems: dict[str, str] = {}
         self.hidden: dict[str, tuple[HiddenCharacters, ...]] = {}
         self._only = None if only is None else frozenset(only)
-        timeout = (config.timeout if timeout == TIMEOUT else None) or timeout
+        self._timeout = timeout = (config.timeout if timeout == TIMEOUT else None) or timeout
         default = config.connect_timeout if connect_timeout == CONNECT_TIMEOUT else None
-        self._elicit, self._timeout = elicit, timeout
+        self._elicit, self._resources = elicit, resources
         self._options = ConnectionOptions(
             config,
             resolve_auth(auth, config),
@@ -169,11 +173,9 @@ class MCPServer(ServerContents):
             roots_callback(roots),
             http_client,
         )
-        self._resources = resources
         self._compiled_tools: dict[tuple[str, Trust, Pins, str], CompiledTool] = {}
-        self._connection: Connection | None = None
+        self._connections = Connections(self._options, headers if callable(headers) else None)
         self._calls: OpenCalls[Caller] = OpenCalls()
-        _open_servers.add(self)
 
     def __repr__(self) -> str:
         return f"MCPServer({self.config.identity!r}, name={self.name!r})"
@@ -191,7 +193,7 @@ class MCPServer(ServerContents):
         Raises:
             SetupError: the server cannot be reached, or `only` names a tool it does not have.
         """
-        listed = await self._with_tool_errors(lambda: self._get_connection().tools(fresh=True))
+        connection, listed = await self._with_tool_errors(self._list)
         if missing := sorted((self._only or frozenset()) - listed.keys()):
             raise SetupError(
                 f"the MCP server {self.name!r} has no tool {missing[0]!r}; there is "
@@ -200,8 +202,7 @@ class MCPServer(ServerContents):
         how = self._current_pin, self._send, self._timeout
         known = self.name, self.config.identity, self.trust, self.pins
         peer = ToolServerPeer(*known, *how, *self._declared)
-        assert self._connection is not None
-        self.problems, self.hidden = dict(self._connection.sift.problems), {}
+        self.problems, self.hidden = dict(connection.sift.problems), {}
         names = unique_names(listed)
         if len(self._compiled_tools) > 2 * len(listed):
             self._compiled_tools.clear()
@@ -213,6 +214,10 @@ class MCPServer(ServerContents):
         ]
         made += self.content_tools(peer) if self._resources else ()
         return [tool for tool in made if tool is not None]
+
+    async def _list(self) -> tuple[Connection, dict[str, types.Tool]]:
+        connection = self._get_connection()
+        return connection, await connection.tools(fresh=True)
 
     def _tool_or_none(self, peer: ToolServerPeer, listed: types.Tool, name: str) -> AnyTool | None:
         try:  # one that is as it was is not made anew for each run
@@ -243,7 +248,7 @@ class MCPServer(ServerContents):
         Raises:
             SetupError: the server cannot be reached.
         """
-        listed = await self._with_tool_errors(lambda: self._get_connection().tools(fresh=True))
+        _, listed = await self._with_tool_errors(self._list)
         return {name: self._pin(tool) for name, tool in listed.items()}
 
     def _pin(self, tool: types.Tool) -> Pin:
@@ -256,12 +261,13 @@ class MCPServer(ServerContents):
         Raises:
             ToolError: the server cannot be reached.
         """
-        listed = self._connection.known_tools if self._connection is not None else None
-        if listed is None:
-            try:
+        try:
+            connection = self._connections.find()
+            listed = connection.known_tools if connection is not None else None
+            if listed is None:
                 listed = await on_own_loop(lambda: self._get_connection().tools())
-            except (Unreachable, SetupError) as error:
-                raise ToolError(f"{error}; so the call was not sent.") from error
+        except (Unreachable, SetupError) as error:
+            raise ToolError(f"{error}; so the call was not sent.") from error
         return self._pin(listed[tool]) if tool in listed else None
 
     # — calling —
@@ -282,7 +288,7 @@ class MCPServer(ServerContents):
             ):
                 return await on_own_loop(lambda: self._call(tool, arguments, context))
         finally:
-            annotate_span(self.config, self._connection.revision if self._connection else None)
+            annotate_span(self.config, self._revision)
             _caller.reset(token)
 
     async def _call(
@@ -292,13 +298,13 @@ class MCPServer(ServerContents):
             context.progress(message or "", progress, total)
 
         for renewals in range(MAX_RENEWALS + 1):
-            connection = self._get_connection()
             try:
+                connection = self._get_connection()
                 client, sift = await connection.client(), connection.sift
             except (Unreachable, SetupError) as error:
                 text = f"{error}. The call was not sent."
                 raise CallFailed("tool_error", text, **{UNREAD: True}) from error
-            rounds = sift.rounds
+            rounds, self._revision = sift.rounds, connection.revision
             try:
                 with context.working_remotely(), connection.in_use(client):
                     # The call has its own deadline, which stands still while a person is asked.
@@ -312,7 +318,7 @@ class MCPServer(ServerContents):
                     raise failure_of(error, tool, self.name, first) from error
             except (InputRequiredRoundsExceededError, ValueError) as error:
                 raise broken_result(error, self.name) from error
-        raise AssertionError("the last attempt returns or raises")
+        raise AssertionError
 
     # — what the server asks —
 
@@ -342,10 +348,8 @@ class MCPServer(ServerContents):
     # — the connection —
 
     def _get_connection(self) -> Connection:
-        """Return the connection. Call it only on the library's own loop."""
-        if self._connection is None:
-            self._connection = Connection(self._options)
-        return self._connection
+        """Return the current run's connection. Call it only on the library's own loop."""
+        return self._connections.current()
 
     async def connect(self) -> None:
         """Connect now rather than on first use.
@@ -357,8 +361,7 @@ class MCPServer(ServerContents):
 
     async def close(self) -> None:
         """Close the connection. The next use opens a new one."""
-        if self._connection is not None:
-            await on_own_loop(self._connection.close)
+        await self._connections.close()
 
     async def __aenter__(self) -> MCPServer:
         await self.connect()
@@ -366,23 +369,6 @@ class MCPServer(ServerContents):
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
-
-
-_open_servers: weakref.WeakSet[MCPServer] = weakref.WeakSet()
-
-
-async def _close_all(servers: Sequence[MCPServer]) -> None:
-    await asyncio.gather(*(server.close() for server in servers), return_exceptions=True)
-
-
-def _at_exit() -> None:
-    servers = [server for server in _open_servers if server._connection is not None]
-    if servers:
-        with suppress(Exception):
-            run_sync(lambda: asyncio.wait_for(_close_all(servers), 10))
-
-
-atexit.register(_at_exit)
 
 
 @checked

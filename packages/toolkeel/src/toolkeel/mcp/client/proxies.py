@@ -8,9 +8,11 @@ trusted, in place of the system's.
 
 from __future__ import annotations
 
+import ipaddress
 import ssl
 import urllib.request
 from collections.abc import Mapping
+from contextlib import suppress
 
 import httpx2
 
@@ -115,8 +117,25 @@ def find_proxy(url: httpx2.URL) -> str:
     """Return the proxy for a URL, or empty for a direct connection, as loopback always is."""
     here = url.host in ("localhost", "::1") or url.host.startswith("127.")
     address = url.host if url.port is None else f"{url.host}:{url.port}"
-    if here or urllib.request.proxy_bypass(address):
-        return ""
     found = urllib.request.getproxies()
+    if (
+        here
+        or urllib.request.proxy_bypass(address)
+        or _is_in_networks(url.host, found.get("no", ""))
+    ):
+        return ""
     proxy = found.get(url.scheme) or found.get("all") or ""
     return proxy if "://" in proxy or not proxy else f"http://{proxy}"
+
+
+def _is_in_networks(host: str, no_proxy: str) -> bool:
+    """Return True if a host is an address in one of the networks of ``NO_PROXY``, as 10.0.0.0/8."""
+    try:
+        address = ipaddress.ip_address(host.strip("[]"))
+    except ValueError:
+        return False
+    for entry in no_proxy.split(","):
+        with suppress(ValueError):
+            if address in ipaddress.ip_network(entry.strip().strip("[]"), strict=False):
+                return True
+    return False

@@ -113,6 +113,7 @@ async def _start_process(config: ServerConfig) -> _ServerProcess:
     """
     loop = asyncio.get_running_loop()
     program = resolve_program(config) or config.command[0]
+    inherited = {k: v for k, v in get_default_environment().items() if k not in config.unset}
     options: dict[str, Any] = {} if sys.platform == "win32" else {"start_new_session": True}
     try:
         transport, protocol = await loop.subprocess_exec(
@@ -122,7 +123,7 @@ async def _start_process(config: ServerConfig) -> _ServerProcess:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env=get_default_environment() | dict(config.env),
+            env=inherited | dict(config.env),
             cwd=config.cwd or None,
             **options,
         )

@@ -179,7 +179,7 @@ def test_a_login_that_fails_in_mid_session_costs_the_calls_that_need_it_and_is_t
         assert message.kind == "tool_error"
         asked.append(agreeing)
         again = await tools.run([ToolCall("2", "echo", {"text": "hi"})], RunContext())
-        opened = server._connection.open_count  # type: ignore[union-attr]
+        opened = server._get_connection().open_count
         await server.close()
         return [message.text, again[0].text, str(opened)]
 
@@ -213,6 +213,19 @@ def test_an_answer_with_another_logins_state_is_refused_and_its_code_is_not_used
     with pytest.raises(SetupError, match="the answer belongs to another login"):
         use(logged_in(far, swapped))
     assert authority.logins == 0
+
+
+def test_an_authorization_server_may_be_named_with_and_without_a_final_slash(
+    far: str, authority: Authority
+) -> None:
+    async def answered(url: str) -> str:
+        back = httpx2.URL(await agreeing(url))
+        named = httpx2.URL(url).copy_with(path="/", query=None)
+        return str(back.copy_merge_params({"iss": str(named).rstrip("/")}))
+
+    authority.drops_slash = True
+    assert use(logged_in(far, answered)) == ["hi 0"]
+    assert authority.logins == 1
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from toolkeel._common.checked_arguments import checked
 from toolkeel._records.record import record
 from toolkeel.errors import SetupError, describe_error
 from toolkeel.mcp.client.oauth.browser import Browser, query_of
-from toolkeel.mcp.client.oauth.oauth_flow import LoginFlow
+from toolkeel.mcp.client.oauth.oauth_flow import LoginFlow, is_same_issuer
 from toolkeel.mcp.client.oauth.token_storage import Tokens, system_keyring
 from toolkeel.mcp.config import ServerConfig
 from toolkeel.mcp.state_files import mcp_state_folder
@@ -192,8 +192,10 @@ class _Login:
                 f"the login to {self._server} failed: {describe_error(error)}"
             ) from error
         answer = query_of(back)
+        named, known = answer.get("iss"), str(issuer.issuer) if issuer is not None else ""
+        named = known if named is not None and is_same_issuer(named, known) else named
         try:
-            validate_authorization_response_iss(answer.get("iss"), issuer)
+            validate_authorization_response_iss(named, issuer)
         except OAuthFlowError:
             why = "its answer came from another server than the one that was asked (mix-up)"
             raise SetupError(f"the login to {self._server} was stopped: {why}") from None
@@ -204,6 +206,4 @@ class _Login:
         if "code" not in answer:
             why = answer.get("error_description") or answer.get("error") or "it sent no code"
             raise SetupError(f"the login to {self._server} was refused: {why}")
-        return AuthorizationCodeResult(
-            code=answer["code"], state=answer.get("state"), iss=answer.get("iss")
-        )
+        return AuthorizationCodeResult(code=answer["code"], state=answer.get("state"), iss=named)

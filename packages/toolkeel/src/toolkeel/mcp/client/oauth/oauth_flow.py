@@ -124,7 +124,11 @@ class LoginFlow(OAuthClientProvider):
                 try:
                     sent, times = await anext(flow), 0
                     while (times := times + (sent is request)) < 2:
-                        sent = await flow.asend((yield sent))
+                        answer = yield sent
+                        issuer = self.context.auth_server_url
+                        if sent is not request and issuer is not None:
+                            answer = await with_issuer(answer, issuer)
+                        sent = await flow.asend(answer)
                 except StopAsyncIteration:
                     return
         self._add_auth_header(request)
@@ -159,6 +163,42 @@ class LoginFlow(OAuthClientProvider):
             self.context.oauth_metadata = None  # so that it is asked where to register
         if not self.context.is_token_valid():  # a good one tells what was granted
             self.context.clear_tokens()
+
+
+async def with_issuer(response: httpx2.Response, issuer: str) -> httpx2.Response:
+    """Return metadata of an authorization server under the name of it that the MCP server wrote.
+
+    Only a final slash may differ, as with Google's servers: the SDK compares the names as strings.
+
+    Args:
+        response: Of the authorization server.
+        issuer: The name that the MCP server wrote.
+    """
+    if response.status_code != 200:
+        return response
+    content = await response.aread()
+    try:
+        data = json.loads(content)
+    except (ValueError, RecursionError):
+        return response
+    named = data.get("issuer") if isinstance(data, dict) else None
+    if not isinstance(named, str) or not is_same_issuer(named, issuer):
+        return response
+    body = json.dumps({**data, "issuer": issuer}, ensure_ascii=False).encode()
+    return httpx2.Response(
+        200, headers={"content-type": "application/json"}, content=body, request=response.request
+    )
+
+
+def is_same_issuer(one: str, other: str) -> bool:
+    """Return True if two names of an authorization server differ at most by a final slash.
+
+    >>> is_same_issuer("https://a.example", "https://a.example/")
+    True
+    >>> is_same_issuer("https://a.example/x", "https://a.example/y")
+    False
+    """
+    return one.removesuffix("/") == other.removesuffix("/")
 
 
 def _wants_more(response: httpx2.Response) -> bool:

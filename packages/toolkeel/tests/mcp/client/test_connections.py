@@ -1,0 +1,80 @@
+"""Headers that differ by run: each run is its own caller, and no session is shared."""
+
+from __future__ import annotations
+
+import asyncio
+from http.server import BaseHTTPRequestHandler
+from typing import Any
+
+import pytest
+
+from tests.mcp.client.test_http import OK, answer, old_server, send
+from toolkeel import Agent, RunContext, SetupError
+from toolkeel.mcp.client import connections
+from toolkeel.mcp.client.mcp_server import MCPServer
+from toolkeel.testing import Scripted, call
+
+
+def of_run(run: RunContext[Any] | None) -> dict[str, str]:
+    return {"Authorization": f"Bearer {run.deps}"} if run else {}
+
+
+def test_each_runs_calls_carry_its_own_headers_in_a_session_of_its_own() -> None:
+    calls: list[tuple[str, str]] = []
+
+    def reply(handler: BaseHTTPRequestHandler, message: dict[str, Any]) -> None:
+        calls.append((handler.headers["authorization"], handler.headers["mcp-session-id"]))
+        send(handler, answer(message, OK))
+
+    async def use(url: str) -> None:
+        server = MCPServer(url, trust=True, headers=of_run)
+
+        async def ask(person: str) -> None:
+            agent = Agent(Scripted([call("act"), call("act"), "Done."]), tools=[server])
+            assert (await agent.run("go", deps=person)).output == "Done."
+
+        await asyncio.gather(ask("ada"), ask("bo"))
+        await ask("ada")
+        await server.close()
+
+    with old_server(reply) as url:
+        asyncio.run(use(url))
+    assert sorted(token for token, _ in calls) == ["Bearer ada"] * 4 + ["Bearer bo"] * 2
+    sessions = {
+        token: {session for other, session in calls if other == token} for token, _ in calls
+    }
+    assert len(sessions["Bearer ada"]) == len(sessions["Bearer bo"]) == 1
+    assert sessions["Bearer ada"] != sessions["Bearer bo"]
+
+
+def test_connections_nobody_uses_are_closed_when_there_are_many(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(connections, "MAX_CONNECTIONS", 2)
+
+    def reply(handler: BaseHTTPRequestHandler, message: dict[str, Any]) -> None:
+        send(handler, answer(message, OK))
+
+    async def use(url: str) -> int:
+        server = MCPServer(url, trust=True, headers=of_run)
+        for person in range(5):
+            agent = Agent(Scripted([call("act"), "Done."]), tools=[server])
+            assert (await agent.run("go", deps=person)).output == "Done."
+        count = len(server._connections._made)
+        await server.close()
+        return count
+
+    with old_server(reply) as url:
+        assert asyncio.run(use(url)) == 2
+
+
+@pytest.mark.parametrize("headers", [lambda run: run.deps["token"], lambda run: {"x": 5}, dict])
+def test_headers_that_cannot_be_made_are_told(headers: Any) -> None:
+    server = MCPServer("http://127.0.0.1:1/mcp", headers=headers)
+    with pytest.raises(SetupError, match="headers= of the MCP server '127_0_0_1' failed"):
+        server.tools()
+
+
+def test_a_command_has_no_headers() -> None:
+    with pytest.raises(SetupError, match="headers= is for servers with an address"):
+        MCPServer("npx x", headers=of_run)
