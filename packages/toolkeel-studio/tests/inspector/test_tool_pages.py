@@ -6,9 +6,12 @@ import html
 import json
 import re
 import shlex
+from datetime import date
 from pathlib import Path
+from typing import Annotated
 
 import pytest
+from pydantic import Field
 
 from tests.inspector.serving import REMOVED, Served, served
 from toolkeel import tool
@@ -152,3 +155,20 @@ def test_rows_of_a_map_are_added_filled_and_told_what_is_wrong(page: Served) -> 
 
 def test_a_long_value_for_the_program_is_cut_like_all_texts(page: Served) -> None:
     assert len(page.post("/tools/trade", **{"/rates~empty": "on"}).text) < 900_000
+
+
+@tool
+def book(day: date, note: Annotated[str, Field(min_length=1)], remark: str = "none") -> str:
+    """Book a day."""
+    return f"{day} {note} {remark}"
+
+
+def test_dates_have_the_browsers_picker_and_empty_values_are_offered_where_they_are_allowed(
+    tmp_path: Path,
+) -> None:
+    with served(tmp_path, tools=[book]) as page:
+        text = page.client.get("/tools/book").text
+        assert text.count('type="date"') == 1
+        assert "/remark~empty" in text and "/note~empty" not in text and "/day~empty" not in text
+        odd = page.post("/tools/book", **{"/day": "tomorrow", "/note": "x", "_do": "run"}).text
+        assert 'type="date"' not in odd and 'value="tomorrow"' in odd  # the text stays

@@ -1,7 +1,6 @@
-"""A session's journal as the page shows it: a timeline of turns, replies, calls and what waits (a fold).
+"""A session's journal as the page shows it: turns, replies, calls and pending approvals (a fold).
 
-The page is built from this alone, so it shows what the journal has: also of a run in another process, of
-one that was killed, and of one that ended last week.
+The page is built from the journal alone, so it also shows runs of other processes and killed runs.
 """
 
 from __future__ import annotations

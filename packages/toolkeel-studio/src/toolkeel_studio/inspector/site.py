@@ -154,6 +154,11 @@ def is_expanded(call: CallItem) -> bool:
     return bool(picture_urls(call.result.content)) or len(call.result.text) <= SHORT_RESULT
 
 
+def _is_date_value(text: str) -> bool:
+    """Return True if a browser's date field shows this value; it would drop any other text."""
+    return not text or _DATE.fullmatch(text) is not None
+
+
 def quote_segment(name: str) -> str:
     """Quote a name as one segment of a URL."""
     return quote(name, safe="")
@@ -162,6 +167,7 @@ def quote_segment(name: str) -> str:
 _WORDS: Mapping[str, str] = json.loads(
     (files("toolkeel_studio.inspector") / "static" / "zh.json").read_text("utf-8")
 )
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _MANY = re.compile(r"(\{n\} \w+)s\b")
 _PAGES = Environment(
     loader=PackageLoader("toolkeel_studio.inspector"),
@@ -170,7 +176,7 @@ _PAGES = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-_PAGES.tests["expanded"] = is_expanded
+_PAGES.tests |= {"expanded": is_expanded, "date_value": _is_date_value}
 _PAGES.filters |= {
     "address": quote_segment,
     "compact": compact,

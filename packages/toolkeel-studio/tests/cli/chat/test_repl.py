@@ -9,6 +9,9 @@ import pytest
 
 from tests.cli.asking import KEYS, make, written
 from tests.cli.commandline import Terminal, readable, toolkeel
+from tests.shared import peer
+from toolkeel import AssistantMessage, Usage, UserMessage
+from toolkeel_studio.cli.chat.repl import usage_line
 
 
 @pytest.mark.parametrize("columns", [60, 200])
@@ -71,3 +74,15 @@ def test_a_file_of_tools_without_its_option_is_told_where_it_belongs(tmp_path: P
     ended = toolkeel("chat", "my_tools.py", cwd=tmp_path)
     assert (ended.code, ended.out) == (2, "")
     assert "toolkeel chat -t my_tools.py" in ended.err
+
+
+def test_a_turn_ends_with_its_tokens_and_their_cost_where_a_price_is_known() -> None:
+    peer("genai_prices")
+    usage = Usage(input_tokens=1_000_000, output_tokens=2)
+    earlier = AssistantMessage("Before.", usage=Usage(input_tokens=7), model="gpt-4o")
+    transcript = [earlier, UserMessage("?"), AssistantMessage("!", usage=usage, model="gpt-4o")]
+    assert usage_line(usage, transcript).startswith("1,000,000 tokens in, 2 out, $2.5")
+    unknown = [UserMessage("?"), AssistantMessage("!", usage=usage, model="house-model")]
+    assert usage_line(usage, unknown) == "1,000,000 tokens in, 2 out"
+    with_inner_agents = usage + usage
+    assert usage_line(with_inner_agents, transcript) == "2,000,000 tokens in, 4 out"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from datetime import datetime
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,9 @@ from toolkeel._common.data_folder import sessions_file
 from toolkeel.agent.agent import Agent
 from toolkeel.context import CancelToken
 from toolkeel.errors import ToolkeelError
-from toolkeel.observe.wording import count, visible_line
+from toolkeel.messages import AssistantMessage, Message, Usage, UserMessage
+from toolkeel.observe.stats import price_of_usage
+from toolkeel.observe.wording import count, dollars, visible_line
 from toolkeel.sessions import Sessions
 from toolkeel_studio.cli.chat.steering import SIGN, Steering
 from toolkeel_studio.cli.commands.launch import (
@@ -126,6 +129,29 @@ def read_lines(steering: Steering, past: History) -> Iterator[str]:
             return
 
 
+def usage_line(usage: Usage, messages: Sequence[Message]) -> str:
+    """Describe the tokens of a turn, and their cost if every reply has a known price.
+
+    Args:
+        usage: Usage of the run. Without a cost if it includes more than the replies, such as inner agents.
+        messages: The transcript; the turn begins with its last user message.
+
+    >>> usage_line(Usage(input_tokens=1200, output_tokens=30), [])
+    '1,200 tokens in, 30 out'
+    """
+    replies = list(takewhile(lambda each: not isinstance(each, UserMessage), reversed(messages)))
+    spent, costs = Usage(), list[float | None]()
+    for reply in replies:
+        if isinstance(reply, AssistantMessage):
+            spent = spent + reply.usage
+            costs.append(price_of_usage(reply.model or "", reply.usage))
+    tokens = f"{usage.input_tokens:,} tokens in, {usage.output_tokens:,} out"
+    known = [cost for cost in costs if cost is not None]
+    if not known or len(known) < len(costs) or spent.total_tokens != usage.total_tokens:
+        return tokens
+    return f"{tokens}, {dollars(sum(known))}"
+
+
 class Chat:
     """A chat: an agent and its session.
 
@@ -214,6 +240,8 @@ class Chat:
             echo(str(result.output))
         if result.reason not in ("answered", "returned"):
             note(f"it ended: {result.reason} {result.limit}".rstrip(), YELLOW)
+        if result.usage.total_tokens:
+            note(usage_line(result.usage, result.messages), DIM)
 
     def _go_on_if_it_waits(self) -> None:
         session = self.sessions[self.name]
