@@ -91,6 +91,7 @@ LATE = (
         f"toolkeel_studio.cli.commands.{name}"
         for name in ("gateway", "index", "inspect", "mcp", "serve")
     ),
+    "toolkeel_studio.cli.acp_command",
     "toolkeel_studio.cli.runs",
     "toolkeel_studio.cli.worker",
 )
