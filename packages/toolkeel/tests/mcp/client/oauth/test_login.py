@@ -269,6 +269,14 @@ def test_a_login_is_forgotten_when_it_is_said(far: str, tmp_path: Path) -> None:
         use(logged_in(far, nobody))
 
 
+def test_a_login_is_the_addresss_whatever_a_file_calls_its_server(
+    far: str, authority: Authority
+) -> None:
+    use(logged_in(far))
+    other = MCPServer(far, trust=True, auth=OAuth(visit=nobody), name="another")
+    assert use(other) == ["hi 0"] and authority.logins == 1
+
+
 def test_what_authorizes_is_checked_when_it_is_given() -> None:
     own = httpx2.BasicAuth("me", "pw")
     assert resolve_auth(own, WEB) is own and resolve_auth(None, WEB) is None

@@ -12,6 +12,7 @@ import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
+from urllib.parse import urlsplit
 
 import httpx2
 from mcp.client.auth import AuthorizationCodeResult, OAuthFlowError
@@ -126,9 +127,15 @@ def _token_storage(
 
 
 def _token_path(auth: OAuth, config: ServerConfig) -> Path:
+    """Return the file of a login: one for each address, whatever files call the server."""
+    if auth.tokens is not None:
+        return auth.tokens
     digest = hashlib.sha256(config.identity.encode()).hexdigest()[:16]
-    name = re.sub(r"[/\\:\0]", "-", config.name)  # a project's file may name a server like a path
-    return auth.tokens or mcp_state_folder() / "logins" / f"{name}-{digest}.json"
+    folder = mcp_state_folder() / "logins"
+    for known in sorted(folder.glob(f"*-{digest}.json")):
+        return known
+    host = re.sub(r"[^A-Za-z0-9.-]", "-", urlsplit(config.url).hostname or "")
+    return folder / f"{host}-{digest}.json"
 
 
 def _registered_client(auth: OAuth, redirect: str) -> OAuthClientInformationFull | None:
