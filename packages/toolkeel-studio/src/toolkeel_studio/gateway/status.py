@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import mcp_types as types
 
@@ -22,9 +22,6 @@ from toolkeel.errors import SetupError
 from toolkeel.mcp.hidden_text import remove_hidden
 from toolkeel.mcp.state_files import load_object, mcp_state_folder, save_object
 from toolkeel_studio.gateway.upstream import Upstream
-
-if TYPE_CHECKING:
-    from toolkeel_studio.gateway.gateway import Gateway
 
 STATUS_URI = "toolkeel://gateway/status"
 STATUS = types.Resource(
@@ -64,6 +61,20 @@ class Activity:
 
 def _count(counter: Counter[str], key: str) -> None:
     counter[key if key in counter or len(counter) < MAX_COUNTED else "(others)"] += 1
+
+
+class RunningGateway(Protocol):
+    """The parts of a gateway that its state is read from."""
+
+    @property
+    def servers(self) -> Mapping[str, Upstream]:
+        """The servers, by name."""
+        ...
+
+    @property
+    def activity(self) -> Activity:
+        """Counts of calls and refusals."""
+        ...
 
 
 def server_state(server: Upstream) -> dict[str, Any]:
@@ -107,11 +118,11 @@ def _down_instructions(servers: Iterable[Upstream]) -> str:
     ]
     if not lines:
         return ""
-    title = f"# Servers without tools at the start of this session (now: read {STATUS_URI})"
+    title = f"# Servers without tools when the client connected (now: read {STATUS_URI})"
     return "\n".join([title, "", *lines])
 
 
-def gateway_status(gateway: Gateway) -> dict[str, Any]:
+def gateway_status(gateway: RunningGateway) -> dict[str, Any]:
     """Return everything a person may know of a running gateway, as JSON."""
     activity = gateway.activity
     return {
@@ -129,7 +140,7 @@ def status_folder() -> Path:
     return mcp_state_folder() / "gateways"
 
 
-async def publish_status(gateway: Gateway, source: Path) -> None:
+async def publish_status(gateway: RunningGateway, source: Path) -> None:
     """Keep a file with the state of a gateway until cancelled; then delete it.
 
     Args:

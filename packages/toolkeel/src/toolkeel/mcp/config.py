@@ -272,9 +272,8 @@ def _parse_server(name: str, written: object, file: Path, data: Any) -> ServerCo
     home = workspace_of(file) or find_home() or file.parent
     folder = "" if url else str((home / expand_home(get.read_text("cwd"))).resolve())
     env_file = expand_home(get.expand(entry.env_file)) if entry.env_file else None
-    unset = tuple(entry.fields.get("unset", ()))
-    more = read_env_file(home / env_file, where) if env_file else {}
-    more = {name: value for name, value in more.items() if name not in unset}
+    unset = tuple(entry.fields["unset"])
+    more = _read_env_file(home / env_file, where, unset) if env_file else {}
     return ServerConfig(
         name,
         (program, *get.read_list("args")) if program else (),
@@ -296,6 +295,10 @@ def _parse_server(name: str, written: object, file: Path, data: Any) -> ServerCo
         entry.connect_timeout,
         unset=unset,
     )
+
+
+def _read_env_file(file: Path, where: str, unset: tuple[str, ...]) -> dict[str, str]:
+    return {name: value for name, value in read_env_file(file, where).items() if name not in unset}
 
 
 def _display_fields(get: FieldReader, of_file: Mapping[str, str]) -> Mapping[str, Any]:

@@ -125,10 +125,8 @@ class LoginFlow(OAuthClientProvider):
                     sent, times = await anext(flow), 0
                     while (times := times + (sent is request)) < 2:
                         answer = yield sent
-                        issuer = self.context.auth_server_url
-                        if sent is not request and issuer is not None:
-                            answer = await with_issuer(answer, issuer)
-                        sent = await flow.asend(answer)
+                        issuer = None if sent is request else self.context.auth_server_url
+                        sent = await flow.asend(await with_issuer(answer, issuer))
                 except StopAsyncIteration:
                     return
         self._add_auth_header(request)
@@ -165,16 +163,16 @@ class LoginFlow(OAuthClientProvider):
             self.context.clear_tokens()
 
 
-async def with_issuer(response: httpx2.Response, issuer: str) -> httpx2.Response:
+async def with_issuer(response: httpx2.Response, issuer: str | None) -> httpx2.Response:
     """Return metadata of an authorization server under the name of it that the MCP server wrote.
 
     Only a final slash may differ, as with Google's servers: the SDK compares the names as strings.
 
     Args:
         response: Of the authorization server.
-        issuer: The name that the MCP server wrote.
+        issuer: The name that the MCP server wrote; None: the response stays as it is.
     """
-    if response.status_code != 200:
+    if response.status_code != 200 or issuer is None:
         return response
     content = await response.aread()
     try:
