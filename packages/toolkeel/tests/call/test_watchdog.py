@@ -126,7 +126,7 @@ def test_a_step_that_blocks_is_found_where_it_stands(told: Told, enabled: Any) -
 def test_a_predicate_that_blocks_is_found_with_its_line(told: Told, kind: str, later: bool) -> None:
     wanted = kind == "enabled predicate"
 
-    def at_once(about: object) -> bool:
+    async def at_once(about: object) -> bool:  # a sync one runs in a thread and blocks nothing
         told.heard.wait(LONG)
         return wanted
 
@@ -251,7 +251,7 @@ def test_whatever_blocks_and_wherever_its_own_function_is_found(
 
 
 def test_an_enabled_predicate_that_blocks_before_any_call_is_named(told: Told) -> None:
-    def idle(context: object) -> bool:
+    async def idle(context: object) -> bool:
         told.heard.wait(LONG)
         return False
 

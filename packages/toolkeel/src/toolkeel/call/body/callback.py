@@ -112,7 +112,7 @@ async def await_callback(
     """
     if seconds is None:
         return await work
-    future = asyncio.ensure_future(work)
+    future = asyncio.ensure_future(_awaited(work) if inspect.iscoroutine(work) else work)
     try:
         await asyncio.wait({future}, timeout=max(seconds if left is None else left, 0.0))
         if future.done():
@@ -123,6 +123,11 @@ async def await_callback(
             await _stop(future)
         elif not future.cancelled():
             future.exception()  # who is cancelled meanwhile does not read it
+
+
+async def _awaited(work: Awaitable[T]) -> T:
+    """Await a coroutine below a frame of the library, by which the watchdog finds what blocks."""
+    return await work
 
 
 async def _stop(future: asyncio.Future[Any]) -> None:
