@@ -93,6 +93,7 @@ LATE = (
     ),
     "toolkeel_studio.cli.acp_command",
     "toolkeel_studio.cli.runs",
+    "toolkeel_studio.cli.skills",
     "toolkeel_studio.cli.worker",
 )
 

@@ -38,6 +38,9 @@ if TYPE_CHECKING:
     from toolkeel_workspace.search.vector_store import VectorStore as VectorStore
     from toolkeel_workspace.shell.local_shell import local_shell as local_shell
     from toolkeel_workspace.shell.local_shell import shell as shell
+    from toolkeel_workspace.skills.repository_instructions import (
+        RepositoryInstructions as RepositoryInstructions,
+    )
     from toolkeel_workspace.skills.skills import Skills as Skills
     from toolkeel_workspace.web.client import WebLimits as WebLimits
     from toolkeel_workspace.web.fetch import fetch_tool as fetch_tool
@@ -57,6 +60,7 @@ else:
             "toolkeel_workspace.computer.browser": "Browser",
             "toolkeel_workspace.computer.tool": "Computer ComputerTool SafetyCheck",
             "toolkeel_workspace.files.apply_patch": "apply_patch",
+            "toolkeel_workspace.skills.repository_instructions": "RepositoryInstructions",
             "toolkeel_workspace.files.workspace": "Workspace",
             "toolkeel_workspace.pictures.generate": "ImageGenerationTool",
             "toolkeel_workspace.sandbox.confine": "Sandbox",

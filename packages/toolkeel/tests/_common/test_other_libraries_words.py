@@ -27,6 +27,7 @@ from toolkeel._common.other_libraries_words import (
 from toolkeel.agent.agent import RunOptions
 from toolkeel.define.tool import ToolOptions
 from toolkeel.errors import DefinitionError
+from toolkeel.mcp.server import ToolServer
 from toolkeel.models import OpenAIChat, connect
 from toolkeel.providers.openai_chat.model import ChatOptions
 
@@ -325,3 +326,18 @@ def test_an_object_of_the_programs_own_module_is_not_foreign() -> None:
     assert explain_foreign(made_there("agents.mine", "FunctionTool")()) == ""
     assert explain_foreign(made_there("langchains", "Tool")()) == ""
     assert explain_foreign(len) == ""
+
+
+@pytest.mark.parametrize("word", words("Toolset."))
+def test_an_attribute_of_another_librarys_toolset_is_refused_with_ours(word: str) -> None:
+    with pytest.raises(AttributeError) as caught:
+        getattr(Toolset(), word)
+    assert str(caught.value) == f"a Toolset has no {word!r}; write {translate('Toolset.', word)}"
+
+
+@pytest.mark.parametrize("word", words("ToolServer."))
+def test_an_attribute_of_another_librarys_server_is_refused_with_ours(word: str) -> None:
+    with pytest.raises(AttributeError) as caught:
+        getattr(ToolServer([]), word)
+    hint = translate("ToolServer.", word)
+    assert str(caught.value) == f"a ToolServer has no {word!r}; write {hint}"

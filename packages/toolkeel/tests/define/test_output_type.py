@@ -88,3 +88,9 @@ def test_a_type_without_a_json_form_is_named_whole() -> None:
     wrong: Any = list[typing.Callable[[], int]]
     with pytest.raises(DefinitionError, match=r"output_type=list\[.*Callable"):
         compile_output_form(wrong)
+
+
+@pytest.mark.parametrize("several", [[int, str], (int, str)])
+def test_several_types_in_a_list_are_refused_with_the_union_to_write(several: object) -> None:
+    with pytest.raises(DefinitionError, match=r"write output_type=int \| str$"):
+        compile_output_form(several)  # type: ignore[arg-type]

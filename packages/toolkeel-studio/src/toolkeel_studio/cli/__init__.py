@@ -13,6 +13,7 @@ acp_command     ``toolkeel acp``: an agent for editors
 front_ends      ``toolkeel serve --as``: an agent for front ends
 http_workers    several server processes at one address, replaced without a lost call
 runs            ``toolkeel runs``: durable runs of a database, as an operator has them
+skills          ``toolkeel skills``: list and check Agent Skills
 worker          ``toolkeel worker``: run the queue of a durable agent
 completion      ``toolkeel completion``: completion scripts for shells
 start           ``toolkeel`` without a command: what to do next

@@ -50,7 +50,7 @@ COMMANDS = {
         "toolkeel_studio.cli.commands.stats",
         "Say how well models call tools, over sessions.",
     ),
-    "skills": ("toolkeel_studio.cli.commands.skills", "List and check Agent Skills."),
+    "skills": ("toolkeel_studio.cli.skills", "List and check Agent Skills."),
     "tools": ("toolkeel_studio.cli.commands.tools", "List the tools that a target brings."),
     "schema": (
         "toolkeel_studio.cli.commands.schema",

@@ -24,7 +24,7 @@ _WORKSPACE = (
     "Browser CodeInterpreterTool Computer ComputerTool Embedder Embeddings FileSearchTool "
     "ImageGenerationTool PostgresStore QdrantStore SafetyCheck Skills Source Store UserLocation "
     "VectorStore WebLimits WebSearchTool WebSearchToolFilters Workspace Brave Ddgs SearXNG "
-    "SearchBackend Tavily apply_patch fetch_tool index_folder local_shell open_store shell"
+    "RepositoryInstructions SearchBackend Tavily apply_patch fetch_tool index_folder local_shell open_store shell"
 )
 _SERVE = "Channel ChannelError Channels Item Snapshot app"
 INSTALL: dict[str, str] = {

@@ -28,7 +28,7 @@ NAMES: Final[Mapping[str, str]] = MappingProxyType(
         "RunContextWrapper": "ToolContext",
         "Runner": "Agent(...).run; toolkeel_compat.openai_agents has Runner",
         "StructuredTool": "Tool; toolkeel_compat.langchain has StructuredTool",
-        "TestModel": "Scripted, of toolkeel.testing; toolkeel_compat.pydantic_ai has TestModel",
+        "TestModel": "connect('offline'), or Scripted of toolkeel.testing; toolkeel_compat.pydantic_ai has TestModel",
         "ToolException": "ToolError",
         "ToolNode": "Toolset; toolkeel_compat.langchain has ToolNode",
         "ToolReturn": "ToolOutput; toolkeel_compat.pydantic_ai has ToolReturn",

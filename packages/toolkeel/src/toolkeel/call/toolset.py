@@ -6,9 +6,10 @@ import copy
 import dataclasses
 import functools
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from toolkeel._common.checked_arguments import checked
+from toolkeel._common.other_libraries_words import attribute_hints
 from toolkeel._records.record import NotebookDisplay
 from toolkeel.call.arguments.mask import mask_tools
 from toolkeel.call.batch import Batch, check_calls
@@ -130,6 +131,9 @@ class Toolset(NotebookDisplay):
         if callable(keep):
             self.keeper = cast("Keeper", (made.name, keep))
         self._entries[made.name] = Entry(made, handler)
+
+    if not TYPE_CHECKING:  # there, an unknown attribute stays unknown
+        __getattr__ = attribute_hints("Toolset.")
 
     # — as a collection —
 

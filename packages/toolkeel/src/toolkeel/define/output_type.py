@@ -93,6 +93,9 @@ def compile_output_form(output_type: TypeForm[Any], name: str = OUTPUT_TOOL) -> 
     >>> form.tool.invoke({"result": [1, 2]}).artifact
     [1, 2]
     """
+    if isinstance(output_type, list | tuple):
+        types = " | ".join(getattr(each, "__name__", str(each)) for each in output_type)
+        raise DefinitionError(f"output_type={output_type!r:.200}: write output_type={types}")
     title = output_type.__name__ if inspect.isclass(output_type) else repr(output_type)
     try:
         output_type = modernize(output_type)

@@ -11,10 +11,11 @@ from asyncio import CancelledError
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from time import monotonic
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from toolkeel._common.checked_arguments import checked
 from toolkeel._common.needs_extra import needs_extra
+from toolkeel._common.other_libraries_words import attribute_hints
 from toolkeel.errors import SetupError
 
 with needs_extra("A server of tools", "mcp"):
@@ -143,6 +144,9 @@ class ToolServer:
         sealed = RequestStateBoundary(RequestStateSecurity.ephemeral(), default_audience=name)
         self.sdk.middleware.append(sealed)
         self._add_handlers(prompts is not None, resources is not None)
+
+    if not TYPE_CHECKING:  # there, an unknown attribute stays unknown
+        __getattr__ = attribute_hints("ToolServer.")
 
     def _add_handlers(self, prompts: bool, resources: bool) -> None:
         """Add handlers only for what is offered: the SDK derives capabilities from them."""
