@@ -162,7 +162,7 @@ def test_a_newcomer_tries_talks_watches_steers_approves_resumes_forks_and_compar
         seen.type("/quit")
         seen.until("code=0")
         seen.run("sessions", "compare", "游", "游")
-        seen.until("They say and do the same.", "code=0")
+        seen.until("No difference.", "code=0")
 
 
 def test_ctrl_c_leaves_the_line_that_is_begun_and_the_history_has_what_was_said(

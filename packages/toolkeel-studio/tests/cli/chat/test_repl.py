@@ -52,7 +52,7 @@ def test_lines_of_a_pipe_are_messages_and_commands(tmp_path: Path) -> None:
     words = ["chat", "-t", "tools.py", "-m", "models.py:after", "-s", "a"]
     ended = toolkeel(*words, cwd=tmp_path, stdin=said, env=env)
     assert ended.code == 0
-    assert ended.out.startswith("done\n") and ended.out.endswith("They say and do the same.\n")
+    assert ended.out.startswith("done\n") and ended.out.endswith("No difference.\n")
     assert (tmp_path / "out.jsonl").stat().st_mode & 0o777 == 0o600
     for told in (
         "write ",

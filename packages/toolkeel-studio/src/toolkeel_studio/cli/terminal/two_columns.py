@@ -34,7 +34,7 @@ def compare_lines(found: Comparison, width: int | None) -> Iterator[str]:
             rows[1:-1] = [[styled(told, DIM, sys.stdout)]]
         yield from chain.from_iterable(rows)
     if not found.differ:
-        yield styled("They say and do the same.", GREEN, sys.stdout)
+        yield styled("No difference.", GREEN, sys.stdout)
 
 
 def _row(a: Line | None, b: Line | None, width: int | None) -> list[str]:
