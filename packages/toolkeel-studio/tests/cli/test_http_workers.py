@@ -218,11 +218,15 @@ def test_workers_that_end_answer_who_came_before_and_refuse_who_comes_after(tmp_
 
 
 def test_a_worker_that_dies_is_replaced(tmp_path: Path) -> None:
-    with serving(tmp_path, "--workers", "2") as (url, _):
+    with serving(tmp_path, "--workers", "2") as (url, process):
         done = list[str]()
         run(lambda: calling(url, "auto", iter([1]), done))
         [line] = lines_in(tmp_path)
-        os.kill(int(line.split()[1]), signal.SIGKILL)
+        pid = line.split()[1]
+        os.kill(int(pid), signal.SIGKILL)
+        assert process.stderr is not None
+        told = next(each for each in process.stderr if " died " in each)
+        assert f"WARNING the worker {pid} died (exit code -9) and was replaced by" in told
         run(lambda: calling(url, "auto", iter(range(2, 20)), done))
         assert len(done) == 19
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
@@ -81,6 +82,9 @@ def test_a_worker_that_is_told_to_end_waits_for_its_run_and_ends_well(
     _, told = worker.communicate(timeout=30)
     assert (worker.returncode, asks.result("one", 1).text) == (0, "done")
     assert "runs of 'holder'" in told
+    lines = [line for line in told.splitlines() if " run " in line]
+    assert [" run begun id=one" in line for line in lines] == [True, False]
+    assert " INFO run ended id=one session=one reason=answered seconds=" in lines[1]
 
 
 def test_what_does_not_end_in_time_is_put_back_and_another_worker_goes_on_with_it(
@@ -91,12 +95,17 @@ def test_what_does_not_end_in_time_is_put_back_and_another_worker_goes_on_with_i
     until_sync((tmp_path / "begun").exists)
     first.send_signal(signal.SIGTERM)
     _, told = first.communicate(timeout=30)
-    assert first.returncode == 0 and "put back" in told
+    assert first.returncode == 0 and "WARNING run put back id=one" in told
     (tmp_path / "go").touch()
-    second = command("app.py:durable", "--id", "w2", cwd=tmp_path)
+    second = command("app.py:durable", "--id", "w2", "--log", "json", cwd=tmp_path)
     assert asks.result("one", 30).text == "done"
     second.send_signal(signal.SIGTERM)
-    second.communicate(timeout=30)
+    _, told = second.communicate(timeout=30)
+    events = [json.loads(line) for line in told.splitlines() if line.startswith("{")]
+    assert [(each["event"], each["id"]) for each in events] == [
+        ("begun", "one"),
+        ("ended", "one"),
+    ]
     assert second.returncode == 0
 
 
@@ -106,6 +115,7 @@ def test_what_does_not_end_in_time_is_put_back_and_another_worker_goes_on_with_i
         (("app.py:holder",), "--database"),
         (("app.py:number", "--database", "x.db"), "is a int"),
         (("app.py:durable", "--database", "x.db"), "says itself"),
+        (("app.py:durable", "--log", "xml"), "write text or json"),
     ],
 )
 def test_what_cannot_be_run_is_told_with_what_to_say(
@@ -138,3 +148,16 @@ def test_a_worker_that_starts_while_the_database_is_down_waits_for_it_and_says_s
         assert worker.returncode == 0
         asks.close()
         asks.sessions.close()
+
+
+def test_a_cancelled_run_is_one_line_and_no_traceback(asks: Durable, tmp_path: Path) -> None:
+    asks.start("hold", id="one")
+    worker = command("app.py:durable", "--id", "w1", cwd=tmp_path)
+    until_sync((tmp_path / "begun").exists)
+    asks.cancel("one", "closing time")
+    until_sync(lambda: asks.sessions["one"].info.ended == "cancelled")
+    (tmp_path / "go").touch()
+    worker.send_signal(signal.SIGTERM)
+    _, told = worker.communicate(timeout=30)
+    assert "Traceback" not in told
+    assert "INFO run ended id=one session=one reason=cancelled" in told

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable
+from datetime import UTC, datetime
 from multiprocessing import parent_process
 from multiprocessing.process import BaseProcess
 from threading import Thread
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING
 from uvicorn.supervisors import Multiprocess
 
 from toolkeel.mcp.server.keep_alive import web_config
+from toolkeel_studio.cli.terminal.streams import YELLOW, note
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -44,6 +46,16 @@ class _Workers(Multiprocess):
         for listener in self.sockets:
             listener.close()
         super().terminate_all()
+
+    def keep_subprocess_alive(self) -> None:
+        """Replace workers that have died, and say so."""
+        before = list(self.processes)
+        super().keep_subprocess_alive()
+        for dead, new in zip(before, self.processes, strict=True):
+            if new is not dead:
+                now = datetime.now(UTC).isoformat(timespec="seconds")
+                text = f"{now} WARNING the worker {dead.pid} died (exit code {dead.exitcode})"
+                note(f"{text} and was replaced by {new.pid}", YELLOW)
 
 
 def end_with_parent() -> None:

@@ -50,22 +50,34 @@ def command(
     drain: Annotated[
         float, typer.Option(metavar="SECONDS", min=0, help="Wait for runs when told to end.")
     ] = 30.0,
+    log: Annotated[
+        str, typer.Option(metavar="FORMAT", help="Lines on stderr: text, or json.")
+    ] = "text",
 ) -> None:
     """Run what is in the queue of a durable agent.
 
     Ends on TERM and Ctrl-C: it takes no more, and waits for the runs that go on. What has not ended
     by then is put back, and another worker goes on with it.
     """
+    if log not in ("text", "json"):
+        raise UsageProblem(f"--log {log}: write text or json")
     with stdout_kept_clean():
         durable = _wait_for_database(
             lambda: _durable(load_object(target), target, database, sessions)
         )
+    _write_log(log)
     note(f"runs of {durable.agent.name!r}; Ctrl-C ends", DIM)
     if not durable.work(id, adopt=adopt or (), drain=drain):
         note("runs that have not ended are put back for other workers", YELLOW)
         sys.stdout.flush()
         os._exit(0)  # as if it were killed: what goes on is in the journal
     durable.close()
+
+
+def _write_log(form: str) -> None:
+    from toolkeel_studio.durable.worker_log import write_to_stderr
+
+    write_to_stderr("json" if form == "json" else "text")
 
 
 def _wait_for_database(make: Callable[[], Durable]) -> Durable:

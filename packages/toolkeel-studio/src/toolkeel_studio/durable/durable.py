@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 import socket
 import threading
 from collections.abc import Iterable
 from contextlib import suppress
+from time import monotonic
 from typing import TYPE_CHECKING, Annotated, Any, Final, Unpack
 
 from toolkeel._common.checked_arguments import at_least, checked
@@ -20,6 +22,7 @@ from toolkeel_studio.durable.engine import Worker, parse_order, queue_name
 from toolkeel_studio.durable.journaled import run_order
 from toolkeel_studio.durable.orders import RunOrder, check_text, dump_options
 from toolkeel_studio.durable.runs import Runs
+from toolkeel_studio.durable.worker_log import log_event, quiet_engine
 
 if TYPE_CHECKING:
     from dbos import WorkflowStatus
@@ -184,19 +187,42 @@ class Durable(Runs):
         worker = Worker(
             self._queue, self._work, self._tick, id or socket.gethostname(), self._max_concurrency
         )
+        quiet_engine()
         worker.start()
         for dead in adopt:
-            self._queue.requeue(dead)
+            for run in self._queue.requeue(dead):
+                log_event("adopted", id=run, worker=dead)
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, lambda *_: told.set())
         with suppress(KeyboardInterrupt):
             while not told.wait(0.5):
                 pass
-        return worker.stop(drain)
+        ended = worker.stop(drain)
+        for run in worker.put_back:
+            log_event("put back", logging.WARNING, id=run)
+        return ended
 
     async def _work(self, order: RunOrder, attempts: int) -> dict[str, str]:
-        return await run_order(self.agent, self.sessions, order, self._options)
+        place = {"id": order["id"], "session": order["session"], "scope": order["scope"]}
+        log_event("begun" if attempts == 1 else "resumed", **place, attempt=attempts)
+        began = monotonic()
+        try:
+            end = await run_order(self.agent, self.sessions, order, self._options)
+        except BaseException as error:
+            why = f"{type(error).__name__}: {error}"
+            log_event("interrupted", logging.WARNING, **place, error=why)
+            raise
+        failed = end["reason"] == "failed"
+        log_event(
+            "failed" if failed else "ended",
+            logging.ERROR if failed else logging.INFO,
+            **place,
+            reason=end["reason"],
+            seconds=round(monotonic() - began, 3),
+            error=end.get("error", ""),
+        )
+        return end
 
     def _tick(self, when: str, context: dict[str, Any]) -> RunOrder:
         id = f"{context['name']}-{when}"

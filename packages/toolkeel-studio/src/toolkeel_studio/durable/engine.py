@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import re
 import sys
 from collections.abc import Awaitable, Callable, Iterator
@@ -27,6 +28,7 @@ from toolkeel.sessions.errors import SessionError, SessionUnavailable
 from toolkeel.sessions.postgres import is_postgres
 from toolkeel.sessions.sql_tables import VERSION
 from toolkeel_studio.durable.orders import RunOrder
+from toolkeel_studio.durable.worker_log import log_event
 
 with needs_extra("Durable runs", "dbos"):
     from dbos import DBOS, DBOSClient, DBOSPortableJSONSerializer, EnqueueOptions, WorkflowStatus
@@ -291,6 +293,7 @@ class Worker:
             attempts = 1 if status is None else attempts_of(status)
             if attempts > MAX_RECOVERIES + 1:
                 error = f"its worker has died {attempts - 1} times while it ran"
+                log_event("failed", logging.ERROR, id=order["id"], error=error)
                 return {"reason": "failed", "text": "", "error": error}
             return await self._work(order, attempts)
         finally:
