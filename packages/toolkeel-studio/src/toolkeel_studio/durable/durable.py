@@ -205,7 +205,8 @@ class Durable(Runs):
 
     async def _work(self, order: RunOrder, attempts: int) -> dict[str, str]:
         place = {"id": order["id"], "session": order["session"], "scope": order["scope"]}
-        log_event("begun" if attempts == 1 else "resumed", **place, attempt=attempts)
+        event = "begun" if attempts == 1 else "resumed"
+        log_event(event, logging.INFO, **place, attempt=attempts)
         began = monotonic()
         try:
             end = await run_order(self.agent, self.sessions, order, self._options)
