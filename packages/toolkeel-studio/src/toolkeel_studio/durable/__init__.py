@@ -1,11 +1,11 @@
 """Runs that outlive their worker: a queue, recovery, schedules and decisions, on DBOS.
 
-orders     what the queue stores of a run, and checks of it
-journaled  one run as its session's journal knows it: said once, gone on with, how it ended
-worker_log the log of a worker, a line for each event of a run
-engine     DBOS, which moves runs: its tables, queue, schedules, and the worker of this process
-runs       `Runs`: list, show, decide, cancel, retry and delete, of all agents
-durable    `Durable`: an agent whose runs are started here and run by workers
+orders      what the queue stores of a run, and checks of it
+journaled   one run as its session's journal knows it: said once, gone on with, how it ended
+worker_log  the log of a worker, a line for each event of a run
+engine      DBOS, which moves runs: its tables, queue, schedules, and the worker of this process
+runs        `Runs`: list, show, decide, cancel, retry and delete, of all agents
+durable     `Durable`: an agent whose runs are started here and run by workers
 """
 
 from typing import TYPE_CHECKING
