@@ -111,7 +111,7 @@ def patch(text: str) -> None:
         made = patch_text(file, diff)
     except ToolError:
         return
-    new = {line for hunk in parse_patch(diff) for line in hunk.new}
+    new = {row[1:] for hunk in parse_patch(diff) for row in hunk.rows if row[0] != "-"}
     ending = "\r\n" if "\r\n" in file else "\n"
     assert set(made.split(ending)) <= set(file.split(ending)) | new | {""}
 

@@ -190,7 +190,9 @@ def test_methods_are_checked_where_they_say_so() -> None:
     session = Sessions(":memory:")["a"]
     wrong: Any = 3
     for method in (session.decide, session.say):
-        with pytest.raises(SetupError, match=r"Session.(decide|say)\((decision|content)=...\): expec"):
+        with pytest.raises(
+            SetupError, match=r"Session.(decide|say)\((decision|content)=...\): expec"
+        ):
             method(wrong)
     with pytest.raises(SetupError, match=r"Session.compact\(history=...\): expected a HistoryPol"):
         asyncio.run(session.compact(wrong))

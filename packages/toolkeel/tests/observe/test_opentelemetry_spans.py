@@ -217,7 +217,7 @@ class Named(Scripted):
 
 def test_a_request_and_its_metrics_tell_whose_model_was_asked(watched: Watched) -> None:
     first = Named([ModelUnavailable(f"down {SECRET}")], "first")
-    agent = Agent(first, model_steps=[Fallback(Scripted([replied()], "second"))])
+    agent = Agent(first, model_steps=[Fallback(Scripted(["ok"], "second"))])
     agent.run_sync("go", listeners=[watched.telemetry()])
     [failed], [answered] = watched.named("chat first"), watched.named("chat second")
     assert (failed.attributes or {})["gen_ai.provider.name"] == "example"

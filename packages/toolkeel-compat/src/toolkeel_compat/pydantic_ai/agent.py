@@ -97,7 +97,12 @@ class Agent(ToolCollection, Generic[D, T]):
         return function
 
     def system_prompt(self, function: Any = None, /, *, dynamic: bool = False) -> Any:
-        """Add a function that returns instructions, evaluated when a run begins."""
+        """Add a function that returns instructions, evaluated when a run begins.
+
+        Args:
+            function: It may take the `RunContext`.
+            dynamic: Makes no difference: instructions are always evaluated anew.
+        """
         return self.instructions if function is None else self.instructions(function)
 
     def output_validator(self, function: Callable[..., Any], /) -> Callable[..., Any]:

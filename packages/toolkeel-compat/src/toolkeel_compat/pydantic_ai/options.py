@@ -140,6 +140,7 @@ RUN_REFUSED: Mapping[str, str] = {
 
 
 def as_list(value: Any) -> list[Any]:
+    """Return a value or several as a list. A single text or function is one item."""
     if value is None or value == "":
         return []
     return [value] if isinstance(value, str) or callable(value) else list(value)

@@ -39,7 +39,12 @@ class TestModel:
         self.requests: list[ModelRequest] = []
 
     def supports_format(self, format: Any, *, tools: bool) -> bool:
-        """Return False: an answer of a type comes by a call."""
+        """Return False: an answer of a type comes by a call.
+
+        Args:
+            format: The type's form.
+            tools: Makes no difference here.
+        """
         return False
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[Delta | AssistantMessage]:

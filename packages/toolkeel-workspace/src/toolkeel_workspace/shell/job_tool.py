@@ -85,9 +85,9 @@ class JobTool:
         *,
         context: ToolContext,
     ) -> ToolOutput:
-        """Look at a command in the background: its output since the last look, and if it runs.
+        """Look at a background job: its output since the last look, and its state.
 
-        All of them are stopped when the run ends, after one hour at the latest.
+        Every job is stopped when the agent has finished, after one hour at the latest.
 
         Args:
             id: What bash returned, such as "job-1".
