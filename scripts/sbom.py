@@ -85,7 +85,13 @@ def licence(made: Distribution) -> str:
     classified = (c for c in made.metadata.get_all("Classifier") or () if c.startswith(_LICENCE))
     named = "; ".join(c.rpartition(" :: ")[2] for c in classified)
     lines = str(made.metadata.get("License") or "").splitlines()
-    return said or named or (lines[0] if lines else "")
+    return said or named or (lines[0] if lines else "") or _licence_of_file(made)
+
+
+def _licence_of_file(made: Distribution) -> str:
+    """The first words of the licence that comes with a distribution; empty if none does."""
+    files = [file for file in made.files or () if file.name.startswith(("LICENSE", "LICENCE"))]
+    return " ".join(files[0].read_text("utf-8").split()[:6]) if files else ""
 
 
 def bill(extra: str, needs: Sequence[str]) -> dict[str, object]:

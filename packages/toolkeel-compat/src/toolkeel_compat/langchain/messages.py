@@ -304,7 +304,7 @@ def _to_message(item: object) -> Message:
         case (str(role), content) if role in _ROLES:
             return cast("Message", _ROLES[role](content))
         case {"role": str(role), **fields} | {"type": str(role), **fields} if role in _ROLES:
-            return _read_dict(role, fields)
+            return _read_dict(role, {str(key): value for key, value in fields.items()})
     raise SetupError(f"no message: {explain_foreign(item) or repr(item)}")
 
 

@@ -50,11 +50,11 @@ from toolkeel_compat.pydantic_ai.toolsets import (
 )
 from toolkeel_compat.pydantic_ai.usage import RunUsage, UsageLimits
 
-D = TypeVar("D", default=Any)
-T = TypeVar("T", default=Any)
+_D = TypeVar("_D", default=Any)
+_T = TypeVar("_T", default=Any)
 
 
-class Agent(ToolCollection, Generic[D, T]):
+class Agent(ToolCollection, Generic[_D, _T]):
     """A model with tools; functions join it by decorators.
 
     Args:

@@ -12,14 +12,14 @@ from toolkeel.context import ToolContext
 from toolkeel.messages import Message, UserMessage
 from toolkeel_compat.pydantic_ai.usage import RunUsage
 
-D = TypeVar("D", default=Any)
+_D = TypeVar("_D", default=Any)
 approved: ContextVar[bool] = ContextVar("pydantic_ai_approved", default=False)
 """True while a call runs that a person has approved after `ApprovalRequired`."""
 current_run: ContextVar[CoreRun[Any] | None] = ContextVar("pydantic_ai_run", default=None)
 """The run whose output is validated."""
 
 
-class RunContext(Generic[D]):
+class RunContext(Generic[_D]):
     """The user's own object, and the run; request it by a parameter's type.
 
     Args:
@@ -29,7 +29,7 @@ class RunContext(Generic[D]):
 
     def __init__(self, run: CoreRun[Any], call: ToolContext[Any] | None = None) -> None:
         self._run = run
-        self.deps: D = run.deps
+        self.deps: _D = run.deps
         self.tool_call_id = None if call is None else call.call.id
         self.tool_name = None if call is None else call.tool_name
         self.tool_call_approved = approved.get()

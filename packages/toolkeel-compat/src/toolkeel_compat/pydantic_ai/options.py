@@ -17,7 +17,7 @@ from toolkeel_compat.pydantic_ai.deferred import DeferredToolResults
 from toolkeel_compat.pydantic_ai.test_model import TestModel
 from toolkeel_compat.pydantic_ai.usage import RunUsage, UsageLimits
 
-T = TypeVar("T", default=Any)
+_T = TypeVar("_T", default=Any)
 ModelSettings = dict
 """Settings of requests are a dict: ``temperature``, ``max_tokens``, and options of the provider."""
 
@@ -27,7 +27,7 @@ class Caching:
 
 
 @dataclasses.dataclass
-class ToolOutput(Generic[T]):
+class ToolOutput(Generic[_T]):
     """An output type that the model answers with by a call.
 
     Args:
@@ -48,7 +48,7 @@ class ToolOutput(Generic[T]):
 
 
 @dataclasses.dataclass
-class NativeOutput(Generic[T]):
+class NativeOutput(Generic[_T]):
     """An output type that the provider enforces where it can."""
 
     outputs: Any

@@ -28,7 +28,7 @@ def command(
         str, typer.Option(metavar="EDITOR", help="Print what to put into its settings: zed.")
     ] = "",
 ) -> None:
-    """Serve an agent to the editor that starts this command, on stdin and stdout."""
+    """Serve an agent to an editor, such as Zed (ACP). The editor starts this command."""
     if print_config:
         typer.echo(editor_config(print_config, target or "agent.py"))
         return

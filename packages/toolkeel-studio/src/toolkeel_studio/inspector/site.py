@@ -107,7 +107,7 @@ _ANSI = re.compile(
 def without_controls(text: str) -> str:
     r"""Remove terminal control characters from a text, and escape what changes its direction.
 
-    >>> plain("\x1b[31mred\x1b[0m\r\n\u202egnp.exe")
+    >>> without_controls("\x1b[31mred\x1b[0m\r\n\u202egnp.exe")
     'red\n\\u202egnp.exe'
     """
     return escaped(_ANSI.sub("", text.replace("\r\n", "\n")))

@@ -269,8 +269,8 @@ class Feed:
         checkpoint = (await asyncio.to_thread(lambda: self._session.info)).checkpoint
         numbering, seq = Numbering(), checkpoint if checkpoint <= after.entry else 0
         while seq < upto.entry:
-            page = self._session.entries, seq, min(seq + PAGE, upto.entry)
-            for stored in await asyncio.to_thread(*page):
+            end = min(seq + PAGE, upto.entry)
+            for stored in await asyncio.to_thread(self._session.entries, seq, end):
                 item = numbering.number_entry(stored)
                 if numbering.position > after:
                     yield item

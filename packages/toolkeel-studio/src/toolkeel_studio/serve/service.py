@@ -149,7 +149,7 @@ async def with_heartbeat(
     upcoming: asyncio.Task[str] | None = None
     try:
         while True:
-            upcoming = upcoming or asyncio.ensure_future(anext(lines))  # type: ignore[arg-type]
+            upcoming = upcoming or asyncio.ensure_future(anext(lines))
             done, _ = await asyncio.wait([upcoming], timeout=seconds)
             if not done:
                 yield ": still here\n\n"

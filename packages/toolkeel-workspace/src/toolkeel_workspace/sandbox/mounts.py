@@ -157,7 +157,7 @@ def resolve_paths(paths: Iterable[str | os.PathLike[str]], role: str) -> tuple[P
     """
     found = []
     for path in paths:
-        place = expand_home(path).resolve()
+        place = expand_home(os.fspath(path)).resolve()
         if not place.exists():
             raise SetupError(f"the sandbox's {role} {str(path)!r} does not exist")
         if str(place) in _FORBIDDEN_ROOTS and role == "root":

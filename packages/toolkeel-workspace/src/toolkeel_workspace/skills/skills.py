@@ -191,17 +191,16 @@ class Skills:
 
         made = tools["bash"]
         options: ToolOptions = {} if self._trust else {"approval": True}
+        options["timeout"], options["max_output"] = made.timeout, None
+        options["effects"] = Effects(
+            open_world=made.effects.open_world,
+            stranger=made.effects.stranger or not self._trust,
+        )
         return Tool.from_schema(
             "run_skill_script",
             f"Run a script of a skill, in the root folder.\n\n{made.description}",
             schema,
             run,
-            effects=Effects(
-                open_world=made.effects.open_world,
-                stranger=made.effects.stranger or not self._trust,
-            ),
-            timeout=made.timeout,
-            max_output=None,
             **options,
         )
 

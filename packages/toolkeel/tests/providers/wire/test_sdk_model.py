@@ -185,7 +185,10 @@ def test_a_server_that_is_gone_is_named() -> None:
     with saying(answer(json.dumps(SAYS[chat]))) as server:
         model = chat(server, max_retries=0)
         asked(model, REQUEST)
-    with pytest.raises(ModelUnavailable, match=r"m: nothing answers at http://127\.0\.0\.1:\d+; is the server running"):
+    with pytest.raises(
+        ModelUnavailable,
+        match=r"m: nothing answers at http://127\.0\.0\.1:\d+; is the server running",
+    ):
         asyncio.run(ask(model))
 
 

@@ -13,7 +13,7 @@ import secrets
 from collections.abc import Sequence
 from contextlib import aclosing, suppress
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from acp import RequestError
 from acp.interfaces import Client
@@ -205,7 +205,7 @@ class AcpAgent:
                 continue
             allowed = await self._ask(channel, waiting, canceled)
             if not canceled.is_set():
-                verdict = "approve" if allowed else "deny"
+                verdict: Literal["approve", "deny"] = "approve" if allowed else "deny"
                 with suppress(UnknownApproval):  # decided elsewhere, or the run was canceled
                     await channel.decide(waiting.approval_id, verdict, who="editor")
 

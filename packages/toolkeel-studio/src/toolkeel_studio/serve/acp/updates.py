@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from acp import helpers
 from acp.schema import (
@@ -96,7 +96,7 @@ def result_update(call_id: str, message: ToolMessage) -> ToolCallProgress:
     if len(text) > MAX_TEXT:
         text = text[:MAX_TEXT] + CUT.format(count=len(text) - MAX_TEXT)
     blocks = [helpers.tool_content(helpers.text_block(text)), *_media(message.content)]
-    status = "failed" if message.failed else "completed"
+    status: Literal["failed", "completed"] = "failed" if message.failed else "completed"
     return helpers.update_tool_call(call_id, status=status, content=blocks)
 
 

@@ -79,7 +79,9 @@ def decode_response_request(body: Mapping[str, Any]) -> ResponseRequest:
     conversation = body.get("conversation")
     if isinstance(conversation, dict):
         conversation = conversation.get("id")
-    answers, results, said = {}, {}, []
+    answers: dict[str, Any] = {}
+    results: dict[str, Any] = {}
+    said: list[Any] = []
     for item in items:
         if item.get("type") == "mcp_approval_response":
             answers[_text(item, "approval_request_id")] = _answer(item)

@@ -150,7 +150,9 @@ _STATES = {
 
 
 def _update(parts: list[dict[str, Any]], chunk: Chunk) -> None:
-    changes = {name: chunk[name] for name in ("output", "errorText") if name in chunk}
+    changes: dict[str, Any] = {
+        name: chunk[name] for name in ("output", "errorText") if name in chunk
+    }
     if "approvalId" in chunk:
         changes["approval"] = {"id": chunk["approvalId"]}
     for part in reversed(parts):

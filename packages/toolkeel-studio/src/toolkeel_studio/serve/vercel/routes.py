@@ -13,6 +13,7 @@ import json
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from functools import partial
+from typing import Literal
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -168,7 +169,7 @@ class _Front:
             elif not await _was_decided(channel, answer.approval_id):
                 raise UnknownApproval("what was shown does not wait any more")
         for answer in asked.answers:
-            verdict = "approve" if answer.approved else "deny"
+            verdict: Literal["approve", "deny"] = "approve" if answer.approved else "deny"
             await channel.decide(answer.approval_id, verdict, reason=answer.reason, who=user)
         open_calls = {t.call_id for t in _externals(before.pending)}
         for result in asked.results:
