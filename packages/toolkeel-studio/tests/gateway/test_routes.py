@@ -162,7 +162,7 @@ def _updated(message: object) -> bool:
 
 
 def test_a_resource_that_is_also_a_template_keeps_its_address() -> None:
-    one, other = Upstream(config("one"), _quiet), Upstream(config("other"), _quiet)
+    one, other = (Upstream(config(name, ["true"]), _quiet) for name in ("one", "other"))
     resource = types.Resource(uri="app://log", name="log")
     template = types.ResourceTemplate(uri_template="app://log", name="log")
     one.lists = ServerLists({}, {}, {"app://log": resource}, {"app://log": template})
