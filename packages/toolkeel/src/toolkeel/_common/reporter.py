@@ -111,8 +111,10 @@ class Reporter:
     def _tell_values(self) -> None:
         while self._values:
             value, place = self._values.popleft(), (*self._run.next_event_fields(), self._call_id)
-            is_lost = isinstance(value, _Overwrite)
-            self._run.emit(StateOverwritten(*place, *value) if is_lost else Emitted(*place, value))
+            if isinstance(value, _Overwrite):
+                self._run.emit(StateOverwritten(*place, *value))
+            else:
+                self._run.emit(Emitted(*place, value))
 
     def _tell(self) -> None:
         self._timer = None

@@ -52,8 +52,8 @@ def _source(data: Any, spans: tuple[tuple[int, int], ...] = (), mark: str = "") 
         return Source(data, mark=mark, spans=spans) if data else None
     if not isinstance(data, Mapping):
         return None
-    values = [_first(data, keys) for keys in (_URLS, _TITLES, _TEXTS, _IDS)]
-    return Source(*values, mark, spans) if any(values) else None
+    url, title, text, name = (_first(data, keys) for keys in (_URLS, _TITLES, _TEXTS, _IDS))
+    return Source(url, title, text, name, mark, spans) if url or title or text or name else None
 
 
 _URLS = ("url", "uri", "source")

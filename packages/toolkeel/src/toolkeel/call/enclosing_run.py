@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -163,7 +163,7 @@ def _make_joined(
 def _join_tokens(run: RunContext, own: CancelToken) -> CancelToken:
     """Return a token that either of two tokens sets, until the run ends."""
     token, outer = CancelToken(), run.cancel
-    forget = [each.watch(lambda each=each: token.cancel(each.reason)) for each in (own, outer)]
+    forget = [each.watch(_canceller(token, each)) for each in (own, outer)]
 
     async def close() -> None:
         for each in forget:
@@ -171,6 +171,10 @@ def _join_tokens(run: RunContext, own: CancelToken) -> CancelToken:
 
     run.loop_state.cleanups.append(close)
     return token
+
+
+def _canceller(token: CancelToken, cause: CancelToken) -> Callable[[], None]:
+    return lambda: token.cancel(cause.reason)
 
 
 def _emit_on(loop: asyncio.AbstractEventLoop, listener: Listener) -> Listener:

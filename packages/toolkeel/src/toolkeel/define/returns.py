@@ -174,8 +174,20 @@ _INSTEAD = (
 )
 """By an attribute that tells frames, figures and pictures from other classes: what to write."""
 _SOME_CLASS = "make {0} a dataclass or a pydantic model, or write -> str and return a text"
-_SENDABLE = (str, int, float, bytes, list, tuple, dict, set, frozenset, Mapping, os.PathLike)
-_SENDABLE_KINDS = (bytearray, memoryview, Sequence, *_STREAMS)
+_SENDABLE: tuple[type, ...] = (
+    str,
+    int,
+    float,
+    bytes,
+    list,
+    tuple,
+    dict,
+    set,
+    frozenset,
+    Mapping,
+    os.PathLike,
+)
+_SENDABLE_KINDS: tuple[type, ...] = (bytearray, memoryview, Sequence, *_STREAMS)
 
 
 def _find_unsendable(annotation: object) -> type | None:

@@ -126,7 +126,7 @@ def _run_reporting(request: Message, report: Report, tool: AnyTool | None = None
         tool: See `run_request`.
     """
     try:
-        tool = tool or getattr(
+        found: AnyTool = tool or getattr(
             _load_module(request["module"], request["file"]), request["attribute"]
         )
     except BaseException as error:
@@ -134,7 +134,7 @@ def _run_reporting(request: Message, report: Report, tool: AnyTool | None = None
         return {"kind": SETUP_ERROR, "text": text, "trace": _format_traceback(error)}
     report({"started": True})
     try:
-        return _run_body(tool, request, report)
+        return _run_body(found, request, report)
     except BaseException as error:
         return _describe_failure(error)
 

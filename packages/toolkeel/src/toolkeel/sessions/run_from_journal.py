@@ -40,9 +40,10 @@ from toolkeel.sessions.inbox import (
     deliver,
     take_posts,
 )
-from toolkeel.sessions.journal import Database, SessionJournal, StoredEntry
+from toolkeel.sessions.journal import SessionJournal, StoredEntry
 from toolkeel.sessions.journal_state import JournalState
 from toolkeel.sessions.sql_queries import Post, SessionInfo
+from toolkeel.sessions.sqlite import Database
 from toolkeel.sessions.unknown_outcomes import resolve_unknown_calls
 
 END_WITH_ANSWER = ("answered", "returned", "refused", "cut_off")
@@ -255,9 +256,9 @@ def attach_journal(journal: SessionJournal, run: RunContext, goes_on: bool) -> N
         run.state.setdefault(key, value)
     for source in run.taint.sources if run.taint is not None else ():  # of the run around it
         recorder.record_taint(source.label, source.to_text())
-    for label, sources in fold.taint.items():
-        for source in sources:
-            run.get_taint().add(parse_source(label, source))
+    for label, texts in fold.taint.items():
+        for text in texts:
+            run.get_taint().add(parse_source(label, text))
 
 
 def resumes_last_run(journal: SessionJournal, says: bool) -> bool:

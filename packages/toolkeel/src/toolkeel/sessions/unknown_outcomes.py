@@ -20,6 +20,7 @@ from toolkeel.call.body.run_body import check_output
 from toolkeel.call.failure_message import failure_message
 from toolkeel.call.result_message import to_content
 from toolkeel.call.steps.ask_approver import ask
+from toolkeel.call.toolset import Toolset
 from toolkeel.context import RunContext
 from toolkeel.errors import CallError, InvalidOutput, Suspend
 from toolkeel.messages import AssistantMessage, ToolCall, ToolMessage
@@ -113,8 +114,8 @@ def _ticket(call: CallIntended, made: ToolCall) -> Ticket:
 
 def _answered_result(call: CallIntended, value: object, run: RunContext) -> ToolMessage:
     """Return the result that a person has supplied, of the type that the tool declares."""
-    tools = getattr(run.agent, "tools", ())
-    if call.tool not in tools:
+    tools: Toolset | None = getattr(run.agent, "tools", None)
+    if tools is None or call.tool not in tools:
         text = value if isinstance(value, str) else json_text(value)
         return ToolMessage(text, call.call_id, call.tool)
     tool = tools.find(call.tool).tool

@@ -66,7 +66,7 @@ class Fallback:
                 if last or isinstance(error, OutputError) or not self._when(error):
                     raise
                 if error.was_streamed:
-                    error.args = (f"{error}; {_SHOWN.format(tried[place + 1].name)}",)
+                    error.args = (f"{error}; {_SHOWN.format(self.models[place].name)}",)
                     raise
             else:
                 run.scope.step_state[self] = place

@@ -203,7 +203,7 @@ def _mask_changes(changes: tuple[Coercion, ...], mask: Mask) -> tuple[Coercion, 
 def coercions_of(error: BaseException) -> tuple[str, ...]:
     """Return the coercions of a refused call, each as a phrase; none for any other error."""
     found = error.details.get("coerced", ()) if isinstance(error, InvalidArguments) else ()
-    return found if isinstance(found, tuple) else ()
+    return tuple(map(str, found)) if isinstance(found, tuple) else ()
 
 
 def _mask_error(error: CallError, mask: Mask, name: str) -> CallError:

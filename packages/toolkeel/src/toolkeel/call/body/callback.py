@@ -112,7 +112,9 @@ async def await_callback(
     """
     if seconds is None:
         return await work
-    future = asyncio.ensure_future(_awaited(work) if inspect.iscoroutine(work) else work)
+    future: asyncio.Future[T] = asyncio.ensure_future(
+        _awaited(work) if inspect.iscoroutine(work) else work
+    )
     try:
         await asyncio.wait({future}, timeout=max(seconds if left is None else left, 0.0))
         if future.done():

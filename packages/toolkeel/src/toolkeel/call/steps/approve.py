@@ -258,8 +258,8 @@ async def _tool_reason(
     """
     if not callable(needs):
         return "the tool always asks" if needs else None
+    limit, name = run.scope.callback_timeout, f"the approval of {prepared.tool.name!r}"
     try:
-        limit, name = run.scope.callback_timeout, f"the approval of {prepared.tool.name!r}"
         wanted = await run_callback(needs, prepared.arguments, *context, seconds=limit, name=name)
         why = wanted if isinstance(wanted, str) else "the tool asks for these arguments"
         return why if wanted else None

@@ -59,7 +59,7 @@ def _expanded(schema: object, root: Schema, within: tuple[int, ...]) -> list[Sch
     within = (*within, id(schema))
     own = {keyword: stored for keyword, stored in schema.items() if keyword not in COMPOSED}
     parts = [resolve(schema["$ref"], root)] if "$ref" in schema else []
-    sides = [
+    sides: list[list[Schema]] = [
         [own],
         *(_expanded(each, root, within) for each in [*parts, *list_of(schema, "allOf")]),
     ]

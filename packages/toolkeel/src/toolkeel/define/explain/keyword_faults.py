@@ -53,10 +53,12 @@ def sent_path(value: object, path: Sequence[str | int]) -> Path:
         return tuple(path)
     found: list[str | int] = []
     for part in path:
-        if isinstance(part, int) and isinstance(value, dict):
-            part = _key_of(value, part)
+        if isinstance(value, dict):
+            part = _key_of(value, part) if isinstance(part, int) else part
+            value = value[part]
+        else:
+            value = value[part] if isinstance(value, list) and isinstance(part, int) else UNSENT
         found.append(part)
-        value = value[part] if isinstance(value, dict | list) else UNSENT  # type: ignore[call-overload]
     return tuple(found)
 
 

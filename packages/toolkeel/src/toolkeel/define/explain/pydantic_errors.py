@@ -161,10 +161,10 @@ def _branches_meant(found: list[_Found], level: int, root: Schema, data: object)
             [(e.path[len(path) :], e.error["type"] == "literal_error") for e in errors]
             for errors in tried
         ]
-        tag = common_tag(wrong)
-        whole = _whole_union(branches.values(), tag, path, root, data)
+        common = common_tag(wrong)
+        whole = _whole_union(branches.values(), common, path, root, data)
         intended = closest_branch(wrong)
-        if intended is None and tag is None and _is_described(whole, root):
+        if intended is None and common is None and _is_described(whole, root):
             intended = fewest_faults(wrong)
         retained += _branches_meant(
             [] if intended is None else tried[intended], level + 1, root, data

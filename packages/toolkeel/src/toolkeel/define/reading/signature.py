@@ -298,11 +298,11 @@ def _hints(function: Function, title: str, caller: FrameType | None) -> dict[str
 
 def _unresolved_signature(function: Function) -> inspect.Signature:
     """Return a signature whose annotations need not name anything yet."""
-    if sys.version_info < (3, 14):
-        return inspect.signature(function)
-    import annotationlib
+    if sys.version_info >= (3, 14):
+        import annotationlib
 
-    return inspect.signature(function, annotation_format=annotationlib.Format.FORWARDREF)
+        return inspect.signature(function, annotation_format=annotationlib.Format.FORWARDREF)
+    return inspect.signature(function)
 
 
 def _raw_annotations(plain: Any) -> dict[str, Any]:
@@ -310,12 +310,11 @@ def _raw_annotations(plain: Any) -> dict[str, Any]:
     try:
         return getattr(plain, "__annotations__", {})
     except NameError:  # since Python 3.14 they are evaluated when they are first read
-        import annotationlib  # pyright: ignore[reportMissingImports]
+        if sys.version_info >= (3, 14):
+            import annotationlib
 
-        texts: dict[str, Any] = annotationlib.get_annotations(
-            plain, format=annotationlib.Format.STRING
-        )
-        return texts
+            return annotationlib.get_annotations(plain, format=annotationlib.Format.STRING)
+        raise
 
 
 def _hints_of(plain: Any, title: str, caller: FrameType | None) -> dict[str, Any]:

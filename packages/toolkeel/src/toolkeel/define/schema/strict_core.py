@@ -16,9 +16,11 @@ import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from enum import Enum, Flag
-from typing import Any, TypeAlias
+from typing import Any, LiteralString, TypeAlias, cast
 
 from pydantic_core import (
+    CoreConfig,
+    CoreSchema,
     PydanticCustomError,
     PydanticKnownError,
     SchemaValidator,
@@ -32,10 +34,10 @@ Core: TypeAlias = dict[str, Any]
 """A schema of pydantic-core, never changed once it is made."""
 
 _DECIMAL = re.compile(DECIMAL, re.A)
-_CONFIG: Mapping[str, Any] = {"strict": True, "allow_inf_nan": False}
+_CONFIG: CoreConfig = {"strict": True, "allow_inf_nan": False}
 
 
-def strict_validator(core: Core) -> SchemaValidator | None:
+def strict_validator(core: Mapping[str, Any]) -> SchemaValidator | None:
     """Build a validator that is strict and without gaps; None if pydantic's own is without them.
 
     Args:
@@ -45,7 +47,7 @@ def strict_validator(core: Core) -> SchemaValidator | None:
     closed = closing.close(core)
     if not closing.count:
         return None
-    return SchemaValidator(closed, _CONFIG, _use_prebuilt=False)  # type: ignore[arg-type,call-arg]
+    return SchemaValidator(cast("CoreSchema", closed), _CONFIG, _use_prebuilt=False)
 
 
 class _Closing:
@@ -58,7 +60,7 @@ class _Closing:
     def __init__(self) -> None:
         self.count = 0
 
-    def close(self, core: Core) -> Core:
+    def close(self, core: Mapping[str, Any]) -> Core:
         """Return the schema with its gaps closed."""
         made = {key: self._part(key, stored) for key, stored in core.items() if key != "strict"}
         if "config" in core and core["type"] != "typed-dict":
@@ -234,6 +236,6 @@ def _key_form(core: Core) -> Callable[[Any], Any] | None:
     return check
 
 
-_KEY_KINDS = {
+_KEY_KINDS: Mapping[str, LiteralString] = {
     "int": "integer", "float": "number", "bool": "boolean", "decimal": "decimal number",
 }  # fmt: skip

@@ -99,9 +99,10 @@ def _put(holder: Any, steps: list[str | int], value: object, is_rest: bool) -> N
     last = steps[-1]
     if is_rest:
         holder[last] = holder[last] + value
-    elif isinstance(holder, list) and last == len(holder):
-        holder.append(value)
-    elif isinstance(holder, list) is isinstance(last, int):
+    elif isinstance(holder, list) and isinstance(last, int):
+        _at(holder, last, value)
+        holder[last] = value
+    elif isinstance(holder, dict) and isinstance(last, str):
         holder[last] = value
     else:
         raise TypeError(last)
@@ -111,6 +112,8 @@ def _at(holder: Any, step: str | int, empty: object) -> Any:
     """Return what is at a place, made if there is nothing yet."""
     if isinstance(holder, dict) and isinstance(step, str):
         return holder.setdefault(step, empty)
-    if isinstance(holder, list) and step == len(holder):
+    if not isinstance(holder, list) or not isinstance(step, int):
+        raise TypeError(step)
+    if step == len(holder):
         holder.append(empty)
     return holder[step]

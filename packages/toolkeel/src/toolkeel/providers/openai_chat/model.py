@@ -105,7 +105,7 @@ class OpenAIChat(OpenAIModel):
         clients = open_clients(type(self), model, client, place, headers)
         host = clients.first.sdk.base_url.host
         self.profile = profile or (OPENAI if is_openai(host) else COMPATIBLE)
-        known_server = "auto" if self.profile.kind else "native"
+        known_server: Calls = "auto" if self.profile.kind else "native"
         self.calls: Calls = options.get("calls") or known_server
         """The option `calls`."""
         self._facts: ServerFacts | None = None
