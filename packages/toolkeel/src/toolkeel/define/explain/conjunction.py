@@ -44,9 +44,10 @@ def plain_alternatives(schemas: Iterable[object], root: Schema) -> list[Schema]:
     [{'minLength': 2, 'type': 'string'}, {'minLength': 2, 'type': 'null'}]
     """
     found = _product([_expanded(each, root, ()) for each in schemas])
-    if len(found) == 1 and _FIXED.isdisjoint(found[0]):  # most
+    if len(found) == 1 and _NARROWING.isdisjoint(found[0]):  # most
         return found
-    return [fitting for each in found if (fitting := _fitting(each, root)) is not None]
+    left = [each for one in found if (each := _without_refused_types(one)) is not None]
+    return [fitting for each in left if (fitting := _fitting(each, root)) is not None]
 
 
 def _expanded(schema: object, root: Schema, within: tuple[int, ...]) -> list[Schema]:
@@ -157,7 +158,37 @@ _MERGES: Mapping[str, Callable[[Any, Any], Any]] = {
 )  # fmt: skip
 
 
-_FIXED = frozenset({"enum", "const"})
+_NARROWING = frozenset({"enum", "const", "not"})
+
+
+def _without_refused_types(schema: Schema) -> Schema | None:
+    """Return the schema without what concerns types that its `not` refuses; None if none is left."""
+    refused = schema.get("not")
+    if not isinstance(refused, (dict, Mapping)) or refused.keys() != {"type"}:
+        return schema
+    kinds = set(_listed(refused["type"]))
+    kinds |= {"integer"} if "number" in kinds else set()
+    idle = {keyword for kind in kinds for keyword in _KEYWORDS_OF.get(kind, ())}
+    left = {keyword: stored for keyword, stored in schema.items() if keyword not in idle}
+    if "type" in schema:
+        types = [each for each in _listed(schema["type"]) if each not in kinds]
+        if not types:
+            return None
+        left["type"] = types[0] if len(types) == 1 else types
+    return left
+
+
+def _listed(types: Any) -> list[Any]:
+    return list(types) if isinstance(types, list) else [types]
+
+
+_KEYWORDS_OF: Mapping[object, tuple[str, ...]] = {
+    "string": ("format", "minLength", "maxLength", "pattern"),
+    "number": ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
+    "array": ("items", "prefixItems", "minItems", "maxItems", "uniqueItems"),
+    "object": ("properties", "required", "additionalProperties", "minProperties", "maxProperties"),
+}  # fmt: skip
+"""What says nothing of values of other types."""
 
 
 def _fitting(schema: Schema, root: Schema) -> Schema | None:

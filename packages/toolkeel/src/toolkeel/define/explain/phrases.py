@@ -63,7 +63,7 @@ def _phrase(schema: object, root: Schema, depth: int) -> str:
     return _plain_phrase(schema, root, depth)
 
 
-_IN_PARTS = COMPOSED | {"enum", "const"}
+_IN_PARTS = COMPOSED | {"enum", "const", "not"}
 
 
 def join_phrases(alternatives: Sequence[Schema], root: Schema, depth: int = 1) -> str:
