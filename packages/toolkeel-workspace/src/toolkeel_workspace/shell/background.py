@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import ExitStack, suppress
+from typing import Any
 
 from toolkeel.context import RunContext
 from toolkeel.errors import ToolError
@@ -124,7 +125,7 @@ class Job:
         """
         if self._task is None:
             return
-        waits: list[asyncio.Future[object]] = [asyncio.ensure_future(asyncio.shield(self._task))]
+        waits: list[asyncio.Future[Any]] = [asyncio.ensure_future(asyncio.shield(self._task))]
         if not for_end:
             self._new_output.clear()
             waits.append(asyncio.ensure_future(self._new_output.wait()))
