@@ -51,7 +51,7 @@ def cjk_characters(text: str) -> list[str]:
 
 
 def split_query(text: str) -> list[str]:
-    """Return the terms of a query: each once, without stop words.
+    """Return the stemmed terms of a query, each once, without stop words if others remain.
 
     >>> split_query("What is the weather in Oslo?")
     ['weather', 'oslo']

@@ -89,7 +89,7 @@ def blocking_frame(frames: Sequence[FrameType]) -> FrameType | None:
 
 
 class _Heartbeat:
-    """A callback that shows if one loop still runs.
+    """Checks one event loop. `look` schedules a callback on it, or logs what delays the last one.
 
     Args:
         loop: The loop that runs in this thread.

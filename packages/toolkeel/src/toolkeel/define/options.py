@@ -136,7 +136,7 @@ def check_steps(steps: Iterable[Any]) -> None:
 
 
 def _forgets_return(step: Any) -> bool:
-    """Return True if a step awaits the rest of the call and never returns a value."""
+    """Return True if an async step uses its last parameter and always returns None."""
     code = getattr(inspect.unwrap(step), "__code__", None)
     if not inspect.iscoroutinefunction(step) or code is None:
         return False

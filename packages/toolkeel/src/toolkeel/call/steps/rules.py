@@ -250,7 +250,7 @@ class Rules:
         return both
 
     def action(self, tool: str, arguments: Mapping[str, object]) -> Action | None:
-        """Return the action of the rules for a call, or None if no rule applies."""
+        """Return the action of the first rule that matches a call, or None."""
         rule = self.rule(tool, arguments)
         return rule.action if rule else None
 
@@ -306,7 +306,7 @@ def check_rules(rules: Rules, tools: Sequence[AnyTool]) -> None:
 
 
 def check_tool_name(what: str, name: str, tools: Sequence[AnyTool], fix: str = "") -> None:
-    """Raise unless an option names a tool, or may name one that another tool's body calls.
+    """Raise unless an option names a tool. Warn only if a tool's body may call others.
 
     Args:
         what: The option, for the message.

@@ -83,7 +83,7 @@ class Signature:
 
 
 def read_signature(function: Function, name: str | None, caller: FrameType | None) -> Signature:
-    """Read a function, method, partial or callable object.
+    """Read a callable's parameters (filled, injected, by position), its body's kind and result.
 
     Args:
         function: What to read.
