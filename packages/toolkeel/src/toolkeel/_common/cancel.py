@@ -49,7 +49,7 @@ class CancelToken:
             self._call(key)
 
     def watch(self, callback: Callable[[], object]) -> Callable[[], object]:
-        """Register a callback, called once in the cancelling thread, or now if already cancelled.
+        """Register a callback, called once, at the cancel or now. Its exceptions are logged.
 
         Returns:
             A function that takes the callback back.

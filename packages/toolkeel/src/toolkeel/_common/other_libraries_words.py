@@ -44,7 +44,7 @@ NAMES: Final[Mapping[str, str]] = MappingProxyType(
 
 @functools.cache
 def load_tables() -> dict[str, dict[str, str]]:
-    """Load ``other_libraries_words.toml``, at the first mistake only."""
+    """Return, by kind, our words with other libraries' words for each, read once from a file."""
     found = read_toml("toolkeel._common", "other_libraries_words.toml")
     return {
         kind: found[table["like"]] if "like" in table else table for kind, table in found.items()

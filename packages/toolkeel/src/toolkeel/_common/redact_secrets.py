@@ -48,7 +48,7 @@ class Redactor:
         return bool(self._forms)
 
     def add(self, secrets: Iterable[str]) -> None:
-        """Add secrets to redact. Those that are too short are ignored."""
+        """Add or renew secrets. Short ones are ignored; beyond the limit the oldest are forgotten."""
         with self._lock:
             for secret in secrets:
                 if len(secret) < SHORTEST:

@@ -142,7 +142,7 @@ def set_html_renderer(give: Callable[[object], str]) -> None:
 
 
 def notebook_html(self: object) -> str:
-    """Return the HTML that a notebook shows for a record. It contains no script."""
+    """Render a record with the installed renderer of notebooks, if there is one."""
     return _html[0](self)
 
 

@@ -108,7 +108,7 @@ class OutputAttempts:
         plan: How answers are had.
 
     Attributes:
-        given: Whether there is an answer of the right form.
+        has_value: Whether there is an answer of the right form.
         value: That answer.
     """
 

@@ -60,7 +60,7 @@ class _ReasoningBuilder:
 
 
 class ReplyBuilder:
-    """A reply that is still arriving.
+    """Assembles a reply from deltas of text, reasoning and calls, or from a complete reply.
 
     >>> reply = ReplyBuilder()
     >>> reply.add(CallDelta(0, "call_1", "add", '{"a": 1, '))

@@ -244,7 +244,7 @@ def is_allowed_value(value: object, schema: Schema) -> bool:
 def violates(
     value: object, part: Any, root: Schema, known: dict[tuple[int, int], bool] | None = None
 ) -> bool:
-    """Return True if a JSON value certainly breaks a schema. Formats and patterns are not checked.
+    """Return True if a JSON value certainly breaks a schema's types, fixed values, bounds or sizes.
 
     Args:
         value: Any JSON value.

@@ -52,7 +52,7 @@ class SecretMask:
         self._known.add(secrets)
 
     def mask_value(self, value: T) -> T:
-        """Return `value` without the known secrets."""
+        """Return `value` with ``***`` for known secrets in its texts, containers and records."""
         masked: T = self._known.redact(value) if self._known else value
         return masked
 

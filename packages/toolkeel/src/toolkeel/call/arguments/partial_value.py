@@ -22,7 +22,7 @@ class _Parser(Protocol):
 
 
 class PartialValue:
-    """A list or object that is still arriving. Members that arrive later appear in it.
+    """A read-only live view of a list or object that is still arriving.
 
     It is no mapping and no sequence: it cannot be unpacked into a call, sent, or run.
 

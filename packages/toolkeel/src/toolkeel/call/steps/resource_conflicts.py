@@ -108,7 +108,7 @@ class _Node:
         return 1 + (len(self.readers) if claim.write else 0)
 
     def take(self, claim: Claim) -> None:
-        """Add a claim as the last one at this place."""
+        """Add a claim as the last one here. A write replaces all claims at and below this place."""
         if claim.write:  # whoever comes now follows it, and so all that it follows
             self.writer, self.readers = claim, {}
             self.below.clear()
