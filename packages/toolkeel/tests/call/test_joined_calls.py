@@ -12,6 +12,7 @@ import pytest
 from tests.call.test_enclosing_run import PLACES, in_a_body
 from tests.waiting import run as run_async
 from toolkeel import Agent, RunState, tool
+from toolkeel._records.taint_sources import load_sources
 from toolkeel.approvals import Rules
 from toolkeel.call.enclosing_run import join_run
 from toolkeel.call.toolset import Toolset
@@ -165,6 +166,18 @@ def test_what_they_have_read_taints_the_run_and_the_calls_after_them(way: Way) -
     result = in_a_body(start).run_sync("go")
     assert paid == [] and "approval" in texts(result)[0]
     assert [source.tool for source in result.run.context.taint.sources] == ["page"]
+
+
+@each_way
+def test_the_transcript_carries_what_they_have_read_also_if_the_body_calls_on(way: Way) -> None:
+    @tool(effects=Effects(open_world=False))
+    async def code() -> str:
+        """Call two tools."""
+        return await way(page) + await way(pay, amount=1)
+
+    result = Agent(Scripted([call("code"), "done"]), [code]).run_sync("Go on.")
+    [message] = [each for each in result.messages if isinstance(each, ToolMessage)]
+    assert [source.tool for source in load_sources(message.details)] == ["page"]
 
 
 @each_way

@@ -29,7 +29,8 @@ class LoopState:
         skip_unstarted: Calls that have not started are skipped, because a person sent a message.
         pending_handoff: The handoff made by a call of this turn; None if there is none.
         disabled_tools: Names of tools that cannot be called in this turn.
-        visible_taint: Number of taint sources visible to the request that produced the current calls.
+        visible_taint: Number of taint sources visible to the request, or the code, that made the last calls.
+        request_taint: The same for the last request alone: what the agent's transcript already carries.
         decisions: A person's decisions for the calls of a resumed run, by call id and ticket digest.
         inner_runs: Saved inner runs to resume, by the id of their call.
         failed_calls: Failures of each tool, by its name; see `toolkeel.call.steps.call_limits`.
@@ -43,14 +44,15 @@ class LoopState:
     __slots__ = (
         "can_suspend", "cleanups", "decisions", "disabled_tools", "event_count", "event_loop",
         "failed_calls", "follow_ups", "inbox", "inner_runs", "instruction_count",
-        "pending_handoff", "skip_unstarted", "transcript", "turn", "visible_taint",
+        "pending_handoff", "request_taint", "skip_unstarted", "transcript", "turn", "visible_taint",
     )  # fmt: skip
 
     def __init__(self) -> None:
         self.transcript: list[Message] = []
         self.inbox: list[Message] = []
         self.follow_ups: list[Message] = []
-        self.instruction_count = self.visible_taint = self.event_count = self.turn = 0
+        self.instruction_count = self.event_count = self.turn = 0
+        self.visible_taint = self.request_taint = 0
         self.skip_unstarted = self.can_suspend = False
         self.pending_handoff: Any = None
         self.disabled_tools: frozenset[str] = frozenset()

@@ -119,7 +119,8 @@ class ModelCaller:
         try:
             request = await self._next_request()
             # The reply's calls are judged by what it has seen.
-            run.loop_state.visible_taint = 0 if run.taint is None else len(run.taint.sources)
+            count = 0 if run.taint is None else len(run.taint.sources)
+            run.loop_state.visible_taint = run.loop_state.request_taint = count
             fitting = self._overflow.send(request, self._call_with_guardrails, self._next_request)
             reply = await self._repeat_if_empty(*await fitting)
         except asyncio.CancelledError:

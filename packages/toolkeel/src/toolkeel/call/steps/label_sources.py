@@ -168,7 +168,7 @@ def restore_labels(run: RunContext, messages: Iterable[Message], tools: Iterable
         for source in (*load_sources(message.details), *found):
             run.get_taint().add(source)
     if run.taint is not None:
-        run.loop_state.visible_taint = len(run.taint.sources)
+        run.loop_state.visible_taint = run.loop_state.request_taint = len(run.taint.sources)
 
 
 def _described(tools: Iterable[AnyTool]) -> Iterator[Source]:
@@ -199,8 +199,13 @@ def _attached(message: Message, of_caller: bool) -> Iterator[Source]:
 
 
 def attach_labels(run: RunContext, results: list[ToolMessage]) -> list[ToolMessage]:
-    """Return the results of a turn, with its new labels in the details of the last one."""
-    new = run.taint.sources[run.loop_state.visible_taint :] if run.taint is not None else []
+    """Return the results of a turn, with its new labels in the details of the last one.
+
+    New is what the turn's request has not seen, also if code within the turn has called tools since.
+    """
+    state = run.loop_state
+    known = state.request_taint if state.can_suspend else state.visible_taint
+    new = run.taint.sources[known:] if run.taint is not None else []
     if not new or not results:
         return results
     last = results[-1]
