@@ -143,7 +143,7 @@ class Durable(Runs):
             scope: Whose it is.
             name: Of the schedule, to replace or end it, one for all scopes; that of the session by
                 default, where there is no scope.
-            missed: Whether the times are made up for at which there was no worker.
+            missed: True if the times are made up for at which there was no worker.
 
         Raises:
             SetupError: the times cannot be understood, or there is a scope and no name.

@@ -47,7 +47,7 @@ class RoutingTable:
 
     Args:
         servers: In order.
-        prefixed: Whether names get their server's before them.
+        prefixed: True if names get their server's before them.
         before: The table until now: what is made of lists that have not changed is taken from it.
     """
 
@@ -105,7 +105,7 @@ class RoutingTable:
 
         Args:
             name: It.
-            hidden: Whether a tool is not listed for who asks: then it is not suggested either.
+            hidden: True if a tool is not listed for who asks: then it is not suggested either.
 
         Raises:
             MCPError: nowhere, with the nearest names.

@@ -110,7 +110,7 @@ class ServerConnection:
         Args:
             client: Whose it is.
             exchange: The client's request.
-            one_by_one: Whether calls wait for each other: those of clients nobody can tell apart.
+            one_by_one: True if calls wait for each other: those of clients nobody can tell apart.
         """
         turn: AbstractAsyncContextManager[Any] = self._turn if one_by_one else nullcontext()
         async with turn:

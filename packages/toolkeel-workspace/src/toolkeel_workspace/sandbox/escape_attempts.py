@@ -210,7 +210,7 @@ def _sockets(traps: dict[str, Any]) -> Iterator[Hole]:
 
 
 def _was_heard(out: socket.socket) -> bool:
-    """Whether a datagram was answered: sending one always succeeds where there is a route."""
+    """Return True if a datagram was answered: sending one always succeeds where there is a route."""
     with suppress(OSError):
         return out.recv(10) == b"heard"
     return False
@@ -242,7 +242,7 @@ def _processes(traps: dict[str, Any]) -> Iterator[Hole]:
 
 
 def _is_outside(pid: int, command: str) -> bool:
-    """Whether a number means the process outside, and not one of ours that has it here."""
+    """Return True if a number means the process outside, and not one of ours that has it here."""
     with suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as file:
         return command.encode() in file.read()
     return False

@@ -41,7 +41,7 @@ def explain_no_input(text: str, failed: bool) -> str:
 
     Args:
         text: The output of a command that had no input.
-        failed: Whether it failed.
+        failed: True if it failed.
     """
     asked = find_prompt(text)
     if not failed or not (asked or _NO_TERMINAL.search(text[-4000:])):

@@ -62,7 +62,7 @@ def read_skills(
 
     Args:
         folders: The folders.
-        follow_links: Whether a link may lead out of its folder.
+        follow_links: True if a link may lead out of its folder.
 
     Raises:
         SetupError: a folder does not exist.

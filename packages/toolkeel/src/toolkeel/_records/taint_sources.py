@@ -87,7 +87,7 @@ class Taint:
 
         Args:
             source: The source.
-            is_read: Whether a call has read it just now: what a person trusted before was another text.
+            is_read: True if a call has read it just now: what a person trusted before was another text.
         """
         known = [at for at, each in enumerate(self.sources) if each == source]
         if known and not (is_read and self.trusted.issuperset(known)):

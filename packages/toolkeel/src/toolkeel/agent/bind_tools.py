@@ -111,8 +111,8 @@ def bind_tools(
         model: Any.
         tools: What it may call.
         tool_choice: ``auto``, ``none``, ``required`` (or ``any``), or the name of the one to call.
-        strict: Whether the provider shall hold arguments to the schema.
-        parallel_tool_calls: Whether it may call several at once.
+        strict: True if the provider shall hold arguments to the schema.
+        parallel_tool_calls: True if it may call several at once.
 
     Raises:
         SetupError: if `tool_choice` names no tool of the set.

@@ -81,7 +81,7 @@ class Handoff:
             `ToolError` keeps the run where it is, and the model is told.
         input_filter: Chooses what the other agent sees of the history; all by default. See
             `remove_tool_calls` and `flatten_history`.
-        stays: Whether the other agent also answers what the person says next in a session.
+        stays: True if the other agent also answers what the person says next in a session.
         options: Of the tool, such as ``approval`` and ``enabled``; see `ToolOptions`.
 
     Attributes:

@@ -77,7 +77,7 @@ def plan_output(
         output_type: The type.
         model: Who answers.
         taken: Tools whose names are taken.
-        tools: Whether the model has tools to call.
+        tools: True if the model has tools to call.
         retries: How often it may correct itself.
 
     Raises:
@@ -108,7 +108,7 @@ class OutputAttempts:
         plan: How answers are had.
 
     Attributes:
-        has_value: Whether there is an answer of the right form.
+        has_value: True if there is an answer of the right form.
         value: That answer.
     """
 

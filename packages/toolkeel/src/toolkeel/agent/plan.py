@@ -37,7 +37,7 @@ class Plan:
         tools: What it may call.
         settings: How to sample.
         max_turns: How often it may be asked.
-        search: Whether it is told of a tool that finds the others, rather than of all.
+        search: True if it is told of a tool that finds the others, rather than of all.
         output: How answers of a given form are had; None if text will do.
         agent: The agent's name.
         instructions: What it is told before anything else.

@@ -82,7 +82,7 @@ class ServerConfig:
         only: Names of the tools to take; all if it is empty.
         without: Names of tools to leave.
         tls: Paths of PEM files: ``ca`` to trust beside the system's, ``cert`` and ``key`` of ours.
-        older: Whether it is spoken to in a revision up to 2025-11-25 though it may know a newer one.
+        older: True if it is spoken to in a revision up to 2025-11-25 though it may know a newer one.
         oauth: How to log in: ``client_id``, ``client_secret``, ``scope``, ``port``.
         timeout: Seconds of a call; None: the file does not say.
         connect_timeout: Seconds until it must have answered first; None likewise.

@@ -31,7 +31,7 @@ class HiddenCharacters:
         where: Path from the definition's root, such as ``inputSchema.properties.q.description``.
         characters: The code points, in order, at most 20.
         count: How many there were.
-        removed: Whether they are out. What a server compares, such as the members of an ``enum``,
+        removed: True if they are out. What a server compares, such as the members of an ``enum``,
             is left as it is.
     """
 

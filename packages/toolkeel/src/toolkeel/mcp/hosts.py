@@ -36,8 +36,8 @@ class Host:
         root: The key its servers stand under.
         puts: What is put in there: ``any`` form, ``env`` (not ``${NAME}``, which stays as it is),
             ``file`` (that, and ``${file:/path}``), or ``none``.
-        has_dollar_variables: Whether ``$NAME`` is a variable, too.
-        expands_tilde: Whether ``~`` in a command is the person's folder.
+        has_dollar_variables: True if ``$NAME`` is a variable, too.
+        expands_tilde: True if ``~`` in a command is the person's folder.
     """
 
     name: str

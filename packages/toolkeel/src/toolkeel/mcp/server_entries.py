@@ -37,7 +37,7 @@ class Entry:
 
     Args:
         fields: ``command``, ``args``, ``env``, ``unset``, ``cwd``, ``url``, ``headers``, ``type``, ``oauth``.
-        enabled: Whether it is switched on.
+        enabled: True if it is switched on.
         env_file: A file with more of its environment.
         only: The tools to take; all if it is empty.
         without: Tools to leave.

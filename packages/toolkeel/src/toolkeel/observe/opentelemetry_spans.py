@@ -90,7 +90,7 @@ class OpenTelemetry:
     Args:
         tracer_provider: Who makes spans; the global one by default.
         meter_provider: Who keeps metrics; the global one by default.
-        content: Whether messages, arguments and results stand on spans. By default the environment
+        content: True if messages, arguments and results stand on spans. By default the environment
             decides (``OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=span_only``), and without
             it they do not.
         conversation: Id of the conversation that runs belong to, for ``gen_ai.conversation.id``.

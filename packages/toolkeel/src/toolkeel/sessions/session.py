@@ -72,12 +72,12 @@ class Session:
         storage: Where it is kept; `Sessions` gives sessions of a file.
         name: Its name, within its scope.
         scope: Whose it is, such as a user's id: a name means nothing outside its scope.
-        wait: Whether a run waits for its turn while another one goes on; else it is told who writes.
+        wait: True if a run waits for its turn while another one goes on; else it is told who writes.
         history: Says what of a long transcript the model is still shown; see `Agent`.
         on_message: See `Sessions.open`.
 
     Attributes:
-        resumes_only: Whether a run without a prompt only goes on with a run that has not ended, or
+        resumes_only: True if a run without a prompt only goes on with a run that has not ended, or
             begins with a message of the inbox. Else it also goes on after a run that was canceled.
     """
 

@@ -40,8 +40,8 @@ class _Work:
     Args:
         do: Does it, within a transaction.
         done: Its value, once it is durable.
-        erases: Whether nothing of what it deleted may be left in the log either.
-        separate: Whether it has a transaction of its own on a server.
+        erases: True if nothing of what it deleted may be left in the log either.
+        separate: True if it has a transaction of its own on a server.
     """
 
     do: Callable[[sqlite3.Connection], Any]

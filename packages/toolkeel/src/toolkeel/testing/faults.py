@@ -49,7 +49,7 @@ class Point:
         owner: The module or class that has the function.
         function: Its name there.
         about: What happens there.
-        waits: Whether it is awaited; only there a fault can hang or reorder.
+        waits: True if it is awaited; only there a fault can hang or reorder.
     """
 
     name: str

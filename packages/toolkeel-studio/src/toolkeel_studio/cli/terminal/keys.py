@@ -27,7 +27,7 @@ SETTLE = 0.2
 TOGETHER = 0.03
 """Seconds within which characters have come as one piece: nobody types that fast."""
 POSSIBLE = sys.platform != "win32"
-"""Whether keys can be read at all."""
+"""True if keys can be read."""
 
 
 class Withdrawn(Exception):

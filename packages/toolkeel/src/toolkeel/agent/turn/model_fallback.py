@@ -14,7 +14,7 @@ from toolkeel.model_interface import Model, ModelRequest, resolve_model
 
 
 def should_fall_back(error: ModelError) -> bool:
-    """Whether another model may do better: this one is busy, down, gone or too small.
+    """Return True if another model may do better: this one is busy, down, gone or too small.
 
     A wrong key or a malformed request would fail alike, and the cause would be hidden.
     """
@@ -35,7 +35,7 @@ class Fallback:
 
     Args:
         models: Who is asked, in order; names or models.
-        when: Whether an error is a reason; see `passes_on`.
+        when: True if an error is a reason; see `passes_on`.
 
     Raises:
         SetupError: for no model, or a name nobody knows.

@@ -182,7 +182,7 @@ def _attached(message: Message, of_caller: bool) -> Iterator[Source]:
 
     Args:
         message: The message.
-        of_caller: Whether the caller of the outermost run wrote it, and no body of a tool.
+        of_caller: True if the caller of the outermost run wrote it, and no body of a tool.
     """
     if isinstance(message, UserMessage) and not isinstance(message.content, str):
         for block in message.content:

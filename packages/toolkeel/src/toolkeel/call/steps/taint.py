@@ -97,7 +97,7 @@ def approval_reason(prepared: Prepared, run: RunContext, allowed: bool = False) 
     Args:
         prepared: The call.
         run: Its run.
-        allowed: Whether the program allows the call in so many words (`is_allowed`). Then only
+        allowed: True if the program allows the call in so many words (`is_allowed`). Then only
             files that the next build executes are asked about.
     """
     taint, tool = run.taint, prepared.tool

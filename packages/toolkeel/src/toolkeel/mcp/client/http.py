@@ -316,7 +316,7 @@ async def http(network: NetworkOptions, timeout: float, *, older: bool) -> Async
     Args:
         network: How it is reached.
         timeout: Seconds to connect, and to send.
-        older: Whether it speaks the older form (SSE).
+        older: True if it speaks the older form (SSE).
     """
     if older:
         factory: Any = partial(httpx2.AsyncClient, transport=network.transport())

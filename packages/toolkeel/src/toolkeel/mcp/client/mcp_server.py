@@ -108,7 +108,7 @@ class MCPServer(ServerContents):
             by default. False: it may not ask.
         sample: Answers what the server asks the program's model; without it, it may not ask.
         roots: Folders the server is told it may work in, or a function that gives them.
-        resources: Whether models get its resources and prompts, too, as tools.
+        resources: True if models get its resources and prompts, too, as tools.
         timeout: Seconds of one call; None for ever. What a file says counts if this is not given.
         connect_timeout: Seconds until the server must have answered first; likewise.
         consent: Agrees to start what a file names; see `toolkeel.mcp.consent`.

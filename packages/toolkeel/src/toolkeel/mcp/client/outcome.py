@@ -31,7 +31,7 @@ def failure_of(error: MCPError, tool: str, server: str, first: bool = True) -> C
         error: As the SDK raised it.
         tool: What was called.
         server: Whose it is.
-        first: Whether the server has had no part of the call before: it has not asked for more.
+        first: True if the server has had no part of the call before: it has not asked for more.
     """
     code, text, data = error.code, error.message, error_data(error.error)
     details = {"code": code, **({"data": data} if data is not None else {})}

@@ -31,7 +31,7 @@ class ResourceSubscriptions:
 
     Args:
         run: Runs requests on a living connection.
-        legacy: Whether that connection is of a revision with sessions.
+        legacy: True if that connection is of a revision with sessions.
     """
 
     def __init__(

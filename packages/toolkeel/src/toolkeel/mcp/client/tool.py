@@ -61,13 +61,13 @@ class ToolServerPeer:
     Args:
         name: What people call it.
         identity: What approvals are bound to.
-        trust: Whether its tools run without asking, and its annotations are believed.
+        trust: True if its tools run without asking, and its annotations are believed.
         pins: The approved definitions.
         current: Gives the definition a tool has now; None if it is gone.
         send: Calls a tool.
         timeout: Seconds of a call.
         effects: What its tools do, by patterns of their names, as the operator declares it.
-        is_ours: Whether no stranger writes what its results say.
+        is_ours: True if no stranger writes what its results say.
     """
 
     name: str

@@ -30,7 +30,7 @@ class LoginFlow(OAuthClientProvider):
     """Authorizes requests. Its storage must be `Tokens`.
 
     Attributes:
-        at_login: Whether a person is at the login, so that nobody shall hurry.
+        at_login: True if a person is at the login, so that nobody shall hurry.
     """
 
     at_login = False
