@@ -15,7 +15,9 @@ from importlib import import_module
 from typing import Any, Literal
 
 from toolkeel._common.checked_arguments import checked
+from toolkeel.call.failure_message import TEXT_LIMIT
 from toolkeel.call.toolset import Toolish, Toolset
+from toolkeel.call.truncate import shorten
 from toolkeel.content import Block, Image, Text
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.decorator import tool
@@ -173,6 +175,7 @@ class CodeInterpreterTool:
         read = secrets.label_reads(code, text, "code_interpreter")
         if ran.error:
             files = [one.path for one in written]
+            text = shorten(text, TEXT_LIMIT)
             raise ToolError(text, {"error": ran.error, "files": files, **read})
         outputs = [{"type": "logs", "logs": ran.text}] if ran.text else []
         item: dict[str, Any] = {"type": "code_interpreter_call", "id": context.tool_call_id}
