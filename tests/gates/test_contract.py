@@ -11,7 +11,7 @@ from tests.gates.test_features import _exists
 from tests.shared import ROOT
 from toolkeel.errors import Kind
 
-PAGE = ROOT / "docs" / "contract.md"
+PAGE = ROOT / "docs" / "project" / "contract.md"
 INVARIANTS = 14
 ROW = re.compile(r"(?m)^\| (.+?) \|(?: (.+?) \|)? ([^|]*) \|$")
 

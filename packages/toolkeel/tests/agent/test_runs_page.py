@@ -1,4 +1,4 @@
-"""Sentences of ``docs/runs.md`` that no other test holds."""
+"""Sentences of ``docs/runs.md`` and ``docs/limits.md`` that no other test holds."""
 
 from __future__ import annotations
 
