@@ -15,6 +15,7 @@ from toolkeel.effects import Effects, reads
 from toolkeel.events import Emitted, Event
 from toolkeel.testing.scripted import Scripted, call
 from toolkeel_workspace.files.protected_changes import MOST_NAMES, ProtectedChanges, list_names
+from toolkeel_workspace.sandbox import protected_files
 
 
 def play(
@@ -67,7 +68,7 @@ def test_a_protected_file_that_is_made_is_an_event_and_a_question(
 
 def test_without_an_approver_what_was_made_stays_and_is_reported(tmp_path: Path) -> None:
     text, [value] = play(tmp_path, lambda: (tmp_path / "CLAUDE.md").write_text("x"))
-    assert value and "for a person to look at: CLAUDE.md]" in text
+    assert value and "the command made protected files: CLAUDE.md]" in text
     assert (tmp_path / "CLAUDE.md").exists()
 
 
@@ -75,20 +76,46 @@ def test_without_an_approver_what_was_made_stays_and_is_reported(tmp_path: Path)
 def test_a_file_that_the_next_build_runs_is_asked_about_after_strangers_text(
     tmp_path: Path, reads_page: bool
 ) -> None:
-    (tmp_path / "setup.py").write_text("old")
+    asked: list[Ticket] = []
+
+    def approver(ticket: Ticket) -> bool:
+        asked.append(ticket)
+        return True
+
+    for name in ("setup.py", "package.json"):
+        (tmp_path / name).write_text("old")  # just before the command
 
     def work() -> None:
         (tmp_path / "tests").mkdir()
         (tmp_path / "tests" / "conftest.py").write_text("x")
+        (tmp_path / "setup.py").write_text("new")
 
-    _, values = play(tmp_path, work, lambda ticket: True, reads_page=reads_page)
-    assert bool(values) is reads_page
-    if values:
-        made = ["setup.py", "tests/conftest.py"]
-        assert values[0] in (
-            {"protected_files": {"made": made[1:], "changed": []}},
-            {"protected_files": {"made": made, "changed": []}},  # made in the same moment
-        )
+    text, values = play(tmp_path, work, approver, reads_page=reads_page)
+    if not reads_page:
+        assert values == asked == [] and text == "done"
+        return
+    assert values == [{"protected_files": {"made": ["tests/conftest.py"], "changed": ["setup.py"]}}]
+    did = "the command made protected files: tests/conftest.py; changed protected files: setup.py"
+    assert text == f"done\n\n[For a person to look at: {did}]"
+    assert [ticket.reason.partition(". ")[0] for ticket in asked] == [did]
+    assert [ticket.arguments["files"] for ticket in asked] == [["setup.py", "tests/conftest.py"]]
+
+
+def test_what_could_not_be_looked_for_before_is_not_called_new(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a", "b", "c", ".vscode", "package.json"):
+        (tmp_path / "deep" / name).mkdir(parents=True)
+    most = protected_files.MAX_FILES_CHECKED
+    monkeypatch.setattr(protected_files, "MAX_FILES_CHECKED", 0)
+
+    def work() -> None:
+        monkeypatch.setattr(protected_files, "MAX_FILES_CHECKED", most)
+
+    text, [value] = play(tmp_path, work)
+    lists = {"made": [], "changed": [], "unchecked": ["deep/.vscode"]}
+    assert value == {"protected_files": lists}
+    assert "may have made or changed protected files: deep/.vscode]" in text
 
 
 def test_an_ordinary_command_reports_nothing(tmp_path: Path) -> None:

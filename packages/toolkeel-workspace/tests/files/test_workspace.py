@@ -545,7 +545,7 @@ def test_a_flood_without_end_is_ended_and_told(walls: Place) -> None:
 @pytest.mark.parametrize("end", ["true", "exit 3"])
 def test_a_protected_file_that_a_command_makes_anew_is_told(walls: Place, end: str) -> None:
     message = walls.call("bash", command=f"echo x > .mcp.json; echo y > plain; {end}")
-    notice = "[It made protected files, for a person to look at: .mcp.json]"
+    notice = "[For a person to look at: the command made protected files: .mcp.json]"
     assert str(message.content).endswith(notice)
     again = str(walls.call("bash", command=f"echo z >> .mcp.json; {end}").content)
     assert "It made" not in again and "It changed" not in again
@@ -576,7 +576,7 @@ def test_a_protected_file_stays_as_it_is_or_its_change_is_told(
     hook.write_text("old")
     place = Place(tmp_path, Sandbox("workspace", [tmp_path], backend=backend))
     said = str(place.call("bash", command=f"echo bad > {hook}; true").content)
-    notice = "[It changed protected files, for a person to look at: .git/hooks]"
+    notice = "[For a person to look at: the command changed protected files: .git/hooks]"
     holds = backend == "bubblewrap"
     assert (hook.read_text() == "old", notice in said) == (holds, not holds)
     assert "changed" not in str(place.call("bash", command=f"cat {hook}").content)

@@ -20,7 +20,7 @@ from toolkeel_workspace.sandbox.protected_files import (
     find_protected_pattern,
     find_shared_environments,
     set_aside,
-    snapshot_protected,
+    take_snapshot,
 )
 
 
@@ -116,9 +116,9 @@ def test_whatever_is_done_to_a_protected_file_shows_in_its_state(tmp_path: Path)
     (tmp_path / ".env").write_text("A=1")
 
     def changed(what: Callable[[], object]) -> set[str]:
-        before = snapshot_protected(tmp_path)
+        before = take_snapshot(tmp_path).protected
         what()
-        after = snapshot_protected(tmp_path)
+        after = take_snapshot(tmp_path).protected
         return {str(Path(p).relative_to(tmp_path)) for p in before if after.get(p) != before[p]}
 
     was = hook.stat()
@@ -156,10 +156,37 @@ def test_a_link_with_a_protected_name_shows_in_the_state_and_is_not_followed(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "shared").mkdir()
-    before = snapshot_protected(tmp_path)
+    before = take_snapshot(tmp_path).protected
     (tmp_path / ".vscode").symlink_to("shared")
-    made = snapshot_protected(tmp_path)
+    made = take_snapshot(tmp_path).protected
     assert set(made) - set(before) == {str(tmp_path / ".vscode")}
     (tmp_path / "shared" / "tasks.json").touch()
-    assert snapshot_protected(tmp_path) == made
+    assert take_snapshot(tmp_path).protected == made
     assert collect_paths([tmp_path], [], is_writable=True, network=False).protected == ()
+
+
+def test_a_build_file_shows_in_the_snapshot_and_so_does_any_change_of_it(tmp_path: Path) -> None:
+    made = tmp_path / "package.json"
+    made.write_text("{}")
+    (tmp_path / "build").mkdir()
+    before = take_snapshot(tmp_path)
+    assert set(before.builds) == {str(made)} and take_snapshot(tmp_path) == before
+    was = made.stat()
+    made.write_text("[]")
+    os.utime(made, ns=(was.st_atime_ns, was.st_mtime_ns))
+    assert take_snapshot(tmp_path).builds[str(made)] != before.builds[str(made)]
+
+
+def test_a_file_was_missing_only_if_its_folder_was_read_to_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "deep" / "er").mkdir(parents=True)
+    for number in range(3):
+        (tmp_path / "deep" / str(number)).touch()
+    monkeypatch.setattr(protected_files, "MAX_FILES_CHECKED", 2)
+    before = take_snapshot(tmp_path)
+    assert before.was_missing(str(tmp_path / "Makefile"))
+    assert before.was_missing(str(tmp_path / "new" / "Makefile"))
+    assert not before.was_missing(str(tmp_path / "deep" / "Makefile"))
+    monkeypatch.setattr(protected_files, "SCAN_SECONDS", -1.0)
+    assert not take_snapshot(tmp_path).was_missing(str(tmp_path / "deep" / "Makefile"))

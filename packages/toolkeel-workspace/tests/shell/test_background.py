@@ -130,7 +130,7 @@ def test_a_protected_file_of_a_job_is_reported_at_the_next_look(tmp_path: Path) 
         await caller.start("until [ -e go ]; do sleep 0.02; done; echo x > .mcp.json")
         await caller.call("write", path="go", content="")
         seen = await caller.call("job", id="job-1", wait=60)
-        assert "[It made protected files, for a person to look at: .mcp.json]" in seen.text
+        assert "[For a person to look at: the command made protected files: .mcp.json]" in seen.text
 
     asyncio.run(main())
 

@@ -12,15 +12,15 @@ import os
 import time
 from collections.abc import Collection, Iterable
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from toolkeel._records.tickets import LIFETIME, Ticket, call_digest, new_id
 from toolkeel.call.steps.ask_approver import ask
 from toolkeel.context import WITHIN_BODY, ToolContext
 from toolkeel_workspace.sandbox.protected_files import (
-    find_new_build_files,
     set_aside,
-    snapshot_protected,
+    take_snapshot,
 )
 
 MOST_NAMES = 20
@@ -35,6 +35,40 @@ def list_names(names: Collection[str]) -> str:
     return ", ".join(name[:200] for name in shown[:MOST_NAMES]) + more
 
 
+@dataclass(frozen=True)
+class Changes:
+    """Protected files, relative to the root, by what a command did to them.
+
+    Args:
+        made: It made them.
+        changed: They differ from before.
+        unchecked: There was no time to look for them before, so they may be old.
+        asked: Those of the three to ask a person about.
+    """
+
+    made: list[str]
+    changed: list[str]
+    unchecked: list[str]
+    asked: list[str]
+
+    def describe(self, names: Collection[str] | None = None) -> str:
+        """Return what was done to which files, as clauses whose subject is the command.
+
+        Args:
+            names: The files to describe; all if None.
+        """
+        words = {
+            "made protected files": self.made,
+            "changed protected files": self.changed,
+            "may have made or changed protected files": self.unchecked,
+        }
+        shown = {
+            verb: [path for path in paths if names is None or path in names]
+            for verb, paths in words.items()
+        }
+        return "; ".join(f"{verb}: {list_names(paths)}" for verb, paths in shown.items() if paths)
+
+
 class ProtectedChanges:
     """What a command does to protected files below a folder. Blocks while it looks.
 
@@ -44,8 +78,7 @@ class ProtectedChanges:
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        self._before = snapshot_protected(root)
-        self._began = time.time()
+        self._before = take_snapshot(root)
 
     async def report(self, context: ToolContext) -> str:
         """Report changes as an event, ask about new files, and return a notice for the model.
@@ -55,41 +88,48 @@ class ProtectedChanges:
         """
         taint = context.run.taint
         labels = taint.sources_before(context.run.loop_state.visible_taint) if taint else {}
-        made, changed = await asyncio.to_thread(self._look, "stranger" in labels)
-        if not made and not changed:
+        found = await asyncio.to_thread(self._compare, "stranger" in labels)
+        if not (told := found.describe()):
             return ""
-        context.emit({"protected_files": {"made": made, "changed": changed}})
-        notice = ""
-        if made:
-            notice += f"\n\n[It made protected files, for a person to look at: {list_names(made)}]"
-        if changed:
-            notice += (
-                f"\n\n[It changed protected files, for a person to look at: {list_names(changed)}]"
-            )
+        lists = {"made": found.made, "changed": found.changed}
+        context.emit(
+            {"protected_files": lists | ({"unchecked": found.unchecked} if found.unchecked else {})}
+        )
+        notice = f"\n\n[For a person to look at: the command {told}]"
         may_ask = context.run.approver is not None and not context.cancel.cancelled
-        if made and may_ask and not await self._may_stay(made, context):
-            moved = await asyncio.to_thread(self._rename, made)
+        if found.asked and may_ask and not await self._may_stay(found, context):
+            moved = await asyncio.to_thread(self._rename, found.asked)
             notice += f"\n\n[A person refused them; they are renamed: {list_names(moved)}]"
         return notice
 
-    def _look(self, after_strangers: bool) -> tuple[list[str], list[str]]:
-        """Return what was made and what was changed, relative to the root."""
-        now = snapshot_protected(self._root)
-        made = [path for path in now if path not in self._before]
-        changed = [path for path, state in self._before.items() if now.get(path) != state]
-        set_aside(made)
-        if after_strangers:  # as for `write`: else making them is ordinary work
-            made += find_new_build_files(self._root, self._began)
-        return self._relative(made), self._relative(changed)
+    def _compare(self, after_strangers: bool) -> Changes:
+        before, now = self._before, take_snapshot(self._root)
+        added = [path for path in now.protected if path not in before.protected]
+        changed = [
+            path for path, state in before.protected.items() if now.protected.get(path) != state
+        ]
+        set_aside(path for path in added if before.was_missing(path))
+        asked = list(added)
+        if after_strangers:  # as for `write`: else changing them is ordinary work
+            new = [path for path in now.builds if path not in before.builds]
+            other = [
+                path
+                for path, state in now.builds.items()
+                if before.builds.get(path, state) != state
+            ]
+            added, changed, asked = added + new, changed + other, asked + new + other
+        made = [path for path in added if before.was_missing(path)]
+        unchecked = [path for path in added if path not in set(made)]
+        return Changes(*map(self._relative, (made, changed, unchecked, asked)))
 
     def _relative(self, paths: Iterable[str]) -> list[str]:
         return sorted({os.path.relpath(path, self._root) for path in paths})
 
-    async def _may_stay(self, made: list[str], context: ToolContext) -> bool:
-        shown = {"files": made[:MOST_NAMES], "count": len(made)}
+    async def _may_stay(self, found: Changes, context: ToolContext) -> bool:
+        shown = {"files": found.asked[:MOST_NAMES], "count": len(found.asked)}
         reason = (
-            f"the command made protected files, which take effect later: {list_names(made)}. Shall "
-            "they stay? If not, they are renamed"
+            f"the command {found.describe(found.asked)}. They take effect later. Shall they stay? "
+            "If not, they are renamed"
         )
         digest = call_digest(context.tool_name, {"protected_files": True}, shown)
         ticket = Ticket(
@@ -109,9 +149,9 @@ class ProtectedChanges:
             WITHIN_BODY.reset(within)
         return decision.verdict == "approve"
 
-    def _rename(self, made: list[str]) -> list[str]:
+    def _rename(self, names: list[str]) -> list[str]:
         moved = []
-        for name in made:
+        for name in names:
             path = self._root / name
             with suppress(OSError):
                 if os.path.lexists(path):

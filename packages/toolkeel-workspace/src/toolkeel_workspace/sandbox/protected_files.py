@@ -12,8 +12,10 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import suppress
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
@@ -191,36 +193,70 @@ def find_protected(root: Path) -> list[Path]:
     The scan goes to `MAX_DEPTH` and takes `SCAN_SECONDS`, the top folder first. Files found earlier are listed
     as long as they exist: a command cannot hide one by creating many files.
     """
-    known = _known_files.setdefault(root, {})
-    known.update(dict.fromkeys(_scan(root)))
-    own = (_real(folder) for folder in (data_folder, state_folder))
-    known.update((Path(each), None) for each in own if _is_below(each, os.path.realpath(root)))
-    return [path for path in list(known) if os.path.lexists(path)]
+    return [Path(path) for path in _scan(root).protected]
 
 
-_known_files: dict[Path, dict[Path, None]] = {}
+@dataclass(frozen=True)
+class _Scan:
+    """What one scan of a folder found, with what earlier scans found and what still exists.
+
+    Args:
+        protected: Protected files.
+        builds: Files that the next build or test runs.
+        searched: Folders of which every entry was read.
+        unsearched: Folders of which not every entry was read.
+    """
+
+    protected: dict[str, None] = field(default_factory=dict)
+    builds: dict[str, None] = field(default_factory=dict)
+    searched: set[str] = field(default_factory=set)
+    unsearched: set[str] = field(default_factory=set)
 
 
-def _scan(root: Path) -> Iterator[Path]:
-    end = time.monotonic() + SCAN_SECONDS
-    waiting = [(root, 0)]
+_known_files: dict[Path, _Scan] = {}
+
+
+def _scan(root: Path) -> _Scan:
+    known = _known_files.get(root, _Scan())
+    found = _Scan(
+        {path: None for path in known.protected if os.path.lexists(path)},
+        {path: None for path in known.builds if os.path.lexists(path)},
+    )
+    end, waiting = time.monotonic() + SCAN_SECONDS, deque([(root, 0)])
     while waiting and (time.monotonic() < end or waiting[0][1] == 0):
-        folder, depth = waiting.pop(0)
-        try:
-            names = sorted(islice(folder.iterdir(), MAX_FILES_CHECKED))
-        except OSError:
-            continue
-        bare = {"head", "objects", "refs"} <= {fold_part(path.name) for path in names}
-        if bare and folder.name != ".git" and folder != root:
-            yield folder
-            continue
-        for path in names:
-            yield from _read_only_entries(path)
-            deeper = (
-                depth < MAX_DEPTH and path.name not in _SKIPPED_FOLDERS and not path.is_symlink()
-            )
-            if deeper and path.is_dir() and not find_protected_pattern(path.name):
-                waiting.append((path, depth + 1))
+        folder, depth = waiting.popleft()
+        waiting += [(each, depth + 1) for each in _scan_folder(folder, root, depth, found)]
+    found.unsearched.update(str(folder) for folder, _ in waiting)
+    own = (_real(folder) for folder in (data_folder, state_folder))
+    real = os.path.realpath(root)
+    found.protected.update((each, None) for each in own if _is_below(each, real))
+    _known_files[root] = found
+    return found
+
+
+def _scan_folder(folder: Path, root: Path, depth: int, found: _Scan) -> list[Path]:
+    """Add one folder's entries to what a scan found, and return the folders below to scan."""
+    try:
+        paths = sorted(islice(folder.iterdir(), MAX_FILES_CHECKED + 1))
+    except OSError:
+        found.unsearched.add(str(folder))
+        return []
+    is_complete = len(paths) <= MAX_FILES_CHECKED
+    (found.searched if is_complete else found.unsearched).add(str(folder))
+    bare = {"head", "objects", "refs"} <= {fold_part(path.name) for path in paths}
+    if bare and folder.name != ".git" and folder != root:
+        found.protected[str(folder)] = None
+        return []
+    below = []
+    for path in paths[:MAX_FILES_CHECKED]:
+        found.protected.update((str(each), None) for each in _read_only_entries(path))
+        is_folder = path.is_dir() and not path.is_symlink()
+        if find_build_pattern(path.name) and not is_folder:
+            found.builds[str(path)] = None
+        is_searched = is_folder and depth < MAX_DEPTH and path.name not in _SKIPPED_FOLDERS
+        if is_searched and not find_protected_pattern(path.name):
+            below.append(path)
+    return below
 
 
 def _read_only_entries(path: Path) -> Iterable[Path]:
@@ -257,46 +293,41 @@ def _has_hard_link(path: Path) -> bool:
     return False
 
 
-def snapshot_protected(root: Path) -> dict[str, int]:
-    """Map each protected file below a folder to a number that differs after any change in it.
-
-    The numbers come from the times and sizes the file system records, which a command cannot reset.
-    """
-    return {str(path): _fingerprint(path) for path in find_protected(root)}
-
-
-def find_new_build_files(root: Path, since: float) -> list[str]:
-    """List the files that the next build or test runs and that were made or changed since a time.
+@dataclass(frozen=True)
+class Snapshot:
+    """The files below a folder that take effect on their own, as they were at one moment.
 
     Args:
-        root: The folder, scanned as for protected files.
-        since: In seconds since the epoch.
+        protected: A number for each protected file that differs after any change in it.
+        builds: The same for each file that the next build or test runs.
+        searched: Folders of which every entry was read.
+        unsearched: Folders of which not every entry was read.
     """
-    found, waiting, end = [], [(root, 0)], time.monotonic() + SCAN_SECONDS
-    while waiting and time.monotonic() < end:
-        folder, depth = waiting.pop(0)
-        with suppress(OSError):
-            entries = list(islice(os.scandir(folder), MAX_FILES_CHECKED))
-            found += [entry.path for entry in entries if _is_new_build_file(entry, since)]
-            deeper = [entry for entry in entries if depth < MAX_DEPTH and _is_searched(entry)]
-            waiting += [(Path(entry.path), depth + 1) for entry in deeper]
-    return found
+
+    protected: Mapping[str, int]
+    builds: Mapping[str, int]
+    searched: Set[str]
+    unsearched: Set[str]
+
+    def was_missing(self, path: str) -> bool:
+        """Return true if a file that this snapshot does not have did not exist then."""
+        for folder in map(str, Path(path).parents):
+            if folder in self.searched or folder in self.unsearched:
+                return folder in self.searched
+        return True
 
 
-def _is_searched(entry: os.DirEntry[str]) -> bool:
-    return entry.name not in _SKIPPED_FOLDERS and entry.is_dir(follow_symlinks=False)
+def take_snapshot(root: Path) -> Snapshot:
+    """Return the protected files and build files below a folder, as they are now.
 
-
-def _is_new_build_file(entry: os.DirEntry[str], since: float) -> bool:
-    if not find_build_pattern(entry.name) or entry.is_dir(follow_symlinks=False):
-        return False
-    with suppress(OSError):
-        return entry.stat(follow_symlinks=False).st_ctime >= since - _CLOCK_STEP
-    return False
-
-
-_CLOCK_STEP = 0.05
-"""Seconds by which the time of a file may lag behind the clock."""
+    The numbers come from the inodes, times and sizes the file system records, which a command cannot reset.
+    """
+    found = _scan(root)
+    protected, builds = (
+        {path: _fingerprint(Path(path)) for path in paths}
+        for paths in (found.protected, found.builds)
+    )
+    return Snapshot(protected, builds, found.searched, found.unsearched)
 
 
 def set_aside(created: Iterable[str]) -> list[str]:
