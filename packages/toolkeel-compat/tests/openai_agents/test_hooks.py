@@ -10,7 +10,17 @@ import pytest
 from toolkeel.messages import SystemMessage, ToolMessage
 from toolkeel.sessions import Sessions
 from toolkeel.testing.scripted import Scripted, call
-from toolkeel_compat.openai_agents import Agent, AgentHooks, RunHooks, Runner, function_tool
+from toolkeel_compat.openai_agents import (
+    Agent,
+    AgentHooks,
+    GuardrailFunctionOutput,
+    InputGuardrailTripwireTriggered,
+    ModelSettings,
+    RunHooks,
+    Runner,
+    function_tool,
+    input_guardrail,
+)
 
 
 @function_tool
@@ -192,6 +202,70 @@ def test_what_a_hook_changes_of_an_agent_takes_effect_at_the_next_turn(
     ]
     if way == "core session":
         assert [m.text for m in session.messages] == ["go", "", "found a", "", "grown b", "done"]
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize("where", ["on_agent_start", "on_handoff"])
+def test_a_hook_before_an_agents_first_request_changes_that_request(
+    where: str, streamed: bool
+) -> None:
+    @function_tool
+    def grow(word: str) -> str:
+        """Grow."""
+        return f"grown {word}"
+
+    def change(agent: Any) -> None:
+        agent.tools = [look, grow]
+        agent.instructions = f"{agent.name} is brief."
+        agent.model_settings = ModelSettings(temperature=0.5)
+
+    class Starts(RunHooks):
+        async def on_agent_start(self, context: Any, agent: Any) -> None:
+            change(agent)
+
+    class HandsOver(RunHooks):
+        async def on_handoff(self, context: Any, from_agent: Any, to_agent: Any) -> None:
+            change(to_agent)
+
+    last = Scripted([call("grow", {"word": "b"}), "done"])
+    taker = Agent(name="taker", instructions="Be kind.", tools=[look], model=last)
+    first = Scripted([call("transfer_to_taker")])
+    giver = Agent(name="giver", instructions="Be kind.", model=first, handoffs=[taker])
+
+    async def run() -> Any:
+        hooks = Starts() if where == "on_agent_start" else HandsOver()
+        if not streamed:
+            return await Runner.run(giver, "go", hooks=hooks)
+        result = Runner.run_streamed(giver, "go", hooks=hooks)
+        async for _ in result.stream_events():
+            pass
+        return result
+
+    assert asyncio.run(run()).final_output == "done"
+    changed = last.requests if where == "on_handoff" else [*first.requests, *last.requests]
+    for request, name in zip(reversed(changed), ("taker", "taker", "giver"), strict=False):
+        assert [m.text for m in request.messages if isinstance(m, SystemMessage)] == [
+            f"{name} is brief."
+        ]
+        assert {"look", "grow"} <= {tool.name for tool in request.tools}
+        assert request.settings.temperature == 0.5
+
+
+def test_an_agent_that_a_blocking_guardrail_stops_does_not_begin() -> None:
+    seen: list[str] = []
+
+    class Starts(RunHooks):
+        async def on_agent_start(self, context: Any, agent: Any) -> None:
+            seen.append("started")
+
+    @input_guardrail(run_in_parallel=False)
+    def refuse(context: Any, agent: Any, said: Any) -> GuardrailFunctionOutput:
+        return GuardrailFunctionOutput(None, tripwire_triggered=True)
+
+    clerk = Agent(name="clerk", model=Scripted(["done"]), input_guardrails=[refuse])
+    with pytest.raises(InputGuardrailTripwireTriggered):
+        Runner.run_sync(clerk, "go", hooks=Starts())
+    assert seen == []
 
 
 def test_an_agent_that_no_hook_changes_is_not_built_again() -> None:

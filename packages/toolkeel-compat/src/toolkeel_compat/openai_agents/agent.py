@@ -28,7 +28,12 @@ from toolkeel_compat.openai_agents.agent_tool import AsToolOptions, Extractor, a
 from toolkeel_compat.openai_agents.context import RunContextWrapper, current_run
 from toolkeel_compat.openai_agents.guardrails import InputGuardrail, OutputGuardrail
 from toolkeel_compat.openai_agents.handoffs import mark_strict_handoffs, to_handoffs
-from toolkeel_compat.openai_agents.hooks import AgentHooks, make_call_steps, make_request_step
+from toolkeel_compat.openai_agents.hooks import (
+    AgentHooks,
+    AgentStart,
+    make_call_steps,
+    make_request_step,
+)
 from toolkeel_compat.openai_agents.models import custom_models
 from toolkeel_compat.openai_agents.models.named import (
     LazyModel,
@@ -150,7 +155,7 @@ class Agent(core.Agent[C, Any], Generic[C]):
             self.__dict__["_building"] = False
 
     def _core_options(
-        self, run: RunLifecycle | None = None, before: Any = None, *, has_begun: bool = False
+        self, run: RunLifecycle | None = None, start: AgentStart | None = None
     ) -> dict[str, Any]:
         """Return the core agent's options, for one run or for any."""
         fields, config = self._fields, RunConfig() if run is None else run.config
@@ -160,7 +165,6 @@ class Agent(core.Agent[C, Any], Generic[C]):
         if isinstance(model, custom_models.Model) and run is not None:
             model = custom_models.AgentModel(model, self, run.streamed)
         ours = isinstance(model, LazyModel)
-        hooks = [] if run is None else [h for h in (run.hooks, fields["hooks"]) if h is not None]
         return {
             "model": model,
             "tools": mark_strict(self.all_tools) if ours else self.all_tools,
@@ -174,8 +178,8 @@ class Agent(core.Agent[C, Any], Generic[C]):
             "handoffs": lambda: mark_strict_handoffs(self.handoffs, ours),
             "input_guardrails": self._merge_guardrails("input_guardrails", config, run),
             "output_guardrails": self._merge_guardrails("output_guardrails", config, run),
-            "steps": [*make_call_steps(hooks, self), return_refusal],
-            "model_steps": self._model_steps(hooks, config, run, (before, has_begun)),
+            "steps": [*make_call_steps(start.hooks if start else (), self), return_refusal],
+            "model_steps": self._model_steps(config, run, start),
         }
 
     def _merge_settings(self, asked: Any, model: Any, config: RunConfig) -> Settings:
@@ -196,19 +200,15 @@ class Agent(core.Agent[C, Any], Generic[C]):
         return [guardrail.to_core(self, run) for guardrail in guardrails]
 
     def _model_steps(
-        self,
-        hooks: list[Any],
-        config: RunConfig,
-        run: RunLifecycle | None,
-        start: tuple[Any, bool],
+        self, config: RunConfig, run: RunLifecycle | None, start: AgentStart | None
     ) -> list[ModelStep]:
         """Return the steps around model requests, outermost first."""
         make_wrapper = RunContextWrapper.from_run if run is None else lambda _: run.wrapper
         steps: list[ModelStep] = [] if run is None else [run.begin_turn]
         if callable(instructions := self._fields["instructions"]):
             steps.append(make_instructions_step(instructions, self, make_wrapper))
-        if hooks or getattr(start[0], "hooks", None) is not None:
-            steps.append(make_request_step(hooks, self, make_wrapper, start))
+        if start is not None and (start.hooks or getattr(start.source, "hooks", None) is not None):
+            steps.append(make_request_step(start, make_wrapper))
         if (chosen := config.call_model_input_filter) is not None:
             steps.append(make_filter_step(chosen, self))
         if (prompt := self._fields["prompt"]) is not None:
@@ -245,10 +245,16 @@ class Agent(core.Agent[C, Any], Generic[C]):
         self, run: RunLifecycle, before: Any, *, has_begun: bool
     ) -> core.Agent[Any]:
         """Build the core's agent for a run, which notices changes of hooks and tools to this one."""
-        made: core.Agent[Any] = core.Agent(**self._core_options(run, before, has_begun=has_begun))
+        hooks = [one for one in (run.hooks, self._fields["hooks"]) if one is not None]
+        start = AgentStart(hooks, self, before, has_begun=has_begun)
+        made: core.Agent[Any] = core.Agent(**self._core_options(run, start))
         built_from = self._changeable(run)
+        guardrails = self._merge_guardrails("input_guardrails", run.config, run)
+        can_be_blocked = any(one.blocking for one in guardrails)  # then the agent has not begun
 
-        def find_change() -> core.Agent[Any] | None:
+        async def find_change() -> core.Agent[Any] | None:
+            if not can_be_blocked:
+                await start.begin(run.wrapper)
             if _same(self._changeable(run), built_from):
                 return None
             return self._build_changeable(run, before, has_begun=True)

@@ -127,36 +127,48 @@ def make_call_steps(hooks: Sequence[RunHooks[Any]], agent: Any) -> list[Step]:
     return [ends, begins] if hooks else []
 
 
-def make_request_step(
-    hooks: Sequence[RunHooks[Any]],
-    agent: Any,
-    make_wrapper: WrapperFactory,
-    start: tuple[Any, bool] = (None, False),
-) -> ModelStep:
-    """Return the step that calls hooks around an agent's model requests.
+class AgentStart:
+    """The start of an agent in a run, which calls hooks once.
 
     Args:
         hooks: The hooks, in order.
-        agent: The agent that sends the requests.
-        make_wrapper: Creates the wrapper of a run for hooks.
-        start: The agent that handed the run over, if any, and True if this agent has begun already.
+        agent: The agent.
+        source: The agent that handed the run over, if any.
+        has_begun: True if this agent has begun already.
     """
-    before, has_begun = start
-    given_by = [] if has_begun else [before]  # until the first request, with which the agent begins
+
+    def __init__(
+        self, hooks: Sequence[RunHooks[Any]], agent: Any, source: Any, *, has_begun: bool
+    ) -> None:
+        self.hooks, self.agent, self.source = hooks, agent, source
+        self.has_begun = has_begun
+
+    async def begin(self, wrapper: RunContextWrapper[Any]) -> None:
+        """Call ``on_handoff`` and ``on_agent_start``, unless that is done."""
+        if self.has_begun:
+            return
+        self.has_begun = True
+        source, agent = self.source, self.agent
+        if source is not None:
+            others = [one for one in self.hooks if one is not agent.hooks]  # as there: not its own
+            await call_hooks((*others, source.hooks), "notify_handoff", wrapper, source, agent)
+        await call_hooks(self.hooks, "on_agent_start", wrapper, agent)
+
+
+def make_request_step(start: AgentStart, make_wrapper: WrapperFactory) -> ModelStep:
+    """Return the step that calls hooks around an agent's model requests.
+
+    Args:
+        start: The agent's start, with its hooks.
+        make_wrapper: Creates the wrapper of a run for hooks.
+    """
+    hooks, agent = start.hooks, start.agent
 
     async def step(
         request: ModelRequest, run: RunContext[Any], proceed: SendRequest
     ) -> AssistantMessage:
         wrapper, (system, items) = make_wrapper(run), split_instructions(request.messages, agent)
-        while given_by:
-            if (source := given_by.pop()) is not None:
-                other_hooks = [
-                    one for one in hooks if one is not agent.hooks
-                ]  # as there: its own are not
-                await call_hooks(
-                    (*other_hooks, source.hooks), "notify_handoff", wrapper, source, agent
-                )
-            await call_hooks(hooks, "on_agent_start", wrapper, agent)
+        await start.begin(wrapper)
         await call_hooks(hooks, "on_llm_start", wrapper, agent, system, items)
         reply = await proceed(request)
         wrapper.pending_usage = reply.usage

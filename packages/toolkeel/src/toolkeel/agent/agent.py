@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
@@ -323,7 +323,7 @@ class Agent(Generic[C, T]):
         made._plan = self._with_output(plan, self._output_type)
         return made
 
-    def set_change_finder(self, find_change: Callable[[], AgentLike | None]) -> None:
+    def set_change_finder(self, find_change: Callable[[], Awaitable[AgentLike | None]]) -> None:
         """Let runs of this agent ask before each turn if it was changed; see `Plan.find_change`."""
         self._plan = dataclasses.replace(self._plan, find_change=find_change)
 

@@ -307,7 +307,7 @@ class RunLoop(Generic[T]):
                 reason = await self._run_calls(calls, resumed) if calls else None
                 if reason is not None and not self._has_more_input(reason):
                     return reason
-                if state.pending_handoff is not None or state.inbox or self._active.has_changed():
+                if state.pending_handoff is not None or state.inbox:
                     await self._apply_changes()
                 resumed = False
                 if run.cancel.cancelled:
@@ -316,6 +316,7 @@ class RunLoop(Generic[T]):
                     self._turn_limit = f"turns: {turns} of {turns}"
                     return "limit"
                 turns += 1
+                await self._refresh_agent()
                 reply = await self._caller.ask(turns, interrupt)
                 if reply is None:
                     return self._stopped()
@@ -347,13 +348,16 @@ class RunLoop(Generic[T]):
         if state.pending_handoff is not None:
             handoff, state.pending_handoff = state.pending_handoff, None
             self._use_tools(await self._active.hand_over(handoff, caller.window))
-        elif (tools := await self._active.refresh()) is not None:
-            self._use_tools(tools)
         messages, state.skip_unstarted = list(state.inbox), False
         del state.inbox[: len(messages)]  # any thread may add more meanwhile
         run.transcript.extend(messages)
         restore_labels(run, messages, self._calls.tools)
         caller.unchecked_messages.extend(messages)
+
+    async def _refresh_agent(self) -> None:
+        """Use the agent's tools and settings as they are now, if it was changed."""
+        if (tools := await self._active.refresh()) is not None:
+            self._use_tools(tools)
 
     def _has_more_input(self, reason: EndReason) -> bool:
         """Return True if a run that would end like this continues with a message or a follow-up."""

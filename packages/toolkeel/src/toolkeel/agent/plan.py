@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -53,7 +53,7 @@ class Plan:
         history: Says what of a long transcript the model is still shown.
         callback_timeout: Seconds that a guardrail, predicate or other callback may take.
         find_change: Returns the agent as it is now if it was changed since the plan was made, else
-            None; called before each turn. None for agents that do not change.
+            None; awaited before each turn. None for agents that do not change.
     """
 
     model: Model
@@ -75,7 +75,7 @@ class Plan:
     requested: Mapping[str, object] = NOTHING
     history: HistoryPolicy | None = None
     callback_timeout: float | None = CALLBACK_TIMEOUT
-    find_change: Callable[[], AgentLike | None] | None = None
+    find_change: Callable[[], Awaitable[AgentLike | None]] | None = None
 
     def with_handoffs(self, handoffs: Sequence[Handoff]) -> Plan:
         """Return the plan with the tools that pass the run to other agents.

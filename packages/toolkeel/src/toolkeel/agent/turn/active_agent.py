@@ -38,7 +38,6 @@ class ActiveAgent:
         self.before: tuple[Plan, ...] = ()
         self.max_turns = plan.max_turns
         self._run = run
-        self._changed: AgentLike | None = None
         self._outer_toolset: Toolset | None = run.scope.toolset
 
     @property
@@ -132,20 +131,14 @@ class ActiveAgent:
             run.emit(HandedOver(*run.next_event_fields(), left.agent, plan.agent, plan.model.name))
         return tools
 
-    def has_changed(self) -> bool:
-        """Return True if the agent was changed since its plan was made; see `refresh`."""
-        find = self.plan.find_change
-        self._changed = None if find is None else find()
-        return self._changed is not None
-
     async def refresh(self) -> Toolset | None:
-        """Continue with the changed agent: its instructions, tools and settings.
+        """Continue with the instructions, tools and settings of an agent that was changed.
 
         Returns:
-            Its tools; None if it was not changed.
+            Its tools; None if it was not changed since its plan was made.
         """
-        agent, self._changed = self._changed, None
-        if agent is None:
+        find = self.plan.find_change
+        if find is None or (agent := await find()) is None:
             return None
         run = self._run
         self.plan = agent.plan_for(self.plan.requested)
