@@ -1,4 +1,4 @@
-"""The table label x source x act of docs/security.md, walked: each cell asks, or does not (T22, T33)."""
+"""The table label x source x act of docs/effects.md, walked: each cell asks, or does not (T22, T33)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from toolkeel.mcp.pins import Pins, make_pin
 from toolkeel.messages import Message, UserMessage
 from toolkeel.testing.scripted import Scripted, call
 
-PAGE = Path(__file__).parents[2] / "docs/security.md"
+PAGE = Path(__file__).parents[2] / "docs/effects.md"
 PNG = b"\x89PNG\r\n\x1a\n"
 FILES = ("file:{path}",)
 

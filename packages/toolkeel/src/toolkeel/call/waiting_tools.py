@@ -31,7 +31,7 @@ def warn_of_waiting_tools(tools: Toolset) -> None:
         "after %s has read a stranger's text, calls of %s need approval, since its effects are not "
         "declared, and a run without an approver waits: declare them, as in "
         "@tool(effects=Effects(open_world=False, destructive=False)), or give @tool(approval=False), "
-        "Rules(allow=[%r]) or run(approver=...); see docs/security.md",
+        "Rules(allow=[%r]) or run(approver=...); see docs/effects.md",
         " or ".join(reading[:3]),
         ", ".join(waiting[:5]),
         waiting[0],
