@@ -173,6 +173,30 @@ def test_a_server_that_never_signs_gets_its_thinking_back() -> None:
     assert thought == {"type": "thinking", "thinking": "hm", "signature": ""}
 
 
+def unsigned_reply() -> AssistantMessage:
+    blocks = [
+        {"type": "thinking", "thinking": "hm", "signature": ""},
+        {"type": "tool_use", "id": "t", "name": "add", "input": {}},
+    ]
+    return anthropic.decode({"model": "m", "content": blocks, "stop_reason": "tool_use"})
+
+
+def thought_sent_to(endpoint: str, reply: AssistantMessage) -> Any:
+    encoder = AnthropicEncoder(WireTools(), AnthropicProfile("m", endpoint=endpoint))
+    return encoder.encode_reply(reply, ["t"])[0]
+
+
+def test_a_server_whose_reply_is_not_signed_gets_its_thinking_back() -> None:
+    thought = {"type": "thinking", "thinking": "hm", "signature": ""}
+    assert thought_sent_to("api.minimax.io", unsigned_reply()) == thought
+    assert thought_sent_to("", unsigned_reply()) == thought
+
+
+@pytest.mark.parametrize("host", ["api.anthropic.com", "bedrock-runtime.eu-west-1.amazonaws.com"])
+def test_a_server_that_signs_gets_unsigned_thinking_as_text(host: str) -> None:
+    assert thought_sent_to(host, unsigned_reply()) == {"type": "text", "text": "hm"}
+
+
 REDACTED = {"type": "redacted_thinking", "data": "eA"}
 SEARCH = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}}
 
@@ -230,21 +254,27 @@ def test_a_prefill_does_not_end_in_white_space() -> None:
     assert middle[1]["content"] == [{"type": "text", "text": "So: \n"}]
 
 
-def test_the_container_of_an_open_turn_is_asked_for_again() -> None:
-    caller = {"type": "code_execution_20250825", "tool_id": "srvtoolu_1"}
-    call = ToolCall("t", "add", {}, provider_options={"anthropic": {"caller": caller}})
-    reply = AssistantMessage(
-        tool_calls=(call,), provider_options={"anthropic": {"container": "c_1"}}
-    )
-    messages: list[Message] = [UserMessage("go"), reply, ToolMessage("1", "t")]
+def in_container(id: str = "", **caller: Any) -> AssistantMessage:
+    call = ToolCall("t", "add", {}, provider_options={"anthropic": {"caller": caller}} if caller else {})
+    extra = {"content": [SEARCH, "call"], **({"container": id} if id else {})}
+    return AssistantMessage(tool_calls=(call,), provider_options={"anthropic": extra})
+
+
+@pytest.mark.parametrize("caller", [{}, {"type": "code_execution_20250825", "tool_id": "s_1"}])
+def test_a_container_is_named_until_the_turn_ends(caller: dict[str, str]) -> None:
+    messages: list[Message] = [UserMessage("go"), in_container("c_1", **caller)]
+    messages.append(ToolMessage("1", "t"))
+    assert anthropic.encode(ModelRequest(messages), MODEL)["container"] == "c_1"
+    messages += [in_container(), ToolMessage("1", "t")]  # later replies need not repeat it
     assert anthropic.encode(ModelRequest(messages), MODEL)["container"] == "c_1"
     messages.append(UserMessage("next"))
     assert "container" not in anthropic.encode(ModelRequest(messages), MODEL)
-    plain = AssistantMessage(
-        tool_calls=(CALL,), provider_options={"anthropic": {"container": "c_1"}}
-    )
-    body = anthropic.encode(ModelRequest([UserMessage("go"), plain]), MODEL)
-    assert "container" not in body
+
+
+def test_a_container_is_kept_for_the_next_question_if_that_is_wanted() -> None:
+    messages = [UserMessage("go"), in_container("c_1"), ToolMessage("1", "t"), UserMessage("next")]
+    profile = AnthropicProfile(MODEL, keep_container=True)
+    assert AnthropicEncoder.encode(ModelRequest(messages), profile)["container"] == "c_1"
 
 
 # — cache —

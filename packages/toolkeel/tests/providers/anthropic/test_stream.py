@@ -124,6 +124,17 @@ def test_what_else_a_call_carries_is_kept_and_goes_back() -> None:
     assert answer["content"][0]["toolset_name"] == "computer"
 
 
+@pytest.mark.parametrize("signature", ["", "c2ln"])
+def test_a_complete_reply_shows_if_its_server_signs(signature: str) -> None:
+    thought = [start(0, "thinking", thinking=""), piece(0, "thinking_delta", thinking="hm")]
+    signed = [piece(0, "signature_delta", signature=signature)] if signature else []
+    events = [begin(), *thought, *signed, stop(0), *use(1, "t", "f"), *end("tool_use")]
+    extra: Any = reply_of(*events).provider_options.get("anthropic", {})
+    assert extra.get("unsigned_thinking") is (None if signature else True)
+    cut: Any = reply_of(*events[:-1]).provider_options.get("anthropic", {})
+    assert "unsigned_thinking" not in cut  # the signature may have been lost
+
+
 def result(id: str) -> ToolMessage:
     return ToolMessage("ok", id)
 

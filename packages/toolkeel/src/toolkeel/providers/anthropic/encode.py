@@ -8,8 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from toolkeel.content import Audio, File, Image
 from toolkeel.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from toolkeel.model_interface import ModelRequest, Settings
-from toolkeel.providers.anthropic.profile import PAUSE, WIRE, AnthropicProfile
+from toolkeel.providers.anthropic.profile import UNSIGNED, WIRE, AnthropicProfile
 from toolkeel.providers.anthropic.stream import StreamDecoder
+from toolkeel.providers.chat_servers import provider_at
 from toolkeel.providers.wire.claude import longest_reply, takes_temperature
 from toolkeel.providers.wire.media import omission_note
 from toolkeel.providers.wire.plain_json import (
@@ -32,6 +33,8 @@ MAX_IMAGE = 5 * 1024 * 1024
 _IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _NO_INPUT: Json = {"type": "object", "properties": {}}
 _EPHEMERAL: Mapping[str, str] = {"type": "ephemeral"}
+_SIGNING_PROVIDERS = frozenset({"anthropic", "aws.bedrock", "gcp.vertex_ai"})
+"""Providers that refuse thinking without a signature."""
 _HIDDEN = frozenset({"thinking", "redacted_thinking"})
 
 
@@ -159,7 +162,7 @@ class AnthropicEncoder(ClaudeEncoder[AnthropicProfile]):
     """Encodes the parts of a transcript for this wire.
 
     Attributes:
-        container: Code execution container that the open turn needs again; empty if none.
+        container: Code execution container that the next request must name; empty if none.
     """
 
     wire = WIRE
@@ -169,6 +172,8 @@ class AnthropicEncoder(ClaudeEncoder[AnthropicProfile]):
     def __init__(self, tools: WireTools, profile: AnthropicProfile) -> None:
         super().__init__(tools, profile)
         self.container = ""
+        self._is_anthropic = provider_at(profile.endpoint) in _SIGNING_PROVIDERS
+        self._accepts_unsigned = profile.unsigned_thinking
 
     def text_block(self, text: str) -> Json:
         """Return a block of text."""
@@ -176,18 +181,16 @@ class AnthropicEncoder(ClaudeEncoder[AnthropicProfile]):
 
     def encode_prompt(self, message: UserMessage) -> list[Json]:
         """Encode a user message, which ends a turn."""
-        self.container = ""
+        if not self._profile.keep_container:
+            self.container = ""
         return super().encode_prompt(message)
 
     def encode_reply(self, message: AssistantMessage, ids: Sequence[str]) -> list[Json]:
-        """Encode a reply; a pause, or a call by code, keeps the container."""
+        """Encode a reply. Its container is needed until the turn ends."""
         extra = as_dict(message.provider_options.get(WIRE))
-        callers = [
-            as_dict(as_dict(call.provider_options.get(WIRE)).get("caller"))
-            for call in message.tool_calls
-        ]
-        needed = extra.get("stop_reason") == PAUSE or any(one.get("tool_id") for one in callers)
-        self.container = as_text(extra.get("container")) if needed else ""
+        self.container = as_text(extra.get("container")) or self.container
+        unsigned = extra.get(UNSIGNED) is True and not self._is_anthropic
+        self._accepts_unsigned = unsigned or self._profile.unsigned_thinking
         return super().encode_reply(message, ids)
 
     def fits_in_result(self, block: Json, failed: bool) -> bool:
@@ -221,7 +224,7 @@ class AnthropicEncoder(ClaudeEncoder[AnthropicProfile]):
         return {**wire, "input": arguments, **as_dict(call.provider_options.get(WIRE))}
 
     def signed_reasoning(self, text: str, signature: str) -> Json:
-        if not signature and not self._profile.unsigned_thinking:
+        if not signature and not self._accepts_unsigned:
             return {}
         return {"type": "thinking", "thinking": text, "signature": signature}
 

@@ -42,14 +42,17 @@ class AnthropicModelOptions(ModelOptions, total=False):
     Attributes:
         prompt_cache: True to mark the part that the next request repeats for the server's cache,
             which makes it far cheaper; True by default.
-        unsigned_thinking: True if the server accepts thinking without a signature; some that
-            imitate Anthropic's do, and never sign.
+        unsigned_thinking: True if the server accepts thinking without a signature; by default, if
+            its replies have none.
+        keep_container: True to use the last code execution container for the next question too;
+            by default, it is used until the turn ends.
         hosts_tools: True if the server has tools of its own, such as web search; by default, if it
             is Anthropic's.
     """
 
     prompt_cache: bool
     unsigned_thinking: bool
+    keep_container: bool
     hosts_tools: bool
 
 
@@ -111,6 +114,7 @@ class AnthropicMessages(SdkModel):
             host,
             prompt_cache=options.get("prompt_cache", True),
             unsigned_thinking=options.get("unsigned_thinking", False),
+            keep_container=options.get("keep_container", False),
             betas_in_header=True,
         )
         super().__init__(profile, options, clients)

@@ -12,6 +12,8 @@ from toolkeel.providers.wire.reasoning_ownership import ModelProfile
 
 WIRE: Final = "anthropic"
 PAUSE = "pause_turn"
+UNSIGNED = "unsigned_thinking"
+"""Key in a reply's options: the server does not sign thinking, so it accepts it without a signature."""
 
 REASONS: Mapping[str, FinishReason] = invert(
     {
@@ -33,13 +35,15 @@ class AnthropicProfile(ModelProfile):
         prompt_cache: True to mark what the next request repeats for the cache: the system prompt,
             the last tool and the last block before the reply.
         unsigned_thinking: True if the server accepts thinking without a signature. Anthropic's does
-            not; some that imitate it never sign.
+            not; some that imitate it never sign, which a complete reply of theirs shows too.
+        keep_container: True to name the last code execution container in the next question too.
         betas_in_header: True to send beta features in a header, as the API requires; else under
             ``betas``, as its SDK takes them.
     """
 
     prompt_cache: bool = False
     unsigned_thinking: bool = False
+    keep_container: bool = False
     betas_in_header: bool = False
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 
 from toolkeel.messages import FinishReason, Usage
 from toolkeel.model_interface import CallDelta, Delta
-from toolkeel.providers.anthropic.profile import PAUSE, REASONS, WIRE, parse_usage
+from toolkeel.providers.anthropic.profile import PAUSE, REASONS, UNSIGNED, WIRE, parse_usage
 from toolkeel.providers.wire.decoder import Block, BlockDecoder
 from toolkeel.providers.wire.part_order import Kind
 from toolkeel.providers.wire.plain_json import (
@@ -177,6 +177,8 @@ class StreamDecoder(BlockDecoder[MessageBlock]):
             self._extra["container"] = self._container
         if self._reason == PAUSE or self._reason not in {"", *REASONS}:
             self._extra["stop_reason"] = self._reason
+        if self._ended and any(map(_is_unsigned_thinking, self._blocks)):
+            self._extra[UNSIGNED] = True
         return super().provider_options()
 
     # — events —
@@ -272,6 +274,12 @@ class StreamDecoder(BlockDecoder[MessageBlock]):
         arguments = dumps(self._tools.translate_native(block.name, input, member))
         extra = {WIRE: {**extra_keys, "name": member, "input": input}}
         return CallDelta(block.call_index, arguments=arguments, provider_options=extra)
+
+
+def _is_unsigned_thinking(block: MessageBlock) -> bool:
+    return (
+        block.type == "thinking" and not block.wire.get("signature") and bool("".join(block.pieces))
+    )
 
 
 _HANDLERS: Mapping[str, Callable[[StreamDecoder, Json], list[Delta]]] = invert(

@@ -23,6 +23,7 @@ https://platform.openai.com/docs/api-reference/responses.
 profile       constants and options of the wire: options, reasons, statuses, parts of items, usage
 native_calls  calls that the Responses API makes of its own tools and the program answers
 open_item     an output item that is still arriving: its latest form and its pieces
+previous_response  messages that follow a response stored at the server
 item_matching  which streamed item an event or an entry of the final list belongs to
 stream        decodes answers, complete and streamed, into deltas
 decode        decodes stored conversations into messages

@@ -20,6 +20,7 @@ from toolkeel.providers.openai_responses.native_calls import (
     encode_native_output,
     native_item,
 )
+from toolkeel.providers.openai_responses.previous_response import AT_SERVER, messages_to_send
 from toolkeel.providers.openai_responses.profile import (
     CALLS,
     WIRE,
@@ -174,6 +175,7 @@ class ResponsesEncoder(Encoder[ModelProfile]):
     key = "input"
     decoder = StreamDecoder
     encode_options = staticmethod(encode_options)
+    select_messages = staticmethod(messages_to_send)
 
     def __init__(self, tools: WireTools, profile: ModelProfile) -> None:
         super().__init__(tools, profile)
@@ -218,6 +220,8 @@ class ResponsesEncoder(Encoder[ModelProfile]):
         layout = [one for one in output if not isinstance(one, dict) or _is_sent_back(one, stored)]
         together = ours and len(layout) == len(output)
         calls = [self._call(call, ours, together) for call in message.tool_calls]
+        if AT_SERVER in extra:
+            return []
         text = clean_text(text_without_media(message) if output else message.text)
         texts: list[Json] = [{"role": "assistant", "content": text}] if text.strip() else []
         items = arrange_blocks(layout, [], calls, (text, texts), _clean_message_text)

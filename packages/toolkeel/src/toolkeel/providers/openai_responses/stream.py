@@ -79,6 +79,7 @@ class StreamDecoder(Decoder):
         self._contradicted = False
         self._last_place: dict[str, int] = {}
         self._is_stored = False
+        self._response_id = ""
 
     def handle_event(self, data: Json) -> list[Delta]:
         """Return the deltas of one event; a complete response is one."""
@@ -157,7 +158,7 @@ class StreamDecoder(Decoder):
         if any(entry != CALL for entry in output):
             extra["output"] = output
         if self._is_stored:
-            extra["store"] = True
+            extra |= {"store": True, "id": self._response_id}
         if self._status not in ("completed", "incomplete"):
             extra["status"] = self._status
         if self._reason not in ("", "max_output_tokens"):
@@ -173,6 +174,7 @@ class StreamDecoder(Decoder):
         response = as_dict(data.get("response"))
         self._model = as_text(response.get("model")) or self._model
         self._is_stored = response.get("store") is True
+        self._response_id = as_text(response.get("id")) or self._response_id
         return []
 
     def _end_response(self, data: Json) -> list[Delta]:

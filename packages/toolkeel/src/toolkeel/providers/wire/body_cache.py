@@ -199,7 +199,7 @@ class BodyCache(Generic[P]):
             prepared = self._prepare(request)
             tools = prepared.tools
             known = self._transcripts.advance(
-                request.messages,
+                self._encoder.select_messages(request),
                 (tools.names, tools.keys),
                 lambda: self._encoder(tools, self._profile),
             )

@@ -175,6 +175,11 @@ class Encoder(Generic[P]):
         return wire_tools(tools, cls.wire, strict, hosting=profile.hosting)
 
     @staticmethod
+    def select_messages(request: ModelRequest) -> Sequence[Message]:
+        """Return the messages that are sent: all, unless the server has some."""
+        return request.messages
+
+    @staticmethod
     def encode_options(settings: Settings, tools: WireTools, profile: P) -> Json:
         """Return the keys of a body that do not depend on its messages."""
         raise NotImplementedError
@@ -198,7 +203,7 @@ class Encoder(Generic[P]):
         """Encode the body of a request."""
         prepared = cls.prepare(request, profile)
         encoder = cls(prepared.tools, profile)
-        messages = encoder.encode_transcript(request.messages)
+        messages = encoder.encode_transcript(cls.select_messages(request))
         return {cls.key: messages, **encoder.encode_head(prepared), **prepared.static_keys}
 
     @classmethod
