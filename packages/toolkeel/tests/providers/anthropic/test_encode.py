@@ -255,7 +255,9 @@ def test_a_prefill_does_not_end_in_white_space() -> None:
 
 
 def in_container(id: str = "", **caller: Any) -> AssistantMessage:
-    call = ToolCall("t", "add", {}, provider_options={"anthropic": {"caller": caller}} if caller else {})
+    call = ToolCall(
+        "t", "add", {}, provider_options={"anthropic": {"caller": caller}} if caller else {}
+    )
     extra = {"content": [SEARCH, "call"], **({"container": id} if id else {})}
     return AssistantMessage(tool_calls=(call,), provider_options={"anthropic": extra})
 

@@ -16,7 +16,6 @@ from toolkeel.content import Audio, Block, Data, File, Image, Text
 from toolkeel.messages import (
     AssistantMessage,
     Message,
-    Reasoning,
     SystemMessage,
     ToolCall,
     ToolMessage,
@@ -205,44 +204,6 @@ def test_a_custom_call_goes_back_as_one() -> None:
     assert wire["tool_calls"] == [
         {"id": "c", "type": "custom", "custom": {"name": "sql", "input": "SELECT 1"}}
     ]
-
-
-def thinking(model: str, key: str = "reasoning_content") -> AssistantMessage:
-    return AssistantMessage(
-        tool_calls=(ToolCall("c", "f"),),
-        reasoning=(Reasoning("hm", "", model),),
-        model=model,
-        provider_options={"reasoning_key": key, "reasoning_details": [{"type": "reasoning.text"}]},
-    )
-
-
-def test_reasoning_goes_back_to_its_own_model_by_the_name_it_came_by() -> None:
-    for model in ("m", "m-2026", "vendor/M", ""):
-        [wire, *_] = encode([thinking(model, "reasoning")])
-        assert wire["reasoning"] == "hm"
-        assert wire["reasoning_details"] == [{"type": "reasoning.text"}]
-    [wire, *_] = encode([thinking("other")])
-    assert wire.keys() == {"role", "content", "tool_calls"}
-    [wire, *_] = encode([thinking("m")], ChatProfile(reasoning="never"))
-    assert wire.keys() == {"role", "content", "tool_calls"}
-
-
-def test_reasoning_that_arrived_between_tags_goes_back_between_tags() -> None:
-    [wire, *_] = encode([thinking("m", "think")])
-    assert wire["content"].startswith("<think>\nhm\n</think>\n\n")
-    assert "think" not in wire
-    for back in (
-        encode([thinking("other", "think")]),
-        encode([thinking("m", "think")], ChatProfile(reasoning="never")),
-    ):
-        assert "<think>" not in str(back)
-
-
-def test_reasoning_behind_a_plain_answer_does_not_go_back() -> None:
-    said = AssistantMessage(
-        "42", reasoning=(Reasoning("hm"),), provider_options={"reasoning_key": "reasoning"}
-    )
-    assert encode([said]) == [{"role": "assistant", "content": "42"}]
 
 
 anything = st.text(st.characters(codec=None, categories=None), max_size=6)

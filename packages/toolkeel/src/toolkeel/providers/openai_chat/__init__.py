@@ -24,6 +24,7 @@ call_pieces  which call a streamed piece belongs to
 profile      constants and options of the wire: options, finish reasons, statuses, usage
 stream       decodes answers, complete and streamed, into deltas
 decode       decodes stored conversations into messages
+reasoning    reasoning that is sent back with the calls it led to
 encode       encodes transcripts, tools and settings
 model        models behind Chat Completions, through OpenAI's official SDK
 """

@@ -19,8 +19,8 @@ from toolkeel.messages import (
 from toolkeel.model_interface import ModelRequest, OutputFormat, Settings
 from toolkeel.providers.chat_servers import OPENAI, ChatProfile
 from toolkeel.providers.openai_chat.profile import ChatTarget, media_to_send_back
+from toolkeel.providers.openai_chat.reasoning import add_reasoning
 from toolkeel.providers.openai_chat.stream import StreamDecoder
-from toolkeel.providers.text_calls.think_tags import CLOSE, OPEN, THINK_KEY
 from toolkeel.providers.wire.media import (
     ERROR_PREFIXES,
     NO_OUTPUT,
@@ -38,7 +38,7 @@ from toolkeel.providers.wire.plain_json import (
     clean_text,
     without_none,
 )
-from toolkeel.providers.wire.reasoning_ownership import is_own, is_own_thought
+from toolkeel.providers.wire.reasoning_ownership import is_own
 from toolkeel.providers.wire.request import Encoder, PreparedRequest, WireResults
 from toolkeel.providers.wire.structured_output import compile_format
 from toolkeel.providers.wire.tools import Tools, WireTools, wire_tools
@@ -48,7 +48,6 @@ BRIDGE = "(the results are there)"
 
 _ID_LENGTH = 40
 _SHORT_ID = re.compile(r"[A-Za-z0-9]{9}")
-_SENT_BACK = frozenset({"reasoning_details", "extra_content"})
 _AUDIO_FORMATS = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
 
 
@@ -264,9 +263,10 @@ class ChatEncoder(Encoder[ChatTarget]):
         return {"role": role, "content": parts}
 
     def _assistant(self, message: AssistantMessage) -> Iterator[Json]:
-        media = media_to_send_back(message) if is_own(message, self.wire, self._profile) else {}
+        own = is_own(message, self.wire, self._profile)
+        media = media_to_send_back(message) if own else {}
         text = clean_text(text_without_media(message) if media else message.text)
-        calls = [self._call(call) for call in message.tool_calls]
+        calls = [self._call(call, own) for call in message.tool_calls]
         if not calls and not text.strip() and not media:
             return
         nothing = None if self._server.null_content else ""
@@ -274,10 +274,7 @@ class ChatEncoder(Encoder[ChatTarget]):
         if calls:
             self.has_calls = True
             wire["tool_calls"] = self._split_calls(calls)
-            thoughts = self._reasoning(message)
-            if thought := thoughts.pop(THINK_KEY, ""):
-                wire["content"] = f"{OPEN}\n{thought}\n{CLOSE}\n\n{text}"
-            wire.update(thoughts)
+            add_reasoning(wire, message, self._profile, own)
         yield wire
 
     def _split_calls(self, calls: list[Json]) -> list[Json]:
@@ -299,34 +296,16 @@ class ChatEncoder(Encoder[ChatTarget]):
         super().close_turn()
         self._later = {}
 
-    def _call(self, call: ToolCall) -> Json:
+    def _call(self, call: ToolCall, own: bool) -> Json:
         wire_id = self._open.add(call)
-        extra = {k: v for k, v in call.provider_options.items() if k != "type" and k not in WIRES}
+        options = call.provider_options if own else {}
+        extra = {k: v for k, v in options.items() if k != "type" and k not in WIRES}
         name = self._tools.alias(call.name)
         if call.provider_options.get("type") == "custom" and isinstance(call.arguments, str):
             custom = {"name": name, "input": clean_text(call.arguments)}
             return {**extra, "id": wire_id, "type": "custom", "custom": custom}
         function = {"name": name, "arguments": arguments_text(call.arguments)}
         return {**extra, "id": wire_id, "type": "function", "function": function}
-
-    def _reasoning(self, message: AssistantMessage) -> Json:
-        """Return the reasoning behind calls, under the name it arrived by, if the server wants it."""
-        if self._server.reasoning == "never":
-            return {}
-        own = is_own(message, self.wire, self._profile)
-        ours = [
-            one for one in message.reasoning if is_own_thought(one, message, own, self._profile)
-        ]
-        text = clean_text("".join(one.text for one in ours))
-        key = as_text(message.provider_options.get("reasoning_key"))
-        wire: Json = {}
-        if key and text:
-            wire[key] = text
-        elif self._server.reasoning == "always":
-            wire["reasoning_content"] = text
-        for key in _SENT_BACK & message.provider_options.keys() if own else ():
-            wire[key] = message.provider_options[key]
-        return wire
 
     def _split_media(self, content: Content, where: str) -> tuple[list[str], list[Json]]:
         """Return the texts of content, with a note for each other block, and those blocks."""
