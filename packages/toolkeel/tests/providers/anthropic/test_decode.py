@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.providers.vendors import check_anthropic
 from toolkeel.content import File, Image, Text
 from toolkeel.messages import AssistantMessage, SystemMessage, ToolMessage, UserMessage
 from toolkeel.model_interface import ModelRequest
-from toolkeel.providers.anthropic import decode_messages, encode
+from toolkeel.providers import openai_chat
+from toolkeel.providers.anthropic import decode_messages, encode, encode_messages
 
 
 def test_instructions_are_texts_or_blocks() -> None:
@@ -32,6 +35,26 @@ def test_pictures_and_documents_are_blocks_of_ours() -> None:
         File(url="https://example.org/a.pdf", media_type="application/pdf"),
         File(b"%PDF-", "报告.pdf", "application/pdf"),
     )
+
+
+PAPER = {"type": "base64", "media_type": "application/pdf", "data": "JVBERi0="}
+NOTE = {"type": "text", "media_type": "text/plain", "data": "第一行"}
+
+
+@pytest.mark.parametrize("source", [PAPER, NOTE, {"type": "url", "url": "https://a.example/b.pdf"}])
+def test_a_document_keeps_its_citations_and_its_context(source: dict[str, str]) -> None:
+    more = {"citations": {"enabled": True}, "context": "of 2026"}
+    block = {"type": "document", "source": source, "title": "a", **more}
+    messages = decode_messages([{"role": "user", "content": [block]}])
+    assert encode_messages(messages) == [{"role": "user", "content": [block]}]
+
+
+def test_a_document_of_text_is_text_on_other_wires() -> None:
+    block = {"type": "document", "source": NOTE, "title": "报告"}
+    messages = decode_messages([{"role": "user", "content": [block]}])
+    assert encode_messages(messages) == [{"role": "user", "content": [block]}]
+    [sent] = openai_chat.encode_messages(messages)
+    assert sent["content"] == "报告:\n第一行"
 
 
 def test_a_turn_of_the_servers_own_tools_goes_back_unchanged() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from toolkeel.content import Block, File, Image, Text
 from toolkeel.messages import ToolMessage
 from toolkeel.providers.anthropic.profile import WIRE
@@ -47,13 +49,27 @@ class StoredMessages(StoredTurns):
                 return base64_block(source.get("data"), source.get("media_type"))
             case "image", "url":
                 return Image(url=url)
-            case "document", "base64":
-                name = as_text(block.get("title")) or "file"
-                return base64_block(source.get("data"), source.get("media_type"), name)
-            case "document", "url":
-                name = as_text(block.get("title")) or "file"
-                return File(url=url, name=name, media_type="application/pdf")
+            case "document", ("base64" | "text" | "url"):
+                return _document(block, source)
         return unknown_block(WIRE, block)
+
+
+def _document(block: Json, source: Json) -> Block:
+    """Decode a document. What only this wire knows of it, such as its citations, is kept."""
+    name, extra = as_text(block.get("title")) or "file", {}
+    if rest := {key: one for key, one in block.items() if key not in _DOCUMENT_KEYS}:
+        extra = {WIRE: rest}
+    match source.get("type"):
+        case "text":
+            data = as_text(source.get("data")).encode(errors="replace")
+            return File(data, name, "text/plain", extra=extra or {WIRE: {}})
+        case "url":
+            return File(b"", name, "application/pdf", as_text(source.get("url")), extra)
+    made = base64_block(source.get("data"), source.get("media_type"), name)
+    return replace(made, extra=extra) if isinstance(made, File) and extra else made
+
+
+_DOCUMENT_KEYS = frozenset({"type", "source", "title"})
 
 
 decode_messages = StoredMessages().decode_messages

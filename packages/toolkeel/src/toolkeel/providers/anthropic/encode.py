@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterable, Mapping, Sequence
 
-from toolkeel.content import Audio, File, Image
+from toolkeel.content import Audio, Block, File, Image
 from toolkeel.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from toolkeel.model_interface import ModelRequest, Settings
 from toolkeel.providers.anthropic.profile import UNSIGNED, WIRE, AnthropicProfile
@@ -238,8 +238,21 @@ class AnthropicEncoder(ClaudeEncoder[AnthropicProfile]):
                     return [self.text_block(omission_note(block, "too large to be shown"))]
                 return [{"type": "image", "source": source}]
             case File(media_type="application/pdf") if url or block.data:
-                return [{"type": "document", "source": source, "title": clean_text(block.name)}]
+                return [self._document(block, source)]
         return []
+
+    def encode_block(self, block: Block) -> list[Json]:
+        """Encode a content block; a text file that was a document on this wire is one again."""
+        if isinstance(block, File) and block.media_type == "text/plain" and WIRE in block.extra:
+            text = clean_text(block.data.decode(errors="replace"))
+            source: Json = {"type": "text", "media_type": "text/plain", "data": text}
+            return [self._document(block, source)]
+        return super().encode_block(block)
+
+    def _document(self, file: File, source: Json) -> Json:
+        title = clean_text(file.name)
+        extra = as_dict(file.extra.get(WIRE))
+        return {"type": "document", "source": source, "title": title, **extra}
 
     def text_of_block(self, block: Json) -> str:
         """Return the text in a block."""
