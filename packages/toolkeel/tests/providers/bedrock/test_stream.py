@@ -152,6 +152,7 @@ CONTENT: list[Any] = [
             "citations": [{"title": "t", "location": {"web": {"url": "u"}}}],
         }
     },
+    {"citationsContent": {"citations": [{"location": {"web": {"url": "v"}}}]}},
     {"toolUse": {"toolUseId": "t", "name": "f", "input": {"a": [1.0, None, "é"]}}},
     {"toolUse": {"toolUseId": "u", "name": "f", "input": {}}},
 ]
@@ -176,7 +177,9 @@ def as_stream(content: list[Any], reason: str) -> list[Event]:
                     told = {"redactedContent": rest["redactedContent"][part]}
                     events.append(piece(index, reasoningContent=told))
         elif key == "citationsContent":
-            events += [piece(index, text=char) for one in body["content"] for char in one["text"]]
+            events += [
+                piece(index, text=char) for one in body.get("content", ()) for char in one["text"]
+            ]
             events += [piece(index, citation=one) for one in body["citations"]]
         elif key == "toolUse":
             head = {k: v for k, v in body.items() if k != "input"}

@@ -63,7 +63,8 @@ class ConverseBlock(Block):
             case "text":
                 return {"text": text}
             case "citationsContent":
-                return {self.key: {"content": [{"text": text}], **self.wire}}
+                cited: Json = {"content": [{"text": text}]} if text else {}  # Nova cites without
+                return {self.key: {**cited, **self.wire}}
             case "toolUse":
                 input = parse_object(text) if text else self.wire.get("input") or {}
                 return {self.key: {**self.wire, "input": input}}
