@@ -17,6 +17,7 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from toolkeel import Agent, Effects, ToolContext, tool
 from toolkeel.messages import AssistantMessage
@@ -34,8 +35,9 @@ def die(folder: Path, plan: str, now: str) -> None:
     """Die here if this is what the plan says: once, or always until there is a cure."""
     if plan == f"always {now}" and not (folder / "cured").exists():
         os.kill(os.getpid(), signal.SIGKILL)
-    marker = folder / f"died {plan}"
-    if plan == now and not marker.exists():
+    everywhere = plan == "everywhere" and now.startswith("before")
+    marker = folder / f"died {plan} {now}"
+    if (plan == now or everywhere) and not marker.exists():
         marker.touch()
         os.kill(os.getpid(), signal.SIGKILL)
 
@@ -84,10 +86,18 @@ def agent_of(folder: Path, *, safe: bool = True, pause: float = 0) -> Agent:
 
 
 def durable_of(
-    folder: Path, place: str, *, width: int = 1, safe: bool = True, pause: float = 0
+    folder: Path,
+    place: str,
+    *,
+    width: int = 1,
+    safe: bool = True,
+    pause: float = 0,
+    denies: bool = False,
 ) -> Durable:
-    """The runs of such an agent."""
-    return Durable(agent_of(folder, safe=safe, pause=pause), Sessions(place), max_concurrency=width)
+    """The runs of such an agent; a program may answer each question whether a step has happened."""
+    agent = agent_of(folder, safe=safe, pause=pause)
+    answers: dict[str, Any] = {"approver": lambda _: False} if denies else {}
+    return Durable(agent, Sessions(place), max_concurrency=width, **answers)
 
 
 def done_in(folder: Path) -> list[str]:

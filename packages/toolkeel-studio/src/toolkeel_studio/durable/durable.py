@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import signal
 import socket
@@ -18,9 +19,16 @@ from toolkeel.agent.options import RunOptions
 from toolkeel.errors import SetupError
 from toolkeel.sessions.sessions import Sessions
 from toolkeel.spending import RunLimits
-from toolkeel_studio.durable.engine import Worker, parse_order, queue_name
-from toolkeel_studio.durable.journaled import run_order
+from toolkeel_studio.durable.engine import (
+    Worker,
+    attempts_of,
+    parse_order,
+    queue_name,
+    recovery_of,
+)
+from toolkeel_studio.durable.journaled import run_order, stored_entries
 from toolkeel_studio.durable.orders import RunOrder, check_text, dump_options
+from toolkeel_studio.durable.recovery import Recovery, count_completed, count_death
 from toolkeel_studio.durable.runs import Runs
 from toolkeel_studio.durable.worker_log import log_event, quiet_engine
 
@@ -203,8 +211,15 @@ class Durable(Runs):
             log_event("put back", logging.WARNING, id=run)
         return ended
 
-    async def _work(self, order: RunOrder, attempts: int) -> dict[str, str]:
+    async def _work(self, order: RunOrder, status: WorkflowStatus | None) -> dict[str, str]:
         place = {"id": order["id"], "session": order["session"], "scope": order["scope"]}
+        attempts = 1 if status is None else attempts_of(status)
+        if status is not None and attempts > 1:
+            attempt = await asyncio.to_thread(self._count_death, order, status)
+            if attempt.is_hopeless:
+                error = f"{attempt.deaths} workers have died before it completed another call"
+                log_event("failed", logging.ERROR, **place, attempt=attempts, error=error)
+                return {"reason": "failed", "text": "", "error": error}
         event = "begun" if attempts == 1 else "resumed"
         log_event(event, logging.INFO, **place, attempt=attempts)
         began = monotonic()
@@ -224,6 +239,14 @@ class Durable(Runs):
             error=end.get("error", ""),
         )
         return end
+
+    def _count_death(self, order: RunOrder, status: WorkflowStatus) -> Recovery:
+        """Count the death of the worker before this one, and store the attempt that starts."""
+        entries = (each.entry for each in stored_entries(self.sessions, order))
+        completed = count_completed(entries)
+        attempt = count_death(recovery_of(status), attempts_of(status), completed)
+        self._queue.record_attempt(order["id"], attempt)
+        return attempt
 
     def _tick(self, when: str, context: dict[str, Any]) -> RunOrder:
         id = f"{context['name']}-{when}"

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 import re
 import sys
 from collections.abc import Awaitable, Callable, Iterator
@@ -28,14 +27,14 @@ from toolkeel.sessions.errors import SessionError, SessionUnavailable
 from toolkeel.sessions.postgres import is_postgres
 from toolkeel.sessions.sql_tables import VERSION
 from toolkeel_studio.durable.orders import RunOrder
-from toolkeel_studio.durable.worker_log import log_event
+from toolkeel_studio.durable.recovery import Recovery, load_recovery
 
 with needs_extra("Durable runs", "dbos"):
     from dbos import DBOS, DBOSClient, DBOSPortableJSONSerializer, EnqueueOptions, WorkflowStatus
     from dbos import error as dbos_error
     from sqlalchemy.exc import OperationalError
 
-Work = Callable[[RunOrder, int], Awaitable[dict[str, str]]]
+Work = Callable[[RunOrder, WorkflowStatus | None], Awaitable[dict[str, str]]]
 Tick = Callable[[str, dict[str, Any]], RunOrder]
 
 RUN: Final = "toolkeel.run"
@@ -47,8 +46,8 @@ JOURNAL: Final = f"journal-{VERSION}"
 """What a worker must understand to take a run over: the journal, not the program of its user."""
 DEATHS: Final = "deaths"
 """Attribute of a run: attempts before it was last put back."""
-MAX_RECOVERIES: Final = 5
-"""How many times a run is resumed after its worker died; then it is failed."""
+RECOVERY: Final = "recovery"
+"""Attribute of a run: its last attempt; see `toolkeel_studio.durable.recovery`."""
 POLL_SECONDS: Final = 0.2
 """Seconds between two looks into the queue."""
 
@@ -212,6 +211,15 @@ class RunQueue:
             self.client.resume_workflows(ids, queue_name=self.name)
         return ids
 
+    def record_attempt(self, id: str, attempt: Recovery) -> None:
+        """Store the attempt at a run that starts now."""
+        self.client.update_workflow_attributes(id, {RECOVERY: attempt.to_json()}, merge=True)
+
+
+def recovery_of(status: WorkflowStatus) -> Recovery:
+    """Return the last attempt at a run of which it is known that it began."""
+    return load_recovery((status.attributes or {}).get(RECOVERY))
+
 
 def attempts_of(status: WorkflowStatus) -> int:
     """Return how many times workers have begun a run, those that put it back excepted."""
@@ -290,12 +298,7 @@ class Worker:
             self.running += 1
         try:
             status = await asyncio.to_thread(self.queue.status, order["id"])
-            attempts = 1 if status is None else attempts_of(status)
-            if attempts > MAX_RECOVERIES + 1:
-                error = f"its worker has died {attempts - 1} times while it ran"
-                log_event("failed", logging.ERROR, id=order["id"], error=error)
-                return {"reason": "failed", "text": "", "error": error}
-            return await self._work(order, attempts)
+            return await self._work(order, status)
         finally:
             with self._lock:
                 self.running -= 1
@@ -336,7 +339,7 @@ def _unreachable(error: BaseException) -> bool:
     return isinstance(error, SessionError)
 
 
-@DBOS.workflow(name=RUN)
+@DBOS.workflow(name=RUN, max_recovery_attempts=None)  # `recovery` has a rule of its own
 async def _run(order: RunOrder) -> dict[str, str]:
     """Run an order in one step, which the session's journal makes safe to repeat."""
     return await DBOS.run_step_async(

@@ -93,6 +93,11 @@ def current_end(sessions: Sessions, order: RunOrder) -> dict[str, str] | None:
     return _end(session, order) if session.exists else None
 
 
+def stored_entries(sessions: Sessions, order: RunOrder) -> list[StoredEntry]:
+    """Return the entries of an order's session since the order was made."""
+    return _entries(sessions.open(order["session"], order["scope"]), order)
+
+
 def is_delivered(sessions: Sessions, order: RunOrder) -> bool:
     """Return True if the prompt of an order is in its session, taken by a run or not."""
     session = sessions.open(order["session"], order["scope"])
