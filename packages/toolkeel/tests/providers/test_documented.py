@@ -1,4 +1,4 @@
-"""The tests that the providers' page names as proof are there."""
+"""The tests that the appendix of quirks names as proof are there."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from tests.gates.suite import suite_files
 from tests.shared import ROOT
 
-PAGE = ROOT / "docs" / "providers.md"
+PAGE = ROOT / "docs" / "project" / "provider-quirks.md"
 
 
 def test_every_proof_that_the_page_names_is_a_test() -> None:
