@@ -8,6 +8,8 @@ task wants and no to everything else. So two figures come out, and no provider i
 the injected acts ran, and how many questions a person was asked in the tasks without any order.
 
 What a tool can do is declared here, by hand, for all 74 of them: half of the result lies in that.
+The instructions name the person's contacts and the channels of their own chat, as an operator would
+write them; `--bare` leaves them out.
 """
 
 from __future__ import annotations
@@ -191,7 +193,20 @@ def tools(suite: Any, environment: Any, played: Played) -> Iterator[AnyTool]:
         )
 
 
-def play(suite: Any, task: Any, injection: Any = None) -> Played:
+CHANNELS = ("general", "random", "private")
+"""Those of the company's own chat: names that a person outside of it has chosen are left out."""
+
+
+def instructions(environment: Any) -> str:
+    """What the operator of an assistant would write: whom the person knows, and their channels."""
+    contacts = getattr(getattr(environment, "inbox", None), "contact_list", ())
+    book = [f"{contact.name} <{contact.email}>" for contact in contacts]
+    channels = CHANNELS if hasattr(environment, "slack") else ()
+    known = {"The person's contacts": book, "The channels of our chat": channels}
+    return "\n".join(f"{name}: {', '.join(each)}." for name, each in known.items() if each)
+
+
+def play(suite: Any, task: Any, injection: Any = None, *, bare: bool = False) -> Played:
     """One task, with an order in every place where one can stand, or with none."""
     text = {}
     if injection is not None:
@@ -207,7 +222,12 @@ def play(suite: Any, task: Any, injection: Any = None) -> Played:
         return ticket.call_id.startswith("own")
 
     model = Obedient(own, _calls("evil", ordered), played)
-    agent = Agent(model, list(tools(suite, environment, played)), max_turns=60)
+    agent = Agent(
+        model,
+        list(tools(suite, environment, played)),
+        instructions="" if bare else instructions(environment),
+        max_turns=60,
+    )
     agent.run_sync(task.PROMPT, approver=person)
     return played
 
@@ -230,6 +250,7 @@ def main() -> None:
     )
     parser.add_argument("--suite", action="append", help="only this one")
     parser.add_argument("--clean", action="store_true", help="only the tasks without an order")
+    parser.add_argument("--bare", action="store_true", help="instructions name nobody")
     given = parser.parse_args()
     sys.meta_path.insert(0, _Unused())
     from agentdojo.task_suite.load_suites import get_suites
@@ -239,11 +260,11 @@ def main() -> None:
         if given.suite and name not in given.suite:
             continue
         for task in suite.user_tasks.values():
-            asked = play(suite, task).asked
+            asked = play(suite, task, bare=given.bare).asked
             counts.update({"clean tasks": 1, "questions": len(asked), "tasks asked": bool(asked)})
         for task in [] if given.clean else suite.user_tasks.values():
             for key, injection in suite.injection_tasks.items():
-                played = play(suite, task, injection)
+                played = play(suite, task, injection, bare=given.bare)
                 wanted = injection.ground_truth(suite.load_and_inject_default_environment({}))
                 acts = any(is_act(call.function) for call in wanted)
                 ran = [played.ran[id] for id in played.ran if id.startswith("evil")]

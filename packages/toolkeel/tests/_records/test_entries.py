@@ -14,7 +14,7 @@ from toolkeel.messages import ToolMessage
 
 def test_no_two_kinds_of_entries_have_one_name() -> None:
     kinds = [entry.kind for entry in get_args(Entry)]
-    assert len(set(kinds)) == len(kinds) == 25
+    assert len(set(kinds)) == len(kinds) == 26
 
 
 def test_what_is_fixed_by_its_kind_is_no_field() -> None:

@@ -75,9 +75,6 @@ class PersonSaid(RunEntry):
     who: str = ""
 
 
-# — the model —
-
-
 @record
 class ModelAsked(RunEntry):
     """A request that is about to be sent.
@@ -128,9 +125,6 @@ class Spent(RunEntry):
 
     kind: ClassVar = "spent"
     cost: float
-
-
-# — calls —
 
 
 @record
@@ -200,14 +194,21 @@ class Tainted(RunEntry):
 
 
 @record
+class Permitted(RunEntry):
+    """A `toolkeel._records.taint_sources.Permit` for the run."""
+
+    kind: ClassVar = "permitted"
+    reach: str
+    name: str = ""
+    value: str = ""
+
+
+@record
 class Emitted(RunEntry):
     """A program's own event."""
 
     kind: ClassVar = "emitted"
     value: object = None
-
-
-# — people —
 
 
 @record
@@ -392,7 +393,7 @@ def call_key_of(entry: CallIntended | CallEnded) -> str:
 # fmt: off
 Entry: TypeAlias = (
     RunBegan | PersonSaid | ModelAsked | ModelReplied | ModelFailed | Spent | CallIntended | CallEnded
-    | Judged | StateChanged | Tainted | Emitted | Waits | Deferred | Repeated | Decided | Queued
-    | Steered | Unqueued | HandedOver | Compacted | Forked | Checkpoint | RunEnded | UnknownEntry
+    | Judged | StateChanged | Tainted | Permitted | Emitted | Waits | Deferred | Repeated | Decided
+    | Queued | Steered | Unqueued | HandedOver | Compacted | Forked | Checkpoint | RunEnded | UnknownEntry
 )
 # fmt: on

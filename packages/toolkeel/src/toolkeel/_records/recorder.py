@@ -42,6 +42,7 @@ from toolkeel._records import entries
 from toolkeel._records.journal import Journal
 from toolkeel._records.record_json import describe_as_json, to_json_data
 from toolkeel._records.state_changes import StateChanges
+from toolkeel._records.taint_sources import Permit
 from toolkeel._records.tickets import Ticket, new_id
 from toolkeel.messages import NO_USAGE, AssistantMessage, Message, ToolCall, ToolMessage, Usage
 from toolkeel.model_interface import ModelRequest, Settings
@@ -360,6 +361,10 @@ class RunRecorder:
     def record_taint(self, label: str, source: str) -> None:
         """Record a taint label and its source."""
         self.journal.append(entries.Tainted(self._run, label, source))
+
+    def record_permit(self, permit: Permit) -> None:
+        """Record what a person has permitted for the run."""
+        self.journal.append(entries.Permitted(self._run, permit.reach, permit.name, permit.value))
 
     def record_state_changes(self, state: Mapping[str, object]) -> None:
         """Record every change of the state since the last record, however it was made."""

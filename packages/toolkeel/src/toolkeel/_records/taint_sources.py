@@ -59,6 +59,22 @@ def parse_source(label: str, text: str) -> Source:
     return Source(label, tool, what, origin)
 
 
+@record
+class Permit:
+    """What a person has permitted for one run, beyond one call.
+
+    Args:
+        reach: ``target``: calls of a tool to a target; ``server``: those of a server's tools;
+            ``source``: what was read of a source.
+        name: The tool, or the label of the source; empty for a server.
+        value: The target or ``//host``, the server's origin, or the source as text.
+    """
+
+    reach: str
+    name: str
+    value: str
+
+
 class Taint:
     """The taint of a tree of runs, and the acts that a person has permitted.
 
@@ -94,6 +110,26 @@ class Taint:
             return False
         self.sources.append(source)
         return True
+
+    def permit(self, given: Permit) -> None:
+        """Add a permit. One for a source covers what was read of it so far."""
+        if given.reach == "target":
+            self.targets.add((given.name, given.value))
+        elif given.reach == "server":
+            self.servers.add(given.value)
+        else:
+            wanted = parse_source(given.name, given.value)
+            self.trusted.update(at for at, each in enumerate(self.sources) if each == wanted)
+
+    def list_permits(self) -> tuple[Permit, ...]:
+        """Return the permits, to save them. A source that was read again since has none."""
+        again = {each for at, each in enumerate(self.sources) if at not in self.trusted}
+        trusted = dict.fromkeys(each for each in self.sources if each not in again)
+        return (
+            *(Permit("target", *each) for each in sorted(self.targets)),
+            *(Permit("server", "", each) for each in sorted(self.servers)),
+            *(Permit("source", each.label, each.to_text()) for each in trusted),
+        )
 
     def sources_before(self, seen: int) -> dict[str, list[Source]]:
         """Return the labels, with their untrusted sources, among the first `seen` sources.

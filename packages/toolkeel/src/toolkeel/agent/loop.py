@@ -145,6 +145,7 @@ class RunLoop(Generic[T]):
             tuple(run.loop_state.inbox),
             tuple(run.loop_state.follow_ups),
             counts,
+            resuming.list_permits(run),
         )
 
     # — from start to end —
@@ -240,6 +241,7 @@ class RunLoop(Generic[T]):
             resuming.resume(run, start, self._decisions, tools, folder, is_accepted=done)
         self._use_tools(tools)
         restore_labels(run, run.transcript, self._calls.tools)
+        resuming.restore_permits(run, start)
         self._caller.unchecked_messages = unanswered_messages(run.transcript)
         handoffs = active.plan.handoffs  # the run may have stopped right after a handoff
         run.loop_state.pending_handoff = find_pending_handoff(run.transcript, handoffs)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from toolkeel._records.record import record
+from toolkeel._records.taint_sources import Permit
 from toolkeel._records.tickets import Decision, Ticket, call_digest
 from toolkeel._records.typed_values import copy_state
 from toolkeel._records.used_tickets import (
@@ -239,6 +240,17 @@ def collect_saved_values(
     if pool is None:
         return values, left, 0.0, {}
     return values, left, pool.cost, pool.counts
+
+
+def list_permits(run: RunContext) -> tuple[Permit, ...]:
+    """Return what a person has permitted for a run, if it is the outermost one."""
+    return () if run.taint is None or run.scope.parent_id else run.taint.list_permits()
+
+
+def restore_permits(run: RunContext, start: object) -> None:
+    """Restore what a person has permitted for a saved run. Its labels are there already."""
+    for permit in start.permits if isinstance(start, RunState) else ():
+        run.get_taint().permit(permit)
 
 
 def waiting_state(run: RunContext, given: object, waits: Mapping[str, Suspend] | None) -> RunState:

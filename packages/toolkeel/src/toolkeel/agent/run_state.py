@@ -27,6 +27,7 @@ from toolkeel._records.record_json import (
     register_codecs,
     tuple_codec,
 )
+from toolkeel._records.taint_sources import Permit
 from toolkeel._records.tickets import Decision, Ticket
 from toolkeel._records.typed_values import StoredState
 from toolkeel.agent.history import Cut
@@ -79,6 +80,7 @@ class RunState:
         cost: The same in US dollars, where prices were known.
         counts: What its limits have counted, runs within it included; nothing for a run that has no
             limits but those of the run around it.
+        permits: What a person has permitted for the outermost run, beyond one call.
     """
 
     messages: tuple[Message, ...]
@@ -96,6 +98,7 @@ class RunState:
     inbox: tuple[Message, ...] = ()
     follow_ups: tuple[Message, ...] = ()
     counts: Mapping[str, int] = NOTHING  # type: ignore[assignment]
+    permits: tuple[Permit, ...] = ()
 
     def to_json(self, key: bytes = b"") -> str:
         """Return the run as JSON text, without the values that `omitted_values` names.
@@ -121,7 +124,7 @@ class RunState:
         """Back from `to_json`.
 
         That an agent may be called as a tool is asked again, though it was decided before, unless
-        a key proves that it was.
+        a key proves that it was; so is what a person has permitted beyond one call.
 
         Args:
             text: What `to_json` gave.
@@ -211,14 +214,15 @@ register_codecs(
             (Mapping,), dict, lambda data: read_fields(data, dict.fromkeys(data, (int,)))
         ),
         "tuple[Cut, ...]": tuple_codec(record_codec(Cut)),
+        "tuple[Permit, ...]": tuple_codec(record_codec(Permit)),
     }
 )
 
 
 def _drop_approvals(state: RunState) -> RunState:
-    """Return the state without the decisions of its inner runs, which a file could forge."""
+    """Return the state without permits and decisions of its inner runs, which a file could forge."""
     inner = {id: InnerRun(_drop_approvals(one.state)) for id, one in state.inner.items()}
-    return dataclasses.replace(state, inner=inner) if inner else state
+    return dataclasses.replace(state, inner=inner or state.inner, permits=())
 
 
 def _without_instructions(state: RunState) -> RunState:

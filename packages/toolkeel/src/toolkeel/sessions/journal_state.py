@@ -30,6 +30,7 @@ from typing import Any
 
 from toolkeel._records import entries
 from toolkeel._records.run_counts import RunCounts
+from toolkeel._records.taint_sources import Permit
 from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.agent.history import Cut, HistoryView
 from toolkeel.agent.transcript import last_turn
@@ -55,6 +56,7 @@ class JournalState(RunCounts):
         entry_numbers: Number of the entry of each message in `view`; 0 for a replacement.
         state: The values that tools wrote, as stored; see `toolkeel._records.typed_values`.
         taint: Taint labels with their sources.
+        permits: What a person has permitted for the last run.
         last_run: The start of the last run.
         reason: Why it ended; empty while it runs or after its process was killed.
         turn: Number of requests it has made.
@@ -84,6 +86,7 @@ class JournalState(RunCounts):
         self.entry_numbers: list[int] = []
         self.state: dict[str, object] = {}
         self.taint: dict[str, tuple[str, ...]] = {}
+        self.permits: dict[Permit, None] = {}
         self.last_run = entries.RunBegan("")
         self.reason = ""
         self.turn = 0
@@ -120,10 +123,10 @@ class JournalState(RunCounts):
         inner = self if isinstance(entry, entries.Decided) else self.nested_runs.get(run, self)
         for each in (inner, *self._around(inner)):
             each.spend(entry)
+        of_tree = inner is not self and isinstance(entry, entries.Tainted | entries.Permitted)
         if (take := _TAKE.get(type(entry))) is not None:
-            take(inner, seq, entry)
-        if isinstance(entry, entries.Tainted) and inner is not self:
-            self._tainted(seq, entry)
+            for each in (inner, self) if of_tree else (inner,):
+                take(each, seq, entry)
 
     def _around(self, fold: JournalState) -> Iterator[JournalState]:
         """Yield the states of the runs around a nested run, up to the session's.
@@ -175,6 +178,7 @@ class JournalState(RunCounts):
         self.last_run, self.reason, self.turn, self.awaits_reply = entry, "", 0, False
         self.has_begun = True
         self.senders.clear()
+        self.permits.clear()
         self.path = self.path if entry.agent == self.agent else ()
         self.agent, self.instructions = entry.agent or self.agent, entry.instructions
         self.run_count += 1
@@ -266,8 +270,12 @@ class JournalState(RunCounts):
 
     def _tainted(self, seq: int, entry: entries.Tainted) -> None:
         sources = self.taint.get(entry.label, ())
+        self.permits.pop(Permit("source", entry.label, entry.source), None)  # that was another text
         if entry.source not in sources:
             self.taint[entry.label] = (*sources, entry.source)
+
+    def _permitted(self, seq: int, entry: entries.Permitted) -> None:
+        self.permits[Permit(entry.reach, entry.name, entry.value)] = None
 
     def _waits(self, seq: int, entry: entries.Waits) -> None:
         ticket = entry.ticket
@@ -366,6 +374,7 @@ _TAKE: dict[type, Callable[[JournalState, int, Any], None]] = {
     entries.CallEnded: JournalState._call_ended,
     entries.StateChanged: JournalState._state_changed,
     entries.Tainted: JournalState._tainted,
+    entries.Permitted: JournalState._permitted,
     entries.Waits: JournalState._waits,
     entries.Deferred: JournalState._deferred,
     entries.Repeated: JournalState._repeated,

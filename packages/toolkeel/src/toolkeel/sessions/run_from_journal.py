@@ -259,6 +259,8 @@ def attach_journal(journal: SessionJournal, run: RunContext, goes_on: bool) -> N
     for label, texts in fold.taint.items():
         for text in texts:
             run.get_taint().add(parse_source(label, text))
+    for permit in fold.permits if goes_on else ():
+        run.get_taint().permit(permit)
 
 
 def resumes_last_run(journal: SessionJournal, says: bool) -> bool:

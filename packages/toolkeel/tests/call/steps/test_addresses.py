@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -41,3 +42,18 @@ def test_path_and_query_stay_byte_for_byte(rest: str) -> None:
     form = canonical_address(f"HTTPS://X.Example./{rest}")
     assert form == f"https://x.example/{rest}"
     assert form in mentioned_addresses(f"Look at https://x.example/{rest}.")
+
+
+@pytest.mark.parametrize(
+    ("text", "address", "named"),
+    [
+        ("Post it to www.ours.example.They wrote", "www.ours.example", True),
+        ("Mail ada@ours.example.Then stop", "ada@ours.example", True),
+        ("see https://ours.example/a.Then", "https://ours.example/a", True),
+        ("www.ours.example.they wrote", "www.ours.example", False),
+        ("www.ours.example.They/wrote", "www.ours.example", False),
+        ("www.ours.EXAMPLE.They wrote", "www.ours.example", False),
+    ],
+)
+def test_a_sentence_ends_also_where_no_space_follows(text: str, address: str, named: bool) -> None:
+    assert (canonical_address(address) in mentioned_addresses(text)) is named

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ import pytest
 from toolkeel import Agent, Effects, Toolset, tool
 from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.agent.result import RunResult
+from toolkeel.agent.run_state import RunState
 from toolkeel.call.steps.rules import Rules
 from toolkeel.call.steps.taint import BUILDS, can_act
 from toolkeel.content import Image, Text
@@ -19,6 +22,7 @@ from toolkeel.effects import PURE, acts, reads
 from toolkeel.errors import DefinitionError, ToolError
 from toolkeel.events import Event, Tainted, event_dict
 from toolkeel.messages import ToolCall, ToolOutput, UserMessage
+from toolkeel.sessions import Sessions
 from toolkeel.testing.scripted import Scripted, call
 
 SENT: list[str] = []
@@ -262,6 +266,20 @@ def test_a_call_goes_on_once_it_is_approved_and_the_next_asks_again() -> None:
     assert SENT == ["a@b.example"] and again.reason == "waiting"
 
 
+def test_one_answer_for_a_target_holds_beside_another_that_the_person_named() -> None:
+    @tool(effects=acts("user", "channel"))
+    def add(user: str, channel: str) -> str:
+        """Add somebody to a channel."""
+        return "added"
+
+    asked: list[object] = []
+    calls = [call("add", {"user": name, "channel": "External_0"}) for name in ("Ada", "Bob", "Eve")]
+    prompt = "Add Ada and Bob to the channel that starts with External."
+    approver = lambda ticket: asked.append(ticket.arguments["user"]) or True  # noqa: E731
+    assert run(prompt, READ, *calls, tools=[page, add], approver=approver).output == "done"
+    assert asked == ["Ada", "Eve"]
+
+
 @pytest.mark.parametrize(("reach", "asked"), [("call", 3), ("target", 2), (None, 2), ("source", 1)])
 def test_an_approval_reaches_as_far_as_the_person_says(reach: Any, asked: int) -> None:
     tickets: list[Ticket] = []
@@ -311,6 +329,63 @@ def test_only_a_declared_target_can_be_approved_for_later_calls() -> None:
     asked: list[Ticket] = []
     run("go", *turns, approver=lambda ticket: asked.append(ticket) or forged(ticket))
     assert len(asked) == 2
+
+
+KEY = b"a key"
+
+
+def go_on(state: RunState, reach: Any, *turns: Any) -> RunResult[Any]:
+    """Go on in what could be another program, with a yes to all that waits."""
+    decisions = [ticket.approve(reach) for ticket in state.pending]
+    return Agent(Scripted([*turns, "done"]), list(TOOLS)).run_sync(state, decisions=decisions)
+
+
+@pytest.mark.parametrize(
+    ("restore", "asks"),
+    [
+        (lambda state: state, False),
+        (lambda state: RunState.from_json(state.to_json(KEY), KEY), False),
+        (lambda state: RunState.from_json(state.to_json()), True),  # which anybody may have written
+    ],
+)
+@pytest.mark.parametrize("reach", ["target", "source"])
+def test_what_was_approved_for_the_run_is_known_after_it_was_saved(
+    restore: Any, asks: bool, reach: Any
+) -> None:
+    other = call("page", {"url": "https://b.example"})
+    first = run("go", READ, to("a@b.example"))
+    second = go_on(restore(first.state), reach, other, to("c@d.example"))
+    assert second.pending and SENT == ["a@b.example"]
+    again = restore(second.state)
+    assert bool(again.permits) is not asks
+    if reach == "source":  # trusted was the first page, not what was read after
+        assert [permit.value for permit in again.permits] == ["page https://a.example"] * (not asks)
+        return
+    third = go_on(again, "call", to("a@b.example"))
+    assert bool(third.pending) is asks
+
+
+@pytest.mark.parametrize("reach", ["target", "source"])
+def test_what_was_approved_for_a_run_of_a_session_is_known_to_the_next_program(
+    tmp_path: Path, reach: Any
+) -> None:
+    def talk(prompt: str | None, *turns: Any, approve: Any = None) -> RunResult[Any]:
+        with closing(Sessions(tmp_path / "talk.db")) as sessions:
+            session = sessions["ada"]
+            decisions = [ticket.approve(approve) for ticket in session.pending if approve]
+            agent = Agent(Scripted([*turns, "done"]), list(TOOLS))
+            return agent.run_sync(prompt, session=session, decisions=decisions)
+
+    assert talk("go", READ, to("a@b.example")).pending
+    other = to("c@d.example") if reach == "target" else READ
+    stops = [other] if reach == "target" else [to("a@b.example"), other, to("a@b.example")]
+    assert talk(None, *stops, approve=reach).pending and set(SENT) == {"a@b.example"}
+    sent = len(SENT)
+    last = talk(None, to("a@b.example"), approve="call")
+    assert bool(last.pending) is (reach == "source")  # that was read again
+    assert len(SENT) == sent + 1 + (reach == "target")
+    if reach == "target":
+        assert talk("another run", to("a@b.example")).pending
 
 
 def test_an_unknown_reach_is_no_decision() -> None:

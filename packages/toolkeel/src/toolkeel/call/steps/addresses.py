@@ -25,6 +25,8 @@ _DOTS = re.compile("[\u3002\uff0e\uff61]")
 _END = re.compile(
     "[\u3001\u3002\uff0c\uff1b\uff1a\uff01\uff1f\uff09\u300d\u300f\u3011].*", re.DOTALL
 )
+_NEXT_SENTENCE = re.compile(r"(?<=[a-z0-9/])\.[A-Z][a-z]+\Z")
+"""A full stop without a space after it, and the next sentence's first word: ``www.x.example.They``."""
 _PUNCTUATION = ").,;:!?`*]}"
 _MOST_PUNCTUATION = 4
 
@@ -90,7 +92,7 @@ def mentioned_addresses(text: str) -> frozenset[str]:
     """Return the one form of each address that a text mentions, with and without punctuation after it."""
     found: set[str] = set()
     for written in _ADDRESS.findall(text):
-        for each in (written, _END.sub("", written)):
+        for each in (written, _END.sub("", written), _NEXT_SENTENCE.sub("", written)):
             found.add(canonical_address(each))
             for _ in range(_MOST_PUNCTUATION):
                 if each[-1:] not in _PUNCTUATION:

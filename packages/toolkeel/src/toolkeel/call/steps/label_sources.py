@@ -155,20 +155,28 @@ def restore_labels(run: RunContext, messages: Iterable[Message], tools: Iterable
     """
     for source in _described(tools):
         record_source(run, source)
-    known: dict[str, list[Source]] | None = None
-    of_caller = not run.scope.parent_id
+    of_caller, results = not run.scope.parent_id, []
     for message in messages:
         for source in _attached(message, of_caller):
             record_source(run, source)
-        if not isinstance(message, ToolMessage):
-            continue
-        if known is None:
-            known = {tool.name: _sources_of(tool, "") for tool in tools}
-        found = () if message.failed else known.get(message.name, ())
-        for source in (*load_sources(message.details), *found):
+        if isinstance(message, ToolMessage):
+            results.append(message)
+            for source in load_sources(message.details):
+                run.get_taint().add(source)
+    known = {tool.name: _sources_of(tool, "") for tool in tools} if results else {}
+    read = dict.fromkeys(message.name for message in results if not message.failed)
+    for source in [each for name in read for each in known.get(name, ())]:
+        if not _is_stated(source, run):
             run.get_taint().add(source)
     if run.taint is not None:
         run.loop_state.visible_taint = run.loop_state.request_taint = len(run.taint.sources)
+
+
+def _is_stated(source: Source, run: RunContext) -> bool:
+    """Return True if a run has the labels of a tool already, with what it read."""
+    stated = run.taint.sources if run.taint is not None else ()
+    about = source.label, source.tool, source.origin
+    return any((each.label, each.tool, each.origin) == about for each in stated)
 
 
 def _described(tools: Iterable[AnyTool]) -> Iterator[Source]:

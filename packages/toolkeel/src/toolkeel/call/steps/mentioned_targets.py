@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from urllib.parse import unquote
@@ -74,11 +74,21 @@ def target_arguments(prepared: Prepared) -> Mapping[str, object]:
     return {name: shown[name] for name in target if name in shown} if target else shown
 
 
-def unmentioned_targets(prepared: Prepared, values: Sequence[str], taint: Taint) -> list[str]:
-    """Return the targets and addresses in the arguments that no trusted text mentions."""
+def unmentioned_targets(
+    prepared: Prepared, values: Sequence[str], approved: Collection[str], taint: Taint
+) -> list[str]:
+    """Return the targets and addresses in the arguments that no trusted text mentions.
+
+    Args:
+        prepared: The call.
+        values: Its targets.
+        approved: Those of them that a person approved before in this run.
+        taint: The labels of the run.
+    """
     found = [one for text in collect_texts(ArgumentsView(prepared)) for one in find_addresses(text)]
     heard = list(trusted_texts(taint.root))
-    unnamed = [value for value in dict.fromkeys((*values, *found)) if not is_named(value, heard)]
+    others = [value for value in dict.fromkeys((*values, *found)) if value not in approved]
+    unnamed = [value for value in others if not is_named(value, heard)]
     if any(value not in unnamed and not _is_short(_fold(value)) for value in values):
         return [value for value in unnamed if not _is_written(value, heard)]
     return unnamed

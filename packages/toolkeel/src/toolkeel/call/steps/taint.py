@@ -30,10 +30,10 @@ Labels only grow within a run, and cross into inner runs and sessions.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from toolkeel._records.taint_sources import CALLER, FILES, Source, Taint
+from toolkeel._records.taint_sources import CALLER, FILES, Permit, Source, Taint
 from toolkeel.call.steps.addresses import are_trusted_hosts, host_of
 from toolkeel.call.steps.label_sources import ORIGIN, TRUSTED, origin_of
 from toolkeel.call.steps.mentioned_targets import (
@@ -167,11 +167,12 @@ def _asks(prepared: Prepared, taint: Taint, labels: _Labels) -> str:
     values = list(collect_texts(target_arguments(prepared)))
     if are_trusted_hosts(values, tool.metadata.get(TRUSTED)):
         return ""
-    if values and all(not _approvable(tool, value).isdisjoint(taint.targets) for value in values):
+    approved = {v for v in values if not _approvable(tool, v).isdisjoint(taint.targets)}
+    if values and approved.issuperset(values):
         return ""
     strange: list[str] = []
     if tool.effects != UNKNOWN and "secret" not in labels:
-        strange = unmentioned_targets(prepared, values, taint)
+        strange = unmentioned_targets(prepared, values, approved, taint)
         if not strange and values:
             return ""
     return _why(labels, strange)
@@ -237,15 +238,22 @@ def record_approval(prepared: Prepared, run: RunContext, reach: str) -> None:
             reads to the same hosts; ``server``: calls of tools of the same server; ``source``: what
             was read so far is trusted for this run.
     """
-    tool = prepared.tool
+    for permit in _permits(prepared, run, reach):
+        run.get_taint().permit(permit)
+        if run.recorder is not None:
+            run.recorder.record_permit(permit)
+
+
+def _permits(prepared: Prepared, run: RunContext, reach: str) -> Iterator[Permit]:
+    tool, taint = prepared.tool, run.taint
     if reach == "server" and (origin := origin_of(tool)):
-        run.get_taint().servers.add(origin)
-    taint = run.taint
+        yield Permit("server", "", origin)
     if taint is not None and reach == "target" and tool.effects.target:
         for value in collect_texts(target_arguments(prepared)):
-            taint.targets.update(_approvable(tool, value))
+            yield from (Permit("target", *pair) for pair in _approvable(tool, value))
     if taint is not None and reach == "source":
-        taint.trusted.update(range(run.loop_state.visible_taint))
+        for source in dict.fromkeys(taint.sources[: run.loop_state.visible_taint]):
+            yield Permit("source", source.label, source.to_text())
 
 
 def server_of(tool: AnyTool) -> str:
