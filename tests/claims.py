@@ -215,6 +215,6 @@ CLAIMS: tuple[Claim, ...] = (
     Claim("toolkeel_compat/openai_agents/", "was not approved",
           "packages/toolkeel-compat/tests/openai_agents/test_state.py::test_a_rejection_without_words_is_told_as_the_sdk_tells_it_and_nothing_runs", UNTRIED),
     # — sessions —
-    Claim("sessions/sqlite.py", "somebody else has written",
+    Claim("sessions/stores/sqlite.py", "somebody else has written",
           "packages/toolkeel/tests/sessions/test_journal.py::test_a_writer_that_was_frozen_cannot_write_between_anothers_entries", DOER),
 )  # fmt: skip

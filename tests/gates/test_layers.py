@@ -22,7 +22,7 @@ LOWER = planted("toolkeel.errors", "")
 TOOL = planted("toolkeel.define.tool", "")
 PIPELINE = planted("toolkeel.call.pipeline", "")
 CHAT = planted("toolkeel.providers.openai_chat.encode", "")
-SQLITE = planted("toolkeel.sessions.sqlite", "")
+SQLITE = planted("toolkeel.sessions.stores.sqlite", "")
 EDIT = planted("toolkeel_workspace.files.edit", "")
 MAIN = planted("toolkeel_studio.cli.main", "")
 MAP = planted("toolkeel", "from toolkeel.define.tool import Tool")
@@ -38,7 +38,7 @@ MAP = planted("toolkeel", "from toolkeel.define.tool import Tool")
         ),
         ("toolkeel.define.schema.argument_schema", "from ..call import pipeline", "comes after"),
         (
-            "toolkeel.sessions.sqlite",
+            "toolkeel.sessions.stores.sqlite",
             "import toolkeel.providers.openai_chat.encode",
             "comes after sessions",
         ),

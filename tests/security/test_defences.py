@@ -313,7 +313,7 @@ BREAKS = (
     ),
     Break(
         "T42: entries of two writers take each other's places",
-        "toolkeel/sessions/sql_queries.py",
+        "toolkeel/sessions/stores/sql_queries.py",
         '"INSERT INTO entry (session, seq, at, kind, body) VALUES (?, ?, ?, ?, ?)",\n        [(id, *row)',
         '"INSERT OR REPLACE INTO entry (session, seq, at, kind, body) VALUES (?, ?, ?, ?, ?)",\n'
         "        [(id, *row)",
@@ -335,7 +335,7 @@ BREAKS = (
     ),
     Break(
         "T45: a name is a part of the query",
-        "toolkeel/sessions/sql_queries.py",
+        "toolkeel/sessions/stores/sql_queries.py",
         'f"SELECT {_COLUMNS} FROM session WHERE scope = ? AND name = ?", (scope, name)',
         "f\"SELECT {_COLUMNS} FROM session WHERE scope = '{scope}' AND name = '{name}'\"",
         "packages/toolkeel/tests/sessions/test_sessions.py::test_no_name_of_a_session_is_a_query",

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.sessions.dict_store import DictStore
 from tests.sessions.postgres_server import Server, serving
 from tests.sessions.slow_store import delayed, locked_often
 from toolkeel.sessions import Sessions
-from toolkeel.sessions.postgres import is_postgres
+from toolkeel.sessions.stores.postgres import is_postgres
 
 
 @pytest.fixture(scope="session")
@@ -20,9 +21,22 @@ def postgres() -> Iterator[Server]:
         yield server
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.slow)])
+STORES = ["sqlite", pytest.param("postgres", marks=pytest.mark.slow)]
+
+
+@pytest.fixture(params=STORES)
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """A new place for sessions, in each of the stores: one contract."""
+    """A new place for sessions, in each of the stores that other processes can open: one contract."""
+    return _new_place(request, tmp_path)
+
+
+@pytest.fixture(params=[*STORES, "dict"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> str | DictStore:
+    """A new place for sessions, in each of the stores, also in one of our own: one contract."""
+    return DictStore() if request.param == "dict" else _new_place(request, tmp_path)
+
+
+def _new_place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return str(tmp_path / "talk.db")
     server: Server = request.getfixturevalue("postgres")

@@ -29,5 +29,5 @@ def opened(sessions: Sessions, name: str = "ada") -> SessionJournal:
     """The journal of a session, for its writer."""
     session = sessions[name]
     info, kept = session._find_or_make(), session._storage
-    fold = load_state(kept.database, kept.artifacts, info)
-    return SessionJournal(kept.database, kept.artifacts, info, fold)
+    fold = load_state(kept.store, info)
+    return SessionJournal(kept.store, info, fold)

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.sessions.conftest import STORES
+from tests.sessions.dict_store import DictStore
 from tests.sessions.talking import agent, say
 from toolkeel import ToolMessage, tool
 from toolkeel._records.entries import (
@@ -32,8 +34,8 @@ from toolkeel.testing.scripted import call
 
 
 @pytest.fixture
-def sessions(place: str) -> Iterator[Sessions]:
-    made = Sessions(place)
+def sessions(store: str | DictStore) -> Iterator[Sessions]:
+    made = Sessions(store)
     say(made["ada"], "你好 " + "x" * 200_000, call("add", {"a": 1, "b": 2}), "三")
     say(made["ada"], "more", "yes")
     yield made
@@ -159,7 +161,9 @@ def test_a_session_is_never_imported_over_another(sessions: Sessions) -> None:
         sessions.import_(lines, "ada")
 
 
-def test_a_decision_that_came_with_a_file_lets_no_call_run_here(place: str) -> None:
+def test_a_decision_that_came_with_a_file_lets_no_call_run_here(
+    store: str | DictStore,
+) -> None:
     ran: list[str] = []
 
     @tool(approval=True)
@@ -168,7 +172,7 @@ def test_a_decision_that_came_with_a_file_lets_no_call_run_here(place: str) -> N
         ran.append(path)
         return "removed"
 
-    kept = Sessions(place)
+    kept = Sessions(store)
     agent(call("remove", {"path": "/"}), tools=(remove,)).run_sync("go", session=kept["ada"])
     [ticket] = kept["ada"].pending
     run = json.loads(list(kept.export("ada"))[-1])["run"]
@@ -194,9 +198,10 @@ def _damage(sessions: Sessions, kind: str, body: str) -> int:
         connection.execute("UPDATE entry SET body = ? WHERE seq = ?", (body, seq))
         return int(seq)
 
-    return sessions._storage.database.write_now(write)
+    return sessions._storage.store.database.write_now(write)
 
 
+@pytest.mark.parametrize("store", STORES, indirect=True)
 @pytest.mark.parametrize("body", ['{"v": 1, "ki', '{"kind": "model_replied", "run": 5}'])
 def test_an_export_has_everything_before_and_after_a_damaged_entry(
     sessions: Sessions, body: str
@@ -213,14 +218,13 @@ def test_an_export_has_everything_before_and_after_a_damaged_entry(
     assert line.split('"kind"')[1] in "".join(sessions.export("copy"))
 
 
-def test_an_entry_whose_large_value_is_gone_does_not_hide_the_others(
-    sessions: Sessions, place: str
-) -> None:
+@pytest.mark.parametrize("store", STORES, indirect=True)
+def test_an_entry_whose_large_value_is_gone_does_not_hide_the_others(sessions: Sessions) -> None:
     def remove(connection: sqlite3.Connection) -> None:
         for [digest] in connection.execute("SELECT digest FROM artifact").fetchall():
-            sessions._storage.artifacts.remove(digest)
+            sessions._storage.store.artifacts.remove(digest)
 
-    sessions._storage.database.write_now(remove)
+    sessions._storage.store.database.write_now(remove)
     kinds = [json.loads(line).get("kind") for line in sessions.export("ada")]
     assert kinds.count("damaged") == 1 and kinds.count("model_replied") == 3
 

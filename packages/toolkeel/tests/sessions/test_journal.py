@@ -93,9 +93,9 @@ def test_going_on_reads_a_checkpoint_and_the_window_and_not_the_rest(tmp_path: P
     for n in range(30):
         say(sessions["ada"], f"q{n}", f"a{n}")
     kept, info = sessions["ada"]._storage, sessions["ada"].info
-    fold = load_state(kept.database, kept.artifacts, info)
+    fold = load_state(kept.store, info)
     assert fold.is_at_rest
-    tail = read_entries(kept.database, kept.artifacts, info, info.checkpoint - 1, info.head)
+    tail = read_entries(kept.store, info, info.checkpoint - 1, info.head)
     assert [each.seq for each in tail] == [info.head]
     sessions.close()
 
@@ -173,7 +173,7 @@ def test_of_a_thousand_turns_only_the_window_is_read_to_go_on(tmp_path: Path) ->
     first = window_start(sessions["ada"].entries()[-1].entry)  # type: ignore[arg-type]
     assert sessions["ada"].info.head - first < 4 * 25
     spoilt = partial(_spoil, before=first)
-    assert sessions._storage.database.write_now(spoilt) == first - 1
+    assert sessions._storage.store.database.write_now(spoilt) == first - 1
     model = Scripted(["yes"])
     Agent(model).run_sync("still there?", session=sessions["ada"])
     told = [message.text for message in model.requests[0].messages]

@@ -17,6 +17,8 @@ from hypothesis import strategies as st
 
 from tests.agent.valid import problems
 from tests.providers.test_long_runs import WIRES
+from tests.sessions.conftest import STORES
+from tests.sessions.dict_store import DictStore
 from tests.waiting import run
 from toolkeel import Agent, Effects, ToolMessage, UserMessage, tool
 from toolkeel._records import tickets
@@ -69,8 +71,8 @@ def clerk(paid: list[int], model: Any = None) -> Agent:
 
 
 @pytest.fixture
-def sessions(place: str) -> Iterator[Sessions]:
-    made = Sessions(place)
+def sessions(store: str | DictStore) -> Iterator[Sessions]:
+    made = Sessions(store)
     yield made
     made.close()
 
@@ -301,6 +303,8 @@ def test_a_copy_of_a_session_with_a_deferred_call_has_a_ticket_of_its_own(
 
 KILLED = """
 import os, sys
+from tests.sessions.conftest import STORES
+from tests.sessions.dict_store import DictStore
 from tests.sessions.test_on_message import Clerk, clerk
 from toolkeel.sessions import Sessions
 
@@ -321,9 +325,10 @@ clerk(Paid(), Dies()).run_sync(None, session=session)
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("store", STORES, indirect=True)
 @pytest.mark.parametrize("at", ["body", "request"])
 def test_a_deferred_call_whose_program_is_killed_does_not_run_twice(
-    sessions: Sessions, place: str, tmp_path: Path, at: str
+    sessions: Sessions, store: str, tmp_path: Path, at: str
 ) -> None:
     log, paid = tmp_path / "log", list[int]()
     session = sessions.open("ada", on_message="answer")
@@ -331,7 +336,7 @@ def test_a_deferred_call_whose_program_is_killed_does_not_run_twice(
     [ticket] = agent.run_sync("pay 5", session=session).pending
     agent.run_sync("hello", session=session)
     session.decide(ticket.approve())
-    words = [sys.executable, "-c", KILLED, place, str(log), at]
+    words = [sys.executable, "-c", KILLED, store, str(log), at]
     assert subprocess.run(words, timeout=60, check=False).returncode == 9
     assert log.read_text() == "5\n"
     end = agent.run_sync(None, session=session)

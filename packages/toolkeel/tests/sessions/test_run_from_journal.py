@@ -189,7 +189,7 @@ def test_who_is_cancelled_while_a_run_is_ended_hears_it_when_all_is_written(tmp_
     journal, writes = opened(sessions), threading.Event()
     journal.append(RunBegan("r"))
     journal.append(RunEnded("r", "answered"))
-    sessions["ada"]._storage.database.write(lambda connection: writes.wait(20))
+    sessions["ada"]._storage.store.database.write(lambda connection: writes.wait(20))
 
     async def main() -> None:
         ending = asyncio.create_task(end_run(journal))

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from tests.agent.valid import problems
+from tests.sessions.conftest import STORES
+from tests.sessions.dict_store import DictStore
 from tests.sessions.talking import add, agent, say
 from tests.waiting import run, until
 from toolkeel import Agent, CancelToken, RunState, SetupError, ToolContext, UserMessage, tool
@@ -28,8 +30,8 @@ from toolkeel.testing.scripted import Scripted, call
 
 
 @pytest.fixture
-def sessions(place: str) -> Any:
-    made = Sessions(place)
+def sessions(store: str | DictStore) -> Any:
+    made = Sessions(store)
     yield made
     made.close()
 
@@ -301,6 +303,7 @@ def test_messages_that_come_at_once_queue_up_and_none_is_lost(sessions: Sessions
     ]
 
 
+@pytest.mark.parametrize("store", STORES, indirect=True)
 def test_who_does_not_wait_is_told_who_writes(sessions: Sessions) -> None:
     release = asyncio.Event()
 
@@ -323,6 +326,7 @@ def test_who_does_not_wait_is_told_who_writes(sessions: Sessions) -> None:
     run(main)
 
 
+@pytest.mark.parametrize("store", STORES, indirect=True)
 def test_what_is_said_to_a_run_that_goes_on_joins_it_in_order(sessions: Sessions) -> None:
     release = asyncio.Event()
 
@@ -348,6 +352,7 @@ def test_what_is_said_to_a_run_that_goes_on_joins_it_in_order(sessions: Sessions
     assert not sessions["ada"].load_state().queued
 
 
+@pytest.mark.parametrize("store", STORES, indirect=True)
 def test_another_process_can_stop_a_run(sessions: Sessions) -> None:
     @tool
     async def hold() -> str:
@@ -372,6 +377,7 @@ def test_what_is_said_to_nobody_is_kept_for_the_next_run(sessions: Sessions) -> 
     assert texts(model.sent[0]) == ["remember the milk", "hi"]
 
 
+@pytest.mark.parametrize("store", STORES, indirect=True)
 def test_large_values_are_kept_apart_and_come_back(sessions: Sessions, tmp_path: Path) -> None:
     @tool
     def much() -> str:
@@ -385,7 +391,7 @@ def test_large_values_are_kept_apart_and_come_back(sessions: Sessions, tmp_path:
     )
     maker.run_sync("x" * 200_000, session=sessions["ada"])
     assert sessions["ada"].messages[0] == UserMessage("x" * 200_000)
-    kept = sessions._storage
+    kept = sessions._storage.store
     ask = "SELECT digest FROM artifact"
     rows = kept.database.read(lambda connection: connection.execute(ask).fetchall())
     files = tmp_path / "talk.db.artifacts"

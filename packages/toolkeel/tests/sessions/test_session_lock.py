@@ -10,19 +10,25 @@ from pathlib import Path
 
 from tests.waiting import run, until_sync
 from toolkeel.sessions.session_lock import WriterLocks
+from toolkeel.sessions.stores.postgres import open_store
 
 HOLDER = """
 import sys, time
-from toolkeel.sessions.session_lock import WriterLocks
-locks = WriterLocks(sys.argv[1])
+from tests.sessions.test_session_lock import locks_at
+locks = locks_at(sys.argv[1])
 assert locks.try_acquire(7)
 print("held", flush=True)
 time.sleep(60)
 """
 
 
+def locks_at(path: str | Path) -> WriterLocks:
+    """The locks of a file of sessions."""
+    return WriterLocks(open_store(str(path)))
+
+
 def test_those_who_wait_in_a_process_are_served_in_order(tmp_path: Path) -> None:
-    locks, order = WriterLocks(str(tmp_path / "lock")), []
+    locks, order = locks_at(tmp_path / "talk.db"), []
 
     async def one(number: int) -> None:
         await locks.acquire(1)
@@ -38,7 +44,7 @@ def test_those_who_wait_in_a_process_are_served_in_order(tmp_path: Path) -> None
 
 
 def test_who_is_cancelled_while_waiting_leaves_the_queue(tmp_path: Path) -> None:
-    locks = WriterLocks(str(tmp_path / "lock"))
+    locks = locks_at(tmp_path / "talk.db")
 
     async def main() -> None:
         await locks.acquire(1)
@@ -57,15 +63,15 @@ def test_who_is_cancelled_while_waiting_leaves_the_queue(tmp_path: Path) -> None
 
 
 def test_different_sessions_do_not_wait_for_each_other(tmp_path: Path) -> None:
-    locks = WriterLocks(str(tmp_path / "lock"))
+    locks = locks_at(tmp_path / "talk.db")
     assert locks.try_acquire(1)
     assert locks.try_acquire(2)
     assert not locks.try_acquire(1)
 
 
 def test_another_process_keeps_it_until_it_is_killed(tmp_path: Path) -> None:
-    path = str(tmp_path / "lock")
-    locks = WriterLocks(path)
+    path = str(tmp_path / "talk.db")
+    locks = locks_at(path)
     with subprocess.Popen([sys.executable, "-c", HOLDER, path], stdout=subprocess.PIPE) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == b"held\n"

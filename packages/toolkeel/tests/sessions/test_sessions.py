@@ -8,17 +8,18 @@ from pathlib import Path
 
 import pytest
 
+from tests.sessions.dict_store import DictStore
 from tests.sessions.talking import agent, say
 from toolkeel import Agent, tool
 from toolkeel._records.entries import Forked
-from toolkeel.sessions import KeepTurns, Session, Sessions, session
+from toolkeel.sessions import Batch, KeepTurns, Session, Sessions, session
 from toolkeel.sessions.errors import SessionError
 from toolkeel.testing.scripted import Line, Scripted, call
 
 
 @pytest.fixture
-def sessions(place: str) -> Iterator[Sessions]:
-    made = Sessions(place)
+def sessions(store: str | DictStore) -> Iterator[Sessions]:
+    made = Sessions(store)
     for n in range(1, 4):
         say(made["ada"], f"q{n}", f"a{n}")
     yield made
@@ -249,10 +250,16 @@ def test_no_name_of_a_session_is_a_query(sessions: Sessions, name: str) -> None:
     assert texts(sessions["ada"])[-1] == "a3"
 
 
+def _age(session: Session) -> None:
+    """Let a session's last write be ninety days ago."""
+    info = session.info
+    batch = Batch(facts={"updated": info.updated - 90 * 86400}, after=info.head)
+    session._storage.store.append(info.id, batch).result()
+
+
 def test_nothing_is_pruned_unless_somebody_says_so(sessions: Sessions) -> None:
     say(sessions["new"], "x", "y")
-    age = "UPDATE session SET updated = updated - 90 * 86400 WHERE name = 'ada'"
-    sessions._storage.database.write_now(lambda connection: connection.execute(age))
+    _age(sessions["ada"])
     assert [info.name for info in sessions.prune(30)] == ["ada"]
     assert len(sessions.list()) == 2
     assert [info.name for info in sessions.prune(30, dry=False)] == ["ada"]
@@ -266,8 +273,8 @@ def test_a_session_that_waits_for_a_person_is_pruned_only_on_request(sessions: S
         return "paid"
 
     Agent(Scripted([call("pay", {})]), [pay]).run_sync("pay", session=sessions["waits"])
-    age = "UPDATE session SET updated = updated - 90 * 86400"
-    sessions._storage.database.write_now(lambda connection: connection.execute(age))
+    for name in ("ada", "waits"):
+        _age(sessions[name])
     assert [info.name for info in sessions.prune(30, dry=False)] == ["ada"]
     assert [info.name for info in sessions.list()] == ["waits"]
     assert [info.name for info in sessions.prune(30, waiting=True, dry=False)] == ["waits"]

@@ -226,7 +226,9 @@ class Runs(RuleBasedStateMachine):
 
     def _snapshot(self) -> Any:
         assert self.sessions is not None
-        return self.sessions._storage.database.write_now(lambda connection: connection.serialize())
+        return self.sessions._storage.store.database.write_now(
+            lambda connection: connection.serialize()
+        )
 
     def _after_a_kill(self, kept: Any) -> None:
         self.is_whole = False

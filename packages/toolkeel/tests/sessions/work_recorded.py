@@ -15,7 +15,7 @@ from toolkeel import Agent, ToolContext, tool
 from toolkeel.messages import AssistantMessage
 from toolkeel.model_interface import Delta, ModelRequest
 from toolkeel.sessions import Sessions
-from toolkeel.sessions.artifacts import LARGE_BYTES
+from toolkeel.sessions.stores.artifacts import LARGE_BYTES
 from toolkeel.testing.scripted import Line, Scripted, call
 
 TALK = "new/data/talk.db"

@@ -15,7 +15,7 @@ from toolkeel._common.needs_extra import needs_extra
 from toolkeel._records.used_tickets import check_decision
 from toolkeel.observe.wording import count, pretty, visible_line
 from toolkeel.sessions import Sessions
-from toolkeel.sessions.postgres import is_postgres
+from toolkeel.sessions.stores.postgres import is_postgres
 from toolkeel_studio.cli.commands.sessions import write_lines
 from toolkeel_studio.cli.exit_codes import OPTIONS, UsageProblem
 from toolkeel_studio.cli.suspended_run import answers, find_ticket, show_tickets

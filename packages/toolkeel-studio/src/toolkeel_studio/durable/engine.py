@@ -24,8 +24,8 @@ from toolkeel._common.needs_extra import needs_extra
 from toolkeel._common.postgres_link import with_parameters
 from toolkeel.errors import SetupError
 from toolkeel.sessions.errors import SessionError, SessionUnavailable
-from toolkeel.sessions.postgres import is_postgres
-from toolkeel.sessions.sql_tables import VERSION
+from toolkeel.sessions.stores.postgres import is_postgres
+from toolkeel.sessions.stores.sql_tables import VERSION
 from toolkeel_studio.durable.orders import RunOrder
 from toolkeel_studio.durable.recovery import Recovery, load_recovery
 

@@ -11,8 +11,8 @@ from toolkeel._common.checked_arguments import checked
 from toolkeel._records.record import record
 from toolkeel._records.tickets import Decision, new_id
 from toolkeel.errors import SetupError
-from toolkeel.sessions.postgres import is_postgres
 from toolkeel.sessions.sessions import Sessions
+from toolkeel.sessions.stores.postgres import is_postgres
 from toolkeel_studio.durable.engine import (
     PREFIX,
     RUN,

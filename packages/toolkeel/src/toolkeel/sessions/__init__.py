@@ -1,12 +1,8 @@
 """4. What lasts: sessions over a journal, and a store for tools (memory, persistence, resume).
 
 errors            what can go wrong with sessions
-sql_tables        the tables of a file of sessions, in SQL
-sql_queries       what is asked of the tables: sessions, entries, inbox
-sqlite            one SQLite file in one process: one thread writes for all
-artifacts         large values of a journal, each in a file named by its SHA-256
-postgres          the same tables in PostgreSQL, for many machines
-session_lock      one writer per session, by a lock of the kernel, who holds it, and who waits in which order
+stores            where sessions are kept: what a store does, and those in SQLite and PostgreSQL
+session_lock      one writer per session, who holds it, and who waits in which order
 journal           the journal of one session: durable when a commit returns
 journal_state     what a journal's entries come to: transcript, state, what waits
 checkpoint        the fold of a session at rest as an entry, and back (snapshot)
@@ -30,6 +26,13 @@ from toolkeel.sessions.history_policies import Summarize as Summarize
 from toolkeel.sessions.session import Session as Session
 from toolkeel.sessions.sessions import Sessions as Sessions
 from toolkeel.sessions.sessions import session as session
+from toolkeel.sessions.stores.store import Batch as Batch
+from toolkeel.sessions.stores.store import NewPost as NewPost
+from toolkeel.sessions.stores.store import Post as Post
+from toolkeel.sessions.stores.store import Row as Row
+from toolkeel.sessions.stores.store import SessionInfo as SessionInfo
+from toolkeel.sessions.stores.store import SessionStore as SessionStore
+from toolkeel.sessions.stores.store import Unchanged as Unchanged
 from toolkeel.sessions.tool_memory import Item as Item
 from toolkeel.sessions.tool_memory import KeyValueStore as KeyValueStore
 from toolkeel.sessions.tool_memory import Store as Store

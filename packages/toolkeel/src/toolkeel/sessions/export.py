@@ -32,7 +32,6 @@ from toolkeel.agent.run_state import RunState
 from toolkeel.agent.session_interface import JOURNAL_KEY
 from toolkeel.errors import SetupError
 from toolkeel.messages import AssistantMessage, Message
-from toolkeel.sessions.artifacts import Artifacts
 from toolkeel.sessions.checkpoint import make_checkpoint
 from toolkeel.sessions.errors import SessionError
 from toolkeel.sessions.journal import (
@@ -44,7 +43,8 @@ from toolkeel.sessions.journal import (
     read_rows,
 )
 from toolkeel.sessions.journal_state import MESSAGE_ENTRIES, JournalState
-from toolkeel.sessions.sql_queries import SessionInfo
+from toolkeel.sessions.stores.artifacts import Artifacts
+from toolkeel.sessions.stores.store import SessionInfo
 
 FORMAT: Final = "toolkeel session"
 VERSION: Final = 1
@@ -63,7 +63,7 @@ def export_lines(storage: Storage, info: SessionInfo) -> Iterator[str]:
         "updated": info.updated,
     }
     yield json_text(header) + "\n"
-    for seq, at, kind, text in read_rows(storage.database, info, 0, info.head):
+    for seq, at, kind, text in read_rows(storage.store, info, 0, info.head):
         if kind != Checkpoint.kind:  # it names entries by number; a new one is made
             yield json_text({"at": at, **_export_entry(storage, seq, kind, text)}) + "\n"
 
@@ -71,7 +71,7 @@ def export_lines(storage: Storage, info: SessionInfo) -> Iterator[str]:
 def _export_entry(storage: Storage, seq: int, kind: str, text: str) -> Json:
     """Return an entry with all keys that it has; of a damaged one, what is left."""
     try:
-        data = storage.artifacts.load_entry(text)
+        data = storage.store.artifacts.load_entry(text)
         load_entry(data)
     except (ValueError, SessionError) as error:
         left = {"seq": seq, "was": kind, "error": str(error), "text": text}
@@ -97,10 +97,11 @@ def import_lines(
     _check_header(next(rows, ""))
     entries = list(_entries(rows))
     undone = apply_entries(JournalState(), enumerate((e for e, _ in entries), 1)).decisions
-    journal = SessionJournal(storage.database, storage.artifacts, None, JournalState())
+    journal = SessionJournal(storage.store, None, JournalState())
     tickets: dict[str, str] = {}
     try:
         for entry, data in entries:
+            json_text(data).encode()  # a lone surrogate has no bytes
             if not (isinstance(entry, Decided) and entry.decision.ticket in undone):
                 journal.append(_renew(entry, tickets), data)
         if last is not None:
@@ -108,7 +109,7 @@ def import_lines(
         if journal.state.is_at_rest:
             journal.append(make_checkpoint(journal.state))
         return journal.commit_new(*to)
-    except (ValueError, OverflowError) as error:  # what the database has no room for
+    except (ValueError, OverflowError) as error:  # what a store has no room for
         raise SessionError(f"the entries cannot be kept: {error}") from None
 
 
@@ -186,8 +187,8 @@ class SearchMatch:
 
 def search_entries(storage: Storage, info: SessionInfo, words: list[str]) -> Iterator[SearchMatch]:
     """Yield the messages of a session that contain every word; the words are case-folded."""
-    for seq, at, kind, body in read_rows(storage.database, info, 0, info.head):
-        said = text_of_entry(storage.artifacts, body) if kind in SEARCHED_KINDS else ""
+    for seq, at, kind, body in read_rows(storage.store, info, 0, info.head):
+        said = text_of_entry(storage.store.artifacts, body) if kind in SEARCHED_KINDS else ""
         folded = said.casefold()
         if said and all(word in folded for word in words):
             start = max(0, folded.find(words[0]) - EXCERPT_LENGTH // 2)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sqlite3
 from collections.abc import Iterator
 from functools import partial
 from time import time
@@ -26,7 +25,6 @@ from toolkeel.agent.transcript import make_missing_result
 from toolkeel.content import Content
 from toolkeel.context import RunContext
 from toolkeel.messages import Message, UserMessage, unanswered
-from toolkeel.sessions import sql_queries
 from toolkeel.sessions.checkpoint import make_checkpoint
 from toolkeel.sessions.errors import SessionError
 from toolkeel.sessions.journal import (
@@ -36,42 +34,42 @@ from toolkeel.sessions.journal import (
     open_journal,
     read_entries,
 )
-from toolkeel.sessions.sql_queries import Post, SessionInfo
-from toolkeel.sessions.sqlite import Database
+from toolkeel.sessions.stores.store import (
+    NewPost,
+    Post,
+    SessionInfo,
+    SessionStore,
+    Unchanged,
+)
 
 Kind = Literal["message", "decision", "cancel"]
 Fields: TypeAlias = tuple[str, Kind, dict[str, Any]]
 """A post as it is left: who, of which kind, and the body."""
-_ENTRY_OF: Final[dict[Kind, str]] = {"message": Queued.kind, "decision": Decided.kind}
+_ENTRY_OF: Final[dict[Kind, str]] = {
+    "message": Queued.kind,
+    "decision": Decided.kind,
+    "cancel": "",
+}
+"""Kind of the entry that a post becomes. A cancel names the last entry, of any kind."""
 DEFAULT_REASON: Final = "somebody asked to stop"
 POLL_SECONDS: Final = 0.25
 """Seconds between two looks into the inbox while a run goes on."""
 
 
-def add_post(database: Database, session: int, who: str, kind: Kind, body: dict[str, Any]) -> None:
-    """Add a post to a session's inbox. It is durable when this returns.
-
-    Raises:
-        SessionError: the session is deleted.
-    """
-    fields = who, kind, json_text(body)
-    do = partial(sql_queries.insert_post, id=session, at=time(), fields=fields)
-    database.write_now(do, separate=True)
-
-
-def post_if_unchanged(
-    database: Database,
+def add_post(
+    store: SessionStore,
     session: int,
     fields: Fields,
-    read: tuple[int, int],
+    read: tuple[int, int] | None = None,
 ) -> bool:
-    """Add a post unless the session has others of its kind that the caller has not read.
+    """Add a post to a session's inbox. It is durable when this returns.
 
     Args:
-        database: Where the session is.
+        store: Where the session is.
         session: Its number.
         fields: Sender, kind and body.
-        read: Numbers of the last entry and the last post that the caller has read.
+        read: Numbers of the last entry and the last post that the caller has read: the post is not
+            added if the session has others of its kind. None adds it in any case.
 
     Returns:
         True if it was added; on False, read again.
@@ -80,21 +78,8 @@ def post_if_unchanged(
         SessionError: the session is deleted.
     """
     who, kind, body = fields
-    text, kinds = json_text(body), (_ENTRY_OF[kind], kind)
-
-    def post(connection: sqlite3.Connection) -> bool:
-        sql_queries.lock_session(connection, session)
-        if sql_queries.has_changed(connection, session, read, kinds):
-            return False
-        sql_queries.insert_post(connection, session, time(), (who, kind, text))
-        return True
-
-    return database.write_now(post, separate=True)
-
-
-def read_posts(database: Database, session: int) -> list[Post]:
-    """Return the posts of a session that are not consumed, in order."""
-    return database.read(lambda connection: sql_queries.read_posts(connection, session))
+    unchanged = None if read is None else Unchanged(*read, _ENTRY_OF[kind], kind)
+    return store.post(session, NewPost(time(), who, kind, json_text(body)), unchanged)
 
 
 @record
@@ -114,9 +99,9 @@ class InboxMessage:
     message: Message
 
 
-def read_messages(database: Database, session: int) -> tuple[InboxMessage, ...]:
+def read_messages(store: SessionStore, session: int) -> tuple[InboxMessage, ...]:
     """Return the messages of a session's inbox, in order."""
-    posts = [post for post in read_posts(database, session) if post.kind == "message"]
+    posts = [post for post in store.read_posts(session) if post.kind == "message"]
     bodies = [(post, json.loads(post.body)) for post in posts]
     return tuple(
         InboxMessage(str(body.get("id", "")), post.at, post.who, load_message(body["message"]))
@@ -144,20 +129,19 @@ class CancelRequest:
     who: str
 
 
-def post_cancel(database: Database, session: int, who: str, reason: str, sender: str) -> None:
+def post_cancel(store: SessionStore, session: int, who: str, reason: str, sender: str) -> None:
     """Post a cancel. See `CancelRequest`.
 
     Raises:
         SessionError: the session is deleted.
     """
-
-    def post(connection: sqlite3.Connection) -> None:
-        sql_queries.lock_session(connection, session)
-        head = sql_queries.get_session(connection, session).head
-        body = json_text({"reason": reason, "sender": sender, "head": head})
-        sql_queries.insert_post(connection, session, time(), (who, "cancel", body))
-
-    database.write_now(post, separate=True)
+    added = False
+    while not added:
+        head = store.get(session).head
+        posts = store.read_posts(session)
+        body = {"reason": reason, "sender": sender, "head": head}
+        read = head, posts[-1].id if posts else 0
+        added = add_post(store, session, (who, "cancel", body), read)
 
 
 def take_posts(journal: SessionJournal, run: str, posts: list[Post]) -> Iterator[CancelRequest]:
@@ -191,9 +175,9 @@ def message_body(content: Content, id: str = "") -> dict[str, Any]:
     return {"message": dump_message(UserMessage(content)), **({"id": id} if id else {})}
 
 
-def take_inbox(journal: SessionJournal, database: Database, session: int, run: RunContext) -> None:
+def take_inbox(journal: SessionJournal, store: SessionStore, session: int, run: RunContext) -> None:
     """Queue the messages of the inbox for an active run now; the caller is in the run's thread."""
-    posts = [post for post in read_posts(database, session) if post.kind == "message"]
+    posts = [post for post in store.read_posts(session) if post.kind == "message"]
     for _ in take_posts(journal, run.id, posts):
         """No message is a cancel."""
     deliver(journal, run)
@@ -201,15 +185,15 @@ def take_inbox(journal: SessionJournal, database: Database, session: int, run: R
 
 
 async def watch_inbox(
-    journal: SessionJournal, database: Database, session: int, run: RunContext
+    journal: SessionJournal, store: SessionStore, session: int, run: RunContext
 ) -> None:
     """Poll the inbox while a run is active: queue messages for it, and apply cancels."""
-    look = partial(read_posts, database, session)
+    look = partial(store.read_posts, session)
     while True:
         await asyncio.sleep(POLL_SECONDS)
         try:
             posts = [post for post in await asyncio.to_thread(look) if post.kind != "decision"]
-        except SessionError:  # the database is away; the next commit of the run says so
+        except SessionError:  # the store is away; the next commit of the run says so
             continue
         if not posts:
             continue
@@ -281,15 +265,15 @@ def apply_cancels(storage: Storage, id: int) -> None:
     Each process calls this after it releases the session, so that a cancel posted meanwhile does not
     wait for the next run.
     """
-    database = storage.database
-    while requests := [post for post in read_posts(database, id) if post.kind == "cancel"]:
+    store = storage.store
+    while requests := [post for post in store.read_posts(id) if post.kind == "cancel"]:
         if not storage.locks.try_acquire(id):
             return  # that process does it
         try:
-            journal = open_journal(storage, database.read(partial(sql_queries.get_session, id=id)))
+            journal = open_journal(storage, store.get(id))
             senders = {json.loads(post.body).get("sender") for post in requests} - {""}
             fold = journal.state
-            posts = [p for p in read_posts(database, id) if p.kind == "cancel" or p.who in senders]
+            posts = [p for p in store.read_posts(id) if p.kind == "cancel" or p.who in senders]
             for request in take_posts(journal, fold.last_run.run, posts):
                 apply_cancel(journal, request)
             if fold.is_at_rest:
@@ -305,9 +289,9 @@ def apply_cancels(storage: Storage, id: int) -> None:
 
 def read_decisions(storage: Storage, info: SessionInfo) -> tuple[dict[str, Decided], int]:
     """Return the decisions on open tickets, by ticket id, and the number of the last post read."""
-    fold = load_state(storage.database, storage.artifacts, info)
+    fold = load_state(storage.store, info)
     found, last = dict(fold.decisions), 0
-    for post in read_posts(storage.database, info.id):
+    for post in storage.store.read_posts(info.id):
         last = post.id
         if post.kind == "decision":
             decision = Decision.from_dict(json.loads(post.body)["decision"])
@@ -324,11 +308,10 @@ def find_decision(storage: Storage, info: SessionInfo, ticket: str) -> Decided |
 
 def _past_decision(storage: Storage, info: SessionInfo, ticket: str) -> Decided | None:
     """Return the entry that decided a ticket whose call has run since, or None."""
-    fold = load_state(storage.database, storage.artifacts, info)
+    fold = load_state(storage.store, info)
     if ticket in (*fold.open_tickets, *fold.outcome_tickets, *fold.deferred):
         return None
-    place = storage.database, storage.artifacts, info, 0, info.head
-    entries = read_entries(*place, Decided.kind)
+    entries = read_entries(storage.store, info, 0, info.head, Decided.kind)
     decided = (each.entry for each in entries if isinstance(each.entry, Decided))
     return next((each for each in decided if each.decision.ticket == ticket), None)
 
@@ -343,11 +326,11 @@ def post_decision(
         # The journal first: a later decision on a call that has run may be in the inbox still.
         first = _past_decision(storage, info, decision.ticket) or known.get(decision.ticket)
         if first is not None:
-            add_post(storage.database, info.id, *fields)  # the journal records it, too
+            add_post(storage.store, info.id, fields)  # the journal records it, too
             return first
-        if post_if_unchanged(storage.database, info.id, fields, (info.head, last)):
+        if add_post(storage.store, info.id, fields, (info.head, last)):
             return None
-        info = storage.database.read(partial(sql_queries.get_session, id=info.id))
+        info = storage.store.get(info.id)
 
 
 def post_message_once(
@@ -369,18 +352,18 @@ def post_message_once(
     who, after = sender
     fields: Fields = who, "message", message_body(content, id)
     while True:
-        place = storage.database, storage.artifacts, info, after, info.head
-        queued = [each.entry for each in read_entries(*place, Queued.kind)]
-        posts = read_posts(storage.database, info.id)
+        entries = read_entries(storage.store, info, after, info.head, Queued.kind)
+        queued = [each.entry for each in entries]
+        posts = storage.store.read_posts(info.id)
         said = [post for post in posts if post.kind == "message"]
         known = [each.id if id else each.who for each in queued if isinstance(each, Queued)]
         known += [json.loads(post.body).get("id") if id else post.who for post in said]
         if (id or who) in known:
             return False
         read = info.head, posts[-1].id if posts else 0
-        if post_if_unchanged(storage.database, info.id, fields, read):
+        if add_post(storage.store, info.id, fields, read):
             return True
-        info = storage.database.read(partial(sql_queries.get_session, id=info.id))
+        info = storage.store.get(info.id)
 
 
 # — messages for a run —

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
@@ -22,14 +21,11 @@ from toolkeel._records.entries import (
 from toolkeel._records.entries_json import dump_entry, load_entry
 from toolkeel._records.record import NOTHING, record
 from toolkeel.messages import UserMessage
-from toolkeel.sessions import sql_queries
-from toolkeel.sessions.artifacts import Artifacts
 from toolkeel.sessions.checkpoint import restore_state, window_start
 from toolkeel.sessions.errors import SessionError
 from toolkeel.sessions.journal_state import JournalState
 from toolkeel.sessions.session_lock import LiveSessions, WriterLocks
-from toolkeel.sessions.sql_queries import Post, Row, SessionInfo
-from toolkeel.sessions.sqlite import Database
+from toolkeel.sessions.stores.store import Batch, Post, Row, SessionInfo, SessionStore
 
 EXCERPT_LENGTH = 80
 """Characters of what was said that a list of sessions shows."""
@@ -48,22 +44,28 @@ EntryWatcher: TypeAlias = Callable[[Sequence[StoredEntry]], None]
 """Called with entries that this process wrote, once they are durable, from the thread that writes."""
 
 
-@record
 class Storage:
-    """The database, artifacts, locks and live sessions of a file of sessions."""
+    """A store, with the locks and live sessions that this process has in it.
 
-    database: Database
-    artifacts: Artifacts
-    locks: WriterLocks
-    live: LiveSessions[StoredEntry]
+    Args:
+        store: The store.
+
+    Attributes:
+        locks: One writer for each of its sessions.
+        live: What this process does with them.
+    """
+
+    def __init__(self, store: SessionStore) -> None:
+        self.store = store
+        self.locks = WriterLocks(store)
+        self.live: LiveSessions[StoredEntry] = LiveSessions()
 
 
 class SessionJournal:
     """The journal of one session, for its one writer.
 
     Args:
-        database: The database of the session.
-        artifacts: Its large values.
+        store: The store of the session.
         info: The session; None if it does not exist yet, see `commit_new`.
         fold: The state that its entries amount to; grows with them.
         live: Who watches the session.
@@ -74,15 +76,13 @@ class SessionJournal:
 
     def __init__(
         self,
-        database: Database,
-        artifacts: Artifacts,
+        store: SessionStore,
         info: SessionInfo | None,
         fold: JournalState,
         live: LiveSessions[StoredEntry] | None = None,
     ) -> None:
         self.state = fold
-        self._database = database
-        self._artifacts = artifacts
+        self._store = store
         self._info = info
         self._head, self._turns, self._first = (
             (0, 0, "") if info is None else (info.head, info.turns, info.first)
@@ -106,7 +106,7 @@ class SessionJournal:
             entry: The entry.
             more: Keys of its JSON that this version does not know.
         """
-        text, large = self._artifacts.dump_entry({**more, **dump_entry(entry)})
+        text, large = self._store.artifacts.dump_entry({**more, **dump_entry(entry)})
         with self._lock:
             self._append(entry, text, large)
 
@@ -122,9 +122,9 @@ class SessionJournal:
         self._large.update(large)
         self._note(entry)
 
-    def belongs_to(self, database: Database, id: int) -> bool:
-        """Return True if this is the journal of the session with this id in a database."""
-        return self._database is database and self._info is not None and self._info.id == id
+    def belongs_to(self, store: SessionStore, id: int) -> bool:
+        """Return True if this is the journal of the session with this id in a store."""
+        return self._store is store and self._info is not None and self._info.id == id
 
     def is_claimed(self, post: Post) -> bool:
         """Return True if `take_post` or `drop_post` had this post, committed or not."""
@@ -137,7 +137,7 @@ class SessionJournal:
         Nothing happens if the post is claimed: a read of the inbox that overtakes a slow commit returns it
         again.
         """
-        text, large = self._artifacts.dump_entry(dump_entry(entry))
+        text, large = self._store.artifacts.dump_entry(dump_entry(entry))
         with self._lock:
             if self._claim(post):
                 self._append(entry, text, large)
@@ -188,14 +188,9 @@ class SessionJournal:
             SessionError: a session of this name exists.
         """
         with self._lock:
-            rows, large, facts = self._rows, self._large, self._facts_now()
-
-        def make_session(connection: sqlite3.Connection) -> SessionInfo:
-            self._info = sql_queries.create_session(connection, scope, name, time())
-            self._store(rows, large, (), facts, connection)
-            return self._info
-
-        return self._database.write_now(make_session)
+            batch = self._batch()
+        self._info = self._store.create(scope, name, time(), batch)
+        return self._info
 
     def flush(self) -> None:
         """Start to write the appended entries. See `Journal.flush`."""
@@ -219,7 +214,7 @@ class SessionJournal:
 
     def read_entry(self, seq: int) -> Entry:
         """Return an entry that is in the database."""
-        return _read_entry(self._database, self._artifacts, self._info_now, seq)
+        return _read_entry(self._store, self._info_now, seq)
 
     def _write(self) -> Future[None] | None:
         """Start to write the appended entries. Return the write, which follows all earlier ones."""
@@ -228,21 +223,23 @@ class SessionJournal:
         with self._lock:
             if not (self._rows or self._taken):
                 return self._last
-            facts = self._facts_now()
-            do = partial(self._store, self._rows, self._large, self._taken, facts)
+            batch = self._batch()
             self._rows, self._large, self._taken, self._facts = [], {}, [], {}
             watched, self._watched = self._watched, []
-        self._last = self._database.write(do)
+            self._last = self._store.append(self._info_now.id, batch)
         self._last.add_done_callback(self._note_failure)
         if watched:  # before whoever waits for the write: they find that watchers know of it
             tell = partial(self._live.notify, self._info_now.id, watched)
             self._last.add_done_callback(tell)
         return self._last
 
-    def _facts_now(self) -> dict[str, object]:
+    def _batch(self) -> Batch:
+        """Return what is appended and not written."""
         usage = self.state.usage
         spent = {"tokens": usage.total_tokens, "requests": usage.requests}
-        return {**self._facts, **spent, "head": self._head, "updated": time()}
+        facts = {**self._facts, **spent, "head": self._head, "updated": time()}
+        after = self._head - len(self._rows)
+        return Batch(self._rows, facts, after, self._taken, self._large)
 
     @property
     def _info_now(self) -> SessionInfo:
@@ -251,27 +248,6 @@ class SessionJournal:
 
     def _note_failure(self, write: Future[None]) -> None:
         self._broken = self._broken or write.exception()
-
-    def _store(
-        self,
-        rows: Sequence[Row],
-        large: dict[str, bytes],
-        taken: Sequence[int],
-        facts: dict[str, object],
-        connection: sqlite3.Connection,
-    ) -> None:
-        if self._broken is not None:
-            raise SessionError(f"a write before this one failed: {self._broken}")
-        for digest, data in large.items():
-            self._artifacts.save(digest, data)
-        id = self._info_now.id
-        sql_queries.insert_entries(connection, id, rows)
-        if large:
-            sql_queries.insert_references(
-                connection, id, {digest: len(data) for digest, data in large.items()}
-            )
-        sql_queries.delete_posts(connection, taken)
-        sql_queries.update_session(connection, id, facts)
 
 
 def make_excerpt(text: str) -> str:
@@ -284,48 +260,36 @@ def make_excerpt(text: str) -> str:
 
 
 def read_entries(
-    database: Database,
-    artifacts: Artifacts,
-    info: SessionInfo,
-    after: int,
-    upto: int,
-    kind: str = "",
+    store: SessionStore, info: SessionInfo, after: int, upto: int, kind: str = ""
 ) -> Iterator[StoredEntry]:
     """Yield entries of a session in order, a page per read so that no read takes long.
 
     Args:
-        database: Database of the session.
-        artifacts: Its large values.
+        store: Store of the session.
         info: The session.
         after: Number of the entry before the first one.
         upto: Number of the last one.
         kind: Kind of the entries; all if empty.
     """
-    for seq, at, _, text in read_rows(database, info, after, upto, kind):
+    for seq, at, _, text in read_rows(store, info, after, upto, kind):
         try:
-            entry = load_entry(artifacts.load_entry(text))
+            entry = load_entry(store.artifacts.load_entry(text))
         except ValueError as error:
             raise SessionError(f"entry {seq} of {info.name!r} is damaged: {error}") from None
         yield StoredEntry(seq, at, entry)
 
 
 def read_rows(
-    database: Database, info: SessionInfo, after: int, upto: int, kind: str = ""
+    store: SessionStore, info: SessionInfo, after: int, upto: int, kind: str = ""
 ) -> Iterator[Row]:
     """Yield the same entries as they are stored, so that a damaged one does not hide the others."""
-    while after < upto:
-        read: Callable[[sqlite3.Connection], list[Row]] = partial(
-            sql_queries.read_page, id=info.id, after=after, upto=upto, kind=kind
-        )
-        rows = database.read(read)
+    while after < upto and (rows := store.read(info.id, after, upto, kind)):
         yield from rows
-        if not rows:
-            return
         after = rows[-1][0]
 
 
-def _read_entry(database: Database, artifacts: Artifacts, info: SessionInfo, seq: int) -> Entry:
-    for each in read_entries(database, artifacts, info, seq - 1, seq):
+def _read_entry(store: SessionStore, info: SessionInfo, seq: int) -> Entry:
+    for each in read_entries(store, info, seq - 1, seq):
         return each.entry
     raise SessionError(f"entry {seq} of {info.name!r} is gone")
 
@@ -344,7 +308,7 @@ def apply_entries(fold: JournalState, entries: Iterable[tuple[int, Entry]]) -> J
     return fold
 
 
-def load_state(database: Database, artifacts: Artifacts, info: SessionInfo) -> JournalState:
+def load_state(store: SessionStore, info: SessionInfo) -> JournalState:
     """Load the state of a session, from its last checkpoint and the messages the model is shown.
 
     Raises:
@@ -352,11 +316,11 @@ def load_state(database: Database, artifacts: Artifacts, info: SessionInfo) -> J
     """
 
     def read(after: int, upto: int) -> Iterator[tuple[int, Entry]]:
-        found = read_entries(database, artifacts, info, after, upto)
+        found = read_entries(store, info, after, upto)
         return ((each.seq, each.entry) for each in found)
 
     fold, at = JournalState(), info.checkpoint
-    kept = _read_entry(database, artifacts, info, at) if at else None
+    kept = _read_entry(store, info, at) if at else None
     if isinstance(kept, Checkpoint):
         first = window_start(kept)
         try:
@@ -372,5 +336,5 @@ def open_journal(storage: Storage, info: SessionInfo) -> SessionJournal:
     Raises:
         SessionError: it cannot be read.
     """
-    fold = load_state(storage.database, storage.artifacts, info)
-    return SessionJournal(storage.database, storage.artifacts, info, fold, storage.live)
+    fold = load_state(storage.store, info)
+    return SessionJournal(storage.store, info, fold, storage.live)

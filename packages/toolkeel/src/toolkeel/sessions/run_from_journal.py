@@ -42,8 +42,7 @@ from toolkeel.sessions.inbox import (
 )
 from toolkeel.sessions.journal import SessionJournal, StoredEntry
 from toolkeel.sessions.journal_state import JournalState
-from toolkeel.sessions.sql_queries import Post, SessionInfo
-from toolkeel.sessions.sqlite import Database
+from toolkeel.sessions.stores.store import Post, SessionInfo, SessionStore
 from toolkeel.sessions.unknown_outcomes import resolve_unknown_calls
 
 END_WITH_ANSWER = ("answered", "returned", "refused", "cut_off")
@@ -217,7 +216,7 @@ def _add_messages(
     return start  # the last run was stopped before the model answered
 
 
-def refuse_enclosing(run: RunContext, database: Database, info: SessionInfo) -> None:
+def refuse_enclosing(run: RunContext, store: SessionStore, info: SessionInfo) -> None:
     """Raise if a run around this one writes to the session: neither could ever go on.
 
     Raises:
@@ -225,7 +224,7 @@ def refuse_enclosing(run: RunContext, database: Database, info: SessionInfo) -> 
     """
     while (outer := run.scope.outer_run) is not None:
         run, journal = outer, outer.recorder and outer.recorder.journal
-        if isinstance(journal, SessionJournal) and journal.belongs_to(database, info.id):
+        if isinstance(journal, SessionJournal) and journal.belongs_to(store, info.id):
             raise SessionBusy(
                 f"the run around this one writes to the session {info.name!r}; give another "
                 "session, or none"

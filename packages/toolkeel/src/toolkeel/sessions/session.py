@@ -19,7 +19,6 @@ from toolkeel.agent.session_interface import SessionStart
 from toolkeel.content import Content
 from toolkeel.context import RunContext
 from toolkeel.messages import Message, Usage
-from toolkeel.sessions import sql_queries
 from toolkeel.sessions.errors import SessionBusy, SessionError
 from toolkeel.sessions.export import SearchMatch, search_entries
 from toolkeel.sessions.inbox import (
@@ -33,7 +32,6 @@ from toolkeel.sessions.inbox import (
     post_message_once,
     read_decisions,
     read_messages,
-    read_posts,
     take_inbox,
     watch_inbox,
 )
@@ -57,12 +55,10 @@ from toolkeel.sessions.run_from_journal import (
 )
 from toolkeel.sessions.session_lock import (
     Arrival,
-    Writer,
-    read_writer,
     record_writer,
     user_name,
 )
-from toolkeel.sessions.sql_queries import SessionInfo
+from toolkeel.sessions.stores.store import Batch, SessionInfo, Writer
 
 
 class Session:
@@ -123,24 +119,24 @@ class Session:
         return self._find_info() is not None
 
     def _find_info(self) -> SessionInfo | None:
-        return self._storage.database.read(
-            partial(sql_queries.find_session, scope=self.scope, name=self.name)
-        )
+        return self._storage.store.find(self.scope, self.name)
 
     def _find_or_make(self) -> SessionInfo:
-        make = partial(
-            sql_queries.get_or_create_session, scope=self.scope, name=self.name, now=time()
-        )
-        return self._find_info() or self._storage.database.write_now(make)
+        if (found := self._find_info()) is not None:
+            return found
+        try:
+            return self._storage.store.create(self.scope, self.name, time(), Batch())
+        except SessionError:
+            if (found := self._find_info()) is None:  # else another process was first
+                raise
+            return found
 
     @checked
     def entries(self, after: int = 0, upto: int | None = None) -> list[StoredEntry]:
         """Return its journal entries after number `after`, up to `upto` if that is set."""
         info = self.info
         last = info.head if upto is None else min(upto, info.head)
-        return list(
-            read_entries(self._storage.database, self._storage.artifacts, info, after, last)
-        )
+        return list(read_entries(self._storage.store, info, after, last))
 
     @checked
     def search(self, text: str) -> list[SearchMatch]:
@@ -170,15 +166,21 @@ class Session:
             For each part with entries: its index, the number of entries, and the number of the last.
         """
         info = self.info
-        look = partial(sql_queries.count_activity, id=info.id, upto=info.head, parts=parts)
-        return self._storage.database.read(look)
+        times = self._storage.store.read_times(info.id, info.head)
+        begin = min((at for _, at in times), default=0.0)
+        width = (max((at for _, at in times), default=0.0) - begin) / parts or 1.0
+        found: dict[int, tuple[int, int]] = {}
+        for seq, at in times:
+            part = min(int((at - begin) / width), parts - 1)
+            found[part] = found.get(part, (0, 0))[0] + 1, seq
+        return [(part, *found[part]) for part in sorted(found)]
 
     def load_state(self) -> JournalState:
         """Load its state from the last checkpoint, or an empty one if nothing was written yet."""
         info = self._find_info()
         if info is None:
             return JournalState()
-        return load_state(self._storage.database, self._storage.artifacts, info)
+        return load_state(self._storage.store, info)
 
     @property
     def messages(self) -> list[Message]:
@@ -215,7 +217,7 @@ class Session:
     def inbox(self) -> tuple[InboxMessage, ...]:
         """The messages in its inbox that no run has taken."""
         info = self._find_info()
-        return read_messages(self._storage.database, info.id) if info is not None else ()
+        return read_messages(self._storage.store, info.id) if info is not None else ()
 
     @property
     def decisions(self) -> dict[str, Decided]:
@@ -232,7 +234,7 @@ class Session:
             self._storage.locks.release(info.id)
             apply_cancels(self._storage, info.id)
             return None
-        return read_writer(self._storage.database, info.id)
+        return self._storage.store.get_writer(info.id)
 
     # — what others say —
 
@@ -254,7 +256,7 @@ class Session:
         info, who = self._find_or_make(), who or user_name()
         if id:
             return post_message_once(self._storage, info, content, (who, 0), id)
-        add_post(self._storage.database, info.id, who, "message", message_body(content))
+        add_post(self._storage.store, info.id, (who, "message", message_body(content)))
         return True
 
     def deliver(self) -> bool:
@@ -314,7 +316,7 @@ class Session:
 
     def _cancel(self, reason: str, who: str, sender: str) -> None:
         if (info := self._find_info()) is not None:
-            post_cancel(self._storage.database, info.id, who or user_name(), reason, sender)
+            post_cancel(self._storage.store, info.id, who or user_name(), reason, sender)
             apply_cancels(self._storage, info.id)
 
     # — what the model is shown —
@@ -336,8 +338,7 @@ class Session:
             fold = self.load_state()
             if not fold.is_at_rest:
                 raise SessionError(f"the last run of the session {self.name!r} has not ended")
-            place = self._storage.database, self._storage.artifacts, self.info
-            journal = SessionJournal(*place, fold, self._storage.live)
+            journal = SessionJournal(self._storage.store, self.info, fold, self._storage.live)
             shortened = await shorten_view(journal, fold.last_run.run, history)
             await end_run(journal)
         finally:
@@ -354,7 +355,7 @@ class Session:
         """See `Conversation.open_run`."""
         with self._storage.locks.arrivals.arrive((self.scope, self.name)) as arrival:
             info = await asyncio.to_thread(self._find_or_make)
-            refuse_enclosing(run, self._storage.database, info)
+            refuse_enclosing(run, self._storage.store, info)
             await arrival.wait()
             await self._acquire(info, arrival)
         since = time()
@@ -362,12 +363,12 @@ class Session:
             info = await asyncio.to_thread(lambda: self.info)
             journal = await asyncio.to_thread(open_journal, self._storage, info)
             self._record_writer(info.id)
-            posts = await asyncio.to_thread(read_posts, self._storage.database, info.id)
+            posts = await asyncio.to_thread(self._storage.store.read_posts, info.id)
             options = RunOptions(self.name, self.resumes_only, self._on_message, since)
             going = await begin_run(journal, run, (said, decisions, posts), options)
             whole = ShortenedTranscript(lambda: journal.state.cuts, lambda: self.messages)
             going = replace(going, history=self._history, full_transcript=whole)
-            place = journal, self._storage.database, info.id, run
+            place = journal, self._storage.store, info.id, run
             watching = asyncio.create_task(watch_inbox(*place))
             self._storage.live.inboxes[info.id] = partial(take_inbox, *place)
             try:
@@ -387,7 +388,7 @@ class Session:
         if self._wait:
             await self._storage.locks.acquire(info.id, arrival)
         elif not self._storage.locks.try_acquire(info.id):
-            held = await asyncio.to_thread(read_writer, self._storage.database, info.id)
+            held = await asyncio.to_thread(self._storage.store.get_writer, info.id)
             told = f"process {held.pid} ({held.program}) of {held.user}" if held else "somebody"
             raise SessionBusy(f"{told} writes to the session {self.name!r}; wait, or say() it")
 
@@ -395,4 +396,4 @@ class Session:
         """Record this process as the writer, once. The lock shows if it still writes."""
         if self._recorded_pid != os.getpid():
             self._recorded_pid = os.getpid()
-            record_writer(self._storage.database, id)
+            record_writer(self._storage.store, id)

@@ -1,14 +1,9 @@
-"""One writer per session, and who that is: a lock of the kernel for other processes, a queue within this one.
+"""One writer per session, and who that is: a lock of the store for other processes, a queue within this one.
 
-The lock is a range of one byte in a file beside the database, at the session's number. The kernel
-frees it when its process dies, however it dies; no heartbeat is needed, and a process that stands
-still keeps it. Such locks belong to the process, and closing the file anywhere in it would drop them
-all: so there is one descriptor for each file, for ever, and a table of who holds what within the
-process. Whoever waits here is served in order.
-
-The queue is by the session's number, which is read from the database in a thread, and threads end in
-any order. So runs take a place (`Arrivals`) before that, and each waits until the run before it is in
-the queue: runs of a process are written in the order in which they were asked for.
+Whoever waits in this process is served in order. The queue is by the session's number, which is read
+from the store in a thread, and threads end in any order. So runs take a place (`Arrivals`) before
+that, and each waits until the run before it is in the queue: runs of a process are written in the
+order in which they were asked for.
 """
 
 from __future__ import annotations
@@ -27,44 +22,13 @@ from functools import partial
 from time import time
 from typing import Generic, TypeVar
 
-from toolkeel._records.record import record
-from toolkeel.errors import SetupError
-from toolkeel.sessions import sql_queries
-from toolkeel.sessions.sqlite import Database
+from toolkeel.sessions.stores.store import SessionStore, Writer
 
 T = TypeVar("T")
 
-if sys.platform != "win32":
-    import fcntl
-
-    def _try_lock(descriptor: int, place: int) -> bool:
-        try:
-            fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
-        except (BlockingIOError, PermissionError):
-            return False
-        return True
-
-    def _unlock(descriptor: int, place: int) -> None:
-        fcntl.lockf(descriptor, fcntl.LOCK_UN, 1, place)
-
-else:  # pragma: no cover
-    import msvcrt
-
-    def _try_lock(descriptor: int, place: int) -> bool:
-        os.lseek(descriptor, place, os.SEEK_SET)
-        try:
-            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
-        except OSError:
-            return False
-        return True
-
-    def _unlock(descriptor: int, place: int) -> None:
-        os.lseek(descriptor, place, os.SEEK_SET)
-        msvcrt.locking(descriptor, msvcrt.LK_UNLCK, 1)
-
 
 class Arrivals:
-    """The last run that has asked for each session of a file, in this process."""
+    """The last run that has asked for each session of a store, in this process."""
 
     def __init__(self) -> None:
         self._last: dict[Hashable, Future[None]] = {}
@@ -123,21 +87,17 @@ class Arrival:
 
 
 class WriterLocks:
-    """The locks of one file of sessions in this process.
+    """The locks of one store in this process.
 
     Args:
-        path: Of the lock file; None if no other process can see the sessions.
+        store: The store, which locks sessions against other processes.
 
     Attributes:
         arrivals: The order of runs that are not in the queue yet.
-        poll: Seconds between two looks whether another process has let go.
     """
 
-    poll = 0.02
-
-    def __init__(self, path: str | None) -> None:
-        self._path = path
-        self._descriptor: int | None = None
+    def __init__(self, store: SessionStore) -> None:
+        self._store = store
         self._queues: dict[int, deque[Future[None]]] = {}
         self.arrivals = Arrivals()
         self._lock = threading.Lock()
@@ -155,7 +115,7 @@ class WriterLocks:
         try:
             await asyncio.wrap_future(turn)
             while not await self._take(session):  # noqa: ASYNC110  # others send no event
-                await asyncio.sleep(self.poll)
+                await asyncio.sleep(self._store.poll_seconds)
         except BaseException:
             self._leave(session, turn)
             raise
@@ -166,22 +126,27 @@ class WriterLocks:
             if self._queues.get(session):
                 return False
         turn = self._queue_up(session)
-        if turn.done() and self._locked(session):
+        if turn.done() and self._store.try_lock(session):
             return True
         self._leave(session, turn)
         return False
 
     def release(self, session: int) -> None:
         """Give the lock to the next task in the queue."""
-        self._unlock(session)
+        self._store.unlock(session)
         self._leave(session, self._queues[session][0])
 
     async def _take(self, session: int) -> bool:
-        return self._locked(session)
+        asked = asyncio.ensure_future(asyncio.to_thread(self._store.try_lock, session))
+        try:
+            return await asyncio.shield(asked)
+        except asyncio.CancelledError:
+            asked.add_done_callback(partial(self._give_back, session))
+            raise
 
-    def _unlock(self, session: int) -> None:
-        if self._descriptor is not None:
-            _unlock(self._descriptor, session)
+    def _give_back(self, session: int, asked: asyncio.Future[bool]) -> None:
+        if not asked.cancelled() and not asked.exception() and asked.result():
+            self._store.unlock(session)
 
     def _queue_up(self, session: int) -> Future[None]:
         turn: Future[None] = Future()
@@ -202,18 +167,6 @@ class WriterLocks:
             elif was_first:
                 _next(waiting)
 
-    def _locked(self, session: int) -> bool:
-        if self._path is None:
-            return True
-        with self._lock:
-            if self._descriptor is None:
-                try:
-                    flags = os.O_CREAT | os.O_RDWR | getattr(os, "O_CLOEXEC", 0)
-                    self._descriptor = os.open(self._path, flags, 0o600)
-                except OSError as error:
-                    raise SetupError(f"{self._path} cannot be opened: {error}") from None
-            return _try_lock(self._descriptor, session)
-
 
 def _next(waiting: deque[Future[None]]) -> None:
     """Wake the first that still waits: one that was cancelled leaves by itself, a moment later."""
@@ -230,7 +183,7 @@ def _next(waiting: deque[Future[None]]) -> None:
 
 
 class LiveSessions(Generic[T]):
-    """What this process does with the sessions of a file: who watches them, and its active runs.
+    """What this process does with the sessions of a store: who watches them, and its active runs.
 
     Attributes:
         inboxes: Takes the inbox of a session into its active run, by the session's number.
@@ -266,28 +219,10 @@ class LiveSessions(Generic[T]):
 # — who holds it —
 
 
-@record
-class Writer:
-    """Who writes to a session: the process, where it runs and since when (seconds since the epoch)."""
-
-    pid: int
-    host: str
-    user: str
-    program: str
-    since: float
-
-
-def record_writer(database: Database, id: int) -> None:
+def record_writer(store: SessionStore, id: int) -> None:
     """Record this process as a session's writer. The lock shows if it still is."""
     program = os.path.basename(sys.argv[0]) if sys.argv else ""
-    row = (os.getpid(), socket.gethostname(), user_name(), program, time())
-    database.write(lambda connection: sql_queries.set_writer(connection, id, row))
-
-
-def read_writer(database: Database, id: int) -> Writer | None:
-    """Return the process that last recorded itself as the writer, or None."""
-    row = database.read(partial(sql_queries.read_writer, id=id))
-    return Writer(*row) if row else None
+    store.set_writer(id, Writer(os.getpid(), socket.gethostname(), user_name(), program, time()))
 
 
 def user_name() -> str:

@@ -2,39 +2,30 @@
 
 from __future__ import annotations
 
-import sqlite3
 import warnings
-import weakref
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
+from threading import Lock
 from time import time
 from typing import Annotated, Final
+from weakref import WeakValueDictionary
 
 from toolkeel._common.checked_arguments import at_least, checked
 from toolkeel._common.data_folder import sessions_file
-from toolkeel._records.entries import Forked, ModelAsked, RunBegan
+from toolkeel._records.entries import Checkpoint, Forked, ModelAsked, RunBegan
 from toolkeel._records.entries_json import dump_entry
 from toolkeel._records.messages_json import json_text
 from toolkeel.agent.history import HistoryPolicy
-from toolkeel.sessions import sql_queries
-from toolkeel.sessions.artifacts import Artifacts
 from toolkeel.sessions.errors import SessionError
 from toolkeel.sessions.export import SearchMatch, export_lines, import_lines
-from toolkeel.sessions.journal import Storage, apply_entries
+from toolkeel.sessions.journal import Storage, apply_entries, read_rows
 from toolkeel.sessions.journal_state import JournalState
-from toolkeel.sessions.postgres import (
-    PostgresArtifacts,
-    PostgresDatabase,
-    PostgresLocks,
-    open_database,
-)
 from toolkeel.sessions.run_from_journal import OnMessage, end_of_turn
 from toolkeel.sessions.session import Session
-from toolkeel.sessions.session_lock import LiveSessions, WriterLocks
-from toolkeel.sessions.sql_queries import SessionInfo
-from toolkeel.sessions.sqlite import MEMORY, Database, checked_path
+from toolkeel.sessions.stores.postgres import open_store
+from toolkeel.sessions.stores.sqlite import MEMORY, checked_path
+from toolkeel.sessions.stores.store import Batch, SessionInfo, SessionStore
 
 MAIN = "main"
 """The session that is meant by a path alone."""
@@ -57,11 +48,11 @@ MAX_NAME_LENGTH = 200
 
 @checked
 class Sessions:
-    """The sessions of one file, or of one database.
+    """The sessions of one store: a file, a database, or a store of your own.
 
     Args:
-        path: The file; that in the user's data folder by default. ``:memory:`` for none, and
-            ``postgresql://...`` for a database of PostgreSQL.
+        path: The file; that in the user's data folder by default. ``:memory:`` for none,
+            ``postgresql://...`` for a database of PostgreSQL, or a `SessionStore`.
         history: What of long transcripts the models are still shown, such as `KeepTurns`.
 
     >>> sessions = Sessions(":memory:")
@@ -72,17 +63,26 @@ class Sessions:
     """
 
     def __init__(
-        self, path: str | Path | None = None, *, history: HistoryPolicy | None = None
+        self,
+        path: str | Path | SessionStore | None = None,
+        *,
+        history: HistoryPolicy | None = None,
     ) -> None:
         self._history = history
         self._has_warned = False
-        self.path = str(sessions_file()) if path is None else checked_path(path)
-        self._storage = _storage_of(self.path)
+        if isinstance(path, SessionStore):
+            self.path, store = path.display_name, path
+        else:
+            self.path = str(sessions_file()) if path is None else checked_path(path)
+            store = open_store(self.path)
+        self._storage = _storage_of(store)
+        if path is not store and self.path != MEMORY:
+            _lasting.add(self._storage)  # whoever opens the path again finds its watchers
 
     @property
     def display_name(self) -> str:
         """The path of the file, or host and name of the database without user and password."""
-        return self._storage.database.display_name
+        return self._storage.store.display_name
 
     def __getitem__(self, name: str) -> Session:
         """Return the session of a name. The first write creates it."""
@@ -131,14 +131,13 @@ class Sessions:
         Without a scope, other scopes that hold sessions are named in a warning, once.
         """
         wanted = "" if scope is NO_SCOPE else scope
-        found = self._storage.database.read(partial(sql_queries.list_sessions, scope=wanted))
+        store = self._storage.store
+        found = store.list_sessions(wanted)
         if scope is NO_SCOPE and not self._has_warned:
-            count = partial(sql_queries.count_other_sessions, scope="")
-            sessions, scopes = self._storage.database.read(count)
+            sessions, scopes = store.count_other_sessions("")
             if sessions:
                 self._has_warned = True
-                place = self._storage.database.display_name
-                text = _OTHER_SCOPES.format(place, sessions, scopes)
+                text = _OTHER_SCOPES.format(store.display_name, sessions, scopes)
                 warnings.warn(text, UserWarning, stacklevel=2)
         return tuple(found)
 
@@ -218,9 +217,20 @@ class Sessions:
         if turn is not None:  # what a list of sessions tells of it
             first, ended = (info.first, info.ended) if turn else ("", "")
             info = replace(info, turns=turn, first=first, last="", ended=ended)
-        do = partial(_fork, parent=info, to=(source.scope, to), seq=seq, edited=edited)
-        self._storage.database.write_now(do)
+        self._copy(info, target, seq, edited=edited)
         return target
+
+    def _copy(self, parent: SessionInfo, target: Session, seq: int, *, edited: bool) -> None:
+        """Create a session as a copy of another up to an entry, which its first own entry names."""
+        store, now, entry = self._storage.store, time(), Forked(parent.name, seq, edited)
+        point = parent.checkpoint
+        if point > seq:
+            earlier = read_rows(store, parent, 0, seq, Checkpoint.kind)
+            point = max((row[0] for row in earlier), default=0)
+        facts = {name: getattr(parent, name) for name in ("turns", "first", "last", "ended")}
+        row = (seq + 1, now, entry.kind, json_text(dump_entry(entry)))
+        batch = Batch([row], {**facts, "head": seq + 1, "checkpoint": point}, seq)
+        store.create(target.scope, target.name, now, batch, parent)
 
     def _forked_before(self, source: Session, to: str, seq: int) -> Session:
         """Fork a session before one of its requests."""
@@ -234,8 +244,7 @@ class Sessions:
         if not isinstance(asked, ModelAsked) or asked.run in nested:
             raise SessionError(f"{source.name!r} has no request with the number {seq}")
         target, info = self.open(to, source.scope), replace(source.info, last="", ended="")
-        do = partial(_fork, parent=info, to=(source.scope, to), seq=seq - 1, edited=False)
-        self._storage.database.write_now(do)
+        self._copy(info, target, seq - 1, edited=False)
         return target
 
     def edit(self, name: str, turn: int, to: str, *, scope: str = "") -> Session:
@@ -291,9 +300,7 @@ class Sessions:
         if not self._storage.locks.try_acquire(info.id):
             raise SessionError(f"a run of {name!r} goes on; cancel it first")
         try:
-            erase = partial(sql_queries.delete_session, id=info.id)
-            left = self._storage.database.write_now(erase, erases=True)
-            self._storage.database.write_now(partial(_remove, self._storage.artifacts, left))
+            self._storage.store.delete(info.id)
         finally:
             self._storage.locks.release(info.id)
 
@@ -322,50 +329,22 @@ class Sessions:
         return tuple(found)
 
     def close(self) -> None:
-        """Close the file. The last process that closes it compacts it."""
-        self._storage.database.close()
+        """Close the store. The last process that closes a file compacts it."""
+        self._storage.store.close()
 
 
-def _fork(
-    connection: sqlite3.Connection, parent: SessionInfo, to: tuple[str, str], seq: int, edited: bool
-) -> None:
-    """Create a session as a copy of another, which its first entry names."""
-    now, entry = time(), Forked(parent.name, seq, edited)
-    made = sql_queries.fork_session(connection, parent, to, seq, now)
-    row = (seq + 1, now, entry.kind, json_text(dump_entry(entry)))
-    sql_queries.insert_entries(connection, made.id, [row])
-    sql_queries.update_session(connection, made.id, {"head": seq + 1})
+_storages: WeakValueDictionary[int, Storage] = WeakValueDictionary()
+_lasting: set[Storage] = set()
+_lock = Lock()
 
 
-def _remove(artifacts: Artifacts, digests: list[str], connection: sqlite3.Connection) -> None:
-    """Remove large values without a reference. New references must wait for this transaction."""
-    for digest in digests:
-        if not sql_queries.is_referenced(connection, digest):
-            artifacts.remove(digest)
-
-
-_keeping: dict[Database, Storage] = {}
-
-
-def _storage_of(path: str) -> Storage:
-    """Return this process's one storage of a file, since file locks belong to the process."""
-    data = open_database(path)
-    if path == MEMORY:
-        locks = WriterLocks(None)
-        weakref.finalize(locks, data.close)  # its thread would keep it for ever
-        return Storage(data, Artifacts(None), locks, LiveSessions())
-    found = _keeping.get(data)
-    if found is None and isinstance(data, PostgresDatabase):
-        found = _keeping[data] = Storage(
-            data, PostgresArtifacts(data), PostgresLocks(data), LiveSessions()
-        )
-    elif found is None:
-        artifacts, locks = (
-            Artifacts(Path(f"{data.path}.artifacts")),
-            WriterLocks(f"{data.path}.lock"),
-        )
-        found = _keeping[data] = Storage(data, artifacts, locks, LiveSessions())
-    return found
+def _storage_of(store: SessionStore) -> Storage:
+    """Return this process's one storage of a store, since its locks belong to the process."""
+    with _lock:
+        found = _storages.get(id(store))  # it holds the store, whose id is not used again meanwhile
+        if found is None:
+            found = _storages[id(store)] = Storage(store)
+        return found
 
 
 @checked

@@ -17,8 +17,8 @@ from toolkeel._common.checked_arguments import checked
 from toolkeel._common.data_folder import data_folder
 from toolkeel._records.record import NOTHING, record
 from toolkeel.sessions.errors import SessionError
-from toolkeel.sessions.postgres import open_database
-from toolkeel.sessions.sqlite import MEMORY
+from toolkeel.sessions.stores.postgres import open_database
+from toolkeel.sessions.stores.sqlite import MEMORY
 
 Namespace: TypeAlias = tuple[str, ...]
 SEPARATOR: Final = "\x1f"

@@ -17,7 +17,7 @@ from toolkeel._records.used_tickets import check_decision
 from toolkeel.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from toolkeel.observe.wording import count, escaped, pretty, visible_line
 from toolkeel.sessions import Sessions
-from toolkeel.sessions.sql_queries import SessionInfo
+from toolkeel.sessions.stores.store import SessionInfo
 from toolkeel_studio.cli.exit_codes import FAILED, OPTIONS, UsageProblem
 from toolkeel_studio.cli.history_option import HistoryOption, read_history
 from toolkeel_studio.cli.suspended_run import answers, find_ticket, show_tickets

@@ -24,7 +24,7 @@ from typing import Any, Final, TypeVar
 
 from toolkeel._records.record import record
 from toolkeel.sessions.errors import SessionError, SessionUnavailable
-from toolkeel.sessions.sql_tables import ensure
+from toolkeel.sessions.stores.sql_tables import ensure
 
 T = TypeVar("T")
 MEMORY: Final = ":memory:"

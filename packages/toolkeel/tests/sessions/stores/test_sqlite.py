@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from toolkeel.sessions.errors import SessionError
-from toolkeel.sessions.sqlite import MEMORY, Database, shared_database
+from toolkeel.sessions.stores.sqlite import MEMORY, Database, shared_database
 
 
 def _insert(key: str) -> object:
@@ -167,7 +167,7 @@ def test_a_forked_child_opens_the_file_anew(tmp_path: Path) -> None:
     program = f"""
         import os
         from toolkeel.sessions.errors import SessionError
-        from toolkeel.sessions.sqlite import shared_database
+        from toolkeel.sessions.stores.sqlite import shared_database
         path = {str(tmp_path / "a.db")!r}
         parent = shared_database(path)
         insert = "INSERT INTO item (namespace, key, value, created, updated) VALUES ('', ?, '', 0, 0)"
@@ -190,9 +190,7 @@ def test_a_forked_child_opens_the_file_anew(tmp_path: Path) -> None:
 
 
 def test_several_processes_that_open_a_new_file_at_once_all_succeed(tmp_path: Path) -> None:
-    program = (
-        "import sys; from toolkeel.sessions.sqlite import Database; Database(sys.argv[1]).close()"
-    )
+    program = "import sys; from toolkeel.sessions.stores.sqlite import Database; Database(sys.argv[1]).close()"
     words = [sys.executable, "-c", program, str(tmp_path / "a.db")]
     running = [subprocess.Popen(words) for _ in range(6)]
     assert [process.wait(60) for process in running] == [0] * 6
@@ -202,7 +200,7 @@ def test_a_full_disk_fails_the_write_and_leaves_all_before_it(tmp_path: Path) ->
     program = f"""
         import resource, signal
         from toolkeel.sessions.errors import SessionError
-        from toolkeel.sessions.sqlite import Database
+        from toolkeel.sessions.stores.sqlite import Database
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         data = Database({str(tmp_path / "a.db")!r})
         insert = "INSERT INTO item (namespace, key, value, created, updated) VALUES ('', ?, ?, 0, 0)"
@@ -257,7 +255,7 @@ def test_erasing_says_so_if_the_log_cannot_be_cleared_and_who_writes_next_goes_o
 def test_erasing_says_so_if_a_reader_keeps_the_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("toolkeel.sessions.sqlite.BUSY_SECONDS", 0.05)
+    monkeypatch.setattr("toolkeel.sessions.stores.sqlite.BUSY_SECONDS", 0.05)
     data = Database(str(tmp_path / "a.db"))
     data.write_now(_insert("a"))
     other = sqlite3.connect(tmp_path / "a.db", isolation_level=None)

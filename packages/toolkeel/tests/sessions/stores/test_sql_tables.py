@@ -8,8 +8,8 @@ from contextlib import closing
 
 import pytest
 
-from toolkeel.sessions import sql_tables
 from toolkeel.sessions.errors import SessionError
+from toolkeel.sessions.stores import sql_tables
 
 
 def test_tables_are_made_once_and_found_the_second_time() -> None:

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkeel.sessions import sql_queries, sql_tables
 from toolkeel.sessions.errors import SessionError
+from toolkeel.sessions.stores import sql_queries, sql_tables
+from toolkeel.sessions.stores.store import SessionInfo
 
 
 @pytest.fixture
@@ -27,8 +28,14 @@ def fill(connection: sqlite3.Connection, id: int, first: int, last: int, text: s
     sql_queries.update_session(connection, id, {"head": last})
 
 
+def fork(connection: sqlite3.Connection, parent: SessionInfo, name: str, seq: int) -> SessionInfo:
+    made = sql_queries.create_session(connection, "", name, 0, seq)
+    sql_queries.update_session(connection, made.id, {"parent": parent.id, "base": seq})
+    return sql_queries.get_session(connection, made.id)
+
+
 def test_a_page_is_bounded_and_the_next_one_goes_on(connection: sqlite3.Connection) -> None:
-    info = sql_queries.get_or_create_session(connection, "", "ada", 0)
+    info = sql_queries.create_session(connection, "", "ada", 0)
     fill(connection, info.id, 1, sql_queries.PAGE + 7, "x")
     first = sql_queries.read_page(connection, info.id, 0, sql_queries.PAGE + 7)
     assert len(first) == sql_queries.PAGE
@@ -42,13 +49,13 @@ def test_a_fork_of_forks_is_read_as_one_row_of_entries(
 ) -> None:
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         sql_tables.ensure(connection, "memory")
-        info = sql_queries.get_or_create_session(connection, "", "0", 0)
+        info = sql_queries.create_session(connection, "", "0", 0)
         fill(connection, info.id, 1, 5, "0")
         said = ["0"] * 5
         for number, (seq, more) in enumerate(forks, 1):
             info = sql_queries.get_session(connection, info.id)
             seq = min(seq, info.head)
-            info = sql_queries.fork_session(connection, info, ("", str(number)), seq, 0)
+            info = fork(connection, info, str(number), seq)
             fill(connection, info.id, seq + 1, seq + more, str(number))
             said = [*said[:seq], *[str(number)] * more]
         info = sql_queries.get_session(connection, info.id)
@@ -57,48 +64,25 @@ def test_a_fork_of_forks_is_read_as_one_row_of_entries(
         assert [(row[0], row[3]) for row in rows] == expected
 
 
-@given(st.lists(st.floats(0, 1e9), max_size=60), st.integers(1, 9), st.integers(0, 60))
-def test_activity_counts_each_entry_once_in_the_order_of_time(
-    gaps: list[float], parts: int, forked: int
-) -> None:
-    times = [sum(gaps[: n + 1]) for n in range(len(gaps))]
-    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
-        sql_tables.ensure(connection, "memory")
-        info = sql_queries.get_or_create_session(connection, "", "0", 0)
-        rows = [(seq, at, "said", "x") for seq, at in enumerate(times, 1)]
-        cut = min(forked, len(rows))
-        sql_queries.insert_entries(connection, info.id, rows[:cut])
-        sql_queries.update_session(connection, info.id, {"head": cut})
-        child = sql_queries.fork_session(
-            connection, sql_queries.get_session(connection, info.id), ("", "1"), cut, 0
-        )
-        sql_queries.insert_entries(connection, child.id, rows[cut:])
-        found = sql_queries.count_activity(connection, child.id, len(rows), parts)
-    assert sum(count for _, count, _ in found) == len(rows)
-    assert [place for place, *_ in found] == sorted({place for place, *_ in found})
-    assert all(0 <= place < parts for place, *_ in found)
-    lasts = [last for *_, last in found]
-    assert lasts == sorted(lasts) and lasts[-1:] == [len(rows)][: len(found)]
-
-
 def test_an_entry_is_never_written_over(connection: sqlite3.Connection) -> None:
-    info = sql_queries.get_or_create_session(connection, "", "ada", 0)
+    info = sql_queries.create_session(connection, "", "ada", 0)
     fill(connection, info.id, 1, 1, "first")
     with pytest.raises(sqlite3.IntegrityError):
         fill(connection, info.id, 1, 1, "second")
 
 
 def test_what_is_gone_cannot_be_written_to(connection: sqlite3.Connection) -> None:
-    info = sql_queries.get_or_create_session(connection, "", "ada", 0)
-    assert sql_queries.get_or_create_session(connection, "", "ada", 5) == info
+    info = sql_queries.create_session(connection, "", "ada", 0)
+    with pytest.raises(SessionError, match="already"):
+        sql_queries.create_session(connection, "", "ada", 5)
     sql_queries.delete_session(connection, info.id)
     with pytest.raises(SessionError, match="deleted"):
         sql_queries.update_session(connection, info.id, {"head": 1})
-    assert sql_queries.get_or_create_session(connection, "", "ada", 5).id != info.id
+    assert sql_queries.create_session(connection, "", "ada", 5).id != info.id
 
 
 def test_a_large_value_is_let_go_when_nobody_names_it(connection: sqlite3.Connection) -> None:
-    one, two = (sql_queries.get_or_create_session(connection, "", name, 0) for name in "ab")
+    one, two = (sql_queries.create_session(connection, "", name, 0) for name in "ab")
     sql_queries.insert_references(connection, one.id, {"x": 1, "y": 1})
     sql_queries.insert_references(connection, two.id, {"y": 1})
     assert sql_queries.delete_session(connection, one.id) == ["x"]

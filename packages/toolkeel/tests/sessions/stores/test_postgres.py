@@ -29,8 +29,9 @@ from toolkeel import Agent, tool
 from toolkeel._records.entries import RunEnded
 from toolkeel.errors import MissingExtraError
 from toolkeel.messages import UserMessage
-from toolkeel.sessions import KeyValueStore, Session, Sessions, postgres, sqlite
+from toolkeel.sessions import KeyValueStore, Session, Sessions
 from toolkeel.sessions.errors import SessionBusy, SessionError, SessionUnavailable
+from toolkeel.sessions.stores import postgres, sqlite
 from toolkeel.testing.scripted import Scripted, call
 
 pytestmark = pytest.mark.slow
@@ -113,7 +114,7 @@ def test_a_process_has_five_connections_however_many_sessions_it_reads(address: 
         heads = list(pool.map(lambda _: len(sessions["ada"].messages), range(300)))
     assert set(heads) == {2}
     counts = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
-    found = sessions._storage.database.read(
+    found = sessions._storage.store.database.read(
         lambda connection: connection.execute(counts).fetchone()
     )
     assert found[0] <= 1 + postgres.READERS

@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import re
+import sys
 import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
@@ -20,7 +21,7 @@ from typing import Any, Final
 from toolkeel._records.messages_json import json_text
 from toolkeel._records.record_json import Json
 from toolkeel.sessions.errors import SessionError
-from toolkeel.sessions.sqlite import make_folder, sync_folder
+from toolkeel.sessions.stores.sqlite import make_folder, sync_folder
 
 LARGE_BYTES: Final = 100_000
 """Characters of a text from which on it is a file of its own."""
@@ -34,10 +35,12 @@ class Artifacts:
 
     Args:
         folder: Where the files are; made when the first is. None keeps all in memory.
+        inline: True to leave large values in their entries.
     """
 
-    def __init__(self, folder: Path | None) -> None:
+    def __init__(self, folder: Path | None, *, inline: bool = False) -> None:
         self.folder = folder
+        self._limit = sys.maxsize if inline else LARGE_BYTES
         self._kept: dict[str, bytes] = {}
 
     def dump_entry(self, entry: Json) -> tuple[str, dict[str, bytes]]:
@@ -48,8 +51,8 @@ class Artifacts:
         """
         text = json_text(entry)
         large: dict[str, bytes] = {}
-        if len(text) > LARGE_BYTES or _MARK in text:
-            text = json_text(_moved_out(entry, large))
+        if len(text) > self._limit or _MARK in text:
+            text = json_text(_moved_out(entry, large, self._limit))
         return text, large
 
     def load_entry(self, text: str) -> Json:
@@ -123,17 +126,17 @@ class Artifacts:
         return {_unescaped(key): self._moved_in(item) for key, item in value.items()}
 
 
-def _moved_out(value: Any, large: dict[str, bytes]) -> Any:
-    """Replace long texts by references. Keys that resemble references are escaped."""
-    if isinstance(value, str) and len(value) > LARGE_BYTES:
+def _moved_out(value: Any, large: dict[str, bytes], limit: int) -> Any:
+    """Replace texts above a limit by references. Keys that resemble references are escaped."""
+    if isinstance(value, str) and len(value) > limit:
         data = value.encode("utf-8", "surrogatepass")
         digest = hashlib.sha256(data).hexdigest()
         large[digest] = data
         return {_MARK: digest}
     if isinstance(value, Mapping):
-        return {_escaped(key): _moved_out(item, large) for key, item in value.items()}
+        return {_escaped(key): _moved_out(item, large, limit) for key, item in value.items()}
     if isinstance(value, list):
-        return [_moved_out(item, large) for item in value]
+        return [_moved_out(item, large, limit) for item in value]
     return value
 
 

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.messages_made import JSON
-from toolkeel.sessions.artifacts import LARGE_BYTES, Artifacts
 from toolkeel.sessions.errors import SessionError
+from toolkeel.sessions.stores.artifacts import LARGE_BYTES, Artifacts
 
 LONG = st.sampled_from(
     ["x" * (LARGE_BYTES + 1), "北京" * LARGE_BYTES, "\ud83d" * (LARGE_BYTES + 1)]

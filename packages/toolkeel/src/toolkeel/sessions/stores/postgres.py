@@ -14,13 +14,11 @@ from __future__ import annotations
 import queue
 import re
 import sqlite3
-from asyncio import CancelledError, shield, wrap_future
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from functools import partial
 from importlib import import_module
-from threading import BoundedSemaphore
+from threading import BoundedSemaphore, Lock
 from time import monotonic, sleep
 from typing import Any, Final, TypeVar, cast
 
@@ -31,11 +29,17 @@ from toolkeel._common.postgres_link import (
     shares_connections,
     with_parameters,
 )
-from toolkeel.sessions.artifacts import Artifacts
 from toolkeel.sessions.errors import SessionError
-from toolkeel.sessions.session_lock import WriterLocks
-from toolkeel.sessions.sql_tables import APPLICATION, TABLES, VERSION
-from toolkeel.sessions.sqlite import BUSY_SECONDS, Database, Unreachable, shared_database
+from toolkeel.sessions.stores.artifacts import Artifacts
+from toolkeel.sessions.stores.sql_store import SqliteStore, SqlStore
+from toolkeel.sessions.stores.sql_tables import APPLICATION, TABLES, VERSION
+from toolkeel.sessions.stores.sqlite import (
+    BUSY_SECONDS,
+    MEMORY,
+    Database,
+    Unreachable,
+    shared_database,
+)
 
 T = TypeVar("T")
 _MORE: Final = """
@@ -342,49 +346,53 @@ class PostgresArtifacts(Artifacts):
         self._database.writing.execute("DELETE FROM large WHERE digest = ?", (digest,))
 
 
-class PostgresLocks(WriterLocks):
-    """One writer per session, by advisory locks of the connection that writes.
+class PostgresStore(SqlStore):
+    """Sessions in PostgreSQL, with one writer each by advisory locks of the connection that writes.
 
     Args:
-        kept: The database.
+        database: The database.
     """
 
-    poll = 0.1
+    def __init__(self, database: PostgresDatabase) -> None:
+        super().__init__(database, PostgresArtifacts(database))
+        self._postgres = database
 
-    def __init__(self, kept: PostgresDatabase) -> None:
-        super().__init__(None)
-        self._database = kept
+    def try_lock(self, id: int) -> bool:
+        """See `SessionStore`."""
+        return self.database.write_now(partial(self._try, id))
 
-    async def _take(self, session: int) -> bool:
-        asked = self._database.write(partial(self._try, session))
-        try:
-            return await shield(wrap_future(asked))
-        except CancelledError:
-            asked.add_done_callback(partial(self._give_back, session))
-            raise
-
-    def _locked(self, session: int) -> bool:
-        return self._database.write_now(partial(self._try, session))
-
-    def _try(self, session: int, connection: sqlite3.Connection) -> bool:
-        taken = _try_lock(session, connection)
+    def _try(self, id: int, connection: sqlite3.Connection) -> bool:
+        taken = _try_lock(id, connection)
         if taken:
-            self._database.held_locks.add(session)
+            self._postgres.held_locks.add(id)
         return taken
 
-    def _give_back(self, session: int, asked: Future[bool]) -> None:
-        if not asked.exception() and asked.result():
-            self._unlock(session)
-
-    def _unlock(self, session: int) -> None:
+    def unlock(self, id: int) -> None:
+        """See `SessionStore`."""
         with suppress(SessionError):  # it is closed: its locks are free
-            self._database.write(partial(self._free, session))
+            self.database.write(partial(self._free, id))
 
-    def _free(self, session: int, connection: sqlite3.Connection) -> None:
-        self._database.held_locks.discard(session)
-        connection.execute(_BIND.format("", "un"), (APPLICATION, session))
+    def _free(self, id: int, connection: sqlite3.Connection) -> None:
+        self._postgres.held_locks.discard(id)
+        connection.execute(_BIND.format("", "un"), (APPLICATION, id))
 
 
 def _try_lock(session: int, connection: sqlite3.Connection) -> bool:
     asked = connection.execute(_BIND.format("try_", ""), (APPLICATION, session))
     return bool(asked.fetchone()[0])
+
+
+_stores: dict[Database, SqlStore] = {}
+_opening = Lock()
+
+
+def open_store(path: str) -> SqlStore:
+    """Return this process's one store at a path or an address. Each ``:memory:`` is separate."""
+    database = open_database(path)
+    if path == MEMORY:
+        return SqliteStore(database)
+    with _opening:  # the locks of a file belong to the process
+        if database not in _stores:
+            is_server = isinstance(database, PostgresDatabase)
+            _stores[database] = PostgresStore(database) if is_server else SqliteStore(database)
+        return _stores[database]

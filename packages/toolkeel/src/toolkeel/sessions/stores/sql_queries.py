@@ -3,67 +3,21 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
-from typing import TypeAlias
+from collections.abc import Mapping, Sequence
 
-from toolkeel._records.record import record
 from toolkeel.sessions.errors import SessionError
+from toolkeel.sessions.stores.store import (
+    DELETED,
+    NewPost,
+    Post,
+    Row,
+    SessionInfo,
+    Unchanged,
+    Writer,
+)
 
-Row: TypeAlias = tuple[int, float, str, str]
-"""An entry as it is stored: its number, when (seconds since the epoch), its kind, its JSON."""
-DELETED = "the session is gone: it was deleted"
 PAGE = 500
 """Entries read at once: no read goes on for long, since that keeps the log from being cleared."""
-
-
-@record
-class SessionInfo:
-    """What is known of a session without reading it.
-
-    Args:
-        id: Its number in this file.
-        scope: Whose it is; a name means nothing outside its scope.
-        name: Its name.
-        created: When, in seconds since the epoch.
-        updated: When something was last written.
-        head: Number of its last entry.
-        checkpoint: Number of its last checkpoint; 0 if there is none.
-        base: Number of the last entry that it shares with its parent.
-        parent: Which session it was forked from.
-        turns: How often somebody said something.
-        first: The beginning of what was said first.
-        last: The beginning of what was answered last.
-        tokens: Spent so far.
-        requests: Made so far.
-        ended: How its last run ended; empty while one goes on, or if it was killed.
-    """
-
-    id: int
-    scope: str
-    name: str
-    created: float
-    updated: float
-    head: int
-    checkpoint: int
-    base: int
-    parent: int | None
-    turns: int
-    first: str
-    last: str
-    tokens: int
-    requests: int
-    ended: str
-
-
-@record
-class Post:
-    """A row of a session's inbox: sender, time and content, as JSON."""
-
-    id: int
-    at: float
-    who: str
-    kind: str
-    body: str
 
 
 _COLUMNS = (
@@ -105,63 +59,29 @@ def count_other_sessions(connection: sqlite3.Connection, scope: str) -> tuple[in
     return tuple(connection.execute(sql, (scope,)).fetchone())
 
 
-def get_or_create_session(
-    connection: sqlite3.Connection, scope: str, name: str, now: float
-) -> SessionInfo:
-    """Return the session of a name, created if it does not exist."""
-    connection.execute(
-        "INSERT INTO session (scope, name, created, updated) VALUES (?, ?, ?, ?) "
-        "ON CONFLICT DO NOTHING",
-        (scope, name, now, now),
-    )
-    found = find_session(connection, scope, name)
-    assert found is not None
-    return found
-
-
 def create_session(
-    connection: sqlite3.Connection, scope: str, name: str, now: float
+    connection: sqlite3.Connection, scope: str, name: str, now: float, head: int = 0
 ) -> SessionInfo:
     """Create the session of a name.
 
+    Args:
+        connection: In a transaction.
+        scope: Of the session.
+        name: Of the session.
+        now: When it is created, in seconds since the epoch.
+        head: Number of the last entry that it shares with its parent; 0 without one.
+
     Raises:
         SessionError: the name is taken.
     """
-    if find_session(connection, scope, name) is not None:
+    made = connection.execute(
+        "INSERT INTO session (scope, name, created, updated, head) VALUES (?, ?, ?, ?, ?) "
+        "ON CONFLICT DO NOTHING",
+        (scope, name, now, now, head),
+    )
+    found = find_session(connection, scope, name)
+    if not made.rowcount or found is None:
         raise SessionError(f"there is a session {name!r} already; choose another name")
-    return get_or_create_session(connection, scope, name, now)
-
-
-def fork_session(
-    connection: sqlite3.Connection, parent: SessionInfo, to: tuple[str, str], seq: int, now: float
-) -> SessionInfo:
-    """Create a session that starts as another was after its entry `seq`.
-
-    Raises:
-        SessionError: the name is taken.
-    """
-    made, told = (
-        create_session(connection, *to, now),
-        (parent.turns, parent.first, parent.last, parent.ended),
-    )
-    checkpoint = _last_checkpoint(connection, parent, seq)
-    connection.execute(
-        "UPDATE session SET parent = ?, base = ?, head = ?, checkpoint = ?, turns = ?, first = ?, "
-        "last = ?, ended = ? WHERE id = ?",
-        (parent.id, seq, seq, checkpoint, *told, made.id),
-    )
-    return get_session(connection, made.id)
-
-
-def _last_checkpoint(connection: sqlite3.Connection, info: SessionInfo, seq: int) -> int:
-    found = 0
-    for id, low, high in _parts(connection, info.id, 0, seq):
-        [last] = connection.execute(
-            "SELECT max(seq) FROM entry WHERE session = ? AND kind = 'checkpoint' "
-            "AND seq BETWEEN ? AND ?",
-            (id, low, high),
-        ).fetchone()
-        found = max(found, last or 0)
     return found
 
 
@@ -197,38 +117,12 @@ def read_page(
     return rows
 
 
-def count_activity(
-    connection: sqlite3.Connection, id: int, upto: int, parts: int
-) -> list[tuple[int, int, int]]:
-    """Count entries over time, in equal parts from the first entry to the last.
-
-    Returns:
-        For each part with entries: its index, the number of entries, and the number of the last.
-    """
-    kept = _parts(connection, id, 0, upto)
-    spans = [
-        connection.execute(
-            "SELECT min(at), max(at) FROM entry WHERE session = ? AND seq BETWEEN ? AND ?", part
-        ).fetchone()
-        for part in kept
+def read_times(connection: sqlite3.Connection, id: int, upto: int) -> list[tuple[int, float]]:
+    """Return number and time of each entry up to a number, in order."""
+    sql = "SELECT seq, at FROM entry WHERE session = ? AND seq BETWEEN ? AND ? ORDER BY seq"
+    return [
+        row for part in _parts(connection, id, 0, upto) for row in connection.execute(sql, part)
     ]
-    spans = [span for span in spans if span[0] is not None]
-    if not spans:
-        return []
-    begin = min(first for first, _ in spans)
-    width = (max(last for _, last in spans) - begin) / parts or 1.0
-    found: dict[int, tuple[int, int]] = {}
-    for part in kept:
-        rows = connection.execute(
-            "SELECT round((at - ?) / ? - 0.5) AS place, count(*), max(seq) FROM entry "
-            "WHERE session = ? AND seq BETWEEN ? AND ? GROUP BY 1",
-            (begin, width, *part),
-        )
-        for place, count, last in rows:
-            place = min(max(int(place), 0), parts - 1)
-            before = found.get(place, (0, 0))
-            found[place] = before[0] + count, max(before[1], last)
-    return [(place, *found[place]) for place in sorted(found)]
 
 
 def insert_entries(connection: sqlite3.Connection, id: int, rows: Sequence[Row]) -> None:
@@ -243,12 +137,30 @@ def insert_entries(connection: sqlite3.Connection, id: int, rows: Sequence[Row])
     )
 
 
-def update_session(connection: sqlite3.Connection, id: int, facts: dict[str, object]) -> None:
-    """Update the facts of a session, without reading them, in the transaction of its entries."""
-    names = ", ".join(f"{name} = ?" for name in facts)
-    changed = connection.execute(f"UPDATE session SET {names} WHERE id = ?", (*facts.values(), id))
-    if not changed.rowcount:
-        raise SessionError(DELETED)
+def update_session(
+    connection: sqlite3.Connection, id: int, facts: Mapping[str, object], after: int | None = None
+) -> None:
+    """Update the facts of a session, in the transaction of its entries.
+
+    Args:
+        connection: In this transaction.
+        id: Of the session.
+        facts: The new values.
+        after: Number of its last entry before; any for None.
+
+    Raises:
+        SessionError: the session is deleted, or its last entry is another one.
+    """
+    names = ", ".join(f"{name} = ?" for name in facts) or "head = head"
+    sql, values = f"UPDATE session SET {names} WHERE id = ?", (*facts.values(), id)
+    if after is not None:
+        sql, values = f"{sql} AND head = ?", (*values, after)
+    if not connection.execute(sql, values).rowcount:
+        head = get_session(connection, id).head
+        raise SessionError(
+            f"the session has {head} entries instead of {after}: a write before this one failed, or "
+            "somebody else has written to the session"
+        )
 
 
 def insert_references(connection: sqlite3.Connection, id: int, sizes: dict[str, int]) -> None:
@@ -317,42 +229,34 @@ def lock_session(connection: sqlite3.Connection, id: int) -> None:
 
 
 def insert_post(
-    connection: sqlite3.Connection, id: int, at: float, fields: tuple[str, str, str]
-) -> None:
-    """Add a row to the inbox of a session.
+    connection: sqlite3.Connection, id: int, post: NewPost, condition: Unchanged | None
+) -> bool:
+    """Add a row to the inbox of a session, unless a condition does not hold. See `SessionStore.post`.
 
     Args:
         connection: In a transaction that locks no other session.
         id: Of the session.
-        at: When, in seconds since the epoch.
-        fields: Who, of which kind, and the body as JSON.
+        post: The row.
+        condition: The condition; None for none.
 
     Raises:
         SessionError: the session is deleted.
     """
     lock_session(connection, id)
+    if condition is not None and _has_changed(connection, id, condition):
+        return False
     connection.execute(
         "INSERT INTO inbox (session, at, who, kind, body) VALUES (?, ?, ?, ?, ?)",
-        (id, at, *fields),
+        (id, post.at, post.who, post.kind, post.body),
     )
+    return True
 
 
-def has_changed(
-    connection: sqlite3.Connection, id: int, read: tuple[int, int], kinds: tuple[str, str]
-) -> bool:
-    """Return whether entries or posts of a kind were added since they were read.
-
-    Args:
-        connection: In a transaction that has locked the session.
-        id: Of the session.
-        read: The last entry and the last post that were read.
-        kinds: Which kind of entries, and which kind of posts.
-    """
-    (head, last), (entry, kind) = read, kinds
+def _has_changed(connection: sqlite3.Connection, id: int, read: Unchanged) -> bool:
     found = connection.execute(
-        "SELECT 1 FROM entry WHERE session = ? AND seq > ? AND kind = ? "
+        "SELECT 1 FROM entry WHERE session = ? AND seq > ? AND kind = coalesce(nullif(?, ''), kind) "
         "UNION ALL SELECT 1 FROM inbox WHERE session = ? AND id > ? AND kind = ?",
-        (id, head, entry, id, last, kind),
+        (id, read.head, read.entry, id, read.last, read.post),
     )
     return found.fetchone() is not None
 
@@ -381,19 +285,19 @@ def delete_posts(connection: sqlite3.Connection, ids: Sequence[int]) -> None:
 # — who writes —
 
 
-def set_writer(connection: sqlite3.Connection, id: int, writer: Sequence[object]) -> None:
-    """Store the writing process of a session: id, host, user, program, start."""
+def set_writer(connection: sqlite3.Connection, id: int, writer: Writer) -> None:
+    """Store the writing process of a session."""
     connection.execute(
         'INSERT INTO holder (session, pid, host, "user", program, since) VALUES (?, ?, ?, ?, ?, ?) '
         "ON CONFLICT (session) DO UPDATE SET pid = excluded.pid, host = excluded.host, "
         '"user" = excluded."user", program = excluded.program, since = excluded.since',
-        (id, *writer),
+        (id, writer.pid, writer.host, writer.user, writer.program, writer.since),
     )
 
 
-def read_writer(connection: sqlite3.Connection, id: int) -> tuple[int, str, str, str, float] | None:
+def read_writer(connection: sqlite3.Connection, id: int) -> Writer | None:
     """Return the process that last recorded itself as the writer, or None."""
-    found: tuple[int, str, str, str, float] | None = connection.execute(
+    found = connection.execute(
         'SELECT pid, host, "user", program, since FROM holder WHERE session = ?', (id,)
     ).fetchone()
-    return found
+    return Writer(*found) if found else None
