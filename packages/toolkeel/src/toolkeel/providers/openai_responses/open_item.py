@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from toolkeel.providers.openai_responses.profile import CALLS, message_text, part_text
 from toolkeel.providers.wire.decoder import BREAK, Block
-from toolkeel.providers.wire.plain_json import Json, as_list, as_text, complete_arguments_text
+from toolkeel.providers.wire.plain_json import (
+    Json,
+    as_dict,
+    as_list,
+    as_text,
+    complete_arguments_text,
+)
 
 
 class OpenItem(Block):
@@ -15,11 +23,13 @@ class OpenItem(Block):
         number: Index of the call in the reply, if it is one.
     """
 
-    __slots__ = ("place", "reasoning_part")
+    __slots__ = ("citations", "place", "reasoning_part")
 
     def __init__(self, wire: Json, number: int) -> None:
         super().__init__(wire)
         self.call_index, self.place = number, 0
+        self.citations: list[tuple[object, object]] = []
+        """Citations that arrived alone, each with the index of its text."""
         self.reasoning_part: object = None
         """The part of the reasoning that is arriving."""
 
@@ -46,6 +56,17 @@ class OpenItem(Block):
             elif self.type == "message":
                 part = {"type": "output_text", "text": received, "annotations": []}
                 self.wire = {**self.wire, "role": "assistant", "content": [part]}
+        if self.citations:
+            parts = [self._cite(index, as_dict(part)) for index, part in self._parts()]
+            self.wire = {**self.wire, "content": parts}
+
+    def _parts(self) -> Iterable[tuple[int, object]]:
+        return enumerate(as_list(self.wire.get("content")))
+
+    def _cite(self, index: int, part: Json) -> Json:
+        """Return a part with the citations that arrived for it, unless it has some."""
+        found = [one for place, one in self.citations if place == index]
+        return part if part.get("annotations") or not found else {**part, "annotations": found}
 
     def separator(self, section: object) -> str:
         """Return the separator before a piece of reasoning: a blank line if another part starts."""

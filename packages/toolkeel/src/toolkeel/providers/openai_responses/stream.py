@@ -202,6 +202,12 @@ class StreamDecoder(Decoder):
         self._refused = True
         return self._extend_text(data)
 
+    def _add_citation(self, data: Json) -> list[Delta]:
+        item, deltas = self._item_of(data, "message")
+        if citation := as_dict(data.get("annotation")):
+            item.citations.append((data.get("content_index", 0), citation))
+        return deltas
+
     def _extend_reasoning(self, data: Json) -> list[Delta]:
         item, deltas = self._item_of(data, "reasoning")
         key = "summary_index" if "summary_index" in data else "content_index"
@@ -346,6 +352,7 @@ _HANDLERS: Mapping[str, Callable[[StreamDecoder, Json], list[Delta]]] = invert(
         StreamDecoder._end_item: "response.output_item.done",
         StreamDecoder._extend_text: "response.output_text.delta",
         StreamDecoder._extend_refusal: "response.refusal.delta",
+        StreamDecoder._add_citation: "response.output_text.annotation.added",
         StreamDecoder._extend_reasoning: "response.reasoning_summary_text.delta "
         "response.reasoning_text.delta",
         StreamDecoder._arguments_delta: "response.function_call_arguments.delta "
