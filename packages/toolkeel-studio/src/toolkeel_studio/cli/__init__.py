@@ -4,6 +4,7 @@ exit_codes      exit codes, and usage mistakes as exceptions
 arguments       arguments of a call as people type them: ``key=value``
 history_option  a history policy as people type it
 suspended_run   a suspended run as a file that can be resumed once
+decision_options  the options that decide calls which wait
 terminal        input and output at the terminal: text, keys, progress, approvals, Ctrl-C
 doctor          the checks of ``toolkeel doctor``, one file each
 commands        the commands, one file each

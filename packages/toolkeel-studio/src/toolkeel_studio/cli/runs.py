@@ -12,13 +12,20 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from toolkeel._common.needs_extra import needs_extra
-from toolkeel._records.used_tickets import check_decision
 from toolkeel.observe.wording import count, pretty, visible_line
 from toolkeel.sessions import Sessions
 from toolkeel.sessions.stores.postgres import is_postgres
 from toolkeel_studio.cli.commands.sessions import write_lines
+from toolkeel_studio.cli.decision_options import (
+    Answered,
+    Approved,
+    Denied,
+    Reason,
+    check_decisions,
+    read_decisions,
+)
 from toolkeel_studio.cli.exit_codes import OPTIONS, UsageProblem
-from toolkeel_studio.cli.suspended_run import answers, find_ticket, show_tickets
+from toolkeel_studio.cli.suspended_run import show_tickets
 from toolkeel_studio.cli.terminal.streams import DIM, YELLOW, echo, note
 
 if TYPE_CHECKING:
@@ -147,12 +154,10 @@ def retry_command(
 def decide_command(
     id: Id,
     *,
-    approve: Annotated[list[str] | None, typer.Option(metavar="TICKET", help="Let it run.")] = None,
-    deny: Annotated[list[str] | None, typer.Option(metavar="TICKET", help="Refuse it.")] = None,
-    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why; the model is told.")] = "",
-    answer: Annotated[
-        list[str] | None, typer.Option(metavar="TICKET=TEXT", help="This is its result.")
-    ] = None,
+    approve: Approved = None,
+    deny: Denied = None,
+    reason: Reason = "",
+    answer: Answered = None,
     database: Database = "",
     sessions: InSessions = "",
 ) -> None:
@@ -160,14 +165,8 @@ def decide_command(
     with _opened(database, sessions) as runs:
         run = runs.show(id)
         waiting = runs.sessions.open(run.session, run.scope).pending
-        decisions = [find_ticket(waiting, id).approve() for id in approve or ()]
-        decisions += [find_ticket(waiting, id).deny(reason) for id in deny or ()]
-        decisions += [find_ticket(waiting, id).answer(text) for id, text in answers(answer)]
-        if not decisions:
-            raise UsageProblem("say --approve TICKET, --deny TICKET or --answer TICKET=TEXT")
-        tickets = {ticket.id: ticket for ticket in waiting}
-        for decision in decisions:
-            check_decision(tickets[decision.ticket], decision)
+        made = read_decisions(waiting, approve, deny, reason, answer)
+        decisions = check_decisions(waiting, made)
         for decision in decisions:
             echo(runs.decide(run.session, decision, scope=run.scope))
 

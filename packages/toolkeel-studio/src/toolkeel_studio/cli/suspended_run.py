@@ -100,19 +100,6 @@ def format_heading(ticket: Ticket) -> str:
     return f"{short_id(ticket)}  {visible_line(ticket.tool)} waits for {wants} ({reason}):"
 
 
-def answers(words: Iterable[str] | None) -> Iterator[tuple[str, str]]:
-    """Ticket ids and answers, read from words such as ``ID=TEXT``.
-
-    >>> list(answers(["0f=yes = no"]))
-    [('0f', 'yes = no')]
-    """
-    for word in words or ():
-        id, equals, text = word.partition("=")
-        if not equals:
-            raise UsageProblem("--answer takes ID=TEXT: ID=yes")
-        yield id, text
-
-
 def check_writable(path: Path) -> Path:
     """Return the path after checking that a new file can be written there.
 

@@ -48,10 +48,12 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import aclosing
 from typing import Any
 
 from toolkeel._records.entries import Decided
 from toolkeel._records.tickets import Reach, Ticket
+from toolkeel._records.typed_values import load_state as load_values
 from toolkeel.agent.agent import Agent
 from toolkeel.content import Content
 from toolkeel.context import Listener
@@ -68,7 +70,7 @@ from toolkeel_studio.serve.errors import (
 )
 from toolkeel_studio.serve.items import Item, Position, approval_id_of, split_approval_id
 from toolkeel_studio.serve.runner import Runner
-from toolkeel_studio.serve.snapshot import Snapshot, take_snapshot
+from toolkeel_studio.serve.snapshot import Snapshot, take_snapshot, visible_state
 
 LINGER_SECONDS = 60.0
 """Seconds for which the latest live items of a session stay readable after its last use."""
@@ -288,6 +290,12 @@ class Channel:
         self._start()
         return first
 
+    async def was_decided(self, approval_id: str) -> bool:
+        """Return True if somebody has decided exactly what this approval id names."""
+        id, seal = split_approval_id(approval_id)
+        first = await asyncio.to_thread(self.session.find_decision, id)
+        return first is not None and first.decision.seal == seal
+
     async def answer(self, call_id: str, value: object, *, who: str = "") -> Decided | None:
         """Supply the result of an external call, by the call's id: a claim of the client.
 
@@ -330,17 +338,50 @@ class Channel:
             UnknownSession: there is no such session.
             ChannelError: `after` is no number of the session.
         """
+        async with aclosing(self.read_batches(after, follow=follow)) as batches:
+            async for batch in batches:
+                for item in batch:
+                    yield item
+
+    async def read_batches(
+        self, after: str = "0", *, follow: bool = True
+    ) -> AsyncGenerator[list[Item], None]:
+        """Yield the items after a number as `read` does, each time all that are there."""
         place = Position.parse(after)
-        await asyncio.to_thread(self._check_exists)
+        if self._channels.find_runner(self.session) is None:
+            await asyncio.to_thread(self._check_exists)
         runner = self._runner
-        reading = runner.feed.read(place, follow=follow)
         try:
-            async for item in reading:
-                yield item
+            async with aclosing(runner.feed.read(place, follow=follow)) as batches:
+                async for batch in batches:
+                    yield batch
         finally:
-            await reading.aclose()
             if not (runner.is_busy or runner.feed.readers):
                 self._channels.release(self.session)
+
+    async def status(self) -> Snapshot:
+        """Return the session as it is now without its messages, unless something waits: for little cost."""
+        if self._channels.find_runner(self.session) is None:
+            if not await asyncio.to_thread(lambda: self.session.exists):
+                return Snapshot("0.0")
+        feed = self._runner.feed
+        try:
+            await feed.refresh()
+        except SessionError:  # it was deleted
+            return Snapshot("0.0")
+        finally:
+            if not (self._runner.is_busy or feed.readers):
+                self._channels.release(self.session)
+        state = feed.state
+        if state.open_tickets or state.outcome_tickets or state.deferred:
+            return await asyncio.to_thread(self.snapshot)
+        return Snapshot(
+            str(Position(feed.position.entry)),
+            state=visible_state(load_values(state.state)),
+            usage=state.usage,
+            reason=feed.reason,
+            run_id=feed.run_id,
+        )
 
     def snapshot(self) -> Snapshot:
         """Return the session as it is now; one that does not exist yet is empty."""

@@ -8,6 +8,7 @@ from toolkeel import events
 from toolkeel._records import entries
 from toolkeel._records.record import record
 from toolkeel._records.tickets import Ticket
+from toolkeel.messages import UserMessage
 from toolkeel_studio.serve.errors import ChannelError, UnknownApproval
 
 
@@ -114,6 +115,21 @@ class Item:
     def position(self) -> Position:
         """The number, for comparisons."""
         return Position.parse(self.number)
+
+
+def is_said(item: Item, id: str = "") -> bool:
+    """Return True for a message of a person that has joined the transcript.
+
+    Args:
+        item: What happened.
+        id: Of the message; any if empty.
+    """
+    match item.body:
+        case entries.PersonSaid(message=message) | entries.Steered(message=message):
+            by_person = isinstance(message, UserMessage) and message.origin == "person"
+            return by_person and not item.within and id in ("", item.message_id)
+        case _:
+            return False
 
 
 def approval_id_of(ticket: Ticket) -> str:

@@ -116,7 +116,7 @@ class Runner:
             await self.feed.open()
             while self._is_wanted:
                 self._is_wanted, continues, self._continues = False, self._continues, False
-                while await asyncio.to_thread(self._has_work, continues):
+                while await self._has_work(continues):
                     continues = False
                     if not await self._run_once():
                         break
@@ -127,24 +127,24 @@ class Runner:
             self.feed.wake()
             self._on_idle()
 
-    def _has_work(self, continues: bool) -> bool:
+    async def _has_work(self, continues: bool) -> bool:
         """Return True if a run of the session could do something now."""
-        session = self._session
-        if not session.exists:
-            return False
-        fold, decisions = session.load_state(), session.decisions
-        tickets = (*fold.open_tickets, *fold.outcome_tickets)
+        await self.feed.refresh()
+        state = self.feed.state
+        tickets = (*state.open_tickets, *state.outcome_tickets)
         if tickets:
+            decisions = await asyncio.to_thread(lambda: self._session.decisions)
             decided = [id in decisions for id in tickets]
             return any(decided) if continues else all(decided)
-        return bool(session.unread) or (
-            continues and fold.has_unfinished_run and session.writer is None
+        may_continue = continues and state.has_unfinished_run
+        return await asyncio.to_thread(
+            lambda: bool(self._session.inbox) or (may_continue and self._session.writer is None)
         )
 
     async def _run_once(self) -> bool:
         """Run the session once; return False if it failed or was canceled."""
         ended, options = self.feed.ended_count, dict(self._options())
-        agent = await self._offer_client_tools(options)
+        agent = self._offer_client_tools(options)
         listeners = (*options.pop("listeners", ()), self.feed.take_event)
         self.problem = ""
         asks = {"approver": self.ask} if _can_ask(agent) else {}
@@ -173,14 +173,14 @@ class Runner:
             self._run = None
         return not run.context.cancel.cancelled
 
-    async def _offer_client_tools(self, options: dict[str, Any]) -> Agent[Any, Any]:
+    def _offer_client_tools(self, options: dict[str, Any]) -> Agent[Any, Any]:
         """Return the agent with the client's tools, and put them into the state of its next run."""
-        fold = await asyncio.to_thread(self._session.load_state)
-        known, declared = load_client_tools(load_values(fold.state)), self.client_tools
+        state, declared = self.feed.state, self.client_tools
+        known = load_client_tools(load_values(state.state))
         if declared is None and not known:
             return self._agent
         if declared is not None and declared != known:
-            waiting = {ticket.tool for ticket in fold.open_tickets.values() if ticket.external}
+            waiting = {ticket.tool for ticket in state.open_tickets.values() if ticket.external}
             new = {each.name for each in declared}
             left = [each for each in known if each.name in waiting - new]
             dumped = dump_client_tools([*declared, *left])

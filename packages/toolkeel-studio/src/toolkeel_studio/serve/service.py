@@ -7,8 +7,7 @@ import inspect
 import json
 import logging
 import secrets
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping
 from typing import Any, Literal, TypeAlias
 
 from starlette.requests import Request
@@ -16,8 +15,10 @@ from starlette.responses import StreamingResponse
 from starlette.routing import BaseRoute
 
 from toolkeel._records.tickets import Ticket
+from toolkeel.define.options import external
 from toolkeel_studio.serve.channel import Channel, Channels
 from toolkeel_studio.serve.errors import ChannelError, Forbidden, UnknownSession
+from toolkeel_studio.serve.stream import with_heartbeat
 
 log = logging.getLogger("toolkeel")
 UserOf: TypeAlias = Callable[[Request], "str | Awaitable[str | None] | None"]
@@ -99,6 +100,15 @@ class Service:
         if allowed is not True:
             raise Forbidden("this call is decided by somebody else")
 
+    def is_external(self, declared: Collection[str] = ()) -> Callable[[str], bool]:
+        """Return a function that is True for the names of tools that clients run.
+
+        Args:
+            declared: Names of tools that the client has declared.
+        """
+        own = self.channels.agent.tools
+        return lambda name: own[name].executor is external if name in own else name in declared
+
     async def read_json(self, request: Request) -> Mapping[str, Any]:
         """Return the JSON object of a request's body.
 
@@ -140,32 +150,6 @@ class Service:
             await lines.aclose()
             if not is_complete and self._on_disconnect == "cancel":
                 await channel.cancel("the client has disconnected")
-
-
-async def with_heartbeat(
-    lines: AsyncGenerator[str, None], seconds: float
-) -> AsyncGenerator[str, None]:
-    """Yield lines, and a comment whenever none came for some seconds."""
-    upcoming: asyncio.Task[str] | None = None
-    try:
-        while True:
-            upcoming = upcoming or asyncio.ensure_future(anext(lines))
-            done, _ = await asyncio.wait([upcoming], timeout=seconds)
-            if not done:
-                yield ": still here\n\n"
-                continue
-            task, upcoming = upcoming, None
-            try:
-                line = task.result()
-            except StopAsyncIteration:
-                return
-            yield line
-    finally:
-        if upcoming is not None:
-            upcoming.cancel()
-            with suppress(asyncio.CancelledError, StopAsyncIteration, Exception):
-                await upcoming
-        await lines.aclose()
 
 
 def mask_error(error: str) -> str:

@@ -77,6 +77,23 @@ class Snapshot:
     reason: str = ""
     run_id: str = ""
 
+    @property
+    def position(self) -> Position:
+        """The number, for comparisons."""
+        return Position.parse(self.number)
+
+    @property
+    def undecided(self) -> dict[str, PendingApproval]:
+        """Calls that wait for a decision, by approval id."""
+        waiting = (p for p in self.pending if not (p.is_decided or p.ticket.external))
+        return {each.approval_id: each for each in waiting}
+
+    @property
+    def external_calls(self) -> dict[str, Ticket]:
+        """Calls that wait for a result from outside, by call id."""
+        waiting = (p for p in self.pending if p.ticket.external and not p.is_decided)
+        return {each.call_id: each.ticket for each in waiting}
+
 
 class _Transcript:
     """The messages of a session, collected from its items."""
@@ -135,11 +152,16 @@ def take_snapshot(session: Session) -> Snapshot:
         tuple(transcript.messages),
         (*transcript.queued.values(), *inbox),
         tuple(pending),
-        {key: value for key, value in session.state.items() if key != CLIENT_TOOLS},
+        visible_state(session.state),
         session.usage,
         numbering.reason,
         numbering.run_id,
     )
+
+
+def visible_state(state: Mapping[str, object]) -> dict[str, object]:
+    """Return the values of a session's state that tools wrote."""
+    return {key: value for key, value in state.items() if key != CLIENT_TOOLS}
 
 
 def _message(item: Item, message: Message) -> SnapshotMessage:

@@ -32,27 +32,24 @@ from toolkeel_studio.cli.commands.launch import (
     run_to_end,
     wait,
 )
+from toolkeel_studio.cli.decision_options import (
+    Answered,
+    Approved,
+    Denied,
+    Reason,
+    read_decisions,
+)
 from toolkeel_studio.cli.exit_codes import UsageProblem
-from toolkeel_studio.cli.suspended_run import Saved, answers, check_writable, claim, keep, load
+from toolkeel_studio.cli.suspended_run import Saved, check_writable, claim, keep, load
 from toolkeel_studio.cli.terminal.approve import Arguments, argument_check, can_ask
 from toolkeel_studio.cli.terminal.streams import DIM, note, stdout_kept_clean
 
 StatePath = Annotated[Path, typer.Argument(metavar="STATE", help="The saved run.")]
-Approved = Annotated[
-    list[str] | None,
-    typer.Option("--approve", metavar="ID", help="Let this call run, as it was shown."),
-]
-Denied = Annotated[list[str] | None, typer.Option("--deny", metavar="ID", help="Refuse this call.")]
-Reason = Annotated[str, typer.Option(metavar="TEXT", help="Why, for the model; of every --deny.")]
 Edited = Annotated[
     list[str] | None,
     typer.Option(
         "--edit", metavar="ID=JSON", help="Let this call run with these arguments instead."
     ),
-]
-Answered = Annotated[
-    list[str] | None,
-    typer.Option("--answer", metavar="ID=TEXT", help="This is the call's result: run nothing."),
 ]
 DecideOnly = Annotated[
     bool, typer.Option("--decide-only", help="Write the decisions into STATE; run nothing.")
@@ -89,12 +86,8 @@ def command(
     `toolkeel approvals STATE`, or its beginning. Without --tools, those it had are loaded if you
     agree. STATE is renamed to STATE.used before anything runs: no approval serves twice.
     """
-    if reason and not deny:
-        raise UsageProblem("--reason says why of --deny, and there is none")
     saved = load(state)
-    made = [saved.ticket(id).approve() for id in approve or ()]
-    made += [saved.ticket(id).deny(reason) for id in deny or ()]
-    made += [saved.ticket(id).answer(text) for id, text in answers(answer)]
+    made = read_decisions(saved.state.pending, approve, deny, reason, answer)
     saved = _merge_decisions(saved, [*made, *_edits(saved, edit or ())])
     if decide_only:
         keep(state, saved)

@@ -13,14 +13,21 @@ from typing import Annotated
 
 import typer
 
-from toolkeel._records.used_tickets import check_decision
 from toolkeel.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from toolkeel.observe.wording import count, escaped, pretty, visible_line
 from toolkeel.sessions import Sessions
 from toolkeel.sessions.stores.store import SessionInfo
+from toolkeel_studio.cli.decision_options import (
+    Answered,
+    Approved,
+    Denied,
+    Reason,
+    check_decisions,
+    read_decisions,
+)
 from toolkeel_studio.cli.exit_codes import FAILED, OPTIONS, UsageProblem
 from toolkeel_studio.cli.history_option import HistoryOption, read_history
-from toolkeel_studio.cli.suspended_run import answers, find_ticket, show_tickets
+from toolkeel_studio.cli.suspended_run import show_tickets
 from toolkeel_studio.cli.terminal.streams import DIM, YELLOW, echo, layout, note, width_of
 from toolkeel_studio.cli.terminal.two_columns import compare_lines
 from toolkeel_studio.inspector.compare import compare
@@ -139,26 +146,18 @@ def compare_command(
 def decide_command(
     name: Name,
     *,
-    approve: Annotated[list[str] | None, typer.Option(metavar="TICKET", help="Let it run.")] = None,
-    deny: Annotated[list[str] | None, typer.Option(metavar="TICKET", help="Refuse it.")] = None,
-    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why; the model is told.")] = "",
-    answer: Annotated[
-        list[str] | None, typer.Option(metavar="TICKET=TEXT", help="This is its result.")
-    ] = None,
+    approve: Approved = None,
+    deny: Denied = None,
+    reason: Reason = "",
+    answer: Answered = None,
     file: File = None,
 ) -> None:
     """Decide calls that wait. They run when the session goes on."""
     session = Sessions(file)[name]
     _ = session.info  # raises if there is no such session
     waiting = session.pending
-    decisions = [find_ticket(waiting, id).approve() for id in approve or ()]
-    decisions += [find_ticket(waiting, id).deny(reason) for id in deny or ()]
-    decisions += [find_ticket(waiting, id).answer(text) for id, text in answers(answer)]
-    if not decisions:
-        raise UsageProblem("say --approve TICKET, --deny TICKET or --answer TICKET=TEXT")
-    tickets = {ticket.id: ticket for ticket in waiting}
-    for decision in decisions:
-        check_decision(tickets[decision.ticket], decision)
+    made = read_decisions(waiting, approve, deny, reason, answer)
+    decisions = check_decisions(waiting, made)
     for decision in decisions:
         if (first := session.decide(decision)) is not None:
             note(f"decided already by {first.who}: {first.decision.verdict}", YELLOW)

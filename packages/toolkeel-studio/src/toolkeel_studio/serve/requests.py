@@ -1,0 +1,110 @@
+"""What a client sends, applied to a session: all of a request, or nothing of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from toolkeel._records.record import NOTHING, record
+from toolkeel._records.tickets import Ticket
+from toolkeel.content import Content
+from toolkeel_studio.serve.channel import Channel
+from toolkeel_studio.serve.client_tools import ClientTool, check_client_tools, check_result
+from toolkeel_studio.serve.decisions import Choice, decide_question, decide_ticket
+from toolkeel_studio.serve.errors import UnknownApproval
+from toolkeel_studio.serve.service import Service
+from toolkeel_studio.serve.snapshot import Snapshot
+
+
+@record
+class ClientRequest:
+    """What a client sends; all other history in its request is ignored.
+
+    Args:
+        content: The new message of the person; empty for none.
+        message_id: The client's id of it.
+        answers: Decisions, by approval id.
+        results: Results of calls that the client ran, by call id. Those of calls that do not wait are
+            ignored.
+        tools: Tools that the client has; None if it names none.
+    """
+
+    content: Content = ""
+    message_id: str = ""
+    answers: Mapping[str, Choice] = NOTHING
+    results: Mapping[str, object] = NOTHING
+    tools: tuple[ClientTool, ...] | None = None
+
+
+class Applied(NamedTuple):
+    """What a request has changed.
+
+    Args:
+        late: Approval ids on which somebody else had decided before.
+        is_new: False if everything in the request was known.
+        is_said: True if its message was accepted now.
+    """
+
+    late: tuple[str, ...]
+    is_new: bool
+    is_said: bool
+
+
+async def apply_request(
+    service: Service, channel: Channel, now: Snapshot, asked: ClientRequest, user: str
+) -> Applied:
+    """Apply a request.
+
+    Args:
+        service: What the front ends share.
+        channel: The session.
+        now: The session as it is now.
+        asked: The request.
+        user: Who sends it.
+
+    Raises:
+        ChannelError: a part of it is not allowed; nothing was applied.
+    """
+    own = service.channels.agent.tools
+    tools = None if asked.tools is None else check_client_tools(asked.tools, own)
+    await _check_answers(service, channel, now, asked.answers, user)
+    waiting = now.external_calls
+    results = {id: check_result(v) for id, v in asked.results.items() if id in waiting}
+    late, is_new, is_said = [], bool(results), False
+    for id, choice in asked.answers.items():
+        first = await channel.decide(
+            id, choice.verdict, reason=choice.reason, arguments=choice.arguments, who=user
+        )
+        late += [id] if first is not None else []
+        is_new = is_new or id in now.undecided or id in channel.questions or first is None
+    for id, value in results.items():
+        await channel.answer(id, value, who=user)
+    if asked.content:
+        is_said = await channel.say(asked.content, id=asked.message_id, who=user, tools=tools)
+    return Applied(tuple(late), is_new or is_said, is_said)
+
+
+async def _check_answers(
+    service: Service,
+    channel: Channel,
+    now: Snapshot,
+    answers: Mapping[str, Choice],
+    user: str,
+) -> None:
+    """Raise unless a user may make these decisions, or they were made before.
+
+    Raises:
+        ChannelError: a call does not wait, or does not permit the decision, or somebody else decides.
+    """
+    waiting: dict[str, Ticket] = {id: each.ticket for id, each in now.undecided.items()}
+    waiting |= channel.questions
+    for id, choice in answers.items():
+        if (ticket := waiting.get(id)) is None:
+            if not await channel.was_decided(id):
+                raise UnknownApproval("what was shown does not wait here any more")
+            continue
+        await service.check_decider(user, ticket)
+        if ticket.form:
+            decide_question(ticket, choice)
+        else:
+            decide_ticket(ticket, choice, service.channels.agent.tools)

@@ -1,0 +1,115 @@
+"""What an encoder makes of a run, as it happens, and as server-sent events.
+
+Every front end has an encoder: a pure object that turns the items of a session, in their order, into what
+its clients read. The loop around it is here, once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Iterable
+from contextlib import aclosing, suppress
+from typing import Final, Protocol, TypeVar
+
+from toolkeel._records.entries import RunEnded
+from toolkeel_studio.serve.channel import Channel
+from toolkeel_studio.serve.items import Item, is_said
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+DONE: Final = "data: [DONE]\n\n"
+"""The last event of a stream, in protocols that have one."""
+to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+class Encoder(Protocol[T_co]):
+    """Makes what a front end sends.
+
+    Attributes:
+        is_done: True once the run has ended or waits for its client; nothing follows.
+    """
+
+    @property
+    def is_done(self) -> bool: ...
+    def encode(self, item: Item) -> Iterable[T_co]:
+        """Return what the next item becomes."""
+        ...
+
+    def finish(self) -> Iterable[T_co]:
+        """Return what ends a stream whose run has not ended in it; nothing if it has."""
+        ...
+
+
+async def encode_run(
+    channel: Channel,
+    after: str,
+    encoder: Encoder[T],
+    *,
+    said: str = "",
+    is_across_waits: bool = False,
+) -> AsyncGenerator[list[T], None]:
+    """Yield what an encoder makes of a run until it is done, each time of all items that are there.
+
+    Args:
+        channel: The session.
+        after: Number of the item after which it starts.
+        encoder: Makes it.
+        said: Id of a message of the person; what comes before it is passed over.
+        is_across_waits: Pass over the end of a run that only waited there, and has continued since.
+    """
+    async with aclosing(channel.read_batches(after, follow=False)) as batches:
+        async for batch in batches:
+            made: list[T] = []
+            for item in batch:
+                if said:
+                    said = "" if is_said(item, said) else said
+                elif not (is_across_waits and await _has_continued(channel, item)):
+                    made += encoder.encode(item)
+                    if encoder.is_done:
+                        break
+            if made:
+                yield made
+            if encoder.is_done:
+                break
+    if last := list(encoder.finish()):
+        yield last
+
+
+async def _has_continued(channel: Channel, item: Item) -> bool:
+    """Return True for the end of a run that only waited there, and has continued or is about to."""
+    if not isinstance(item.body, RunEnded) or item.body.reason != "waiting" or item.within:
+        return False
+    now = await channel.status()
+    return now.position.entry > item.position.entry or all(p.is_decided for p in now.pending)
+
+
+async def with_heartbeat(
+    lines: AsyncGenerator[str, None], seconds: float
+) -> AsyncGenerator[str, None]:
+    """Yield lines, and a comment whenever none came for some seconds."""
+    upcoming: asyncio.Task[str] | None = None
+    try:
+        while True:
+            upcoming = upcoming or asyncio.ensure_future(anext(lines))
+            done, _ = await asyncio.wait([upcoming], timeout=seconds)
+            if not done:
+                yield ": still here\n\n"
+                continue
+            task, upcoming = upcoming, None
+            try:
+                line = task.result()
+            except StopAsyncIteration:
+                return
+            yield line
+    finally:
+        if upcoming is not None:
+            upcoming.cancel()
+            with suppress(asyncio.CancelledError, StopAsyncIteration, Exception):
+                await upcoming
+        await lines.aclose()
+
+
+def to_event(data: object, name: str = "") -> str:
+    """Return data as a server-sent event."""
+    return f"event: {name}\ndata: {to_json(data)}\n\n" if name else f"data: {to_json(data)}\n\n"
