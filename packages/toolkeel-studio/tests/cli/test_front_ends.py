@@ -60,7 +60,7 @@ def test_the_agent_of_a_file_answers_a_page(shop: Path, tmp_path: Path) -> None:
             server.send_signal(signal.SIGTERM)
             server.communicate()
     assert refused.status_code == 401
-    assert '"delta": "Hello."' in answered.text and answered.status_code == 200
+    assert '"delta":"Hello."' in answered.text and answered.status_code == 200
     assert server.returncode == 0
 
 

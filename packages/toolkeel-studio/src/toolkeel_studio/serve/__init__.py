@@ -7,9 +7,13 @@ feed        the latest items of one session, for any number of readers, who neve
 runner      starts the runs of one session, in a task that outlives every request
 decisions   what clients decide, checked against the ticket
 snapshot    a session as it is now: messages with ids, pending approvals, state, usage
+pieces      the text, reasoning and calls of a reply, each exactly once
+contents    content of messages as clients send and read it
 channel     `Channels` and `Channel`: say, decide, cancel, read
 guard       who may send a request: Host, Origin, token, kind and size of the body
-service     what all front ends of one application share: users, deciders, streams, masked errors
+stream      the loop around every encoder, and server-sent events
+service     what all front ends of one application share: users, deciders, masked errors
+requests    what a client sends, applied as a whole or not at all
 call_arguments  the arguments of a call as JSON text
 client_tools  tools that a client declares and runs itself
 acp         the Agent Client Protocol, ACP (Zed, JetBrains, Neovim)

@@ -31,14 +31,13 @@ What to rely on:
   is no new call.
 - *Inner agents and tools' code*: `Item.within` is the call around. Skip such items, or nest them. An inner
   ticket comes twice, first inside, then as one of the session's own run; send the second one.
-- *Readers* are free to stop, stall or come again. No run waits for them, and none ends with them.
+- *Readers* may stop, stall or come again. No run waits for them or ends with them.
 - *Messages* are accepted once per `id`, in all processes. While something waits for a decision they stay
   in the inbox.
 - *Approval ids* are opaque. They name the ticket and what was shown of it, so `decide` refuses one whose
   call has changed since, one of another session, and an invented one. The first decision counts; `decide`
   returns it to everybody who decides later. When the last open ticket is decided, the run continues.
-- *External calls* (client tools) are answered by the call's id with `answer`, with nothing else.
-- *Not checked here*: who may decide. `app` does that, before it calls `decide`.
+- *External calls* (client tools) are answered by `answer` alone. Who may decide is not checked here.
 - *Not for clients*: `Problem.error`, `RunEnded.error`, `ToolMessage.artifact` and `details`, reasoning
   signatures, `provider_options`, `RunBegan.instructions`, `StateChanged`. Send what you need, not the record.
 """
@@ -46,36 +45,38 @@ What to rely on:
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any
 
 from toolkeel._records.entries import Decided
 from toolkeel._records.tickets import Reach, Ticket
-from toolkeel._records.typed_values import load_state as load_values
 from toolkeel.agent.agent import Agent
 from toolkeel.content import Content
 from toolkeel.context import Listener
 from toolkeel.sessions.errors import SessionError
 from toolkeel.sessions.session import Session
 from toolkeel.sessions.sessions import Sessions
-from toolkeel_studio.serve.client_tools import ClientTool
-from toolkeel_studio.serve.decisions import Choice, Verdict, decide_question, decide_ticket
+from toolkeel_studio.serve.client_tools import ClientTool, check_result
+from toolkeel_studio.serve.decisions import (
+    Choice,
+    Verdict,
+    decide_question,
+    decide_ticket,
+    find_external,
+    find_ticket,
+)
 from toolkeel_studio.serve.errors import (
     ChannelError,
-    InvalidDecision,
     UnknownApproval,
     UnknownSession,
 )
 from toolkeel_studio.serve.items import Item, Position, approval_id_of, split_approval_id
 from toolkeel_studio.serve.runner import Runner
-from toolkeel_studio.serve.snapshot import Snapshot, take_snapshot, visible_state
+from toolkeel_studio.serve.snapshot import Snapshot, summarize, take_snapshot
 
 LINGER_SECONDS = 60.0
 """Seconds for which the latest live items of a session stay readable after its last use."""
-MAX_RESULT = 1_000_000
-"""Characters of the result of an external call, as JSON."""
 MAX_ID = 200
 """Characters of a client's message id."""
 
@@ -199,14 +200,9 @@ class Channel:
     def _runner(self) -> Runner:
         return self._channels.runner_of(self.session)
 
-    def _start(self, *, continues: bool = False) -> None:
-        self._runner.start(continues=continues)
-
     def _check_exists(self) -> None:
         if not self.session.exists:
             raise UnknownSession("there is no such session")
-
-    # — what a client sends —
 
     async def say(
         self,
@@ -222,8 +218,8 @@ class Channel:
             content: Text, or texts, pictures and files.
             id: The client's id of the message. It is accepted once, in all processes.
             who: Who sends it.
-            tools: Tools that the client runs, from `check_client_tools`, for runs that start from now on
-                in this process; those of before if None.
+            tools: Tools that the client runs, from `check_client_tools`, for later runs of this process;
+                those of before if None.
 
         Returns:
             True if it was accepted now, False if a message with this id was accepted before.
@@ -236,10 +232,12 @@ class Channel:
         if not content:
             raise ChannelError("the message is empty")
         is_new = await asyncio.to_thread(self.session.say, content, who or "client", id=id)
-        self.session.deliver()
+        runner = self._runner
+        if runner.is_writing:
+            self.session.deliver()
         if tools is not None and is_new:
-            self._runner.client_tools = tuple(tools)
-        self._start()
+            runner.client_tools = tuple(tools)
+        runner.start()
         return is_new
 
     async def decide(
@@ -282,12 +280,11 @@ class Channel:
             return None
         first = await asyncio.to_thread(self.session.find_decision, id)
         if first is None:
-            return await self._post(
-                await asyncio.to_thread(self._find_ticket, id, seal), choice, who
-            )
+            ticket = await asyncio.to_thread(find_ticket, self.session, id, seal)
+            return await self._post(ticket, choice, who)
         if first.decision.seal != seal:
             raise UnknownApproval("what was shown does not wait any more")
-        self._start()
+        self._runner.start()
         return first
 
     async def was_decided(self, approval_id: str) -> bool:
@@ -304,13 +301,10 @@ class Channel:
 
         Raises:
             UnknownApproval: no external call of this id waits.
-            InvalidDecision: the value is not JSON data, or too long.
+            InvalidDecision: the value is no JSON data, or too long.
         """
-        if len(json.dumps(value, default=str)) > MAX_RESULT:
-            raise InvalidDecision(f"a result has at most {MAX_RESULT} characters as JSON")
-        ticket = await asyncio.to_thread(self._find_external, call_id)
-        if ticket is None:
-            raise UnknownApproval("no call of this id waits for a result")
+        check_result(value)
+        ticket = await asyncio.to_thread(find_external, self.session, call_id)
         return await self._post(ticket, Choice("answer", value=value), who)
 
     async def cancel(self, reason: str = "", *, who: str = "") -> None:
@@ -323,9 +317,7 @@ class Channel:
     async def resume(self) -> None:
         """Continue a run whose process was killed; act on decisions even if other calls still wait."""
         self._check_exists()
-        self._start(continues=True)
-
-    # — what a client reads —
+        self._runner.start(continues=True)
 
     async def read(self, after: str = "0", *, follow: bool = True) -> AsyncGenerator[Item, None]:
         """Yield the items after a number, first those that are there, then each new one.
@@ -344,15 +336,23 @@ class Channel:
                     yield item
 
     async def read_batches(
-        self, after: str = "0", *, follow: bool = True
-    ) -> AsyncGenerator[list[Item], None]:
-        """Yield the items after a number as `read` does, each time all that are there."""
+        self, after: str = "0", *, follow: bool = True, is_joined: bool = False
+    ) -> AsyncGenerator[Sequence[Item], None]:
+        """Yield the items after a number as `read` does, each time all that are there.
+
+        Args:
+            after: See `read`.
+            follow: See `read`.
+            is_joined: Join adjacent pieces of one text that are there together.
+        """
         place = Position.parse(after)
         if self._channels.find_runner(self.session) is None:
             await asyncio.to_thread(self._check_exists)
         runner = self._runner
         try:
-            async with aclosing(runner.feed.read(place, follow=follow)) as batches:
+            async with aclosing(
+                runner.feed.read(place, follow=follow, is_joined=is_joined)
+            ) as batches:
                 async for batch in batches:
                     yield batch
         finally:
@@ -360,28 +360,21 @@ class Channel:
                 self._channels.release(self.session)
 
     async def status(self) -> Snapshot:
-        """Return the session as it is now without its messages, unless something waits: for little cost."""
-        if self._channels.find_runner(self.session) is None:
-            if not await asyncio.to_thread(lambda: self.session.exists):
-                return Snapshot("0.0")
+        """Return the session as it is now, at little cost: without messages, unless something waits."""
+        is_known = self._channels.find_runner(self.session) is not None
+        if not (is_known or await asyncio.to_thread(lambda: self.session.exists)):
+            return Snapshot("0.0")
         feed = self._runner.feed
         try:
-            await feed.refresh()
+            await feed.refresh(finds_writer=False)
         except SessionError:  # it was deleted
             return Snapshot("0.0")
         finally:
             if not (self._runner.is_busy or feed.readers):
                 self._channels.release(self.session)
-        state = feed.state
-        if state.open_tickets or state.outcome_tickets or state.deferred:
+        if feed.state.open_tickets or feed.state.outcome_tickets or feed.state.deferred:
             return await asyncio.to_thread(self.snapshot)
-        return Snapshot(
-            str(Position(feed.position.entry)),
-            state=visible_state(load_values(state.state)),
-            usage=state.usage,
-            reason=feed.reason,
-            run_id=feed.run_id,
-        )
+        return summarize(feed)
 
     def snapshot(self) -> Snapshot:
         """Return the session as it is now; one that does not exist yet is empty."""
@@ -397,23 +390,11 @@ class Channel:
     def questions(self) -> dict[str, Ticket]:
         """What servers ask during the calls that run here, by approval id; the oldest first."""
         runner = self._channels.find_runner(self.session)
-        asked = runner.questions.values() if runner is not None else ()
-        return {approval_id_of(each.ticket): each.ticket for each in asked}
-
-    # — decisions —
-
-    def _find_ticket(self, id: str, seal: str) -> Ticket:
-        for ticket in self.session.pending:
-            if ticket.id == id and ticket.seal == seal:
-                return ticket
-        raise UnknownApproval("what was shown does not wait any more")
-
-    def _find_external(self, call_id: str) -> Ticket | None:
-        waiting = self.session.pending if self.session.exists else ()
-        return next((t for t in waiting if t.external and t.call_id == call_id), None)
+        tickets = (q.ticket for q in runner.questions.values()) if runner is not None else ()
+        return {approval_id_of(ticket): ticket for ticket in tickets}
 
     async def _post(self, ticket: Ticket, choice: Choice, who: str) -> Decided | None:
         decision = decide_ticket(ticket, choice, self._channels.agent.tools)
         first = await asyncio.to_thread(self.session.decide, decision, who or "client")
-        self._start()
+        self._runner.start()
         return first

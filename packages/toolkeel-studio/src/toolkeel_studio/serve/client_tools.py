@@ -19,7 +19,7 @@ from toolkeel.define.options import external
 from toolkeel.define.tool import AnyTool, Tool
 from toolkeel.effects import reads
 from toolkeel.errors import DefinitionError
-from toolkeel_studio.serve.errors import ChannelError, Forbidden
+from toolkeel_studio.serve.errors import ChannelError, Forbidden, InvalidDecision
 
 CLIENT_TOOLS: Final = "toolkeel.client_tools"
 """Key of a session's state with the definitions of its client's tools."""
@@ -74,10 +74,10 @@ def check_result(value: object) -> object:
     """Return the result of a call that a client ran, unless it is too large.
 
     Raises:
-        ChannelError: it is.
+        InvalidDecision: it is.
     """
     if len(json.dumps(value, ensure_ascii=False, default=str)) > MAX_RESULT:
-        raise ChannelError(f"the result of a call has at most {MAX_RESULT} characters")
+        raise InvalidDecision(f"the result of a call has at most {MAX_RESULT} characters")
     return value
 
 

@@ -13,7 +13,8 @@ from toolkeel.call.toolset import Toolset
 from toolkeel.define.schema.from_json_schema import compile_json_schema
 from toolkeel.errors import CallError, SetupError
 from toolkeel.messages import ToolCall
-from toolkeel_studio.serve.errors import InvalidDecision
+from toolkeel.sessions.session import Session
+from toolkeel_studio.serve.errors import InvalidDecision, UnknownApproval
 
 Verdict: TypeAlias = Literal["approve", "deny", "edit", "answer", "cancel"]
 
@@ -35,6 +36,30 @@ class Choice:
     arguments: Mapping[str, object] | None = None
     value: object = None
     reach: Reach = "call"
+
+
+def find_ticket(session: Session, id: str, seal: str) -> Ticket:
+    """Return the ticket of a call that waits, as it was shown.
+
+    Raises:
+        UnknownApproval: none waits.
+    """
+    for ticket in session.pending:
+        if ticket.id == id and ticket.seal == seal:
+            return ticket
+    raise UnknownApproval("what was shown does not wait any more")
+
+
+def find_external(session: Session, call_id: str) -> Ticket:
+    """Return the ticket of a call that waits for its result from outside.
+
+    Raises:
+        UnknownApproval: none waits.
+    """
+    for ticket in session.pending if session.exists else ():
+        if ticket.external and ticket.call_id == call_id:
+            return ticket
+    raise UnknownApproval("no call of this id waits for a result")
 
 
 def decide_ticket(ticket: Ticket, choice: Choice, tools: Toolset) -> Decision:

@@ -2,8 +2,8 @@
 
 Entries come from the writing thread once they are durable; live events come from the run. Both go into
 one list in one order, and every reader walks along that list at its own pace, taking all that is new at
-once. Live events wake readers at most once in `GATHER_SECONDS`: a fast model and many readers cost no
-more than that::
+once. Live events wake them at most once in `GATHER_SECONDS`, and less often if there are many; the pieces
+of a text that have gathered are joined once for all of them::
 
     journal  1 ... 40 | 41  42  42.1  42.2  42.3  43  44        a reader is a position
                       ^ floor                      ^ now
@@ -35,7 +35,7 @@ from toolkeel.sessions.journal import StoredEntry
 from toolkeel.sessions.journal_state import JournalState
 from toolkeel.sessions.session import Session
 from toolkeel_studio.serve.errors import ChannelError
-from toolkeel_studio.serve.items import Item, LiveEvent, Position
+from toolkeel_studio.serve.items import Item, LiveEvent, Position, join_pieces
 from toolkeel_studio.serve.numbering import Numbering, is_live_only
 
 KEPT = 4_000
@@ -46,6 +46,10 @@ POLL_SECONDS = 0.25
 """Seconds between two looks for entries of other processes."""
 GATHER_SECONDS = 0.01
 """Seconds for which live events are gathered before readers get them."""
+MOST_SECONDS = 0.1
+"""The same for many readers: they share what one reader may cost in that time."""
+SECONDS_A_READER = 0.0005
+"""Seconds by which each reader lets live events gather longer."""
 PAGE = 500
 """Entries that are read at once."""
 
@@ -88,6 +92,7 @@ class Feed:
         self._floor = Position(0)
         self._items: list[tuple[Position, Item]] = []
         self._dropped = 0
+        self._batch: tuple[tuple[int, int], Sequence[Item], Sequence[Item]] = (0, 0), (), ()
         self._starts: deque[int] = deque()
         """Places in the list, counted from the first item ever, where a reply starts."""
         self._live_count = 0
@@ -194,7 +199,8 @@ class Feed:
             return
         self._append(self._numbering.number_event(event, time() if at is None else at))
         if self._waking is None:
-            self._waking = self._loop.call_later(GATHER_SECONDS, self.wake)
+            seconds = min(GATHER_SECONDS + self.readers * SECONDS_A_READER, MOST_SECONDS)
+            self._waking = self._loop.call_later(seconds, self.wake)
 
     def _append(self, item: Item) -> None:
         self._items.append((self._numbering.position, item))
@@ -218,21 +224,27 @@ class Feed:
         self._news.set()
         self._news.clear()
 
-    async def refresh(self) -> None:
-        """Read what other processes have written, and whether one of them runs the session.
+    async def refresh(self, *, finds_writer: bool = True) -> None:
+        """Read what other processes have written.
+
+        Args:
+            finds_writer: Find out whether one of them runs the session, too.
 
         Raises:
             SessionError: the session was deleted.
         """
         await self.open()
-        await self._catch_up()
+        await self._catch_up(finds_writer)
 
-    async def _catch_up(self) -> None:
-        head = self._numbering.position.entry
-        found, writes = await asyncio.to_thread(_look, self._session, head, self._here.is_busy)
-        self._take(found)
-        self.is_busy_elsewhere = writes
-        self.wake()
+    async def _catch_up(self, finds_writer: bool = True) -> None:
+        is_here, head = self._here.is_busy, self._numbering.position.entry
+        looks = finds_writer and not is_here
+        found, writes = await asyncio.to_thread(_look, self._session, head, looks)
+        if found:
+            self._take(found)
+        if (looks or is_here) and writes != self.is_busy_elsewhere:
+            self.is_busy_elsewhere = writes
+            self.wake()
 
     async def _poll(self) -> None:
         while True:
@@ -247,10 +259,18 @@ class Feed:
 
     # — readers —
 
-    async def read(self, after: Position, *, follow: bool) -> AsyncGenerator[list[Item], None]:
-        """Yield the items after a position, then new ones, each time all that are there."""
+    async def read(
+        self, after: Position, *, follow: bool, is_joined: bool = False
+    ) -> AsyncGenerator[Sequence[Item], None]:
+        """Yield the items after a position, then new ones, each time all that are there.
+
+        Args:
+            after: The position.
+            follow: Wait for the next run.
+            is_joined: Join adjacent pieces of one text.
+        """
         await self.open()
-        if not self._here.is_writing or after.entry > self._numbering.position.entry:
+        if not self._here.is_busy or after.entry > self._numbering.position.entry:
             await self.refresh()
         if after.entry > self._numbering.position.entry:
             raise ChannelError(f"there is no item {after} in the session")
@@ -258,7 +278,7 @@ class Feed:
         if self._polling is None:
             self._polling = asyncio.create_task(self._poll())
         try:
-            async with aclosing(self._walk(after, follow)) as batches:
+            async with aclosing(self._walk(after, follow, is_joined)) as batches:
                 async for batch in batches:
                     yield batch
         finally:
@@ -267,7 +287,9 @@ class Feed:
                 self._polling.cancel()
                 self._polling = None
 
-    async def _walk(self, place: Position, follow: bool) -> AsyncGenerator[list[Item], None]:
+    async def _walk(
+        self, place: Position, follow: bool, is_joined: bool
+    ) -> AsyncGenerator[Sequence[Item], None]:
         while self._is_ready:
             if place < self._floor:
                 async with aclosing(self._replay(place, self._floor)) as batches:
@@ -276,15 +298,26 @@ class Feed:
                 place = max(place, self._floor)
             at = self._dropped + bisect_right(self._items, place, key=itemgetter(0))
             while at >= self._dropped:
-                if found := self._items[at - self._dropped :]:
-                    place, at = found[-1][0], at + len(found)
-                    yield [item for _, item in found]
+                if at < self._dropped + len(self._items):
+                    batch, joined = self._batch_from(at)
+                    place, at = self._items[-1][0], self._dropped + len(self._items)
+                    yield joined if is_joined else batch
                 elif (self.is_idle and not follow) or not self._is_ready:
                     return
                 else:
                     await self._news.wait()
 
-    async def _replay(self, after: Position, upto: Position) -> AsyncGenerator[list[Item], None]:
+    def _batch_from(self, at: int) -> tuple[Sequence[Item], Sequence[Item]]:
+        """Return the items from a place on, and the same joined; made once for readers at one place."""
+        place = at, self._dropped + len(self._items)
+        if self._batch[0] != place:
+            items = [item for _, item in self._items[at - self._dropped :]]
+            self._batch = place, items, join_pieces(items)
+        return self._batch[1:]
+
+    async def _replay(
+        self, after: Position, upto: Position
+    ) -> AsyncGenerator[Sequence[Item], None]:
         """Yield the items of entries between two positions, from the journal."""
         checkpoint = (await asyncio.to_thread(lambda: self._session.info)).checkpoint
         numbering, seq = Numbering(), checkpoint if checkpoint <= after.entry else 0
@@ -306,8 +339,8 @@ def _load(session: Session) -> tuple[JournalState, list[StoredEntry]]:
             return state, written
 
 
-def _look(session: Session, head: int, is_here: bool) -> tuple[list[StoredEntry], bool]:
+def _look(session: Session, head: int, finds_writer: bool) -> tuple[list[StoredEntry], bool]:
     """Return the entries after a number, and True if another process writes to the session."""
-    writes = not is_here and session.writer is not None  # first: its last entries are among these
+    writes = finds_writer and session.writer is not None  # first: its last entries are among these
     info = session.info
     return (session.entries(head, info.head) if info.head > head else []), writes

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
 from toolkeel import events
@@ -9,6 +11,7 @@ from toolkeel._records import entries
 from toolkeel._records.record import record
 from toolkeel._records.tickets import Ticket
 from toolkeel.messages import UserMessage
+from toolkeel.model_interface import ReasoningDelta, TextDelta
 from toolkeel_studio.serve.errors import ChannelError, UnknownApproval
 
 
@@ -115,6 +118,34 @@ class Item:
     def position(self) -> Position:
         """The number, for comparisons."""
         return Position.parse(self.number)
+
+
+def join_pieces(items: Sequence[Item]) -> list[Item]:
+    """Return items with adjacent pieces of one text joined, under the number of the last."""
+    made: list[Item] = []
+    kind: object = None
+    texts: list[str] = []
+
+    def end() -> None:
+        if len(texts) > 1 and isinstance(body := made[-1].body, events.Streamed):
+            delta = replace(body.delta, text="".join(texts))  # type: ignore[type-var]
+            made[-1] = replace(made[-1], body=replace(body, delta=delta))
+
+    for item in items:
+        match item.body:
+            case events.Streamed(delta=TextDelta(text=text) | ReasoningDelta(text=text) as delta):
+                if kind == (type(delta), item.message_id):
+                    made[-1] = item
+                    texts.append(text)
+                    continue
+                end()
+                kind, texts = (type(delta), item.message_id), [text]
+            case _:
+                end()
+                kind, texts = None, []
+        made.append(item)
+    end()
+    return made
 
 
 def is_said(item: Item, id: str = "") -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple, cast
 
 from toolkeel._records.record import NOTHING, record
 from toolkeel._records.tickets import Ticket
@@ -14,6 +14,8 @@ from toolkeel_studio.serve.decisions import Choice, decide_question, decide_tick
 from toolkeel_studio.serve.errors import UnknownApproval
 from toolkeel_studio.serve.service import Service
 from toolkeel_studio.serve.snapshot import Snapshot
+
+NO_ANSWERS: Final = cast("Mapping[str, Choice]", NOTHING)
 
 
 @record
@@ -31,7 +33,7 @@ class ClientRequest:
 
     content: Content = ""
     message_id: str = ""
-    answers: Mapping[str, Choice] = NOTHING
+    answers: Mapping[str, Choice] = NO_ANSWERS
     results: Mapping[str, object] = NOTHING
     tools: tuple[ClientTool, ...] | None = None
 
@@ -67,16 +69,15 @@ async def apply_request(
     """
     own = service.channels.agent.tools
     tools = None if asked.tools is None else check_client_tools(asked.tools, own)
-    await _check_answers(service, channel, now, asked.answers, user)
-    waiting = now.external_calls
-    results = {id: check_result(v) for id, v in asked.results.items() if id in waiting}
-    late, is_new, is_said = [], bool(results), False
+    waiting = await _check_answers(service, channel, now, asked.answers, user)
+    calls = now.external_calls
+    results = {id: check_result(v) for id, v in asked.results.items() if id in calls}
+    late, is_new, is_said = [], bool(results or waiting), False
     for id, choice in asked.answers.items():
         first = await channel.decide(
             id, choice.verdict, reason=choice.reason, arguments=choice.arguments, who=user
         )
-        late += [id] if first is not None else []
-        is_new = is_new or id in now.undecided or id in channel.questions or first is None
+        late += [id] if first is not None and id in waiting else []
     for id, value in results.items():
         await channel.answer(id, value, who=user)
     if asked.content:
@@ -90,8 +91,8 @@ async def _check_answers(
     now: Snapshot,
     answers: Mapping[str, Choice],
     user: str,
-) -> None:
-    """Raise unless a user may make these decisions, or they were made before.
+) -> frozenset[str]:
+    """Return the approval ids of the decisions that were not made before.
 
     Raises:
         ChannelError: a call does not wait, or does not permit the decision, or somebody else decides.
@@ -108,3 +109,4 @@ async def _check_answers(
             decide_question(ticket, choice)
         else:
             decide_ticket(ticket, choice, service.channels.agent.tools)
+    return frozenset(answers.keys() & waiting.keys())

@@ -129,17 +129,17 @@ class Runner:
 
     async def _has_work(self, continues: bool) -> bool:
         """Return True if a run of the session could do something now."""
-        await self.feed.refresh()
-        state = self.feed.state
-        tickets = (*state.open_tickets, *state.outcome_tickets)
-        if tickets:
-            decisions = await asyncio.to_thread(lambda: self._session.decisions)
+        await self.feed.refresh(finds_writer=False)
+        return await asyncio.to_thread(self._finds_work, continues)
+
+    def _finds_work(self, continues: bool) -> bool:
+        session, state = self._session, self.feed.state
+        if tickets := (*state.open_tickets, *state.outcome_tickets):
+            decisions = session.decisions
             decided = [id in decisions for id in tickets]
             return any(decided) if continues else all(decided)
-        may_continue = continues and state.has_unfinished_run
-        return await asyncio.to_thread(
-            lambda: bool(self._session.inbox) or (may_continue and self._session.writer is None)
-        )
+        is_left = continues and state.has_unfinished_run
+        return bool(session.inbox) or (is_left and session.writer is None)
 
     async def _run_once(self) -> bool:
         """Run the session once; return False if it failed or was canceled."""

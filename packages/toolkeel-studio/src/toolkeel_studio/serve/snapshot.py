@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from toolkeel._records import entries
 from toolkeel._records.record import NOTHING, record
 from toolkeel._records.tickets import Ticket
+from toolkeel._records.typed_values import load_state as load_values
 from toolkeel.messages import Message, Usage
 from toolkeel.sessions.session import Session
 from toolkeel_studio.serve.client_tools import CLIENT_TOOLS
+from toolkeel_studio.serve.feed import Feed
 from toolkeel_studio.serve.items import Item, Position, approval_id_of
 from toolkeel_studio.serve.numbering import Numbering
 
@@ -152,14 +154,22 @@ def take_snapshot(session: Session) -> Snapshot:
         tuple(transcript.messages),
         (*transcript.queued.values(), *inbox),
         tuple(pending),
-        visible_state(session.state),
+        _visible(session.state),
         session.usage,
         numbering.reason,
         numbering.run_id,
     )
 
 
-def visible_state(state: Mapping[str, object]) -> dict[str, object]:
+def summarize(feed: Feed) -> Snapshot:
+    """Return a session in which nothing waits, without its messages."""
+    place, state = str(feed.position), _visible(load_values(feed.state.state))
+    return Snapshot(
+        place, state=state, usage=feed.state.usage, reason=feed.reason, run_id=feed.run_id
+    )
+
+
+def _visible(state: Mapping[str, object]) -> dict[str, object]:
     """Return the values of a session's state that tools wrote."""
     return {key: value for key, value in state.items() if key != CLIENT_TOOLS}
 

@@ -48,6 +48,7 @@ async def encode_run(
     *,
     said: str = "",
     is_across_waits: bool = False,
+    is_joined: bool = True,
 ) -> AsyncGenerator[list[T], None]:
     """Yield what an encoder makes of a run until it is done, each time of all items that are there.
 
@@ -56,9 +57,10 @@ async def encode_run(
         after: Number of the item after which it starts.
         encoder: Makes it.
         said: Id of a message of the person; what comes before it is passed over.
+        is_joined: Join pieces of a text that come together. Events that are numbered forbid it.
         is_across_waits: Pass over the end of a run that only waited there, and has continued since.
     """
-    async with aclosing(channel.read_batches(after, follow=False)) as batches:
+    async with aclosing(channel.read_batches(after, follow=False, is_joined=is_joined)) as batches:
         async for batch in batches:
             made: list[T] = []
             for item in batch:

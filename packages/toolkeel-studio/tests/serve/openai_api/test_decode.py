@@ -38,7 +38,7 @@ def test_any_body_is_a_request_or_is_refused(body: dict[str, Any]) -> None:
 def test_only_what_follows_the_last_message_of_others_is_new() -> None:
     said = [("user", "Old."), ("assistant", "Told."), ("user", "One."), ("user", "Two.")]
     items = [{"role": role, "content": text} for role, text in said]
-    assert decode_response_request({"input": items}).content == "One.\n\nTwo."
+    assert decode_response_request({"input": items}).asked.content == "One.\n\nTwo."
 
 
 def test_files_are_data_and_addresses_are_refused() -> None:

@@ -228,3 +228,14 @@ async def test_what_goes_wrong_is_masked(talk: Talk) -> None:
 async def test_the_agent_is_the_only_model(talk: Talk) -> None:
     async with serving(talk, []) as http:
         assert [model.id async for model in client_of(http).models.list()] == ["agent"]
+
+
+@talking
+async def test_the_next_response_of_a_conversation_may_follow_at_once(talk: Talk) -> None:
+    async with serving(talk, [text(f"{n}.") for n in range(12)]) as http:
+        client = client_of(http)
+        more: Any = {"conversation": "talk-1", "input": "Next."}
+        made = [
+            (await client.responses.create(model="agent", **more)).output_text for _ in range(12)
+        ]
+    assert made == [f"{n}." for n in range(12)]

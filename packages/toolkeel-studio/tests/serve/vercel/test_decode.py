@@ -46,7 +46,15 @@ def test_whatever_is_sent_is_a_request_or_refused(body: dict[str, Any]) -> None:
     except ChannelError:
         return
     assert isinstance(found, VercelRequest)
-    assert all(each.approved is False or each.approval_id is not None for each in found.answers)
+    assert {each.verdict for each in found.asked.answers.values()} <= {"approve", "deny"}
+
+
+@given(JSON)
+def test_only_the_json_value_true_approves(value: Any) -> None:
+    part = {"state": "approval-responded", "approval": {"id": "a", "approved": value}}
+    body = {"id": "t", "messages": [{"role": "assistant", "parts": [part]}]}
+    choice = decode_request(body).asked.answers["a"]
+    assert choice.verdict == ("approve" if value is True else "deny")
 
 
 def test_only_the_last_message_of_a_person_is_said() -> None:
@@ -54,8 +62,8 @@ def test_only_the_last_message_of_a_person_is_said() -> None:
         {"id": f"u{n}", "role": "user", "parts": [{"type": "text", "text": f"Text {n}"}]}
         for n in range(3)
     ]
-    asked = decode_request({"id": "t", "messages": said, "trigger": "submit-message"})
-    assert (asked.message_id, asked.content) == ("u2", "Text 2")
+    sent = decode_request({"id": "t", "messages": said, "trigger": "submit-message"})
+    assert (sent.asked.message_id, sent.asked.content) == ("u2", "Text 2")
 
 
 @pytest.mark.parametrize(

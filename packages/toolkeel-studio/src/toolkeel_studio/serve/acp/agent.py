@@ -7,8 +7,6 @@ the editor started the agent, and decides. Servers that the editor would bring a
 from __future__ import annotations
 
 import asyncio
-import base64
-import binascii
 import secrets
 from collections.abc import Sequence
 from contextlib import aclosing, suppress
@@ -41,7 +39,7 @@ from acp.schema import (
     TextResourceContents,
 )
 
-from toolkeel._records.entries import PersonSaid, RunEnded, Steered
+from toolkeel._records.entries import RunEnded
 from toolkeel.content import Audio, Block, Content, File, Image, Text
 from toolkeel_studio.serve.acp.updates import (
     UpdateEncoder,
@@ -50,8 +48,9 @@ from toolkeel_studio.serve.acp.updates import (
     permission_options,
 )
 from toolkeel_studio.serve.channel import Channel, Channels
+from toolkeel_studio.serve.contents import decode_base64, join_blocks
 from toolkeel_studio.serve.errors import ChannelError, UnknownApproval
-from toolkeel_studio.serve.items import Item, Problem, Question
+from toolkeel_studio.serve.items import Item, Problem, Question, is_said
 from toolkeel_studio.serve.numbering import Numbering
 from toolkeel_studio.serve.service import mask_error
 
@@ -153,7 +152,7 @@ class AcpAgent:
         canceled = self._cancels[session_id] = asyncio.Event()
         try:
             id = secrets.token_hex(8)
-            after = (await asyncio.to_thread(channel.snapshot)).number
+            after = (await channel.status()).number
             await channel.say(decode_prompt(prompt), id=id, who="editor")
             return PromptResponse(stop_reason=await self._run(channel, after, id, canceled))
         except ChannelError as error:
@@ -176,8 +175,7 @@ class AcpAgent:
         async with aclosing(channel.read(after)) as items:
             async for item in items:
                 if said:
-                    is_it = isinstance(item.body, PersonSaid | Steered) and item.message_id == said
-                    said = "" if is_it else said
+                    said = "" if is_said(item, said) else said
                     continue
                 await self._send(name, encoder, item)
                 if isinstance(item.body, Question):
@@ -197,7 +195,7 @@ class AcpAgent:
 
     async def _ask_all(self, channel: Channel, canceled: asyncio.Event) -> None:
         """Ask the person about each call that waits; calls for somewhere else are denied."""
-        for waiting in (await asyncio.to_thread(channel.snapshot)).pending:
+        for waiting in (await channel.status()).pending:
             if waiting.is_decided or canceled.is_set():
                 continue
             if waiting.ticket.external:
@@ -257,18 +255,16 @@ def decode_prompt(blocks: Sequence[Any]) -> Content:
         ChannelError: a picture or file is no base64.
     """
     made = [_decode_block(block) for block in blocks]
-    if all(isinstance(block, Text) for block in made):
-        return "\n\n".join(block.text for block in made if isinstance(block, Text))
-    return tuple(made)
+    return join_blocks(made)
 
 
 def _decode_block(block: Any) -> Block:
     if isinstance(block, TextContentBlock):
         return Text(block.text)
     if isinstance(block, ImageContentBlock):
-        return Image(_bytes(block.data), block.mime_type)
+        return Image(decode_base64(block.data), block.mime_type)
     if isinstance(block, AudioContentBlock):
-        return Audio(_bytes(block.data), block.mime_type)
+        return Audio(decode_base64(block.data), block.mime_type)
     if isinstance(block, ResourceContentBlock):
         return Text(f"[{block.name}]({block.uri})")
     assert isinstance(block, EmbeddedResourceContentBlock)
@@ -276,11 +272,4 @@ def _decode_block(block: Any) -> Block:
     if isinstance(resource, TextResourceContents):
         return Text(f"{resource.uri}:\n{resource.text}")
     media = resource.mime_type or "application/octet-stream"
-    return File(_bytes(resource.blob), resource.uri.rpartition("/")[2] or "file", media)
-
-
-def _bytes(data: str) -> bytes:
-    try:
-        return base64.b64decode(data, validate=True)
-    except binascii.Error:
-        raise ChannelError("a picture or file is no base64") from None
+    return File(decode_base64(resource.blob), resource.uri.rpartition("/")[2] or "file", media)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, Final, Literal
 
 from acp import helpers
@@ -21,11 +21,11 @@ from toolkeel._records import entries
 from toolkeel._records.record_json import describe_value, to_json_data
 from toolkeel._records.tickets import Ticket
 from toolkeel.content import Audio, Content, Image
-from toolkeel.messages import AssistantMessage, Message, ToolMessage, UserMessage
-from toolkeel.model_interface import ReasoningDelta, TextDelta
+from toolkeel.messages import ToolCall, ToolMessage
 from toolkeel_studio.serve.call_arguments import call_arguments
-from toolkeel_studio.serve.items import Item
-from toolkeel_studio.serve.vercel.encode import plain_text
+from toolkeel_studio.serve.contents import base64_of, media_of, plain_text
+from toolkeel_studio.serve.items import Item, is_said
+from toolkeel_studio.serve.pieces import Pieces
 
 MAX_TEXT: Final = 50_000
 """Characters of a result that an editor is sent."""
@@ -42,24 +42,23 @@ class UpdateEncoder:
 
     def __init__(self, *, with_prompts: bool = False) -> None:
         self._with_prompts = with_prompts
-        self._sent = {"text": 0, "thought": 0}
+        self._pieces = Pieces()
 
     def encode(self, item: Item) -> Iterator[Any]:
         """Yield the updates of the next item."""
         if item.within:
             return
+        for piece in self._pieces.take(item):
+            if piece.kind == "text":
+                yield helpers.update_agent_message_text(piece.text)
+            elif piece.kind == "reasoning":
+                yield helpers.update_agent_thought_text(piece.text)
         match item.body:
-            case entries.ModelAsked():
-                self._sent = {"text": 0, "thought": 0}
             case entries.PersonSaid(message=message) | entries.Steered(message=message):
-                if self._with_prompts and _is_of_person(message):
+                if self._with_prompts and is_said(item):
                     yield helpers.update_user_message_text(plain_text(message.content))
-            case events.Streamed(delta=TextDelta(text=text)) if text:
-                yield self._say(text)
-            case events.Streamed(delta=ReasoningDelta(text=text)) if text:
-                yield self._think(text)
             case entries.ModelReplied(message=message):
-                yield from self._reply(message)
+                yield from map(_start_call, message.tool_calls)
             case events.Progress(message=text) if text:
                 content = [helpers.tool_content(helpers.text_block(text))]
                 yield helpers.update_tool_call(item.call_id, status="in_progress", content=content)
@@ -68,26 +67,14 @@ class UpdateEncoder:
             case _:
                 pass
 
-    def _say(self, text: str) -> Any:
-        self._sent["text"] += len(text)
-        return helpers.update_agent_message_text(text)
 
-    def _think(self, text: str) -> Any:
-        self._sent["thought"] += len(text)
-        return helpers.update_agent_thought_text(text)
-
-    def _reply(self, message: AssistantMessage) -> Iterator[Any]:
-        """Yield what of a complete reply has not been sent in pieces."""
-        thought = "".join(each.text for each in message.reasoning)
-        if rest := thought[self._sent["thought"] :]:
-            yield self._think(rest)
-        if rest := plain_text(message.content)[self._sent["text"] :]:
-            yield self._say(rest)
-        for call in message.tool_calls:
-            shown = _load(call_arguments(call))
-            yield helpers.start_tool_call(
-                call.id, call.name, kind="other", status="pending", raw_input=shown
-            )
+def _start_call(call: ToolCall) -> Any:
+    arguments: Any = call_arguments(call)
+    with suppress(ValueError):
+        arguments = json.loads(arguments or "{}")
+    return helpers.start_tool_call(
+        call.id, call.name, kind="other", status="pending", raw_input=arguments
+    )
 
 
 def result_update(call_id: str, message: ToolMessage) -> ToolCallProgress:
@@ -121,20 +108,8 @@ def is_allowed(answer: RequestPermissionResponse, approval_id: str) -> bool:
     return isinstance(outcome, AllowedOutcome) and outcome.option_id == ALLOW + approval_id
 
 
-def _is_of_person(message: Message) -> bool:
-    return isinstance(message, UserMessage) and message.origin == "person"
-
-
 def _media(content: Content) -> Iterator[Any]:
-    for block in content if not isinstance(content, str) else ():
+    for block in media_of(content):
         if isinstance(block, Image | Audio) and block.data:
-            data = base64.b64encode(block.data).decode("ascii")
             make = helpers.image_block if isinstance(block, Image) else helpers.audio_block
-            yield helpers.tool_content(make(data, block.media_type))
-
-
-def _load(arguments: str) -> Any:
-    try:
-        return json.loads(arguments or "{}")
-    except ValueError:
-        return arguments
+            yield helpers.tool_content(make(base64_of(block), block.media_type))

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from ag_ui.core import types as ui
 from pydantic import ValidationError
 
 from toolkeel._records.record import record
-from toolkeel.content import Audio, Block, Content, File, Image, Text
+from toolkeel._records.tickets import Ticket
+from toolkeel.content import Block, Content, Text
 from toolkeel_studio.serve.client_tools import ClientTool
-from toolkeel_studio.serve.decisions import Choice
+from toolkeel_studio.serve.contents import check_parts, decode_media, join_blocks
+from toolkeel_studio.serve.decisions import Choice, Verdict
 from toolkeel_studio.serve.errors import ChannelError
-
-MAX_PARTS: Final = 64
-"""Parts of one message of a person."""
+from toolkeel_studio.serve.requests import ClientRequest
 
 
 @record
@@ -28,23 +26,13 @@ class AguiRequest:
         thread_id: The session's name.
         run_id: The client's id of the run that it starts.
         is_current: The client declares version 1.0 or a later one.
-        message_id: Id of the new message of the person; empty for none.
-        content: The new message.
-        answers: By approval id: what the client decides.
-        results: By call id: the results of calls that the client ran. Those of other calls are ignored.
-        tools: The tools that the client has; None if it names none.
-        is_empty: There are no messages: the client wants those of the session.
+        asked: The message, decisions, results and tools.
     """
 
     thread_id: str
     run_id: str
     is_current: bool
-    message_id: str
-    content: Content
-    answers: Mapping[str, Choice]
-    results: Mapping[str, str]
-    tools: tuple[ClientTool, ...] | None
-    is_empty: bool
+    asked: ClientRequest
 
 
 def decode_request(body: Mapping[str, Any]) -> AguiRequest:
@@ -60,24 +48,21 @@ def decode_request(body: Mapping[str, Any]) -> AguiRequest:
         raise ChannelError(f"the body is no RunAgentInput: {place[:100]}") from None
     last = sent.messages[-1] if sent.messages else None
     said = last if isinstance(last, ui.UserMessage) else None
-    tools = None if sent.tools is None else tuple(map(_tool, sent.tools))
-    return AguiRequest(
-        sent.thread_id,
-        sent.run_id,
-        (sent.protocol_version or "0").partition(".")[0] not in ("", "0"),
-        "" if said is None else said.id,
+    asked = ClientRequest(
         "" if said is None else decode_content(said.content),
+        "" if said is None else said.id,
         {each.interrupt_id: decode_answer(each) for each in sent.resume or ()},
         dict(_results(sent.messages)),
-        tools,
-        not sent.messages,
+        None if sent.tools is None else tuple(map(_tool, sent.tools)),
     )
+    version = (sent.protocol_version or "0").partition(".")[0]
+    return AguiRequest(sent.thread_id, sent.run_id, version not in ("", "0"), asked)
 
 
 def decode_answer(entry: ui.ResumeEntry) -> Choice:
     """Return a decision: only the JSON value ``true`` approves, and everything else denies.
 
-    Of a server's question, ``resolved`` fills its form in with the payload; see `for_form`.
+    Of a server's question, ``resolved`` fills its form in with the payload; see `fit_answer`.
     """
     payload = entry.payload if isinstance(entry.payload, dict) else {}
     reason = payload.get("reason")
@@ -93,15 +78,14 @@ def decode_answer(entry: ui.ResumeEntry) -> Choice:
     return Choice("edit", arguments=edited, value=entry.payload)
 
 
-def for_call(choice: Choice) -> Choice:
-    """Return a decision on a call: to abandon it denies it."""
-    if choice.verdict == "cancel":
-        return Choice("deny", choice.reason)
-    return Choice(choice.verdict, choice.reason, choice.arguments)
+def fit_answer(choice: Choice, ticket: Ticket | None) -> Choice:
+    """Return a decision as it is meant: of a form, the payload is what it is filled in with.
 
-
-def for_form(choice: Choice) -> Choice:
-    """Return the answer to a server's question: the payload is what its form is filled in with."""
+    To abandon a call denies it.
+    """
+    if ticket is None or not ticket.form:
+        verdict: Verdict = "deny" if choice.verdict == "cancel" else choice.verdict
+        return Choice(verdict, choice.reason, choice.arguments)
     if choice.verdict == "cancel":
         return choice
     fields = choice.value if isinstance(choice.value, dict) else None
@@ -133,12 +117,8 @@ def decode_content(content: str | Sequence[Any]) -> Content:
     """
     if isinstance(content, str):
         return content
-    if len(content) > MAX_PARTS:
-        raise ChannelError(f"a message has at most {MAX_PARTS} parts")
-    blocks = [_block(part) for part in content]
-    if all(isinstance(block, Text) for block in blocks):
-        return "\n".join(block.text for block in blocks if isinstance(block, Text))
-    return tuple(blocks)
+    check_parts(content)
+    return join_blocks([_block(part) for part in content])
 
 
 def _block(part: Any) -> Block:
@@ -146,11 +126,4 @@ def _block(part: Any) -> Block:
         return Text(part.text)
     if not isinstance(part.source, ui.DataSource):
         raise ChannelError("send files as data; this server fetches nothing for a client")
-    kind = part.source.mime_type
-    try:
-        data = base64.b64decode(part.source.value, validate=True)
-    except binascii.Error:
-        raise ChannelError("a file is no base64") from None
-    if isinstance(part, ui.ImagePart):
-        return Image(data, kind)
-    return Audio(data, kind) if isinstance(part, ui.AudioPart) else File(data, "file", kind)
+    return decode_media(part.source.value, part.source.mime_type)

@@ -18,12 +18,10 @@ from toolkeel._records.record_json import describe_value, to_json_data
 from toolkeel._records.tickets import Ticket
 from toolkeel._records.typed_values import load_state
 from toolkeel.messages import AssistantMessage, ToolMessage
-from toolkeel.model_interface import CallDelta, ReasoningDelta, TextDelta
 from toolkeel_studio.serve.agui.history import parts_of, result_id
 from toolkeel_studio.serve.agui.inner_runs import InnerRuns
-from toolkeel_studio.serve.call_arguments import call_arguments
-from toolkeel_studio.serve.items import Item, Problem
-from toolkeel_studio.serve.vercel.encode import plain_text
+from toolkeel_studio.serve.items import Item, Problem, Question
+from toolkeel_studio.serve.pieces import Piece, Pieces
 
 LIMIT_TEXT: Final = "The run has reached a limit."
 APPROVAL_SCHEMA: Final[dict[str, Any]] = {
@@ -48,7 +46,8 @@ class AguiEncoder:
         state: Keys of the session's state that clients see.
 
     Attributes:
-        is_done: True once the run has ended; nothing follows.
+        is_done: True once the run has ended or waits.
+        is_waiting: True if it waits: `wait` makes its end.
     """
 
     def __init__(
@@ -60,7 +59,7 @@ class AguiEncoder:
         is_current: bool = True,
         state: Iterable[str] = (),
     ) -> None:
-        self.is_done = False
+        self.is_done = self.is_waiting = False
         self._ids: dict[str, Any] = {"thread_id": thread_id, "run_id": run_id}
         self._mask_error = mask_error
         self._is_current = is_current
@@ -68,9 +67,7 @@ class AguiEncoder:
         self._sent_keys: set[str] = set()
         self._open: dict[str, list[ui.BaseEvent]] = {}
         """By what is open, such as the text of a message: the events that close it."""
-        self._calls: dict[int, str] = {}
-        self._streamed: dict[str, int] = {}
-        """By kind or call: how many characters of the reply were sent."""
+        self._pieces = Pieces()
         self._usage: dict[str, dict[str, Any]] = {}
         self._step = ""
         self._inner_runs = InnerRuns(mask_error)
@@ -81,90 +78,72 @@ class AguiEncoder:
         yield ui.RunStartedEvent(**self._ids, protocol_version=version)
 
     def encode(self, item: Item) -> Iterator[ui.BaseEvent]:
-        """Yield the events of the next item; for a run that waits, call `wait`."""
+        """Yield the events of the next item."""
         if self.is_done:
             return
         if item.within:
             if self._is_current:
                 yield from self._inner_runs.encode(item)
             return
+        for piece in self._pieces.take(item):
+            yield from self._encode_piece(item.message_id, piece)
         match item.body:
-            case entries.ModelAsked():
-                self._calls, self._streamed = {}, {}
-            case events.Streamed(delta=delta):
-                yield from self._delta(item.message_id, delta)
             case entries.ModelReplied(message=message):
-                yield from self._reply(item.message_id, message)
+                yield from self._close(*self._open)
+                self._count_usage(message)
             case entries.CallEnded(message=message):
                 yield from self._result(item, message)
             case entries.StateChanged():
                 yield from self._change_state(item.body)
-            case entries.RunEnded(reason=reason) if reason != "waiting":
+            case entries.RunEnded(reason="waiting") | Question():
+                self.is_done = self.is_waiting = True
+            case entries.RunEnded():
                 yield from self._end(item.body)
             case _:
                 yield from self._more(item)
 
+    def finish(self) -> Iterator[ui.BaseEvent]:
+        """Yield nothing: `wait` ends a stream in which nothing was to do."""
+        yield from ()
+
     # — text, reasoning, calls —
 
-    def _delta(self, message_id: str, delta: object) -> Iterator[ui.BaseEvent]:
-        match delta:
-            case TextDelta(text=text) if text:
-                yield from self._write(message_id, text)
-            case ReasoningDelta(text=text) if text:
-                yield from self._think(message_id, text)
-            case CallDelta():
-                id = self._calls.setdefault(delta.index, delta.id)
-                if id:
-                    yield from self._argue(message_id, id, delta.name, delta.arguments)
-            case _:
-                pass
-
-    def _count(self, what: str, text: str) -> None:
-        self._streamed[what] = self._streamed.get(what, 0) + len(text)
+    def _encode_piece(self, message_id: str, piece: Piece) -> Iterator[ui.BaseEvent]:
+        if piece.kind == "text":
+            yield from self._write(message_id, piece.text)
+        elif piece.kind == "reasoning":
+            yield from self._think(f"{message_id}-reasoning", piece.text)
+        else:
+            yield from self._argue(message_id, piece)
 
     def _write(self, id: str, text: str) -> Iterator[ui.BaseEvent]:
-        self._count("text", text)
-        yield from self._close("reasoning")
         if "text" not in self._open:
+            yield from self._close("reasoning")
             self._open["text"] = [ui.TextMessageEndEvent(message_id=id)]
             yield ui.TextMessageStartEvent(message_id=id, role="assistant")
         yield ui.TextMessageContentEvent(message_id=id, delta=text)
 
-    def _think(self, message_id: str, text: str) -> Iterator[ui.BaseEvent]:
-        id = f"{message_id}-reasoning"
-        self._count("reasoning", text)
-        yield from self._close("text")
+    def _think(self, id: str, text: str) -> Iterator[ui.BaseEvent]:
         if "reasoning" not in self._open:
+            yield from self._close("text")
             end = ui.ReasoningMessageEndEvent(message_id=id), ui.ReasoningEndEvent(message_id=id)
             self._open["reasoning"] = list(end)
             yield ui.ReasoningStartEvent(message_id=id)
             yield ui.ReasoningMessageStartEvent(message_id=id)
         yield ui.ReasoningMessageContentEvent(message_id=id, delta=text)
 
-    def _argue(self, parent: str, id: str, name: str, arguments: str) -> Iterator[ui.BaseEvent]:
-        if id not in self._streamed:
-            if not name:
-                return
+    def _argue(self, parent: str, piece: Piece) -> Iterator[ui.BaseEvent]:
+        id = piece.call_id
+        if piece.is_first:
             yield from self._close("text", "reasoning")
             self._open[f"call {id}"] = [ui.ToolCallEndEvent(tool_call_id=id)]
             yield ui.ToolCallStartEvent(
-                tool_call_id=id, tool_call_name=name, parent_message_id=parent
+                tool_call_id=id, tool_call_name=piece.name, parent_message_id=parent
             )
-        self._count(id, arguments)
-        if arguments:
-            yield ui.ToolCallArgsEvent(tool_call_id=id, delta=arguments)
+        if piece.text:
+            yield ui.ToolCallArgsEvent(tool_call_id=id, delta=piece.text)
 
-    def _reply(self, id: str, message: AssistantMessage) -> Iterator[ui.BaseEvent]:
-        """Yield what of a complete reply has not been sent in pieces, and close it."""
-        thought = "".join(each.text for each in message.reasoning)
-        if rest := thought[self._streamed.get("reasoning", 0) :]:
-            yield from self._think(id, rest)
-        if rest := plain_text(message.content)[self._streamed.get("text", 0) :]:
-            yield from self._write(id, rest)
-        for call in message.tool_calls:
-            rest = call_arguments(call)[self._streamed.get(call.id, 0) :]
-            yield from self._argue(id, call.id, call.name, rest)
-        yield from self._close(*self._open)
+    def _count_usage(self, message: AssistantMessage) -> None:
         used, spent = self._usage.setdefault(message.model, {}), message.usage
         for field, count in (
             ("input_tokens", spent.input_tokens),

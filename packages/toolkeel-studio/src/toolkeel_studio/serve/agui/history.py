@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,8 +10,8 @@ from ag_ui.core import types as ui
 from toolkeel.content import Audio, Content, Data, File, Image, Text
 from toolkeel.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
 from toolkeel_studio.serve.call_arguments import call_arguments
+from toolkeel_studio.serve.contents import base64_of, media_of, plain_text
 from toolkeel_studio.serve.snapshot import Snapshot, SnapshotMessage
-from toolkeel_studio.serve.vercel.encode import plain_text
 
 
 def messages_of(snapshot: Snapshot) -> list[Any]:
@@ -50,9 +49,7 @@ def result_id(message_id: str, call_id: str) -> str:
 
 def parts_of(content: Content) -> Any:
     """Return content as text, or as parts if it has pictures, sound or files."""
-    if isinstance(content, str) or not any(
-        isinstance(block, Image | Audio | File) for block in content
-    ):
+    if isinstance(content, str) or not media_of(content):
         return plain_text(content)
     return [_part(block) for block in content]
 
@@ -60,14 +57,8 @@ def parts_of(content: Content) -> Any:
 def _part(block: Text | Image | Audio | File | Data) -> Any:
     if isinstance(block, Text | Data):
         return ui.TextPart(text=block.text)
-    source: Any
-    if block.data or isinstance(block, Audio):
-        data = base64.b64encode(block.data).decode("ascii")
-        source = ui.DataSource(value=data, mime_type=block.media_type)
-    else:
+    source: Any = ui.DataSource(value=base64_of(block), mime_type=block.media_type)
+    if not isinstance(block, Audio) and not block.data:
         source = ui.UrlSource(value=block.url, mime_type=block.media_type)
-    if isinstance(block, Image):
-        return ui.ImagePart(source=source)
-    return (
-        ui.AudioPart(source=source) if isinstance(block, Audio) else ui.DocumentPart(source=source)
-    )
+    made = {Image: ui.ImagePart, Audio: ui.AudioPart, File: ui.DocumentPart}
+    return made[type(block)](source=source)

@@ -10,8 +10,8 @@ from toolkeel._records import entries
 from toolkeel.messages import AssistantMessage
 from toolkeel_studio.serve.agui.history import parts_of
 from toolkeel_studio.serve.call_arguments import call_arguments
+from toolkeel_studio.serve.contents import plain_text
 from toolkeel_studio.serve.items import Item
-from toolkeel_studio.serve.vercel.encode import plain_text
 
 
 class InnerRuns:

@@ -9,14 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Final, TypeAlias
 
-from toolkeel import events
 from toolkeel._records import entries
 from toolkeel.messages import AssistantMessage, Usage
-from toolkeel.model_interface import TextDelta
 from toolkeel_studio.serve.call_arguments import call_arguments
 from toolkeel_studio.serve.items import Item, Problem
 from toolkeel_studio.serve.openai_api.ids import pack_call_id
-from toolkeel_studio.serve.vercel.encode import plain_text
+from toolkeel_studio.serve.pieces import Pieces
 
 Chunk: TypeAlias = dict[str, Any]
 FINISH: Final = {"refused": "content_filter", "cut_off": "length", "limit": "length"}
@@ -59,7 +57,7 @@ class ChatEncoder:
         self._is_external = is_external
         self._mask_error = mask_error
         self._created = 0
-        self._sent = 0
+        self._pieces = Pieces()
 
     def start(self, created: float) -> Chunk:
         """Return the first chunk."""
@@ -70,16 +68,14 @@ class ChatEncoder:
         """Yield the chunks of the next item."""
         if item.within or self.is_done:
             return
+        for piece in self._pieces.take(item):
+            if piece.kind == "text":
+                yield self.write(piece.text)
         match item.body:
-            case entries.ModelAsked():
-                self._sent = 0
-            case events.Streamed(delta=TextDelta(text=text)) if text:
-                self._sent += len(text)
-                yield self._write(text)
             case entries.ModelReplied(message=message):
                 yield from self._reply(message)
             case entries.Waits(ticket=ticket) if not ticket.external:
-                yield self._write(WAITS.format(tool=ticket.tool))
+                yield self.write(WAITS.format(tool=ticket.tool))
             case entries.RunEnded(reason=reason, error=error):
                 yield from self.end(reason, error)
             case Problem(error=error):
@@ -96,6 +92,11 @@ class ChatEncoder:
             known = "tool_calls" if self.calls and self.is_waiting else "stop"
             self.finish_reason = FINISH.get(reason, known)
             yield self._chunk({}, self.finish_reason)
+
+    def finish(self) -> Iterator[Chunk]:
+        """Yield the end of a completion in which nothing was to do."""
+        if not self.is_done:
+            yield from self.end("answered")
 
     def last_chunk(self) -> Chunk:
         """Return the chunk with the usage, which has no choices."""
@@ -122,8 +123,6 @@ class ChatEncoder:
 
     def _reply(self, message: AssistantMessage) -> Iterator[Chunk]:
         self.usage = self.usage + message.usage
-        if rest := plain_text(message.content)[self._sent :]:
-            yield self._write(rest)
         for call in message.tool_calls:
             if self._is_external(call.name):
                 id = pack_call_id(self._session, call.id)
@@ -132,7 +131,8 @@ class ChatEncoder:
                 self.calls.append({**made, "function": function})
                 yield self._chunk({"tool_calls": [self.calls[-1]]})
 
-    def _write(self, text: str) -> Chunk:
+    def write(self, text: str) -> Chunk:
+        """Return a chunk of text."""
         self.text += text
         return self._chunk({"content": text})
 

@@ -12,22 +12,24 @@ import json
 import secrets
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from dataclasses import replace
 from time import time
-from typing import Any, Final
+from typing import Final
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from toolkeel.agent.agent import Agent
 from toolkeel.content import Content, Text
-from toolkeel.define.options import external
 from toolkeel_studio.serve.channel import Channel
-from toolkeel_studio.serve.client_tools import check_client_tools, check_result
 from toolkeel_studio.serve.errors import UnknownApproval
-from toolkeel_studio.serve.openai_api.chat import ChatEncoder
+from toolkeel_studio.serve.openai_api.chat import ChatEncoder, Chunk
 from toolkeel_studio.serve.openai_api.decode import ChatRequest, decode_chat_request
 from toolkeel_studio.serve.openai_api.ids import parse_call_id
+from toolkeel_studio.serve.requests import ClientRequest, apply_request
 from toolkeel_studio.serve.service import Service, mask_error
+from toolkeel_studio.serve.snapshot import Snapshot
+from toolkeel_studio.serve.stream import DONE, encode_run, to_event
 
 SESSION_HEADERS: Final = ("x-openwebui-chat-id", "x-session-id")
 EARLIER: Final = "The conversation so far, as the client tells it:\n{history}\n\nThe message now:\n"
@@ -46,36 +48,37 @@ class Completions:
     async def create(self, request: Request) -> Response:
         """Apply a request, and return or stream the completion."""
         user = await self._service.user_of(request)
-        asked = decode_chat_request(await self._service.read_json(request))
-        if asked.task:
-            return await self._do_task(asked)
+        sent = decode_chat_request(await self._service.read_json(request))
+        if sent.task:
+            return await self._do_task(sent)
         named = next((v for h in SESSION_HEADERS if (v := request.headers.get(h))), "")
-        channel, calls = self._place(asked, named, user)
-        after = (await asyncio.to_thread(channel.snapshot)).number
-        await self._apply(channel, asked, calls, not named, user)
-        encoder = self._encoder(channel.session.name, asked)
-        chunks = self._chunks(channel, after, encoder, not named)
-        if asked.is_stream:
-            return self._service.stream(channel, _lines(chunks, encoder, asked.has_usage), {})
-        async with aclosing(chunks):
-            async for _ in chunks:
+        channel, results = self._place(sent.asked, named, user)
+        now = await channel.status()
+        asked = replace(sent.asked, results=results)
+        if asked.content and not named:
+            asked = replace(asked, content=_with_history(sent))
+        _check(now, asked)
+        await apply_request(self._service, channel, now, asked, user)
+        encoder = self._encoder(channel.session.name, sent)
+        batches = self._chunks(channel, now.number, encoder, not named)
+        if sent.is_stream:
+            return self._service.stream(channel, _lines(batches, encoder, sent.has_usage), {})
+        async with aclosing(batches):
+            async for _ in batches:
                 pass
         if encoder.error:
             shown = {"message": encoder.error, "type": "server_error", "param": None, "code": None}
             return JSONResponse({"error": shown}, 500)
         return JSONResponse(encoder.completion())
 
-    def _encoder(self, session: str, asked: ChatRequest) -> ChatEncoder:
-        names = {each.name for each in asked.tools or ()}
-        own = self._service.channels.agent.tools
-
-        def is_external(name: str) -> bool:
-            return own[name].executor is external if name in own else name in names
-
+    def _encoder(self, session: str, sent: ChatRequest) -> ChatEncoder:
+        is_external = self._service.is_external({each.name for each in sent.asked.tools or ()})
         id = f"chatcmpl-{secrets.token_hex(12)}"
         return ChatEncoder(id, self._service.channels.agent.name, session, is_external, mask_error)
 
-    def _place(self, asked: ChatRequest, named: str, user: str) -> tuple[Channel, dict[str, str]]:
+    def _place(
+        self, asked: ClientRequest, named: str, user: str
+    ) -> tuple[Channel, dict[str, object]]:
         """Return the session of a request, and the results for its calls by the calls' own ids."""
         calls = {parse_call_id(id): value for id, value in asked.results.items()}
         names = {session for session, _ in calls}
@@ -85,43 +88,15 @@ class Completions:
         results = {call: value for (_, call), value in calls.items()}
         return self._service.channels.open(name, user), results
 
-    async def _apply(
-        self,
-        channel: Channel,
-        asked: ChatRequest,
-        calls: dict[str, str],
-        is_alone: bool,
-        user: str,
-    ) -> None:
-        own = self._service.channels.agent.tools
-        tools = None if asked.tools is None else check_client_tools(asked.tools, own)
-        waiting = (await asyncio.to_thread(channel.snapshot)).pending
-        open_ids = {each.call_id for each in waiting if each.ticket.external}
-        if calls.keys() - open_ids:
-            raise UnknownApproval("no call with this tool_call_id waits for a result of the client")
-        if asked.content and any(not each.is_decided for each in waiting):
-            raise UnknownApproval("this conversation waits; its calls are decided elsewhere")
-        for id, value in calls.items():
-            await channel.answer(id, check_result(value), who=user)
-        if asked.content:
-            content = _with_history(asked) if is_alone else asked.content
-            await channel.say(content, who=user, tools=tools)
-
     async def _chunks(
         self, channel: Channel, after: str, encoder: ChatEncoder, is_alone: bool
-    ) -> AsyncGenerator[Any, None]:
+    ) -> AsyncGenerator[list[Chunk], None]:
         """Yield the chunks of a completion; one that stands alone ends with its reader."""
         try:
-            yield encoder.start(time())
-            async with aclosing(channel.read(after, follow=False)) as items:
-                async for item in items:
-                    for chunk in encoder.encode(item):
-                        yield chunk
-                    if encoder.is_done:
-                        break
-            if not encoder.is_done:
-                for chunk in encoder.end("answered"):
-                    yield chunk
+            yield [encoder.start(time())]
+            async with aclosing(encode_run(channel, after, encoder)) as batches:
+                async for batch in batches:
+                    yield batch
         finally:
             if is_alone and not encoder.is_waiting:
                 await self._forget(channel, is_done=encoder.is_done)
@@ -135,44 +110,47 @@ class Completions:
         delete = self._service.channels.sessions.delete
         await asyncio.to_thread(delete, session.name, scope=session.scope)
 
-    async def _do_task(self, asked: ChatRequest) -> Response:
+    async def _do_task(self, sent: ChatRequest) -> Response:
         """Answer what a chat's own program asks for, such as a title: by the model alone."""
-        encoder = self._encoder("", asked)
-        start = encoder.start(time())
-        made = await Agent(self._service.channels.agent.model).run(asked.content)
-        encoder.text, encoder.usage = made.output, made.usage
-        if not asked.is_stream:
+        encoder = self._encoder("", sent)
+        made = await Agent(self._service.channels.agent.model).run(sent.asked.content)
+        encoder.usage = made.usage
+        chunks = [encoder.start(time()), encoder.write(made.output), *encoder.end("answered")]
+        if not sent.is_stream:
             return JSONResponse(encoder.completion())
-        chunks = [start, {**start, "choices": [_choice({"content": made.output}, None)]}]
-        chunks.append({**start, "choices": [_choice({}, "stop")]})
-        lines = [f"data: {json.dumps(chunk, ensure_ascii=False)}\n\n" for chunk in chunks]
-        return Response("".join([*lines, "data: [DONE]\n\n"]), media_type="text/event-stream")
+        return Response("".join([*map(to_event, chunks), DONE]), media_type="text/event-stream")
 
 
-def _choice(delta: dict[str, Any], finish_reason: str | None) -> dict[str, Any]:
-    return {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}
+def _check(now: Snapshot, asked: ClientRequest) -> None:
+    """Raise unless results are of calls that wait for them, and a message comes when nothing waits.
+
+    Raises:
+        UnknownApproval: they are not.
+    """
+    if asked.results.keys() - now.external_calls.keys():
+        raise UnknownApproval("no call with this tool_call_id waits for a result of the client")
+    if asked.content and any(not each.is_decided for each in now.pending):
+        raise UnknownApproval("this conversation waits; its calls are decided elsewhere")
 
 
-def _with_history(asked: ChatRequest) -> Content:
+def _with_history(sent: ChatRequest) -> Content:
     """Return a message with the history that a client tells, as one text of the client."""
-    if not asked.history:
-        return asked.content
-    told = "\n".join(json.dumps(each, ensure_ascii=False) for each in asked.history)
+    content = sent.asked.content
+    if not sent.history:
+        return content
+    told = "\n".join(json.dumps(each, ensure_ascii=False) for each in sent.history)
     before = EARLIER.format(history=told)
-    if isinstance(asked.content, str):
-        return before + asked.content
-    return (Text(before), *asked.content)
+    return before + content if isinstance(content, str) else (Text(before), *content)
 
 
 async def _lines(
-    chunks: AsyncGenerator[Any, None], encoder: ChatEncoder, has_usage: bool
+    batches: AsyncGenerator[list[Chunk], None], encoder: ChatEncoder, has_usage: bool
 ) -> AsyncGenerator[str, None]:
-    async with aclosing(chunks):
-        async for chunk in chunks:
-            yield f"data: {json.dumps(chunk, ensure_ascii=False)}\n\n"
+    async with aclosing(batches):
+        async for batch in batches:
+            yield "".join(map(to_event, batch))
     if encoder.error:
-        shown = {"error": {"message": encoder.error, "type": "server_error"}}
-        yield f"data: {json.dumps(shown, ensure_ascii=False)}\n\n"
-    if has_usage and not encoder.error:
-        yield f"data: {json.dumps(encoder.last_chunk(), ensure_ascii=False)}\n\n"
-    yield "data: [DONE]\n\n"
+        yield to_event({"error": {"message": encoder.error, "type": "server_error"}})
+    elif has_usage:
+        yield to_event(encoder.last_chunk())
+    yield DONE

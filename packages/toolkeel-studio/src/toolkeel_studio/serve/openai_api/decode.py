@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from toolkeel._records.record import record
-from toolkeel.content import Block, Content, File, Image, Text
+from toolkeel.content import Block, Content, Text
 from toolkeel_studio.serve.client_tools import ClientTool
+from toolkeel_studio.serve.contents import check_parts, decode_data_url, join_blocks
 from toolkeel_studio.serve.decisions import Choice
 from toolkeel_studio.serve.errors import ChannelError
-
-MAX_PARTS: Final = 64
-"""Parts of one message of a person."""
+from toolkeel_studio.serve.requests import ClientRequest
 
 
 @record
@@ -23,20 +20,14 @@ class ResponseRequest:
     """What a ``POST`` to the responses asks for.
 
     Args:
-        content: The new message of the person; empty for none.
-        answers: By approval id: what the client decides.
-        results: By call id: the results of calls that the client ran.
-        tools: Tools of the client; None if it names none.
+        asked: The message, decisions, results and tools.
         previous: Id of the response before; empty for none.
         conversation: Name of a session that the client chose; empty for none.
         is_stream: Send events.
         is_background: Answer at once.
     """
 
-    content: Content
-    answers: Mapping[str, Choice]
-    results: Mapping[str, str]
-    tools: tuple[ClientTool, ...] | None
+    asked: ClientRequest
     previous: str
     conversation: str
     is_stream: bool
@@ -48,19 +39,15 @@ class ChatRequest:
     """What a ``POST`` to the chat completions asks for.
 
     Args:
-        content: The last message of the person; empty if the request ends with results.
+        asked: The last message of the person, or the results at the end of the request, and tools.
         history: The texts before it as the client has them, with their roles: only people's and agents'.
-        results: By call id: the results of calls that the client ran, at the end of the request.
-        tools: Tools of the client; None if it names none.
         task: What a chat's own program asks for, such as a title; empty for none.
         is_stream: Send chunks.
         has_usage: Send the usage in a last chunk.
     """
 
-    content: Content
+    asked: ClientRequest
     history: tuple[tuple[str, str], ...]
-    results: Mapping[str, str]
-    tools: tuple[ClientTool, ...] | None
     task: str
     is_stream: bool
     has_usage: bool
@@ -89,11 +76,9 @@ def decode_response_request(body: Mapping[str, Any]) -> ResponseRequest:
             results[_text(item, "call_id")] = _output(item.get("output"))
         elif item.get("type", "message") == "message":
             said = [*said, item] if item.get("role") == "user" else []
+    content = _join([decode_content(item.get("content")) for item in said])
     return ResponseRequest(
-        _join([decode_content(item.get("content")) for item in said]),
-        answers,
-        results,
-        _tools(body.get("tools")),
+        ClientRequest(content, "", answers, results, _tools(body.get("tools"))),
         _text(body, "previous_response_id"),
         conversation if isinstance(conversation, str) else "",
         body.get("stream") is True,
@@ -117,11 +102,10 @@ def decode_chat_request(body: Mapping[str, Any]) -> ChatRequest:
         raise ChannelError("send messages that end with one of the user, or with results of calls")
     before = [m for m in messages[:-1] if m.get("role") in ("user", "assistant")]
     metadata, options = body.get("metadata"), body.get("stream_options")
+    content = decode_content(said.get("content")) if said else ""
     return ChatRequest(
-        decode_content(said.get("content")) if said else "",
+        ClientRequest(content, results=results, tools=_tools(body.get("tools"))),
         tuple((m["role"], text) for m in before if (text := _output(m.get("content")))),
-        results,
-        _tools(body.get("tools")),
         _text(metadata, "task") if isinstance(metadata, dict) else "",
         body.get("stream") is True,
         isinstance(options, dict) and options.get("include_usage") is True,
@@ -137,12 +121,10 @@ def decode_content(content: object) -> Content:
     if isinstance(content, str):
         return content
     parts = _dicts(content)
-    if not parts or len(parts) > MAX_PARTS:
-        raise ChannelError(f"a message is a text, or 1 to {MAX_PARTS} parts")
-    blocks = [_block(part) for part in parts]
-    if all(isinstance(block, Text) for block in blocks):
-        return "\n".join(block.text for block in blocks if isinstance(block, Text))
-    return tuple(blocks)
+    if not parts:
+        raise ChannelError("the content of a message is a text, or a list of parts")
+    check_parts(parts)
+    return join_blocks([_block(part) for part in parts])
 
 
 def _block(part: Mapping[str, Any]) -> Block:
@@ -151,25 +133,12 @@ def _block(part: Mapping[str, Any]) -> Block:
         return Text(_text(part, "text"))
     if kind in ("image_url", "input_image"):
         url = part.get("image_url")
-        media, data = _data(url.get("url") if isinstance(url, dict) else url)
-        return Image(data, media)
+        return decode_data_url(url.get("url") if isinstance(url, dict) else url)
     if kind in ("file", "input_file"):
         inner = part.get("file")
         file = inner if isinstance(inner, dict) else part
-        media, data = _data(file.get("file_data"))
-        return File(data, _text(file, "filename") or "file", media)
+        return decode_data_url(file.get("file_data"), _text(file, "filename"))
     raise ChannelError(f"a message cannot have a part of type {str(kind)[:40]!r}")
-
-
-def _data(url: object) -> tuple[str, bytes]:
-    head, comma, data = url.partition(",") if isinstance(url, str) else ("", "", "")
-    media, *options = head.removeprefix("data:").split(";")
-    if not (comma and head.startswith("data:") and "base64" in options):
-        raise ChannelError("send files as data: URLs; this server fetches nothing for a client")
-    try:
-        return media or "application/octet-stream", base64.b64decode(data, validate=True)
-    except binascii.Error:
-        raise ChannelError("a file is no base64") from None
 
 
 def _join(contents: Sequence[Content]) -> Content:

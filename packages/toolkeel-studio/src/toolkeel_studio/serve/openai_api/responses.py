@@ -10,14 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
-from toolkeel import events
 from toolkeel._records import entries
 from toolkeel.messages import AssistantMessage, ToolCall, ToolMessage, Usage
-from toolkeel.model_interface import ReasoningDelta, TextDelta
 from toolkeel_studio.serve.call_arguments import call_arguments
 from toolkeel_studio.serve.items import Item, Problem
 from toolkeel_studio.serve.openai_api.ids import ResponseId
-from toolkeel_studio.serve.vercel.encode import plain_text
+from toolkeel_studio.serve.pieces import Pieces
 
 Event: TypeAlias = dict[str, Any]
 LABEL: Final = "agent"
@@ -67,7 +65,7 @@ class ResponseEncoder:
         self._usage = Usage()
         self._output: list[Event] = []
         self._open: tuple[str, int] | None = None
-        self._sent = {"message": 0, "reasoning": 0}
+        self._pieces = Pieces()
 
     def start(self, created: float) -> Iterator[Event]:
         """Yield what every response starts with."""
@@ -79,16 +77,15 @@ class ResponseEncoder:
         """Yield the events of the next item."""
         if item.within or self.is_done:
             return
+        for piece in self._pieces.take(item):
+            if piece.kind != "call":
+                kind = "message" if piece.kind == "text" else "reasoning"
+                yield from self._write(item.message_id, kind, piece.text)
         match item.body:
             case entries.ModelAsked():
                 yield from self._close()
-                self._sent = {"message": 0, "reasoning": 0}
-            case events.Streamed(delta=TextDelta(text=text)) if text:
-                yield from self._write(item.message_id, "message", text)
-            case events.Streamed(delta=ReasoningDelta(text=text)) if text:
-                yield from self._write(item.message_id, "reasoning", text)
             case entries.ModelReplied(message=message):
-                yield from self._reply(item, message)
+                yield from self._reply(message)
             case entries.CallEnded(message=message):
                 yield from self._result(item, message)
             case entries.Waits(ticket=ticket) if not ticket.external:
@@ -113,11 +110,15 @@ class ResponseEncoder:
         name = self._status if known else "incomplete"
         yield self._event(f"response.{name}", response=self.response())
 
+    def finish(self) -> Iterator[Event]:
+        """Yield the end of a response in whose stream its run has not ended."""
+        if not self.is_done:
+            yield from self.end("answered")
+
     # — items —
 
     def _write(self, message_id: str, kind: str, text: str) -> Iterator[Event]:
         """Continue the open item if it is of this kind; start one otherwise."""
-        self._sent[kind] += len(text)
         if self._open is None or self._open[0] != kind:
             yield from self._close()
             index = len(self._output)
@@ -183,14 +184,9 @@ class ResponseEncoder:
             yield self._event(f"response.mcp_call.{end}", **where)
         yield self._event("response.output_item.done", output_index=index, item=_copy(item))
 
-    def _reply(self, item: Item, message: AssistantMessage) -> Iterator[Event]:
-        """Yield what of a complete reply has not been sent in pieces."""
+    def _reply(self, message: AssistantMessage) -> Iterator[Event]:
+        """Yield what follows the text of a complete reply."""
         self._usage = self._usage + message.usage
-        thought = "".join(each.text for each in message.reasoning)
-        if rest := thought[self._sent["reasoning"] :]:
-            yield from self._write(item.message_id, "reasoning", rest)
-        if rest := plain_text(message.content)[self._sent["message"] :]:
-            yield from self._write(item.message_id, "message", rest)
         yield from self._close()
         for call in message.tool_calls:
             self._made[call.id] = call

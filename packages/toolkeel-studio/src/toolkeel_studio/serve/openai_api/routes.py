@@ -10,38 +10,31 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import secrets
-from collections.abc import AsyncGenerator, Awaitable, Callable, Container, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from time import time
-from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from toolkeel._records.entries import RunBegan, RunEnded
-from toolkeel.define.options import external
 from toolkeel.messages import AssistantMessage, ToolCall, ToolMessage
 from toolkeel.sessions.errors import SessionError
 from toolkeel_studio.serve.channel import Channel
-from toolkeel_studio.serve.client_tools import (
-    ClientTool,
-    check_client_tools,
-    check_result,
-    load_client_tools,
-)
-from toolkeel_studio.serve.decisions import decide_ticket
+from toolkeel_studio.serve.client_tools import ClientTool, load_client_tools
 from toolkeel_studio.serve.errors import ChannelError, UnknownApproval, UnknownSession
-from toolkeel_studio.serve.items import Item, split_approval_id
+from toolkeel_studio.serve.items import Item
 from toolkeel_studio.serve.numbering import Numbering
 from toolkeel_studio.serve.openai_api.completions import Completions
 from toolkeel_studio.serve.openai_api.decode import ResponseRequest, decode_response_request
 from toolkeel_studio.serve.openai_api.ids import ResponseId, parse_response_id
-from toolkeel_studio.serve.openai_api.responses import ResponseEncoder
+from toolkeel_studio.serve.openai_api.responses import Event, ResponseEncoder
+from toolkeel_studio.serve.requests import ClientRequest, apply_request
 from toolkeel_studio.serve.service import Service, mask_error
 from toolkeel_studio.serve.snapshot import Snapshot
+from toolkeel_studio.serve.stream import encode_run, to_event
 
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -88,17 +81,19 @@ class _Responses:
     async def create(self, request: Request) -> Response:
         """Apply a request, and return or stream the response."""
         user = await self._service.user_of(request)
-        asked = decode_response_request(await self._service.read_json(request))
-        channel, id = await self._place(asked, user)
-        await self._apply(channel, asked, user)
-        if asked.is_background and not asked.is_stream:
+        sent = decode_response_request(await self._service.read_json(request))
+        channel, id = await self._place(sent, user)
+        now = await channel.status()
+        await self._check(channel, now, sent.asked)
+        await apply_request(self._service, channel, now, sent.asked, user)
+        if now.undecided and not sent.asked.content:
+            await channel.resume()
+        if sent.is_background and not sent.is_stream:
             return JSONResponse((await self._read_now(channel, id)) | {"background": True})
-        if asked.is_stream:
-            events = self._events(channel, id, asked.tools or ())
+        events = self._events(channel, id, sent.asked.tools or ())
+        if sent.is_stream:
             return self._service.stream(channel, _lines(events), {})
-        async with aclosing(self._events(channel, id, asked.tools or ())) as events:
-            *_, last = [event async for event in events]
-        return JSONResponse(last["response"])
+        return JSONResponse(await _last_response(events))
 
     async def retrieve(self, request: Request) -> Response:
         """Return a response as it is now, or stream its events after a number."""
@@ -115,9 +110,7 @@ class _Responses:
         """Stop the run of a response, and return it."""
         channel, id = await self._find(request)
         await channel.cancel()
-        async with aclosing(self._events(channel, id)) as events:
-            *_, last = [event async for event in events]
-        return JSONResponse(last["response"])
+        return JSONResponse(await _last_response(self._events(channel, id)))
 
     async def _find(self, request: Request) -> tuple[Channel, ResponseId]:
         id = parse_response_id(request.path_params["id"])
@@ -133,35 +126,22 @@ class _Responses:
     ) -> ResponseEncoder:
         calls = await asyncio.to_thread(_all_calls, channel)
         names = await asyncio.to_thread(_client_tool_names, channel)
-        is_external = self._is_external(names | {each.name for each in tools})
+        is_external = self._service.is_external(names | {each.name for each in tools})
         model = self._service.channels.agent.name
         return ResponseEncoder(id, model, calls, is_external, mask_error)
 
-    def _is_external(self, names: Container[str]) -> Callable[[str], bool]:
-        """Return a function that is True for the names of tools that the client runs.
-
-        Args:
-            names: Tools that the client has declared.
-        """
-        own = self._service.channels.agent.tools
-        return lambda name: own[name].executor is external if name in own else name in names
-
     async def _events(
         self, channel: Channel, id: ResponseId, tools: Sequence[ClientTool] = ()
-    ) -> AsyncGenerator[Any, None]:
+    ) -> AsyncGenerator[list[Event], None]:
         encoder = await self._encoder(channel, id, tools)
-        for event in encoder.start(time()):
-            yield event
-        async with aclosing(channel.read(str(id.after), follow=False)) as items:
-            async for item in items:
-                for event in encoder.encode(item):
-                    yield event
-                if encoder.is_done:
-                    return
-        for event in encoder.end("answered"):
-            yield event
+        yield [*encoder.start(time())]
+        async with aclosing(
+            encode_run(channel, str(id.after), encoder, is_joined=False)
+        ) as batches:
+            async for batch in batches:
+                yield batch
 
-    async def _read_now(self, channel: Channel, id: ResponseId) -> dict[str, Any]:
+    async def _read_now(self, channel: Channel, id: ResponseId) -> Event:
         encoder = await self._encoder(channel, id)
         list(encoder.start(time()))
         for item in await asyncio.to_thread(_items, channel, id.after):
@@ -170,28 +150,28 @@ class _Responses:
 
     # — what a client sends —
 
-    async def _place(self, asked: ResponseRequest, user: str) -> tuple[Channel, ResponseId]:
+    async def _place(self, sent: ResponseRequest, user: str) -> tuple[Channel, ResponseId]:
         """Return the session of a request, and the id of its response.
 
         Raises:
             ChannelError: there is no such response before, or the session is busy.
         """
         channels = self._service.channels
-        if not asked.previous:
-            name = asked.conversation or f"response-{secrets.token_hex(12)}"
+        if not sent.previous:
+            name = sent.conversation or f"response-{secrets.token_hex(12)}"
             channel = channels.open(name, user)
-            if channel.is_running:
+            now = await channel.status()
+            if await asyncio.to_thread(_is_being_made, channel, now):
                 raise UnknownApproval("a response of this conversation is still being made")
-            head = int((await asyncio.to_thread(channel.snapshot)).number.partition(".")[0])
-            return channel, ResponseId(name, head)
-        before = parse_response_id(asked.previous)
+            return channel, ResponseId(name, now.position.entry)
+        before = parse_response_id(sent.previous)
         channel = channels.open(before.session, user)
         if not await asyncio.to_thread(lambda: channel.session.exists):
             raise UnknownSession("there is no such response")
         end, later = await asyncio.to_thread(_end_of, channel, before.after)
         if not end:
             raise UnknownApproval("the response before is still being made")
-        if not later or not asked.content:
+        if not later or not sent.asked.content:
             return channel, ResponseId(before.session, end)
         name = f"response-{secrets.token_hex(12)}"
         turns = await asyncio.to_thread(_turns_until, channel, end)
@@ -201,47 +181,22 @@ class _Responses:
         except SessionError as error:
             raise ChannelError(str(error)) from None
         channel = channels.open(name, user)
-        head = int((await asyncio.to_thread(channel.snapshot)).number.partition(".")[0])
-        return channel, ResponseId(name, head)
+        return channel, ResponseId(name, (await channel.status()).position.entry)
 
-    async def _apply(self, channel: Channel, asked: ResponseRequest, user: str) -> None:
-        """Apply a request: all of it, or nothing.
+    async def _check(self, channel: Channel, now: Snapshot, asked: ClientRequest) -> None:
+        """Raise unless results are of calls that the client runs, and a message comes when none waits.
 
         Raises:
-            ChannelError: a part of it is not allowed.
+            UnknownApproval: they are not.
         """
-        own = self._service.channels.agent.tools
-        tools = None if asked.tools is None else check_client_tools(asked.tools, own)
-        now = await asyncio.to_thread(channel.snapshot)
-        await self._check(channel, now, asked, user)
-        pending = {each.approval_id for each in now.pending if not each.is_decided}
-        for id, choice in asked.answers.items():
-            if id in pending:
-                await channel.decide(id, choice.verdict, reason=choice.reason, who=user)
-        waiting = _external_calls(now)
-        for call_id, value in asked.results.items():
-            if call_id in waiting:
-                await channel.answer(call_id, check_result(value), who=user)
-        if asked.content:
-            await channel.say(asked.content, who=user, tools=tools)
-        elif pending:
-            await channel.resume()
-
-    async def _check(
-        self, channel: Channel, now: Snapshot, asked: ResponseRequest, user: str
-    ) -> None:
-        pending = {each.approval_id: each.ticket for each in now.pending if not each.is_decided}
-        for id, choice in asked.answers.items():
-            if (ticket := pending.get(id)) is not None and not ticket.external:
-                await self._service.check_decider(user, ticket)
-                decide_ticket(ticket, choice, self._service.channels.agent.tools)
-            elif not await _was_decided(channel, id):
-                raise UnknownApproval("no call with this approval id waits here")
-        waiting = _external_calls(now)
-        names = await asyncio.to_thread(_client_tool_names, channel)
-        if asked.results.keys() - waiting - _answered_calls(now, self._is_external(names)):
-            raise UnknownApproval("no call with this call_id waits for a result of the client")
-        left = [t for id, t in pending.items() if id not in asked.answers and not t.external]
+        waiting = now.external_calls.keys()
+        if asked.results.keys() - waiting:
+            names = await asyncio.to_thread(_client_tool_names, channel)
+            whole = await asyncio.to_thread(channel.snapshot)
+            answered = _answered_calls(whole, self._service.is_external(names))
+            if asked.results.keys() - waiting - answered:
+                raise UnknownApproval("no call with this call_id waits for a result of the client")
+        left = now.undecided.keys() - asked.answers.keys()
         if asked.content and (left or waiting - asked.results.keys()):
             raise UnknownApproval(
                 "calls wait: send mcp_approval_response or function_call_output for all of them first"
@@ -254,16 +209,15 @@ def _client_tool_names(channel: Channel) -> set[str]:
     return {each.name for each in load_client_tools(session.state)} if session.exists else set()
 
 
+def _is_being_made(channel: Channel, now: Snapshot) -> bool:
+    """Return True if a run is active that has not written its end, or is about to start."""
+    return channel.is_running and not (now.reason and not channel.session.inbox)
+
+
 def _has_begun(channel: Channel, after: int) -> bool:
     """Return True if the session has something after an entry, or is about to."""
     head = channel.session.info.head
     return head > after or (head == after and (channel.is_running or bool(channel.session.inbox)))
-
-
-async def _was_decided(channel: Channel, approval_id: str) -> bool:
-    ticket, seal = split_approval_id(approval_id)
-    first = await asyncio.to_thread(channel.session.find_decision, ticket)
-    return first is not None and first.decision.seal == seal
 
 
 def _items(channel: Channel, after: int) -> list[Item]:
@@ -296,29 +250,34 @@ def _all_calls(channel: Channel) -> dict[str, ToolCall]:
     return calls
 
 
-def _external_calls(now: Snapshot) -> set[str]:
-    return {each.call_id for each in now.pending if each.ticket.external and not each.is_decided}
-
-
 def _answered_calls(now: Snapshot, is_external: Callable[[str], bool]) -> set[str]:
     results = (each.message for each in now.messages)
     return {m.tool_call_id for m in results if isinstance(m, ToolMessage) and is_external(m.name)}
 
 
-async def _after(events: AsyncGenerator[Any, None], number: int) -> AsyncGenerator[Any, None]:
+async def _after(
+    batches: AsyncGenerator[list[Event], None], number: int
+) -> AsyncGenerator[list[Event], None]:
     """Yield the events after a number; at least the last, which has the complete response."""
-    last: dict[str, Any] = {}
-    async with aclosing(events):
-        async for event in events:
-            last = event
-            if event["sequence_number"] > number:
-                yield event
+    last: Event = {}
+    async with aclosing(batches):
+        async for batch in batches:
+            last = batch[-1]
+            if left := [event for event in batch if event["sequence_number"] > number]:
+                yield left
     if last and last["sequence_number"] <= number:
-        yield {**last, "sequence_number": number + 1}
+        yield [{**last, "sequence_number": number + 1}]
 
 
-async def _lines(events: AsyncGenerator[Any, None]) -> AsyncGenerator[str, None]:
-    async with aclosing(events):
-        async for event in events:
-            text = json.dumps(event, ensure_ascii=False)
-            yield f"event: {event['type']}\ndata: {text}\n\n"
+async def _last_response(batches: AsyncGenerator[list[Event], None]) -> Event:
+    """Read a response to its end, and return it."""
+    async with aclosing(batches):
+        *_, last = [batch async for batch in batches]
+    response: Event = last[-1]["response"]
+    return response
+
+
+async def _lines(batches: AsyncGenerator[list[Event], None]) -> AsyncGenerator[str, None]:
+    async with aclosing(batches):
+        async for batch in batches:
+            yield "".join(to_event(event, event["type"]) for event in batch)

@@ -9,7 +9,6 @@ the id of the message that asked, and the page goes on with that message.
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Callable, Iterator
 from typing import Any, Final, TypeAlias
@@ -18,10 +17,11 @@ from toolkeel import events
 from toolkeel._records import entries
 from toolkeel._records.record_json import describe_value, to_json_data
 from toolkeel._records.tickets import Ticket
-from toolkeel.content import Audio, Content, Data, File, Image, Text
+from toolkeel.content import Content, Data
 from toolkeel.messages import AssistantMessage, ToolCall, ToolMessage, Usage
-from toolkeel.model_interface import CallDelta, ReasoningDelta, TextDelta
+from toolkeel_studio.serve.contents import address_of, media_of, plain_text
 from toolkeel_studio.serve.items import Item, Problem, Question
+from toolkeel_studio.serve.pieces import Piece, Pieces
 
 Chunk: TypeAlias = dict[str, Any]
 HEADERS: Final = {"x-vercel-ai-ui-message-stream": "v1"}
@@ -67,9 +67,7 @@ class VercelEncoder:
         self._part: tuple[str, str] | None = None
         self._part_count = 0
         self._usage = Usage()
-        self._calls: dict[int, str] = {}
-        self._sent = {"text": 0, "reasoning": 0}
-        self._announced: set[str] = set()
+        self._pieces = Pieces()
         self._tickets: dict[str, Ticket] = {}
         self._denied: set[str] = set()
 
@@ -77,13 +75,12 @@ class VercelEncoder:
         """Yield the chunks of the next item."""
         if item.within or self.is_done:
             return
+        for piece in self._pieces.take(item):
+            yield from self._encode_piece(item, piece)
         match item.body:
             case entries.ModelAsked():
                 self._message_id = self._message_id or item.message_id
                 yield from self._end_step()
-                self._calls, self._sent = {}, {"text": 0, "reasoning": 0}
-            case events.Streamed(delta=delta):
-                yield from self._delta(item, delta)
             case entries.ModelReplied(message=message):
                 yield from self._reply(item, message)
             case entries.RunEnded(reason=reason, error=error):
@@ -142,21 +139,15 @@ class VercelEncoder:
             self._part = None
             yield {"type": f"{kind}-end", "id": id}
 
-    def _delta(self, item: Item, delta: object) -> Iterator[Chunk]:
-        match delta:
-            case TextDelta(text=text) if text:
-                yield from self._write(item, "text", text)
-            case ReasoningDelta(text=text) if text and self._has_reasoning:
-                yield from self._write(item, "reasoning", text)
-            case CallDelta():
-                yield from self._call_delta(item, delta)
-            case _:
-                pass
+    def _encode_piece(self, item: Item, piece: Piece) -> Iterator[Chunk]:
+        if piece.kind == "call":
+            yield from self._argue(item, piece)
+        elif piece.kind == "text" or self._has_reasoning:
+            yield from self._write(item, piece.kind, piece.text)
 
     def _write(self, item: Item, kind: str, text: str) -> Iterator[Chunk]:
         """Continue the open part if it is of this kind; start one otherwise."""
         yield from self._start_step(item)
-        self._sent[kind] += len(text)
         if self._part is None or self._part[0] != kind:
             yield from self._end_part()
             self._part_count += 1
@@ -164,21 +155,17 @@ class VercelEncoder:
             yield {"type": f"{kind}-start", "id": self._part[1]}
         yield {"type": f"{kind}-delta", "id": self._part[1], "delta": text}
 
-    def _call_delta(self, item: Item, delta: CallDelta) -> Iterator[Chunk]:
-        id = self._calls.setdefault(delta.index, delta.id)
-        if not id:  # announced with the complete reply
+    def _argue(self, item: Item, piece: Piece) -> Iterator[Chunk]:
+        """Yield a piece of a call's arguments while they arrive; the reply has them complete."""
+        if isinstance(item.body, entries.ModelReplied):
             return
-        if id not in self._announced and delta.name:
-            self._announced.add(id)
+        id = piece.call_id
+        if piece.is_first:
             yield from self._start_step(item)
             yield from self._end_part()
-            yield {"type": "tool-input-start", **self._call(id, delta.name)}
-        if delta.arguments and id in self._announced:
-            yield {
-                "type": "tool-input-delta",
-                "toolCallId": id,
-                "inputTextDelta": delta.arguments,
-            }
+            yield {"type": "tool-input-start", **self._call(id, piece.name)}
+        if piece.text:
+            yield {"type": "tool-input-delta", "toolCallId": id, "inputTextDelta": piece.text}
 
     def _call(self, id: str, name: str) -> Chunk:
         on_server = {} if self._is_external(name) else {"providerExecuted": True}
@@ -189,13 +176,8 @@ class VercelEncoder:
         return {"type": "tool-input-available", **self._call(id, name), "input": input}
 
     def _reply(self, item: Item, message: AssistantMessage) -> Iterator[Chunk]:
-        """Yield what of a complete reply has not been sent in pieces."""
+        """Yield what follows the text of a complete reply."""
         self._usage = self._usage + message.usage
-        thought = "".join(each.text for each in message.reasoning)
-        if self._has_reasoning and len(thought) > self._sent["reasoning"]:
-            yield from self._write(item, "reasoning", thought[self._sent["reasoning"] :])
-        if len(text := plain_text(message.content)) > self._sent["text"]:
-            yield from self._write(item, "text", text[self._sent["text"] :])
         yield from self._start_step(item)
         yield from self._end_part()
         yield from _files(message.content)
@@ -271,13 +253,6 @@ def call_input(call: ToolCall) -> object:
         return call.arguments
 
 
-def plain_text(content: Content) -> str:
-    """Return the text of content, without what stands for pictures and files."""
-    if isinstance(content, str):
-        return content
-    return "".join(block.text for block in content if isinstance(block, Text | Data))
-
-
 def output_of(content: Content) -> object:
     """Return a tool's result as a page gets it: its data if it is data, else its text."""
     if not isinstance(content, str) and len(content) == 1 and isinstance(content[0], Data):
@@ -286,14 +261,5 @@ def output_of(content: Content) -> object:
 
 
 def _files(content: Content) -> Iterator[Chunk]:
-    for block in content if not isinstance(content, str) else ():
-        if isinstance(block, Image | Audio | File):
-            yield {"type": "file", "mediaType": block.media_type, "url": address_of(block)}
-
-
-def address_of(block: Image | Audio | File) -> str:
-    """Return the address of a picture or file, with its bytes in it if it has them."""
-    if not block.data and not isinstance(block, Audio):
-        return block.url
-    data = base64.b64encode(block.data).decode("ascii")
-    return f"data:{block.media_type};base64,{data}"
+    for block in media_of(content):
+        yield {"type": "file", "mediaType": block.media_type, "url": address_of(block)}

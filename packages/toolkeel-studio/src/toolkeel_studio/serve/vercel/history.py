@@ -6,24 +6,14 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from toolkeel._records import entries
-from toolkeel.content import Audio, Content, File, Image
-from toolkeel.messages import UserMessage
+from toolkeel.content import Content, File
 from toolkeel.sessions.session import Session
-from toolkeel_studio.serve.items import Item
+from toolkeel_studio.serve.contents import address_of, media_of, plain_text
+from toolkeel_studio.serve.items import is_said
 from toolkeel_studio.serve.numbering import Numbering
-from toolkeel_studio.serve.vercel.encode import Chunk, VercelEncoder, address_of, plain_text
+from toolkeel_studio.serve.vercel.encode import Chunk, VercelEncoder
 
 MakeEncoder = Callable[[], VercelEncoder]
-
-
-def is_said(item: Item) -> bool:
-    """Return True for a message of a person that has joined the transcript."""
-    return (
-        isinstance(item.body, entries.PersonSaid | entries.Steered)
-        and not item.within
-        and isinstance(item.body.message, UserMessage)
-        and item.body.message.origin == "person"
-    )
 
 
 def last_message(session: Session) -> tuple[str, str]:
@@ -93,11 +83,10 @@ def new_message() -> dict[str, Any]:
 
 def _said(id: str, content: Content) -> dict[str, Any]:
     parts: list[Mapping[str, Any]] = [{"type": "text", "text": plain_text(content)}]
-    for block in content if not isinstance(content, str) else ():
-        if isinstance(block, Image | Audio | File):
-            named = {"filename": block.name} if isinstance(block, File) else {}
-            url = address_of(block)
-            parts.append({"type": "file", "mediaType": block.media_type, "url": url, **named})
+    for block in media_of(content):
+        named = {"filename": block.name} if isinstance(block, File) else {}
+        url = address_of(block)
+        parts.append({"type": "file", "mediaType": block.media_type, "url": url, **named})
     return {"id": id, "role": "user", "parts": parts}
 
 

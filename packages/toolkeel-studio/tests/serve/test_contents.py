@@ -1,0 +1,49 @@
+"""Files of clients are data, and what is somewhere else is not fetched."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolkeel.content import Audio, File, Image, Text
+from toolkeel_studio.serve.contents import (
+    address_of,
+    check_parts,
+    decode_data_url,
+    join_blocks,
+    plain_text,
+)
+from toolkeel_studio.serve.errors import ChannelError
+
+TYPES = ["image/png", "audio/wav", "application/pdf"]
+
+
+@given(st.binary(min_size=1), st.sampled_from(TYPES))
+def test_the_address_of_a_file_is_read_as_the_same_file(data: bytes, media_type: str) -> None:
+    url = f"data:{media_type};base64,{base64.b64encode(data).decode()}"
+    block = decode_data_url(url, "a.bin")
+    kinds: list[Any] = [Image, Audio, File]
+    assert type(block) is kinds[TYPES.index(media_type)] and block.data == data
+    assert address_of(block) == url
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["http://169.254.169.254/", "file:///etc/passwd", "data:,x", "data:;base64,@", "", None, 3],
+)
+def test_what_is_no_data_is_refused(url: object) -> None:
+    with pytest.raises(ChannelError):
+        decode_data_url(url)
+
+
+def test_texts_are_one_text_and_a_message_has_so_many_parts() -> None:
+    assert join_blocks([Text("a"), Text("b")]) == "a\nb"
+    mixed = join_blocks([Text("a"), Image(b"x", "image/png")])
+    assert len(mixed) == 2 and plain_text(mixed) == "a"
+    check_parts([None] * 64)
+    with pytest.raises(ChannelError):
+        check_parts([None] * 65)
