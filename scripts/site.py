@@ -20,6 +20,8 @@ from tests.gates.doors import PUBLIC  # noqa: E402
 
 OUT = ROOT / "build" / "site" / "docs"
 READMES = {"README.md": "index.md", "README.zh-CN.md": "index.zh.md"}
+CONTENTS = "contents.md"
+"""The page of the site that is ``docs/README.md``: a README beside an index is no page there."""
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
 
 
@@ -27,6 +29,7 @@ def main() -> None:
     """Write them all."""
     shutil.rmtree(OUT, ignore_errors=True)
     shutil.copytree(ROOT / "docs", OUT)
+    (OUT / "README.md").rename(OUT / CONTENTS)
     for page in guides():
         folder = page.parent.relative_to(OUT).as_posix()
         page.write_text(linked(page.read_text("utf-8"), f"docs/{folder}", folder), "utf-8")
@@ -60,7 +63,8 @@ def linked(text: str, folder: str, to: str) -> str:
         if not path or ":" in path:
             return match[0]
         path = posixpath.normpath(posixpath.join(folder, path))
-        inside = READMES.get(path, "cli.md" if path == "docs" else path.removeprefix("docs/"))
+        page = CONTENTS if path in ("docs", "docs/README.md") else path.removeprefix("docs/")
+        inside = READMES.get(path, page)
         if re.fullmatch(r"examples/\w+\.py", path):
             inside = f"{path.removesuffix('.py')}.md"
         elif path not in (*READMES, "docs") and not (OUT / inside).is_file():
