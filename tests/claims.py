@@ -215,6 +215,8 @@ CLAIMS: tuple[Claim, ...] = (
     Claim("toolkeel_compat/openai_agents/", "was not approved",
           "packages/toolkeel-compat/tests/openai_agents/test_state.py::test_a_rejection_without_words_is_told_as_the_sdk_tells_it_and_nothing_runs", UNTRIED),
     # — sessions —
+    Claim("sessions/stores/sql_queries.py", "somebody else has written",
+          "packages/toolkeel/tests/sessions/stores/test_store.py::test_a_batch_that_does_not_follow_the_last_entry_leaves_nothing", DOER),
     Claim("sessions/stores/sqlite.py", "somebody else has written",
           "packages/toolkeel/tests/sessions/test_journal.py::test_a_writer_that_was_frozen_cannot_write_between_anothers_entries", DOER),
 )  # fmt: skip

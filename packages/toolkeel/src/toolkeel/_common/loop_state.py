@@ -6,16 +6,21 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from toolkeel._records.tickets import Decision, Ticket
-from toolkeel.messages import Message
+from toolkeel.messages import Message, ToolCall
 
 if TYPE_CHECKING:
-    from asyncio import AbstractEventLoop
+    from asyncio import AbstractEventLoop, Future
 
     from toolkeel.spending import Spending
 
 
 CALLBACK_TIMEOUT = 30.0
 """Seconds a guardrail, predicate or other callback of the program may take, if nothing else is set."""
+
+
+def _never(call: ToolCall) -> bool:
+    """Return False: without an agent nothing runs a call again."""
+    return False
 
 
 class LoopState:
@@ -33,18 +38,21 @@ class LoopState:
         request_taint: The same for the last request alone: what the agent's transcript already carries.
         decisions: A person's decisions for the calls of a resumed run, by call id and ticket digest.
         inner_runs: Saved inner runs to resume, by the id of their call.
+        joined_runs: Runs that the bodies of this turn's calls have started, by the id of the call.
+        is_repeatable: Returns True for a call of this turn whose body may run again.
         failed_calls: Failures of each tool, by its name; see `toolkeel.call.steps.call_limits`.
         can_suspend: Calls may wait for a person: the run belongs to an agent.
         cleanups: Functions called at the run's end; see `RunContext.close`.
         event_count: Number of the last event.
         turn: Number of batches of calls so far: calls of one have not read each other's errors.
         event_loop: The event loop of an agent's run while the run goes on; else None.
+        end: Done when that run has ended; None if nobody waits for it.
     """
 
     __slots__ = (
-        "can_suspend", "cleanups", "decisions", "disabled_tools", "event_count", "event_loop",
-        "failed_calls", "follow_ups", "inbox", "inner_runs", "instruction_count",
-        "pending_handoff", "request_taint", "skip_unstarted", "transcript", "turn", "visible_taint",
+        "can_suspend", "cleanups", "decisions", "disabled_tools", "end", "event_count", "event_loop",
+        "failed_calls", "follow_ups", "inbox", "inner_runs", "instruction_count", "is_repeatable",
+        "joined_runs", "pending_handoff", "request_taint", "skip_unstarted", "transcript", "turn", "visible_taint",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -58,9 +66,12 @@ class LoopState:
         self.disabled_tools: frozenset[str] = frozenset()
         self.decisions: dict[tuple[str, str], tuple[Ticket | None, Decision | None]] = {}
         self.inner_runs: dict[str, object] = {}
+        self.joined_runs: dict[str, list[Any]] = {}
+        self.is_repeatable: Callable[[ToolCall], bool] = _never
         self.failed_calls: dict[str, Any] = {}
         self.cleanups: list[Callable[[], Awaitable[object]]] = []
         self.event_loop: AbstractEventLoop | None = None
+        self.end: Future[None] | None = None
 
 
 class RunScope:

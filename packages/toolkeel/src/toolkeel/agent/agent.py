@@ -27,6 +27,7 @@ from toolkeel._common.other_libraries_words import (
     too_many_arguments,
     unknown_option_error,
 )
+from toolkeel.agent import inner_agent
 from toolkeel.agent.guardrail import Check, Guardrail, as_guardrails
 from toolkeel.agent.handoff import AgentLike, Handoff, HandoffsOption, as_handoffs
 from toolkeel.agent.history import HistoryPolicy
@@ -40,7 +41,7 @@ from toolkeel.agent.run import Run
 from toolkeel.agent.session_interface import resolve_session
 from toolkeel.agent.turn.steps import ModelStep
 from toolkeel.call.body.sync_bridge import run_sync
-from toolkeel.call.enclosing_run import MAX_DEPTH, make_run_context
+from toolkeel.call.enclosing_run import MAX_DEPTH, find_enclosing_call, make_run_context
 from toolkeel.call.steps.rules import Rules
 from toolkeel.call.tool_sources import ToolOrSource, static_tools
 from toolkeel.call.toolset import Toolset
@@ -386,7 +387,9 @@ class Agent(Generic[C, T]):
         run = make_run_context(self, self.name, listeners, given)
         add_limits(run, plan, plan.limits or RunLimits())
         within = None if session is None else resolve_session(session)
-        return Run(plan, run, prompt, decisions, within)
+        call = None if given.get("standalone") or within else find_enclosing_call()
+        prompt = inner_agent.continue_joined(call, self.name, prompt)
+        return inner_agent.join_call(Run(plan, run, prompt, decisions, within), call)
 
 
 _RUN_OPTIONS = (*RunOptions.__annotations__, "output_type")

@@ -7,6 +7,12 @@ again. Its usage counts for the outer run (`toolkeel.spending`), and its events 
 A bound or a cancel of the outer run stops the inner run without failing its call: the call has no result,
 and the inner run continues when the outer run is resumed. At the timeout of the call it has failed, and
 also where nothing can resume the call: in the body of another call, and in a run without an agent.
+
+A tool's body may also start runs itself. If it may run again (its tool is read-only or idempotent), it
+does so from its start, after a crash and after a bound of the run around it has stopped it within such
+a run. Each run that it starts then continues where it was: one that had ended gives its result without
+a request, and none of its calls is repeated. A run is recognized by its agent and the messages it
+starts with.
 """
 
 from __future__ import annotations
@@ -21,6 +27,7 @@ from pydantic_core import to_json
 from toolkeel._records.record import record
 from toolkeel._records.recorder import RESUMABLE
 from toolkeel.agent.handoff import to_tool_name
+from toolkeel.agent.prompt import prompt_to_messages
 from toolkeel.agent.result import RunResult
 from toolkeel.agent.resume import Resumed
 from toolkeel.agent.run import Run
@@ -141,6 +148,37 @@ async def _run(
     if isinstance(value, ToolOutput | ToolMessage):
         return value
     return ToolOutput(value, value, {"agent": nesting.agent, "run_id": result.run_id})
+
+
+def continue_joined(call: ToolContext | None, agent: str, prompt: Any) -> Any:
+    """Return the saved run that a body starts again with this prompt, or the prompt.
+
+    Args:
+        call: The call whose body starts the run; None for another place.
+        agent: Name of the run's agent.
+        prompt: What the run is given.
+    """
+    saved = {} if call is None else call.run.loop_state.inner_runs
+    if call is None or not saved or not isinstance(prompt, str | list | tuple):
+        return prompt
+    start, keys = tuple(prompt_to_messages(prompt)), (call.idempotency_key, call.call.id)
+    for key, left in saved.items():
+        if not (isinstance(left, Resumed) and left.inner.joined):
+            continue
+        state, is_here = left.state, key.rpartition("#")[0] in keys
+        first = (*state.previous_agents, state.agent)[0]
+        if is_here and first == agent and state.messages[: len(start)] == start:
+            del saved[key]
+            return left
+    return prompt
+
+
+def join_call(run: Run[T], call: ToolContext | None) -> Run[T]:
+    """Note that the body of a call has started a run, and return the run."""
+    if call is not None:
+        run.enclosing_call = call
+        call.run.loop_state.joined_runs.setdefault(call.call.id, []).append(run)
+    return run
 
 
 def _tool_result_of(nesting: AgentToolConfig[Any], result: RunResult[Any]) -> object:

@@ -35,19 +35,14 @@ from toolkeel.agent.turn.model_caller import ModelCaller, unanswered_messages
 from toolkeel.agent.turn.run_calls import TurnCalls
 from toolkeel.agent.turn.time_limit import start_time_limit
 from toolkeel.call.body.model_interrupt import Interrupt
-from toolkeel.call.enclosing_run import enclose
+from toolkeel.call.enclosing_run import enclose, stop_enclosing_call
 from toolkeel.call.steps.label_sources import restore_labels
 from toolkeel.call.toolset import Toolset
 from toolkeel.call.watchdog import WATCHDOG
-from toolkeel.context import RunContext
+from toolkeel.context import RunContext, ToolContext
 from toolkeel.errors import describe_error
 from toolkeel.events import EndReason, RunFinished, RunStarted
-from toolkeel.messages import (
-    AssistantMessage,
-    Message,
-    ToolCall,
-    unanswered,
-)
+from toolkeel.messages import AssistantMessage, Message, ToolCall, unanswered
 
 T = TypeVar("T", default=str)
 
@@ -63,11 +58,14 @@ class RunLoop(Generic[T]):
         session: The conversation it belongs to.
 
     Attributes:
+        enclosing_call: The call whose body has started the run, and starts it again; mostly None.
         reason: How it ended; None before that.
 
     Raises:
         SetupError: the prompt is none, or a decision is for no call that waits.
     """
+
+    enclosing_call: ToolContext | None = None
 
     def __init__(
         self,
@@ -148,8 +146,6 @@ class RunLoop(Generic[T]):
             resuming.list_permits(run),
         )
 
-    # — from start to end —
-
     async def run(self) -> RunResult[T]:
         """Run to the end in the caller's task. May be called once.
 
@@ -160,7 +156,11 @@ class RunLoop(Generic[T]):
         """
         try:
             with enclose(self.context):
-                return await (self._run() if self._session is None else self._run_in(self._session))
+                running = self._run() if self._session is None else self._run_in(self._session)
+                result = await running
+            if self.enclosing_call is not None and result.reason == "limit":
+                await stop_enclosing_call(self.enclosing_call)
+            return result
         except BaseException as error:
             with suppress(AttributeError):  # an exception without room for more
                 error.run = self  # type: ignore[attr-defined]

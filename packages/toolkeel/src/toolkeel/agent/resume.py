@@ -20,7 +20,7 @@ from toolkeel._records.used_tickets import (
     mark_used,
     match_decisions,
 )
-from toolkeel.agent.run_state import InnerRun, RunState
+from toolkeel.agent.run_state import InnerRun, RunState, joined_key
 from toolkeel.call.steps.approve import definition_of
 from toolkeel.call.steps.resources import resolve_argument
 from toolkeel.call.steps.rules import is_allowed
@@ -29,6 +29,7 @@ from toolkeel.call.toolset import Toolset
 from toolkeel.context import RunContext
 from toolkeel.define.tool import AnyTool
 from toolkeel.errors import SetupError, Suspend
+from toolkeel.messages import unanswered
 
 P = TypeVar("P")
 Decisions = Mapping[str, tuple[Ticket, Decision]]
@@ -222,7 +223,13 @@ def collect_inner_runs(run: RunContext, waits: Mapping[str, Suspend]) -> dict[st
         left,
     ) in run.loop_state.inner_runs.items():  # its call waits itself: these could not go on yet
         if isinstance(left, Resumed):
-            inner[id] = InnerRun(dataclasses.replace(left.state, pending=()))
+            state = dataclasses.replace(left.state, pending=())
+            inner[id] = InnerRun(state, joined=left.inner.joined)
+    open_calls = {call.id for call in unanswered(run.transcript)}
+    joined = run.loop_state.joined_runs
+    for call in open_calls & joined.keys():
+        for each in joined[call]:
+            inner[joined_key(call, each.context.id)] = InnerRun(each.state, joined=True)
     return inner
 
 

@@ -49,6 +49,7 @@ class InnerRun:
         run: Its id, if it goes on in the journal of a session; never a part of JSON.
         turn: Requests it has made, if so.
         call: Id of its call, if so.
+        joined: True if the body of its call has started it; see `toolkeel.agent.inner_agent`.
     """
 
     state: RunState
@@ -56,6 +57,12 @@ class InnerRun:
     run: str = ""
     turn: int = 0
     call: str = ""
+    joined: bool = False
+
+
+def joined_key(call: str, run: str) -> str:
+    """Return the key of a run that a call's body has started, in `RunState.inner`."""
+    return f"{call}#{run}"
 
 
 @record
@@ -65,7 +72,8 @@ class RunState:
     Args:
         messages: The transcript.
         pending: What waits for a person, also in the inner runs.
-        inner: Runs of agents that were called as tools, by the id of their call.
+        inner: Runs of agents that were called as tools, by the id of their call; and those that bodies
+            have started, by a key of their own.
         values: The run's `state`: what tools wrote, with its types.
         omitted_values: Paths of values in `state` that cannot be saved: ``"cart.items[2]"``. A tool's
             write of such a value fails; the caller's own, and changes inside a value, may be such.
@@ -186,7 +194,7 @@ def _dump_inner(inner: InnerRun) -> Json:
     fields: Json = {"state": _dump_state(inner.state)}
     if inner.decision is not None:
         fields["decision"] = inner.decision.to_dict()
-    return fields
+    return {**fields, "joined": True} if inner.joined else fields
 
 
 def _dump_state(state: RunState) -> Json:
@@ -198,9 +206,11 @@ def _load_state(data: object) -> RunState:
 
 
 def _load_inner(data: object) -> InnerRun:
-    fields = read_fields(data, {"state": (dict,), "decision": (dict,)}, ["state"])
+    fields = read_fields(
+        data, {"state": (dict,), "decision": (dict,), "joined": (bool,)}, ["state"]
+    )
     decision = Decision.from_dict(fields["decision"]) if "decision" in fields else None
-    return InnerRun(_load_state(fields["state"]), decision)
+    return InnerRun(_load_state(fields["state"]), decision, joined=fields.get("joined", False))
 
 
 register_codecs(
@@ -221,7 +231,10 @@ register_codecs(
 
 def _drop_approvals(state: RunState) -> RunState:
     """Return the state without permits and decisions of its inner runs, which a file could forge."""
-    inner = {id: InnerRun(_drop_approvals(one.state)) for id, one in state.inner.items()}
+    inner = {
+        id: InnerRun(_drop_approvals(one.state), joined=one.joined)
+        for id, one in state.inner.items()
+    }
     return dataclasses.replace(state, inner=inner or state.inner, permits=())
 
 

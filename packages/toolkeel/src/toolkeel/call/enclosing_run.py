@@ -28,7 +28,7 @@ from toolkeel.context import (
     RunContext,
     ToolContext,
 )
-from toolkeel.errors import LimitReached, SetupError
+from toolkeel.errors import LimitReached, SetupError, Suspend
 from toolkeel.events import Event
 
 MAX_DEPTH = 5
@@ -64,6 +64,8 @@ def enclose(run: RunContext) -> Iterator[None]:
     finally:
         ENCLOSING.set(before)
         run.loop_state.event_loop = None
+        if run.loop_state.end is not None:
+            run.loop_state.end.set_result(None)
         if (outer := run.scope.outer_run) is not None:
             with outer.lock:
                 outer.usage = outer.usage + run.usage
@@ -121,6 +123,34 @@ def make_run_context(
     if "state" not in given:  # what the caller gives stays its own object
         run.state = WatchedState()
     return run
+
+
+def find_enclosing_call() -> ToolContext | None:
+    """Return the call whose body runs here, or None."""
+    enclosing = find_enclosing()
+    return None if enclosing is None else enclosing[1]
+
+
+async def stop_enclosing_call(call: ToolContext) -> None:
+    """Stop the body that has started a run, if a bound of the run around it has stopped that run.
+
+    Other runs of the body that go on in this event loop end first, at the same bound at the latest.
+
+    Raises:
+        Suspend: the call has no result, and its body runs again when the run around it is resumed.
+    """
+    outer, pool = call.run, call.run.scope.spending
+    is_at_limit = pool is not None and bool(pool.find_reached_limit())
+    can_wait = outer.can_wait and not call.ended
+    if not (is_at_limit and can_wait and outer.loop_state.is_repeatable(call.call)):
+        return
+    here = asyncio.get_running_loop()
+    for each in outer.loop_state.joined_runs.get(call.call.id, ()):
+        state = each.context.loop_state
+        if state.event_loop is here:
+            state.end = state.end or here.create_future()
+            await asyncio.shield(state.end)
+    raise Suspend
 
 
 def check_depth(name: str, depth: int, max_depth: int = MAX_DEPTH) -> None:

@@ -141,11 +141,15 @@ class JournalState(RunCounts):
             yield fold
         raise ValueError(f"more than {MAX_DEPTH} runs are within each other")
 
-    def open_nested_runs(self) -> list[JournalState]:
-        """Return the states of runs nested in open calls of the last run."""
+    def open_nested_runs(self, joined: bool | None = False) -> list[JournalState]:
+        """Return the states of runs nested in open calls of the last run.
+
+        Args:
+            joined: True for those that bodies have started, False for agents called as tools, None for both.
+        """
         open = {key for key, call in self.open_calls.items() if call.run == self.last_run.run}
         began = [(each.last_run, each) for each in self.nested_runs.values()]
-        return [each for run, each in began if run.call in open and not run.joined]
+        return [each for run, each in began if run.call in open and joined in (None, run.joined)]
 
     def waiting_keys(self, entry: entries.Waits) -> list[str]:
         """Return the keys of a ticket's calls, or none if the ticket belongs to a nested run."""

@@ -23,7 +23,7 @@ from toolkeel._records.taint_sources import parse_source
 from toolkeel._records.tickets import Decision, new_id
 from toolkeel._records.typed_values import load_state
 from toolkeel.agent.history import HistoryPolicy
-from toolkeel.agent.run_state import InnerRun, RunState
+from toolkeel.agent.run_state import InnerRun, RunState, joined_key
 from toolkeel.agent.session_interface import JOURNAL_KEY, SessionStart
 from toolkeel.agent.transcript import make_missing_result, make_placeholder
 from toolkeel.call.body.callback import run_callback
@@ -322,7 +322,7 @@ def _nested_states(fold: JournalState, decisions: Mapping[str, InnerRun]) -> dic
         decisions: The runs whose calls were approved, by call id.
     """
     found = {}
-    for each in fold.open_nested_runs():
+    for each in fold.open_nested_runs(joined=None):
         if not each.view.messages:  # killed before it was asked anything: it begins anew
             continue
         call = fold.open_calls[each.last_run.call].call_id
@@ -342,9 +342,10 @@ def _nested_states(fold: JournalState, decisions: Mapping[str, InnerRun]) -> dic
             counts=each.counts,
             cost=each.cost,
         )
-        found[each.last_run.call] = InnerRun(
-            state, let.decision, each.last_run.run, each.turn, call
-        )
+        began = each.last_run
+        key = joined_key(began.call, began.run) if began.joined else began.call
+        decision = None if began.joined else let.decision
+        found[key] = InnerRun(state, decision, began.run, each.turn, call, began.joined)
     return found
 
 

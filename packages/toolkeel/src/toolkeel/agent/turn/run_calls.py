@@ -37,6 +37,7 @@ class TurnCalls:
         self.corrections = Corrections()
         self._run = run
         self._batch: Batch | None = None
+        run.loop_state.is_repeatable = self._is_repeatable
 
     async def run(self, calls: Sequence[ToolCall], *, resumed: bool) -> list[ToolMessage]:
         """Run the calls of a turn and append their results to the transcript.
@@ -50,6 +51,7 @@ class TurnCalls:
             BaseException: cancellation from outside, and what else tools may not swallow.
         """
         run, recorder = self._run, self._run.recorder
+        run.loop_state.joined_runs.clear()
         if recorder is not None:
             await self._record_intents(recorder, calls, resumed)
         batch = self._batch = self.tools.batch(calls, run)
@@ -79,8 +81,11 @@ class TurnCalls:
         return [
             unknown_outcome_message(call) if message is None else message
             for call, message in self._batch.started_calls()
-            if message is not None or not _is_repeatable(self.tools, call)
+            if message is not None or not self._is_repeatable(call)
         ]
+
+    def _is_repeatable(self, call: ToolCall) -> bool:
+        return _is_repeatable(self.tools, call)
 
     def end_run(self, results: Sequence[ToolMessage]) -> bool:
         """Return True if every result is a success of a tool that answers the person itself."""

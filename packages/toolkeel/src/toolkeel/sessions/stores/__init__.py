@@ -6,6 +6,6 @@ sql_queries  what is asked of the tables: sessions, entries, inbox
 sqlite       one SQLite file in one process: one thread writes for all
 artifacts    large values of a journal, each in a file named by its SHA-256
 file_lock    one writer per session on one machine, by a lock of the kernel
-sql_store    a store in SQL, and that in a SQLite file
+database_store  a store in SQL, and that in a SQLite file
 postgres     the same tables in PostgreSQL, for many machines
 """

@@ -31,7 +31,7 @@ from toolkeel._common.postgres_link import (
 )
 from toolkeel.sessions.errors import SessionError
 from toolkeel.sessions.stores.artifacts import Artifacts
-from toolkeel.sessions.stores.sql_store import SqliteStore, SqlStore
+from toolkeel.sessions.stores.database_store import SqliteStore, SqlStore
 from toolkeel.sessions.stores.sql_tables import APPLICATION, TABLES, VERSION
 from toolkeel.sessions.stores.sqlite import (
     BUSY_SECONDS,

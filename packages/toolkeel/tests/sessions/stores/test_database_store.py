@@ -8,8 +8,8 @@ import pytest
 
 from toolkeel.sessions import Batch
 from toolkeel.sessions.errors import SessionError
+from toolkeel.sessions.stores.database_store import SqliteStore
 from toolkeel.sessions.stores.postgres import open_store
-from toolkeel.sessions.stores.sql_store import SqliteStore
 
 
 def test_large_values_live_as_long_as_an_entry_names_them(tmp_path: Path) -> None:
