@@ -220,14 +220,18 @@ def test_comments_within_an_import_stand_above_it() -> None:
     assert migrate(text).source == f"{OURS}\n"
 
 
-def test_partner_packages_stay_and_each_of_their_names_says_what_to_write() -> None:
-    source = "from langchain_openai import ChatOpenAI\nfrom langchain_community.tools import Search, tool\n"
+def test_names_of_partner_packages_move_if_they_are_here_and_stay_with_a_note_if_not() -> None:
+    source = "from langchain_openai import AzureChatOpenAI, ChatOpenAI\nfrom langchain_community.tools import Search, tool\n"
     made = migrate(source)
-    assert made.source == source
+    assert made.source.splitlines() == [
+        "from toolkeel_compat.langchain import ChatOpenAI",
+        "from langchain_openai import AzureChatOpenAI",
+        "from toolkeel_compat.langchain import tool",
+        "from langchain_community.tools import Search",
+    ]
     assert [(note.line, note.text.partition(": ")[2]) for note in made.notes] == [
         (1, "init_chat_model('vendor:model')"),
         (2, "stays; a tool comes along by from_langchain(tool), of toolkeel_compat.bridges"),
-        (2, "use that of toolkeel_compat.langchain"),
     ]
 
 

@@ -106,10 +106,12 @@ def _find_text(fields: Mapping[str, Any], *names: str) -> str:
     return next(found, "")
 
 
-def to_content(content: object) -> Content:
+def to_content(content: object, *, joins: bool = True) -> Content:
     """Convert a message's or result's parts, in any of these formats, to core content.
 
-    Parts that are all text are joined to one string.
+    Args:
+        content: The parts, or a string.
+        joins: Join parts that are all text to one string.
 
     >>> to_content([{"type": "text", "text": "a"}, {"type": "input_text", "text": "b"}])
     'ab'
@@ -123,7 +125,9 @@ def to_content(content: object) -> Content:
         raise SetupError(f"{content!r:.80} is no content of a message")
     blocks = tuple(_parse_part(part) for part in content)
     texts = [block.text for block in blocks if isinstance(block, Text)]
-    return "".join(texts) if len(texts) == len(blocks) else blocks
+    if len(texts) == len(blocks) and (joins or len(texts) < 2):
+        return "".join(texts)
+    return blocks
 
 
 def _parse_part(part: object) -> Block:

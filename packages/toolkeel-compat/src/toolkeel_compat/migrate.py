@@ -288,13 +288,10 @@ def _rewrite_from_import(
     package = str(node.module).split(".")[0]
     if package in _GUIDES:
         notes.append(Note(node.lineno, f"from {node.module}: {_GUIDES[package]}"))
-    if package not in LIBRARIES:
-        for name in [alias.name for alias in node.names if package.startswith("langchain_")]:
-            instead = _explain_missing(_LANGCHAIN, name)
-            instead = _PARTNER if instead == _UNKNOWN else instead or f"use that of {_LANGCHAIN}"
-            notes.append(Note(node.lineno, f"{node.module}.{name}: {instead}"))
+    is_partner = package not in LIBRARIES
+    if is_partner and not package.startswith("langchain_"):
         return None
-    ours = LIBRARIES[package]
+    ours = LIBRARIES.get(package, _LANGCHAIN)
     made: list[str] = []
     known: list[ast.alias] = []
     left: list[ast.alias] = []
@@ -304,6 +301,10 @@ def _rewrite_from_import(
             known.append(alias)
         elif re.fullmatch(_SUBMODULES[ours], alias.name):
             made.append(_format_module_import(ours, alias.asname or alias.name, modules))
+        elif is_partner:
+            left.append(alias)
+            instead = _PARTNER if problem == _UNKNOWN else problem
+            notes.append(Note(node.lineno, f"{node.module}.{alias.name}: {instead}"))
         else:
             left.append(alias)
             text = f"{node.module}.{alias.name}: {problem}; until then the file stays as it is"

@@ -8,7 +8,7 @@ from toolkeel_compat import langchain
 
 NAMES = [
     "StateGraph", "AgentExecutor", "ContextEditingMiddleware", "SqliteSaver",
-    "RunnableLambda", "ChatOpenAI", "ChatPromptTemplate",
+    "RunnableLambda", "AzureChatOpenAI", "ChatPromptTemplate",
     "StrOutputParser", "create_retriever_tool",
 ]  # fmt: skip
 

@@ -13,9 +13,10 @@ store             in-memory stores: flat keys, and LangGraph's namespaces
 convert_tool      ``convert_to_openai_tool`` and similar: a tool in a provider's format
 command           `wrap_tool_call`, and `Command` from a tool
 tool_node         `ToolNode` with its `handle_tool_errors`, and `tools_condition`
-chat_models       `init_chat_model`, and a chat model with bound tools
+models            chat models: by name, of partner packages, of your own
 threads           `InMemorySaver`, and `HumanInTheLoopMiddleware`
-stream_modes      the parts of events that each ``stream_mode`` yields
+streaming         what `stream` and `stream_events` yield
+agent_options     options of an agent, and what they say about its state
 recursion_limit   `GraphRecursionError`: the steps of one run, as LangGraph counts them
 compiled_agent    `CompiledAgent`: invoke, stream and the state of threads
 agent             `create_agent`, `create_react_agent`
@@ -36,20 +37,20 @@ from toolkeel_compat.missing import make_module_getattr
 if TYPE_CHECKING:
     from toolkeel.errors import SchemaAnnotationError as SchemaAnnotationError
     from toolkeel_compat.langchain.agent import *
-    from toolkeel_compat.langchain.chat_models import *
     from toolkeel_compat.langchain.command import *
     from toolkeel_compat.langchain.convert_tool import *
     from toolkeel_compat.langchain.history import *
     from toolkeel_compat.langchain.interrupts import *
     from toolkeel_compat.langchain.messages import *
     from toolkeel_compat.langchain.middleware import *
+    from toolkeel_compat.langchain.models.chat_models import *
     from toolkeel_compat.langchain.ready_middleware import *
     from toolkeel_compat.langchain.recursion_limit import (
         GraphRecursionError as GraphRecursionError,
     )
     from toolkeel_compat.langchain.runtime import *
     from toolkeel_compat.langchain.store import *
-    from toolkeel_compat.langchain.stream_modes import GraphOutput as GraphOutput
+    from toolkeel_compat.langchain.streaming.stream_modes import GraphOutput as GraphOutput
     from toolkeel_compat.langchain.summarization import *
     from toolkeel_compat.langchain.threads import *
     from toolkeel_compat.langchain.tool_node import *

@@ -10,19 +10,17 @@ from toolkeel.agent.agent import Agent
 from toolkeel.call.toolset import Toolish, Toolset
 from toolkeel.errors import SetupError
 from toolkeel.messages import SystemMessage
-from toolkeel.model_interface import Model, Settings
-from toolkeel.providers.model_by_name import connect
+from toolkeel.model_interface import Model
 from toolkeel_compat.check_options import check_options
-from toolkeel_compat.langchain.chat_models import ChatModel, resolve_output_type
-from toolkeel_compat.langchain.command import (
-    make_command_step,
-)
-from toolkeel_compat.langchain.compiled_agent import (
+from toolkeel_compat.langchain.agent_options import (
     AgentOptions,
-    CompiledAgent,
     check_middleware,
     merge_reducers,
 )
+from toolkeel_compat.langchain.command import (
+    make_command_step,
+)
+from toolkeel_compat.langchain.compiled_agent import CompiledAgent
 from toolkeel_compat.langchain.convert_tool import to_tool
 from toolkeel_compat.langchain.interrupts import (
     handle_interrupts,
@@ -31,6 +29,12 @@ from toolkeel_compat.langchain.middleware import (
     build_steps,
     make_model_middleware,
     make_prompt_middleware,
+)
+from toolkeel_compat.langchain.models.chat_models import (
+    ChatModel,
+    OwnModel,
+    resolve_output_type,
+    to_chat_model,
 )
 from toolkeel_compat.langchain.recursion_limit import MAX_REQUESTS, make_limit_step
 from toolkeel_compat.langchain.threads import HumanInTheLoopMiddleware
@@ -69,15 +73,14 @@ def create_agent(
     """
     check_options(options, AgentOptions, "create_agent", _REFUSED)
     _reject_foreign(model=model, system_prompt=system_prompt, **options)
-    if callable(model) and not hasattr(model, "stream"):
+    if callable(model) and not (hasattr(model, "stream") or isinstance(model, OwnModel)):
         options["middleware"] = [*(options.get("middleware") or ()), make_model_middleware(model)]
         model = "offline"  # which nobody asks
-    core_model: Any = model.model if isinstance(model, ChatModel) else model
+    chat = to_chat_model(model)
     middleware = check_middleware(options)
     all_tools = _collect_tools(tools, middleware)
     reviewers = [one for one in middleware if isinstance(one, HumanInTheLoopMiddleware)]
-    asked, form = resolve_output_type(connect(core_model), options.get("response_format"))
-    settings = model.settings if isinstance(model, ChatModel) else Settings()
+    asked, form = resolve_output_type(chat.model, options.get("response_format"))
     around_models, around_calls = build_steps(middleware, merge_reducers(options))
     words = system_prompt.text if isinstance(system_prompt, SystemMessage) else system_prompt
     agent: Agent[Any, Any] = Agent(
@@ -85,7 +88,7 @@ def create_agent(
         all_tools,
         instructions=words or "",
         name=options.get("name") or "agent",
-        settings=settings,
+        settings=chat.settings,
         output_type=form,
         steps=[
             *(one.report_decision for one in reviewers),

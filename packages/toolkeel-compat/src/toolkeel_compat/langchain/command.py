@@ -20,6 +20,7 @@ from typing import (
     get_type_hints,
 )
 
+from pydantic_core import CoreSchema, core_schema
 from typing_extensions import TypedDict
 
 from toolkeel._common.other_libraries_words import explain_foreign
@@ -50,6 +51,11 @@ class Command:
     resume: Any = None
 
     PARENT: ClassVar[str] = "__parent__"
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: object, handler: object) -> CoreSchema:
+        """Return the schema of any value: as a tool's return type it describes no result."""
+        return core_schema.any_schema()
 
     def __class_getitem__(cls, nodes: object) -> type[Self]:
         """Support ``Command[Literal["node"]]`` in annotations."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from functools import partial
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, TypeAlias
 
 from typing_extensions import is_typeddict
 
@@ -19,15 +19,9 @@ from toolkeel.agent.run import Run
 from toolkeel.call.body.sync_bridge import SyncIterator
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.errors import OutputError, SetupError, Suspend
-from toolkeel.events import Replied, ToolFinished
 from toolkeel.sessions.session import Session
-from toolkeel_compat.langchain.chat_models import StructuredOutputValidationError
-from toolkeel_compat.langchain.command import (
-    Command,
-    Reducers,
-    read_reducers,
-    write_state,
-)
+from toolkeel_compat.langchain.agent_options import AgentOptions, merge_reducers
+from toolkeel_compat.langchain.command import Command, write_state
 from toolkeel_compat.langchain.interrupts import (
     HIDDEN_KEYS,
     Interrupt,
@@ -39,17 +33,23 @@ from toolkeel_compat.langchain.interrupts import (
 )
 from toolkeel_compat.langchain.messages import convert_to_messages
 from toolkeel_compat.langchain.middleware import (
-    AgentMiddleware,
     HookStep,
     Runtime,
     build_runtime,
 )
-from toolkeel_compat.langchain.names import suggest_replacement
+from toolkeel_compat.langchain.models.chat_models import StructuredOutputValidationError
 from toolkeel_compat.langchain.recursion_limit import GraphRecursionError, get_limit
-from toolkeel_compat.langchain.stream_modes import (
+from toolkeel_compat.langchain.streaming.run_stream import (
+    AsyncRunStream,
+    RunStream,
+    check_events_version,
+)
+from toolkeel_compat.langchain.streaming.stream_modes import (
     INTERRUPT_KEY,
+    REVIEW_NODE,
+    HookUpdate,
+    StreamParts,
     check_version,
-    convert_event,
     sort_modes,
     to_output,
     to_part,
@@ -57,34 +57,13 @@ from toolkeel_compat.langchain.stream_modes import (
 from toolkeel_compat.langchain.threads import (
     EmptyInputError,
     HumanInTheLoopMiddleware,
-    InMemorySaver,
     StateSnapshot,
     decide_tickets,
 )
 from toolkeel_compat.langchain.tool_node import Config, Invokable, check_config
 
-
-class AgentOptions(TypedDict, total=False):
-    """Options of an agent besides model, tools and instructions.
-
-    Attributes:
-        middleware: `AgentMiddleware`, what its decorators make, and `HumanInTheLoopMiddleware`.
-        response_format: Type of the structured output: a pydantic model or any other type, or a JSON
-            Schema, optionally in a `ToolStrategy` or `ProviderStrategy`.
-        state_schema: The state's keys besides ``messages``, with their reducers.
-        context_schema: Type of the context: a dict is converted to this dataclass or model.
-        checkpointer: An `InMemorySaver`: runs of one ``thread_id`` continue each other.
-        store: Memory that outlives the run.
-        name: The agent's name, for display and events.
-    """
-
-    middleware: Sequence[Any]
-    response_format: Any
-    state_schema: Any
-    context_schema: Any
-    checkpointer: InMemorySaver | None
-    store: object
-    name: str | None
+HookReport: TypeAlias = Callable[[HookUpdate], None] | None
+"""See `HookStep.run_hooks`."""
 
 
 class CompiledAgent(Invokable):
@@ -175,7 +154,7 @@ class CompiledAgent(Invokable):
     __getattr__ = attribute_hints("langchain.CompiledAgent.")
 
     async def _prepare_run(
-        self, state: Any, config: Config, context: object
+        self, state: Any, config: Config, context: object, report: HookReport = None
     ) -> tuple[Any, dict[str, Any], dict[str, Any]]:
         """Return the core run's prompt and options, and the state without messages."""
         check_config(config)
@@ -208,14 +187,18 @@ class CompiledAgent(Invokable):
         messages = convert_to_messages(state.get("messages", ()))
         initial_state: dict[str, Any] = {**shared, "messages": messages}
         run: RunContext[Any] = RunContext(context, store=self._store)
-        if await self._hooks.run_hooks("before_agent", initial_state, run) is not None:
+        if await self._hooks.run_hooks("before_agent", initial_state, run, report) is not None:
             raise SetupError("before_agent: jump_to is not here; raise an exception")
         prompt = initial_state.pop("messages")
         options["state"] = initial_state
         return prompt, options, initial_state
 
     async def _finish_run(
-        self, run: Run[Any], shared: dict[str, Any], call: ToolContext[Any] | None
+        self,
+        run: Run[Any],
+        shared: dict[str, Any],
+        call: ToolContext[Any] | None,
+        report: HookReport = None,
     ) -> dict[str, Any]:
         """Return the final state of a run, or raise what ended it.
 
@@ -223,6 +206,7 @@ class CompiledAgent(Invokable):
             run: The run.
             shared: The state that it began with.
             call: The call whose body runs this agent, if its run can wait with this one.
+            report: See `HookStep.run_hooks`.
 
         Raises:
             Suspend: This run waits, and so does the call.
@@ -246,7 +230,7 @@ class CompiledAgent(Invokable):
                 )
             state[INTERRUPT_KEY] = waits
         else:
-            await self._hooks.run_hooks("after_agent", state, run.context)
+            await self._hooks.run_hooks("after_agent", state, run.context, report)
         for key in HIDDEN_KEYS:
             state.pop(key, None)
         if self._structured and result.has_output:
@@ -339,26 +323,26 @@ class CompiledAgent(Invokable):
             if "values" in modes:
                 yield "values", ended
             return
-        prompt, options, shared = await self._prepare_run(state, config, context)
+        hooks: list[HookUpdate] = []
+        prompt, options, shared = await self._prepare_run(state, config, context, hooks.append)
         session = options.get("session")
         before = session.messages if session is not None and session.exists else []
         messages = convert_to_messages([*before, *(prompt or ())])
-        if "values" in modes:
-            initial_state = {**shared, "messages": list(messages)}
-            yield "values", initial_state
+        if any(one.verdict != "answer" for one in options.get("decisions", ())):
+            hooks.append(HookUpdate(REVIEW_NODE, {"messages": messages[-1:]}))
         run, call = self._start(prompt, options)
+        asks = self._reviewer.pauses if self._reviewer.interrupt_on else None
+        values = lambda: {**shared, **run.context.state}  # noqa: E731
+        parts = StreamParts(modes, messages, self.node, values, asks)
+        for pair in parts.begin(hooks):
+            yield pair
         async for event in run:
-            if isinstance(event, Replied | ToolFinished):
-                messages += convert_to_messages([event.message])
-            for mode in modes:
-                for part in convert_event(
-                    mode, event, {**shared, "messages": list(messages)}, self.node
-                ):
-                    yield mode, part
-        ended = await self._finish_run(run, shared, call)
-        for interrupt in ended.get(INTERRUPT_KEY, ()) if "updates" in modes else ():
-            part = {INTERRUPT_KEY: (interrupt,)}
-            yield "updates", part
+            for pair in parts.convert(event):
+                yield pair
+        hooks.clear()
+        ended = await self._finish_run(run, shared, call, hooks.append)
+        for pair in parts.end(hooks, ended):
+            yield pair
 
     def stream(self, state: Any, config: Config = None, **kwargs: Any) -> Iterator[Any]:
         """Run to the end, and yield what happens.
@@ -373,23 +357,32 @@ class CompiledAgent(Invokable):
         """
         return iter(SyncIterator(partial(self.astream, state, config, **kwargs)))
 
+    def stream_events(
+        self, state: Any, config: Config = None, *, version: str = "v2", context: object = None
+    ) -> RunStream:
+        """Run, and return what happens as streams: ``values``, ``messages``, ``tool_calls``.
 
-def check_middleware(options: AgentOptions) -> list[Any]:
-    """Return the middleware of the options.
+        Args:
+            state: See `ainvoke`.
+            config: See `ainvoke`.
+            version: Must be ``v3``.
+            context: See `ainvoke`.
 
-    Raises:
-        SetupError: One is not supported.
-    """
-    found = list(options.get("middleware") or ())
-    for one in found:
-        if not isinstance(one, AgentMiddleware | HumanInTheLoopMiddleware):
-            hint = suggest_replacement(type(one).__name__)
-            raise SetupError(f"create_agent(middleware=...): {explain_foreign(one) or hint}")
-    return found
+        Raises:
+            SetupError: `version` is another one.
+        """
+        check_events_version(version)
+        return RunStream(self._make_events(state, config, context))
 
+    async def astream_events(
+        self, state: Any, config: Config = None, *, version: str = "v2", context: object = None
+    ) -> AsyncRunStream:
+        """Call `stream_events`, for async code."""
+        check_events_version(version)
+        return AsyncRunStream(self._make_events(state, config, context))
 
-def merge_reducers(options: AgentOptions) -> Reducers | None:
-    """Return the reducers of the agent's and its middleware's state schemas."""
-    middleware = check_middleware(options)
-    more = [getattr(one, "state_schema", None) for one in middleware]
-    return read_reducers([options.get("state_schema"), *more])
+    def _make_events(
+        self, state: Any, config: Config, context: object
+    ) -> Callable[[], AsyncGenerator[tuple[str, Any], None]]:
+        modes = ("values", "events")
+        return partial(self._stream_pairs, state, self._merge_config(config), context, modes)

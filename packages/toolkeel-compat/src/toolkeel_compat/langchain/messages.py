@@ -14,6 +14,7 @@ from toolkeel.messages import AssistantMessage, Message, Reasoning, Usage, UserM
 from toolkeel.messages import SystemMessage as CoreSystemMessage
 from toolkeel.messages import ToolCall as CoreToolCall
 from toolkeel.messages import ToolMessage as CoreToolMessage
+from toolkeel.providers.wire.plain_json import dumps
 from toolkeel_compat.content_blocks import (
     read_fields,
     to_content,
@@ -41,7 +42,8 @@ class MessageMixin:
             if name not in cls.__match_args__ and kwargs.pop(name, None):  # type: ignore[attr-defined]
                 raise SetupError(f"{cls.__name__}({name}=...): messages here have no {name}")
         content = kwargs.pop("content_blocks", None) or content
-        content = to_content(content) if isinstance(content, list) else content
+        if isinstance(content, list):
+            content = to_content(content, joins=cls.type in ("ai", "tool"))
         return super().__new__(cls, content, *rest, **kwargs)  # type: ignore[call-arg]
 
     @property
@@ -65,7 +67,7 @@ class MessageMixin:
         """The content as LangChain's blocks."""
         message: Any = self
         made = to_langchain_content(message.content)
-        return [{"type": "text", "text": made}] if isinstance(made, str) else made
+        return made if isinstance(made, list) else [{"type": "text", "text": made}] if made else []
 
     def pretty_repr(self) -> str:
         """Return a title line, the text, and the tool calls."""
@@ -208,6 +210,26 @@ class AIMessage(MessageMixin, AssistantMessage):
             kwargs = {"reasoning": thoughts, **kwargs} if thoughts else kwargs
         return super().__new__(cls, shown, calls, *rest, **kwargs)
 
+    @property
+    def content_blocks(self) -> list[dict[str, Any]]:
+        """Reasoning, content and calls as LangChain's blocks."""
+        thoughts = [{"type": "reasoning", "reasoning": one.text} for one in self.reasoning]
+        calls: list[dict[str, Any]] = [
+            {"type": "tool_call", "id": one.id, "name": one.name, "args": one.args}
+            for one in map(to_tool_call, self.tool_calls)
+            if _has_object_args(one)
+        ]
+        return [*thoughts, *super().content_blocks, *calls]
+
+    @property
+    def tool_call_chunks(self) -> list[dict[str, Any]]:
+        """The calls as the pieces of a stream have them; a call comes whole."""
+        return [
+            {"name": one.name, "args": _dump_arguments(one), "id": one.id, "index": place}
+            | {"type": "tool_call_chunk"}
+            for place, one in enumerate(self.tool_calls)
+        ]
+
     def __add__(self, more: AIMessage) -> AIMessage:
         """Join this chunk of a reply with the next one."""
         names = ("tool_calls", "usage", "reasoning")
@@ -232,6 +254,8 @@ class AIMessage(MessageMixin, AssistantMessage):
         return [to_tool_call(one) for one in self.tool_calls if not _has_object_args(one)]
 
 
+AIMessageChunk = AIMessage  # the pieces of a stream are messages that can be added
+
 BaseMessage = AnyMessage = HumanMessage | AIMessage | SystemMessage | ToolMessage
 
 
@@ -241,6 +265,12 @@ def _has_object_args(call: CoreToolCall) -> bool:
         return isinstance(to_tool_call(call).args, dict)
     except (ValueError, TypeError):
         return False
+
+
+def _dump_arguments(call: CoreToolCall) -> str:
+    """Return a call's arguments as JSON text."""
+    arguments = call.arguments
+    return arguments if isinstance(arguments, str) else dumps(dict(arguments))
 
 
 _REASONING_TYPES = ("thinking", "reasoning")

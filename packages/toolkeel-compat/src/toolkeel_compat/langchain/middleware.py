@@ -7,6 +7,7 @@ import dataclasses
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
+from functools import partial
 from typing import Any, Generic
 
 from typing_extensions import TypeVar
@@ -19,8 +20,6 @@ from toolkeel.errors import SetupError
 from toolkeel.events import Emitted
 from toolkeel.messages import AssistantMessage
 from toolkeel.model_interface import ModelRequest as CoreRequest
-from toolkeel.providers.model_by_name import connect
-from toolkeel_compat.langchain.chat_models import ChatModel, convert_tool_choice
 from toolkeel_compat.langchain.command import (
     Reducers,
     call_wrapper,
@@ -29,7 +28,9 @@ from toolkeel_compat.langchain.command import (
 )
 from toolkeel_compat.langchain.history import apply_update
 from toolkeel_compat.langchain.messages import SystemMessage, convert_to_messages
+from toolkeel_compat.langchain.models.chat_models import convert_tool_choice, use_model
 from toolkeel_compat.langchain.runtime import C, S, build_config
+from toolkeel_compat.langchain.streaming.stream_modes import HookUpdate
 
 R = TypeVar("R", default=Any)
 F = TypeVar("F", bound=Callable[..., Any])
@@ -150,15 +151,12 @@ def _make_hook_decorator(kind: str) -> Callable[..., Any]:
     return decorate
 
 
-before_agent, before_model = (
-    _make_hook_decorator("before_agent"),
-    _make_hook_decorator("before_model"),
-)
-after_model, after_agent = _make_hook_decorator("after_model"), _make_hook_decorator("after_agent")
-wrap_model_call, wrap_tool_call = (
-    _make_hook_decorator("wrap_model_call"),
-    _make_hook_decorator("wrap_tool_call"),
-)
+before_agent = _make_hook_decorator("before_agent")
+before_model = _make_hook_decorator("before_model")
+after_model = _make_hook_decorator("after_model")
+after_agent = _make_hook_decorator("after_agent")
+wrap_model_call = _make_hook_decorator("wrap_model_call")
+wrap_tool_call = _make_hook_decorator("wrap_tool_call")
 
 
 def hook_config(*, can_jump_to: Sequence[str] | None = None) -> Callable[[F], F]:
@@ -224,8 +222,20 @@ class HookStep:
         self._middleware = middleware
         self._reducers = reducers
 
-    async def run_hooks(self, kind: str, state: dict[str, Any], run: RunContext[Any]) -> str | None:
+    async def run_hooks(
+        self,
+        kind: str,
+        state: dict[str, Any],
+        run: RunContext[Any],
+        report: Callable[[HookUpdate], None] | None = None,
+    ) -> str | None:
         """Run all hooks of one kind and apply their changes to `state`. Return ``end`` if one jumps there.
+
+        Args:
+            kind: Name of the hooks.
+            state: The state with its messages.
+            run: The run.
+            report: Called with what each hook returned; by default listeners of the run are.
 
         Raises:
             SetupError: A hook returned no dict, or jumps elsewhere than to the end.
@@ -233,10 +243,12 @@ class HookStep:
         turn = reversed if kind.startswith("after") else iter
         for one in turn(self._middleware):
             hook = find_hook(one, kind)
-            returned = (
-                await call_hook(hook, state, build_runtime(run)) if hook is not None else None
-            )
+            if hook is None:
+                continue
+            returned = await call_hook(hook, state, build_runtime(run))
             update, goal = _read_update(kind, returned)
+            name = getattr(one, "name", type(one).__name__)
+            (report or partial(_emit, run))(HookUpdate(f"{name}.{kind}", returned))
             for key, value in update.items():
                 if key == "messages":
                     state[key] = apply_update(state[key], value)
@@ -267,6 +279,12 @@ class HookStep:
         if ended:
             return AssistantMessage(last.content) if isinstance(last, AssistantMessage) else reply
         return last if isinstance(last, AssistantMessage) else reply
+
+
+def _emit(run: RunContext[Any], value: object) -> None:
+    """Emit a value to the run's listeners."""
+    if run.listeners:
+        run.emit(Emitted(*run.next_event_fields(), "", value))
 
 
 def _read_update(kind: str, returned: Any) -> tuple[Mapping[str, Any], str | None]:
@@ -318,16 +336,6 @@ def make_model_middleware(choose: Callable[..., Any]) -> AgentMiddleware:
 def _build_request_state(request: CoreRequest, run: RunContext[Any]) -> dict[str, Any]:
     """Return the run's state with the messages of a request."""
     return {**run.state, "messages": split_instructions(request, run)[1]}
-
-
-def use_model(model: Any, request: CoreRequest) -> CoreRequest:
-    """Return the request for another model; a chat model also sets its own sampling."""
-    if not isinstance(model, ChatModel):
-        return dataclasses.replace(request, model=connect(model))
-    own = {name: getattr(model.settings, name) for name in ("temperature", "max_tokens")}
-    more = {**model.settings.provider_options}
-    settings = dataclasses.replace(request.settings, **own, provider_options=more)
-    return dataclasses.replace(request, model=model.model, settings=settings)
 
 
 def _make_model_step(one: object) -> Any:

@@ -11,10 +11,10 @@ from typing_extensions import TypedDict
 
 from toolkeel.agent.turn.model_fallback import Fallback
 from toolkeel.errors import RunStopped, SetupError
-from toolkeel_compat.langchain.chat_models import ChatModel
 from toolkeel_compat.langchain.command import Command
 from toolkeel_compat.langchain.messages import AIMessage, HumanMessage, ToolMessage
 from toolkeel_compat.langchain.middleware import AgentMiddleware
+from toolkeel_compat.langchain.models.chat_models import ChatModel
 from toolkeel_compat.langchain.runtime import InjectedToolCallId
 from toolkeel_compat.langchain.tools import tool
 

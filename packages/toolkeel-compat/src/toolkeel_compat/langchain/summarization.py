@@ -7,7 +7,6 @@ from typing import Any, Final
 
 from toolkeel.errors import SetupError
 from toolkeel.messages import Message, ToolMessage
-from toolkeel_compat.langchain.chat_models import ChatModel, init_chat_model
 from toolkeel_compat.langchain.history import (
     REMOVE_ALL_MESSAGES,
     RemoveMessage,
@@ -16,6 +15,7 @@ from toolkeel_compat.langchain.history import (
 from toolkeel_compat.langchain.interrupts import SUMMARY_KEY
 from toolkeel_compat.langchain.messages import HumanMessage
 from toolkeel_compat.langchain.middleware import AgentMiddleware
+from toolkeel_compat.langchain.models.chat_models import ChatModel, init_chat_model
 
 SUMMARY_PROMPT = """\
 Summarize the conversation below for the assistant who continues it: the user's goals, decisions, \

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import secrets
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from time import time_ns
 from typing import Any
+from uuid import UUID
 
 from toolkeel._records.record import NOTHING, record
 from toolkeel._records.tickets import Decision, Ticket
@@ -105,6 +108,13 @@ class InMemorySaver:
 MemorySaver = InMemorySaver
 
 
+def uuid7() -> UUID:
+    """Return a new id that sorts by the time of its creation, such as for a thread."""
+    bits = (time_ns() // 10**6) << 80 | secrets.randbits(80)
+    bits = bits & ~(0xF << 76) | 7 << 76  # the version
+    return UUID(int=bits & ~(0b11 << 62) | 0b10 << 62)  # the variant
+
+
 DECISIONS = ("approve", "edit", "reject", "respond")
 EDIT_NOTICE = (
     "Note: a human reviewer replaced this tool call before it ran. The call recorded in your "
@@ -162,6 +172,10 @@ class HumanInTheLoopMiddleware:
             else tool
             for tool in made
         ]
+
+    def pauses(self, reply: Any) -> bool:
+        """Return True if a person is asked about a call of a reply."""
+        return any(self.interrupt_on.get(call.name) for call in reply.tool_calls)
 
     async def report_decision(
         self, prepared: Prepared, context: ToolContext[Any], proceed: Proceed

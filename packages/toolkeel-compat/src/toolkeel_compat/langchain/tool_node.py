@@ -187,6 +187,9 @@ class Invokable(UnchainableMixin):
         return run_sync(lambda: self.abatch(inputs, *args, **kwargs))
 
 
+Runnable = Invokable  # in annotations
+
+
 class ToolNode(Invokable):
     """Runs the tool calls of the last reply.
 

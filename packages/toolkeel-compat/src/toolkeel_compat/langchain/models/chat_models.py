@@ -21,7 +21,7 @@ from toolkeel.call.toolset import Toolset
 from toolkeel.define.tool import Tool
 from toolkeel.errors import InvalidArguments, OutputError, SetupError
 from toolkeel.messages import ToolCall
-from toolkeel.model_interface import Model, Settings, TextDelta
+from toolkeel.model_interface import Model, ModelRequest, Settings, TextDelta
 from toolkeel.providers.model_by_name import connect
 from toolkeel_compat.langchain.convert_tool import to_tool
 from toolkeel_compat.langchain.messages import AIMessage, convert_to_messages
@@ -245,23 +245,77 @@ def init_chat_model(
     Args:
         model: Name or model; for a name without a vendor, the vendor is derived from its prefix.
         model_provider: The vendor, if the name does not contain it.
-        options: ``temperature``, ``max_tokens``, ``top_p`` and ``seed`` of each request; others go
-            to `toolkeel.providers.model_by_name.connect`, which refuses unknown ones.
+        options: ``temperature``, ``max_tokens``, ``top_p``, ``seed`` and ``thinking`` of each
+            request; others go to `toolkeel.providers.model_by_name.connect`, which refuses unknown
+            ones.
     """
-    if isinstance(model, str) and ":" not in model:
-        known = (vendor for begin, vendor in _VENDOR_PATTERNS.items() if re.match(begin, model))
-        vendor = model_provider or next(known, None)
-        model = f"{_VENDOR_ALIASES.get(vendor, vendor)}:{model}" if vendor else model
     sampled: dict[str, Any] = {
-        name: options.pop(name) for name in ("top_p", "seed") if name in options
+        name: options.pop(name) for name in _REQUEST_OPTIONS if name in options
     }
     settings = Settings(
         temperature=options.pop("temperature", None),
         max_tokens=options.pop("max_tokens", None),
         provider_options=sampled,
     )
-    return ChatModel(Bound(connect(model, **options), Toolset(), settings))
+    named = _complete_name(model, model_provider) if isinstance(model, str) else model
+    return ChatModel(Bound(connect(named, **options), Toolset(), settings))
 
 
-_VENDOR_PATTERNS = {r"gpt-|o\d": "openai", "claude": "anthropic", "gemini": "google"}
-_VENDOR_ALIASES: Mapping[str | None, str] = {"google_genai": "google", "mistralai": "mistral"}
+def _complete_name(name: str, vendor: str | None = None) -> str:
+    """Return ``vendor:model`` for a name as LangChain writes it.
+
+    >>> _complete_name("claude-sonnet-5"), _complete_name("google_genai:gemini-3-pro")
+    ('anthropic:claude-sonnet-5', 'google:gemini-3-pro')
+    """
+    first, separator, rest = name.partition(":")
+    if vendor is None and separator and first in _VENDOR_ALIASES:
+        vendor, name = first, rest
+    elif vendor is None and not separator:
+        known = (vendor for begin, vendor in _VENDOR_PATTERNS.items() if re.match(begin, name))
+        vendor = next(known, None)
+    return f"{_VENDOR_ALIASES.get(vendor, vendor)}:{name}" if vendor else name
+
+
+class OwnModel:
+    """Base of models that a program makes itself; see `own_models`."""
+
+    def to_chat_model(self) -> ChatModel:
+        """Return the chat model that calls this one."""
+        raise NotImplementedError
+
+
+def to_chat_model(model: Any) -> ChatModel:
+    """Return the chat model for what programs give as a model: a name, a model of any kind."""
+    if isinstance(model, OwnModel):
+        return model.to_chat_model()
+    return model if isinstance(model, ChatModel) else init_chat_model(model)
+
+
+def use_model(model: Any, request: ModelRequest) -> ModelRequest:
+    """Return the request for another model; a chat model also sets its own sampling."""
+    if isinstance(model, OwnModel):
+        model = model.to_chat_model()
+    if not isinstance(model, ChatModel):
+        return replace(request, model=to_chat_model(model).model)
+    own = {name: getattr(model.settings, name) for name in ("temperature", "max_tokens")}
+    more = {**model.settings.provider_options}
+    settings = replace(request.settings, **own, provider_options=more)
+    return replace(request, model=model.model, settings=settings)
+
+
+_REQUEST_OPTIONS = ("top_p", "seed", "thinking")
+_VENDOR_PATTERNS = {
+    r"gpt-|o\d|chatgpt": "openai",
+    "claude": "anthropic",
+    "gemini": "google",
+    r"(amazon|anthropic|meta)\.": "bedrock",
+    "mistral": "mistral",
+    "deepseek": "deepseek",
+    "grok": "xai",
+    "accounts/fireworks": "fireworks",
+}
+_VENDOR_ALIASES: Mapping[str | None, str] = {
+    "google_genai": "google",
+    "mistralai": "mistral",
+    "bedrock_converse": "bedrock",
+}
