@@ -12,6 +12,8 @@ import pytest
 from tests.waiting import until
 from toolkeel import Agent, SetupError, tool
 from toolkeel._records.tickets import Decision, Ticket, new_id
+from toolkeel.content import File, Text
+from toolkeel.messages import UserMessage
 from toolkeel.sessions import ApprovalQueue, KeyValueStore
 from toolkeel.testing import Scripted, call
 
@@ -120,3 +122,30 @@ def test_an_agent_asks_there_and_goes_on(file: Path) -> None:
         return str(result.messages[2].text)
 
     assert asyncio.run(use()) == "a is gone"
+
+
+def test_a_call_that_waits_in_a_store_reads_nothing_from_it(file: Path) -> None:
+    """What the caller attached is the person's own text for the program's functions, also afterwards."""
+    desk, ran = ApprovalQueue(KeyValueStore(file)), list[str]()
+
+    @tool(approval=True)
+    def first() -> str:
+        """Work."""
+        return "done"
+
+    @tool
+    def second() -> str:
+        """Work."""
+        ran.append("second")
+        return "done"
+
+    async def use() -> None:
+        agent = Agent(Scripted([call("first"), call("second"), "done"]), [first, second])
+        prompt = UserMessage([Text("Look."), File(b"x", "a.txt", media_type="text/plain")])
+        going = asyncio.create_task(agent.run(prompt, approver=desk))
+        await until(lambda: bool(desk.waiting()))
+        assert desk.decide(desk.waiting()[0].approve(), "ada") is None
+        await going
+
+    asyncio.run(use())
+    assert ran == ["second"] and desk.waiting() == []

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import eq, ge, gt, le, lt, ne
 from typing import Any
 
 from toolkeel._records.record import record
+from toolkeel._records.taint_sources import Source
+from toolkeel.call.stored_labels import labels_to_store, record_stored_labels
 
 Namespace = tuple[str, ...]
 _OPERATORS = {"$eq": eq, "$ne": ne, "$gt": gt, "$gte": ge, "$lt": lt, "$lte": le}
@@ -89,15 +91,19 @@ class InMemoryStore(BaseStore):
 
     def __init__(self) -> None:
         self._items: dict[Namespace, dict[str, Any]] = {}
+        self._labels: dict[tuple[Namespace, str], tuple[Source, ...]] = {}
 
     # — flat keys —
 
     def mset(self, pairs: Sequence[tuple[str, Any]]) -> None:
         """Store values by key."""
-        self._items.setdefault((), {}).update(pairs)
+        for key, value in pairs:
+            self._items.setdefault((), {})[key] = value
+            self._labels[(), key] = labels_to_store()
 
     def mget(self, keys: Sequence[str]) -> list[Any]:
         """Return the values of the keys, with None for each missing key."""
+        self._record_labels(((), key) for key in keys)
         return [self._items.get((), {}).get(key) for key in keys]
 
     def mdelete(self, keys: Sequence[str]) -> None:
@@ -114,6 +120,7 @@ class InMemoryStore(BaseStore):
     def put(self, namespace: Sequence[str], key: str, value: Any) -> None:
         """Store a value; None deletes it."""
         self._items.setdefault(tuple(namespace), {})[key] = value
+        self._labels[tuple(namespace), key] = labels_to_store()
         if value is None:
             self.delete(namespace, key)
 
@@ -121,11 +128,17 @@ class InMemoryStore(BaseStore):
         """Return the stored item, or None."""
         space = tuple(namespace)
         values = self._items.get(space, {})
+        self._record_labels([(space, key)])
         return Item(space, key, values[key]) if key in values else None
 
     def delete(self, namespace: Sequence[str], key: str) -> None:
         """Delete a value."""
         self._items.get(tuple(namespace), {}).pop(key, None)
+        self._labels.pop((tuple(namespace), key), None)
+
+    def _record_labels(self, places: Iterable[tuple[Namespace, str]]) -> None:
+        """Label the run whose code reads values."""
+        record_stored_labels(source for each in places for source in self._labels.get(each, ()))
 
     def list_namespaces(
         self,
@@ -187,4 +200,6 @@ class InMemoryStore(BaseStore):
             and (query is None or query.lower() in str(value).lower())
             and (not filter or _matches_filter(value, filter))
         ]
-        return found[offset : offset + limit]
+        shown = found[offset : offset + limit]
+        self._record_labels((item.namespace, item.key) for item in shown)
+        return shown

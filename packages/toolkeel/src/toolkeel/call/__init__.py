@@ -19,6 +19,7 @@ watched_state      the state of an agent's run: an assignment that loses another
 enclosing_run      a run that code of another run starts: what it shares with that one
 waiting_tools      a warning of tools that will wait because nothing declares their effects
 conversation_labels  labels of conversations whose calls have a run each
+stored_labels      labels of values in a store
 direct_invoke      ``tool.invoke``: one tool run without a toolset
 """
 

@@ -20,6 +20,7 @@ from toolkeel.call.steps.turn_order import add_locks
 from toolkeel.context import ToolContext
 from toolkeel.define.options import external
 from toolkeel.define.tool import AnyTool, Prepared, Step, StepPlace
+from toolkeel.effects import UNKNOWN
 from toolkeel.errors import SetupError
 from toolkeel.messages import ToolOutput
 
@@ -56,7 +57,8 @@ def compose_tool(
     approval = Approval(made.approval, rules, guards) if needs_approval else None
     if made.effects.resources:
         add_locks(made, outer, inner, needs_approval)
-    last = _compose_body(made, last, inner, approval)
+    is_strict = rules is not None and rules.strict and made.effects == UNKNOWN
+    last = _compose_body(made, last, inner, approval, is_strict=is_strict)
     if approval is not None:
         within = approval.require_approval(
             compose(inner, approval.run_approved(last), refuse_change)
@@ -72,15 +74,20 @@ def compose_tool(
 
 
 def _compose_body(
-    made: AnyTool, last: Handler, inner: Sequence[Step], approval: Approval | None
+    made: AnyTool,
+    last: Handler,
+    inner: Sequence[Step],
+    approval: Approval | None,
+    *,
+    is_strict: bool,
 ) -> Handler:
     """Return the handler that runs the body, with its innermost wrappers."""
     if approval is not None:
         last = _with_external_answer(approval, last)
     if made.effects.target:
         check_target(made)
-    if labels_of(made):
-        last = with_labels(made, last)
+    if is_strict or labels_of(made):
+        last = with_labels(made, last, is_strict=is_strict)
     if made.arguments.mask is not None:
         last = collect_secrets(made.arguments.mask, last)
     if any(getattr(step, "place", "") == "retry" for step in inner):

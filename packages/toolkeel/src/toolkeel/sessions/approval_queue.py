@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from contextvars import Context
 from functools import partial
 from time import time
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from toolkeel._common.checked_arguments import checked
 from toolkeel._records.record import record
@@ -24,6 +25,7 @@ from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.errors import SetupError
 from toolkeel.sessions.tool_memory import KeyValueStore
 
+T = TypeVar("T")
 WAIT: Final = 300.0
 """Seconds a call waits for a decision."""
 LOOK: Final = 0.2
@@ -71,19 +73,19 @@ class ApprovalQueue:
         end = time() + self.wait
         value = {"ticket": json.dumps(ticket.to_dict(), ensure_ascii=False), "until": end}
         keep = partial(self._store.put, seconds=self.wait + _KEPT)
-        begun = asyncio.ensure_future(asyncio.to_thread(keep, _PLACE, ticket.id, value))
+        begun = asyncio.ensure_future(_run_apart(keep, _PLACE, ticket.id, value))
         late = ticket.deny(f"nobody decided within {self.wait:g} seconds")
         try:
             await asyncio.shield(begun)
             while time() < end:
                 await asyncio.sleep(LOOK)
-                found = await asyncio.to_thread(self._store.get, _PLACE, ticket.id)
+                found = await _run_apart(self._store.get, _PLACE, ticket.id)
                 if found is not None and "decision" in found.value:
                     return Decision.from_dict(found.value["decision"])
-            return (await asyncio.to_thread(self._write_once, late, "time")).decision
+            return (await _run_apart(self._write_once, late, "time")).decision
         except asyncio.CancelledError:
             await asyncio.wait([begun])
-            decided = await asyncio.to_thread(self._write_once, late, "elsewhere")
+            decided = await _run_apart(self._write_once, late, "elsewhere")
             if decided.who == "elsewhere":
                 raise
             return decided.decision
@@ -126,6 +128,11 @@ class ApprovalQueue:
         if not first:
             raise SetupError("what was shown does not wait any more")
         return first[0]
+
+
+def _run_apart(function: Callable[..., T], *args: object) -> Awaitable[T]:
+    """Run a function in a thread, outside of the run that asks: what it stores has no labels of that."""
+    return asyncio.to_thread(Context().run, function, *args)
 
 
 def _ticket(text: str) -> Ticket:

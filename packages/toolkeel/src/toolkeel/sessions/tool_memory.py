@@ -1,7 +1,8 @@
 """A store for tools: memory that outlives runs, by namespace and key (put, get, search, delete, TTL).
 
 Give it to an agent, ``agent.run(..., store=store)``, and tools read it as ``context.store``. Values are
-JSON objects. What a search filters by is compared here and never becomes part of an SQL text.
+JSON objects. What a search filters by is compared here and never becomes part of an SQL text. A value that
+code of a run puts has the run's labels with it, and labels the run whose code reads it.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from typing import Any, Final, Protocol, TypeAlias
 from toolkeel._common.checked_arguments import checked
 from toolkeel._common.data_folder import data_folder
 from toolkeel._records.record import NOTHING, record
+from toolkeel._records.taint_sources import Source, dump_sources, load_sources
+from toolkeel.call.stored_labels import labels_to_store, record_stored_labels
 from toolkeel.sessions.errors import SessionError
 from toolkeel.sessions.stores.postgres import open_database
 from toolkeel.sessions.stores.sqlite import MEMORY
@@ -42,6 +45,9 @@ class Item:
     value: Mapping[str, Any]
     created: float
     updated: float
+
+
+_Loaded: TypeAlias = tuple[Item, list[Source]]
 
 
 class Store(Protocol):
@@ -129,8 +135,11 @@ class KeyValueStore:
     ) -> None:
         """Store many values, all or none, in one transaction."""
         now, place = self._clock(), _row_of(namespace, *values)
-        expires = _expiry(now, seconds)
-        rows = [(place, key, _text(key, value), now, now, expires) for key, value in values.items()]
+        expires, labels = _expiry(now, seconds), labels_to_store()
+        rows = [
+            (place, key, _text(key, value, labels), now, now, expires)
+            for key, value in values.items()
+        ]
 
         def do(connection: sqlite3.Connection) -> None:
             self._database.lock_writes(
@@ -167,20 +176,23 @@ class KeyValueStore:
         >>> store.close()
         """
         now, place = self._clock(), _row_of(namespace, key)
-        expires = _expiry(now, seconds)
+        expires, own = _expiry(now, seconds), labels_to_store()
 
-        def do(connection: sqlite3.Connection) -> None:
+        def do(connection: sqlite3.Connection) -> list[Source]:
             self._database.lock_writes(connection)
             found = connection.execute(
                 f"SELECT {_COLUMNS} FROM item WHERE namespace = ? AND key = ? "
                 "AND (expires IS NULL OR expires > ?)",
                 (place, key, now),
             ).fetchone()
-            made = make(dict(_item(found).value) if found else {})
+            item, labels = _load(found) if found else (None, [])
+            made = make({} if item is None else dict(item.value))
             if made is not None:
-                _insert(connection, now, [(place, key, _text(key, made), now, now, expires)])
+                text = _text(key, made, dict.fromkeys((*labels, *own)))
+                _insert(connection, now, [(place, key, text, now, now, expires)])
+            return labels
 
-        self._database.write_now(do)
+        record_stored_labels(self._database.write_now(do))
 
     def get(self, namespace: Namespace, key: str) -> Item | None:
         """Return the value of a key, or None."""
@@ -190,18 +202,18 @@ class KeyValueStore:
         """Return the values of many keys. Missing ones are omitted."""
         place, now = _row_of(namespace, *keys), self._clock()
 
-        def do(connection: sqlite3.Connection) -> list[Item]:
-            rows: list[Item] = []
+        def do(connection: sqlite3.Connection) -> list[_Loaded]:
+            rows: list[_Loaded] = []
             for key in keys:
                 found = connection.execute(
                     f"SELECT {_COLUMNS} FROM item WHERE namespace = ? AND key = ? "
                     "AND (expires IS NULL OR expires > ?)",
                     (place, key, now),
                 ).fetchall()
-                rows += map(_item, found)
+                rows += map(_load, found)
             return rows
 
-        return {item.key: item for item in self._database.read(do)}
+        return {item.key: item for item in _read(self._database.read(do))}
 
     def search(
         self, namespace: Namespace, where: Mapping[str, Any] = NOTHING, limit: int = 10
@@ -215,15 +227,15 @@ class KeyValueStore:
         """
         place, now = _row_of(namespace), self._clock()
 
-        def do(connection: sqlite3.Connection) -> list[Item]:
+        def do(connection: sqlite3.Connection) -> list[_Loaded]:
             rows = connection.execute(
                 f"SELECT {_COLUMNS} FROM item WHERE namespace >= ? AND (? = '' OR namespace < ?) "
                 "AND (expires IS NULL OR expires > ?) ORDER BY updated DESC, namespace, key",
                 (place, place, place[:-1] + chr(ord(SEPARATOR) + 1), now),
             )
-            return _first(map(_item, rows), where, limit)
+            return _first(map(_load, rows), where, limit)
 
-        return self._database.read(do)
+        return _read(self._database.read(do))
 
     def delete(self, namespace: Namespace, key: str) -> bool:
         """Delete a key, also from the disk. Return True if it existed."""
@@ -256,18 +268,28 @@ def _insert(connection: sqlite3.Connection, now: float, rows: Sequence[Sequence[
     )
 
 
-def _item(row: tuple[str, str, str, float, float]) -> Item:
-    place, key, value, created, updated = row
-    return Item(tuple(place.split(SEPARATOR)[:-1]), key, json.loads(value), created, updated)
+def _load(row: tuple[str, str, str, float, float]) -> _Loaded:
+    """Return the item of a row, and its labels, which are on the second line of its value."""
+    place, key, text, created, updated = row
+    value, _, labels = text.partition("\n")
+    item = Item(tuple(place.split(SEPARATOR)[:-1]), key, json.loads(value), created, updated)
+    return item, load_sources({"taint": json.loads(labels)}) if labels else []
 
 
-def _first(items: Iterable[Item], where: Mapping[str, Any], limit: int) -> list[Item]:
-    found: list[Item] = []
-    for item in items:
+def _read(found: Iterable[_Loaded]) -> list[Item]:
+    """Return items that were found, and label the run whose code reads them."""
+    found = list(found)
+    record_stored_labels(source for _, labels in found for source in labels)
+    return [item for item, _ in found]
+
+
+def _first(rows: Iterable[_Loaded], where: Mapping[str, Any], limit: int) -> list[_Loaded]:
+    found: list[_Loaded] = []
+    for item, labels in rows:
         if len(found) >= limit:
             break
         if all(name in item.value and _equal(item.value[name], where[name]) for name in where):
-            found.append(item)
+            found.append((item, labels))
     return found
 
 
@@ -299,7 +321,7 @@ def _expiry(now: float, seconds: float | None) -> float | None:
     return None if seconds is None else now + seconds
 
 
-def _text(key: str, value: Mapping[str, Any]) -> str:
+def _text(key: str, value: Mapping[str, Any], labels: Iterable[Source]) -> str:
     try:
         text = json.dumps(dict(value), ensure_ascii=False, allow_nan=False)
         text.encode()
@@ -307,4 +329,5 @@ def _text(key: str, value: Mapping[str, Any]) -> str:
             raise ValueError("it would come back as something else")
     except (TypeError, ValueError, RecursionError) as error:
         raise SessionError(f"the value of {key!r} is no JSON object: {error}") from None
-    return text
+    stated = dump_sources(labels)
+    return f"{text}\n{json.dumps(stated, ensure_ascii=False)}" if stated else text

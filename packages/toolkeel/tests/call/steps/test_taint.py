@@ -101,6 +101,19 @@ def test_what_acts_outside_runs_after_private_data_that_no_stranger_wrote() -> N
     assert run("go", *turns).output == "done" and SENT == ["x@y.example", "x"]
 
 
+@pytest.mark.parametrize("strict", [False, True])
+def test_a_function_that_declares_nothing_is_a_source_only_where_rules_are_strict(
+    strict: bool,
+) -> None:
+    turns = (call("undeclared", {"text": "x"}), to("x@y.example"))
+    for rules in (Rules(strict=strict), Rules(ask=["none*"]) | Rules(strict=strict)):
+        agent = Agent(Scripted([*turns, "done"]), [undeclared, send], rules=rules)
+        result = agent.run_sync("go")
+        assert bool(result.pending) is strict
+        again = run([*result.messages[:3]], to("x@y.example"))  # type: ignore[arg-type]
+        assert bool(again.pending) is strict
+
+
 def test_a_clean_run_asks_nothing() -> None:
     assert run("go", to("x@y.example"), call("undeclared", {"text": "x"})).output == "done"
     assert SENT == ["x@y.example", "x"]

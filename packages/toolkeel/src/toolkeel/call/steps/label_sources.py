@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from itertools import chain
 
+from toolkeel._common.reporter import running_loop
 from toolkeel._records.taint_sources import (
     CALLER,
     FILES,
@@ -74,13 +77,18 @@ def _sources_of(tool: AnyTool, what: str) -> list[Source]:
     return found
 
 
-def with_labels(tool: AnyTool, last: Handler) -> Handler:
+def with_labels(tool: AnyTool, last: Handler, *, is_strict: bool = False) -> Handler:
     """Return a handler that labels the run when the body ends, fails or is stopped.
 
     What ended before anything was read, as the details of its result or error say (`UNREAD`), labels
     nothing.
+
+    Args:
+        tool: The tool.
+        last: Runs its body.
+        is_strict: Its results are private and a stranger's, as its effects are not declared.
     """
-    origin = origin_of(tool)
+    origin, undeclared = origin_of(tool), ("private", "stranger") if is_strict else ()
     files = any(str(key).startswith("file:") for key in tool.effects.resources)
 
     async def marked(prepared: Prepared, context: ToolContext) -> object:
@@ -101,6 +109,7 @@ def with_labels(tool: AnyTool, last: Handler) -> Handler:
             found: list[Source] = []
             if not stated.get(UNREAD):
                 found += _sources_of(tool, what)
+                found += [Source(label, tool.name, what, origin) for label in undeclared]
                 secrets = secrets_read(prepared)
                 found += [Source("secret", tool.name, path[:200], origin) for path in secrets]
                 found += [
@@ -130,7 +139,7 @@ def _mark_changed(
 
 
 def record_source(run: RunContext, source: Source, call_id: str | None = None) -> None:
-    """Add a source of labels to the run.
+    """Add a source of labels to the run. Any thread may call this.
 
     Args:
         run: The run.
@@ -141,11 +150,16 @@ def record_source(run: RunContext, source: Source, call_id: str | None = None) -
         if run.recorder is not None:
             run.recorder.record_taint(source.label, source.to_text())
         if run.listeners:
-            run.emit(
-                Tainted(
-                    *run.next_event_fields(), call_id or "", source.label, source.tool, source.what
-                )
-            )
+            loop, emit = run.loop_state.event_loop, partial(_emit_source, run, source, call_id)
+            if loop is None or loop is running_loop():
+                emit()
+            else:  # code in a thread, which has read it from a store
+                loop.call_soon_threadsafe(emit)
+
+
+def _emit_source(run: RunContext, source: Source, call_id: str | None) -> None:
+    about = call_id or "", source.label, source.tool, source.what
+    run.emit(Tainted(*run.next_event_fields(), *about))
 
 
 def restore_labels(run: RunContext, messages: Iterable[Message], tools: Iterable[AnyTool]) -> None:
@@ -155,28 +169,27 @@ def restore_labels(run: RunContext, messages: Iterable[Message], tools: Iterable
     """
     for source in _described(tools):
         record_source(run, source)
-    of_caller, results = not run.scope.parent_id, []
-    for message in messages:
-        for source in _attached(message, of_caller):
-            record_source(run, source)
-        if isinstance(message, ToolMessage):
-            results.append(message)
-            for source in load_sources(message.details):
-                run.get_taint().add(source)
-    known = {tool.name: _sources_of(tool, "") for tool in tools} if results else {}
-    read = dict.fromkeys(message.name for message in results if not message.failed)
-    for source in [each for name in read for each in known.get(name, ())]:
-        if not _is_stated(source, run):
-            run.get_taint().add(source)
+    messages, of_caller = list(messages), not run.scope.parent_id
+    for source in chain.from_iterable(_attached(message, of_caller) for message in messages):
+        record_source(run, source)
+    results = [message for message in messages if isinstance(message, ToolMessage)]
+    for source in chain.from_iterable(load_sources(message.details) for message in results):
+        run.get_taint().add(source)
+    for source in _undetailed(results, tools, run):
+        run.get_taint().add(source)
     if run.taint is not None:
         run.loop_state.visible_taint = run.loop_state.request_taint = len(run.taint.sources)
 
 
-def _is_stated(source: Source, run: RunContext) -> bool:
-    """Return True if a run has the labels of a tool already, with what it read."""
-    stated = run.taint.sources if run.taint is not None else ()
-    about = source.label, source.tool, source.origin
-    return any((each.label, each.tool, each.origin) == about for each in stated)
+def _undetailed(
+    results: Iterable[ToolMessage], tools: Iterable[AnyTool], run: RunContext
+) -> list[Source]:
+    """Return the sources of results whose details do not say what was read."""
+    read = {message.name for message in results if not message.failed}
+    sources = run.taint.sources if run.taint is not None else ()
+    stated = {(each.label, each.tool, each.origin) for each in sources}
+    found = [each for tool in tools if tool.name in read for each in _sources_of(tool, "")]
+    return [each for each in found if (each.label, each.tool, each.origin) not in stated]
 
 
 def _described(tools: Iterable[AnyTool]) -> Iterator[Source]:

@@ -192,6 +192,7 @@ class Rules:
 
     Args:
         deny, ask, allow: Rules of each kind, as `parse_rule` reads them.
+        strict: What a function returns whose effects are not declared is private and a stranger's.
 
     >>> Rules(deny=["rm"], allow=["*"]).action("rm", {})
     'deny'
@@ -199,7 +200,12 @@ class Rules:
 
     @checked
     def __init__(
-        self, deny: Iterable[str] = (), ask: Iterable[str] = (), allow: Iterable[str] = ()
+        self,
+        deny: Iterable[str] = (),
+        ask: Iterable[str] = (),
+        allow: Iterable[str] = (),
+        *,
+        strict: bool = False,
     ) -> None:
         rules = {"deny": deny, "ask": ask, "allow": allow}
         for action, texts in rules.items():
@@ -208,10 +214,11 @@ class Rules:
             if not isinstance(texts, Iterable):
                 raise SetupError(f"Rules({action}={texts!r:.60}): give a list of texts")
         self._rules = [parse_rule(action, text) for action in ORDER for text in rules[action]]
+        self.strict = strict
 
     @classmethod
     def from_toml(cls, path: str | Path) -> Rules:
-        """Read rules from a file: lists ``deny``, ``ask`` and ``allow`` in its table ``[approval]``.
+        """Read rules from a file: ``deny``, ``ask``, ``allow`` and ``strict`` in its table ``[approval]``.
 
         Raises:
             SetupError: if the file cannot be read, has no such table, or holds anything else there.
@@ -220,14 +227,10 @@ class Rules:
             table = tomllib.loads(Path(path).read_text("utf-8")).get("approval")
         except (OSError, ValueError) as error:
             raise SetupError(f"{path}: {error}") from None
-        if not isinstance(table, dict) or not all(
-            kind in ORDER
-            and isinstance(rules, list)
-            and all(isinstance(rule, str) for rule in rules)
-            for kind, rules in table.items()
-        ):
+        if not isinstance(table, dict) or not all(_is_option(*each) for each in table.items()):
             raise SetupError(
-                f"{path}: its table [approval] holds lists of text: deny, ask and allow"
+                f"{path}: its table [approval] holds lists of text: deny, ask and allow; and strict, "
+                "true or false"
             )
         return cls(**table)
 
@@ -244,7 +247,7 @@ class Rules:
         """
         if not isinstance(other, Rules):
             return NotImplemented
-        both = Rules()
+        both = Rules(strict=self.strict or other.strict)
         every = [*self._rules, *other._rules]
         both._rules = [rule for action in ORDER for rule in every if rule.action == action]
         return both
@@ -263,6 +266,14 @@ class Rules:
     ) -> Rule | None:
         """Return the rule that decides about a call, or None. See `Rule.matches`."""
         return next((r for r in self._rules if r.matches(tool, arguments, shell, places)), None)
+
+
+def _is_option(name: str, value: object) -> bool:
+    """Return True if an entry of a file of rules is one."""
+    if name == "strict":
+        return isinstance(value, bool)
+    texts = isinstance(value, list) and all(isinstance(rule, str) for rule in value)
+    return name in ORDER and texts
 
 
 def is_allowed(tool: AnyTool, rule: Rule | None) -> bool:
