@@ -54,7 +54,11 @@ def _containers(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
         inner.map(lambda each: each | None),
         st.tuples(inner, inner).map(lambda two: tuple[two[0], two[1]]),  # type: ignore[valid-type]
         st.tuples(inner, inner).map(lambda two: two[0] | two[1]),
-        st.dictionaries(st.sampled_from(NAMES), inner, min_size=1, max_size=3).map(_model),
+        st.builds(
+            _model,
+            st.dictionaries(st.sampled_from(NAMES), inner, min_size=1, max_size=3),
+            st.booleans(),
+        ),
         st.dictionaries(st.sampled_from(NAMES), inner, min_size=1, max_size=2).map(_typed_dict),
         st.tuples(
             *[st.dictionaries(st.sampled_from(NAMES), inner, min_size=1, max_size=2)] * 2
@@ -63,9 +67,12 @@ def _containers(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     )
 
 
-def _model(fields: Mapping[str, Any]) -> type[BaseModel]:
+def _model(fields: Mapping[str, Any], optional: bool = False) -> type[BaseModel]:
+    """A model of these fields, the last of them with a default of None."""
+    last = list(fields)[-1] if optional else None
     made: Any = create_model(
-        f"M{next(_COUNTER)}", **{name: (kind, ...) for name, kind in fields.items()}
+        f"M{next(_COUNTER)}",
+        **{name: (kind, None if name == last else ...) for name, kind in fields.items()},
     )
     return made  # type: ignore[no-any-return]
 
@@ -217,7 +224,8 @@ _ANY = st.recursive(
             None, True, False, 0, 1, 2, 5, -3, 12, 0.5, 1.0, 2.0, 1e20, -0.0, "", "a", "abc", "x", "m",
             "2026", "5", "1.5", "1_000", " 1 ", "true", "null", "[1, 2]", '{"a": 1}', "2026-01-02",
             "2026-01-02T03:04:05Z", "03:04:05", "PT5S", "12345678-1234-5678-1234-567812345678",
-            "4111111111111111", "one", "other", 10**30,
+            "4111111111111111", "one", "other", 10**30, "1 day", "1:02:03", 2.0**53, 2**53 + 1,
+            "12345678123456781234567812345678", '["x", "2"]',
         ]
     ),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from([*NAMES, "value", "1", "01", "true", "2026"]), inner, max_size=3),

@@ -32,10 +32,23 @@ def read_phrase(phrase: str) -> Json:
     if (found := _single(phrase)) is not None:
         return found
     for separator, word in ((", and ", "allOf"), (", or ", "anyOf"), (" or ", "anyOf")):
-        if separator in phrase:
-            parts = [read_phrase(each) for each in phrase.split(separator)]
+        if len(split := _split(phrase, separator)) > 1:
+            parts = [read_phrase(each) for each in split]
             return None if None in parts else {word: parts}
     return None
+
+
+def _split(phrase: str, separator: str) -> list[str]:
+    """The parts of a phrase between separators that are outside of parentheses and quotation marks."""
+    parts, depth, quoted = [""], 0, False
+    for at, letter in enumerate(phrase):
+        quoted ^= letter == '"' and phrase[at - 1 : at] != "\\"
+        depth += 0 if quoted else (letter == "(") - (letter == ")")
+        parts[-1] += letter
+        if depth == 0 and not quoted and parts[-1].endswith(separator):
+            parts[-1] = parts[-1].removesuffix(separator)
+            parts.append("")
+    return parts
 
 
 def _single(phrase: str) -> Json:

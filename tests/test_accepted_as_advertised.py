@@ -12,17 +12,22 @@ from typing import Any
 import jsonschema
 import pytest
 from hypothesis import HealthCheck, given, note, settings
+from hypothesis import strategies as st
 
-from tests.argument_cases import DESCRIBED, TYPED, calls
+from tests.argument_cases import DESCRIBED, TYPED, argument_values, calls
 from tests.reading_phrases import Unmade, instance_of, read_phrase
 from toolkeel import Tool, ToolCall
 from toolkeel.call.arguments.validate import prepare
+from toolkeel.define.dialect.definition import FORMS, Form, definition
 from toolkeel.define.explain.phrases import describe_value
+from toolkeel.define.import_definition import parse_definition
 from toolkeel.define.schema.canonical import canonical_json
 from toolkeel.errors import FieldError, InvalidArguments
+from toolkeel.providers.wire.tools import WireTools
 
 Json = Any
 Case = tuple[Tool[..., Any], Json]
+SentCase = tuple[Tool[..., Any], Form, bool | None, Json]
 _MISSING = object()
 
 # — the other validator —
@@ -45,7 +50,11 @@ FORMATS.checks("date-time", ValueError)(
 FORMATS.checks("duration")(
     lambda text: not isinstance(text, str) or re.fullmatch(r"P.+", text) is not None
 )
-FORMATS.checks("uuid")(lambda text: not isinstance(text, str) or len(text) == 36)
+FORMATS.checks("uuid")(
+    lambda text: (
+        not isinstance(text, str) or re.fullmatch(r"\w{8}(-\w{4}){3}-\w{12}", text) is not None
+    )
+)
 
 
 def is_valid(schema: Json, value: Json) -> bool:
@@ -180,6 +189,65 @@ def _is_taken(change: str, path: tuple[str | int, ...]) -> bool:
     return bool(path) and FieldError(path, "").where.startswith(where)
 
 
+# — as each provider is sent it —
+
+FORM_CASES = [
+    (form, strict)
+    for form, kind in FORMS.items()
+    for strict in ((None, True) if kind.strict else (None,))
+]
+SAYS_NO_LESS = {"title", "default", "description", "examples", "discriminator", "deprecated"}
+"""Losses that admit no other value."""
+
+
+@st.composite
+def sent_calls(draw: st.DrawFn, tools: st.SearchStrategy[Tool[..., Any]]) -> SentCase:
+    """A tool, a provider's form of it, and a call made from the schema in that form."""
+    tool = draw(tools)
+    form, strict = draw(st.sampled_from(FORM_CASES))
+    sent = parse_definition(WireTools([tool], form, strict).bodies[0]).schema
+    return tool, form, strict, draw(argument_values(sent))
+
+
+def check_sent(case: SentCase) -> None:
+    """A call that the sent schema allows is one of the tool, except where a loss is reported."""
+    tool, form, strict, value = case
+    wire = WireTools([tool], form, strict)
+    sent = parse_definition(wire.bodies[0]).schema
+    if not is_valid(sent, value):
+        return
+    note(f"{form} {strict}\n{json.dumps(tool.parameters)}\n{json.dumps(sent)}\n{json.dumps(value)}")
+    made = definition("take", "", tool.parameters, form, strict=strict)
+    if strict and not made.strict:  # what made it ordinary is no loss of the ordinary form
+        made = definition("take", "", tool.parameters, form)
+    losses = [each for each in made.losses if each.what not in SAYS_NO_LESS]
+    _, changes, error = outcome(tool, json.loads(wire.from_wire("take", json.dumps(value))))
+    note(f"{losses}\n{changes}\n{error and error.text}")
+    if not losses and not made.strict:
+        assert not changes, "what the sent schema allows had to be mended"
+    elif not losses:
+        assert all("null" in each for each in changes), "more than null for unset was mended"
+    for each in error.errors if error else ():
+        assert any(_is_about(loss.path, each.path) for loss in losses), each
+
+
+def _is_about(pointer: str, path: tuple[str | int, ...]) -> bool:
+    """Whether a place in a schema may be that of a place in the arguments, or around or within it."""
+    parts = [each.replace("~1", "/").replace("~0", "~") for each in pointer.split("/")[1:]]
+    if "$defs" in parts:
+        return True  # in as many places as refer to it
+    keys: list[str | int | None] = []
+    while parts:
+        word = parts.pop(0)
+        if word == "properties":
+            keys.append(parts.pop(0))
+        elif word == "prefixItems":
+            keys.append(int(parts.pop(0)))
+        elif word in ("items", "contains", "additionalProperties"):
+            keys.append(None)
+    return all(key in (None, part) for key, part in zip(keys, path, strict=False))
+
+
 QUICK = settings(max_examples=500, suppress_health_check=list(HealthCheck))
 NIGHTLY = settings(max_examples=20_000, suppress_health_check=list(HealthCheck))
 
@@ -194,6 +262,21 @@ def test_a_typed_tool_accepts_what_it_advertises_and_says_what_is_so(case: Case)
 @given(calls(DESCRIBED))
 def test_a_described_tool_accepts_what_it_advertises_and_says_what_is_so(case: Case) -> None:
     check(case)
+
+
+@QUICK
+@given(sent_calls(TYPED | DESCRIBED))
+def test_a_call_that_a_providers_form_allows_is_one_of_the_tool(case: SentCase) -> None:
+    check_sent(case)
+
+
+@pytest.mark.slow
+@NIGHTLY
+@given(sent_calls(TYPED | DESCRIBED))
+def test_every_night_calls_that_a_providers_form_allows_are_ones_of_the_tool(
+    case: SentCase,
+) -> None:
+    check_sent(case)
 
 
 @pytest.mark.slow

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import os
+import pty
+import select
 import subprocess
 import sys
+import tty
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -73,6 +78,23 @@ for executor in ("process", "sandbox"):
 """
 
 
+AT_CONSOLE = """
+from tests.windows_simulation import become_windows; become_windows()
+import sys
+from toolkeel.__main__ import main
+sys.argv = ["toolkeel", "run", "pay amount=5", "-t", "tools.py", "-m", "offline"]
+main()
+"""
+PAY = """
+from toolkeel import tool
+
+@tool(approval=True)
+def pay(amount: int) -> str:
+    '''Pay.'''
+    return f"paid {amount}"
+"""
+
+
 def run(code: str, folder: Path) -> list[str]:
     done = subprocess.run(
         [sys.executable, "-c", code],
@@ -84,6 +106,64 @@ def run(code: str, folder: Path) -> list[str]:
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
+
+
+class Console:
+    """A process at a terminal that changes nothing of what is typed."""
+
+    def __init__(self, code: str, folder: Path) -> None:
+        self._ours, theirs = pty.openpty()
+        tty.setraw(theirs)
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", code],
+            cwd=folder,
+            env={**os.environ, "LOCALAPPDATA": str(folder), "TERM": "xterm", "CI": ""},
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+        )
+        os.close(theirs)
+        self._new = b""
+
+    def until(self, text: str) -> None:
+        """Read what is shown until it holds a text; forget all up to that."""
+        while (wanted := text.encode()) not in self._new:
+            assert select.select([self._ours], [], [], 100)[0], self._new.decode()
+            self._new += os.read(self._ours, 65536)
+        self._new = self._new.partition(wanted)[2]
+
+    def type(self, text: str) -> None:
+        os.write(self._ours, text.encode())
+
+    def end(self) -> None:
+        self.process.kill()
+        os.close(self._ours)
+
+
+@contextmanager
+def typing_at(code: str, folder: Path) -> Iterator[Console]:
+    console = Console(code, folder)
+    try:
+        yield console
+    finally:
+        console.end()
+
+
+@pytest.mark.slow
+def test_approvals_are_answered_at_a_console_without_posix(tmp_path: Path) -> None:
+    (tmp_path / "tools.py").write_text(PAY, "utf-8")
+    with typing_at(AT_CONSOLE, tmp_path) as console:
+        console.until("q stop the run")
+        console.type("x")
+        console.until("(press y, n, e or q)")
+        console.type("e")
+        console.until("Enter alone leaves them")
+        console.type('{"amount": 78}\b\b9}\r')
+        console.until('"amount": 79')
+        console.until("q stop the run")
+        console.type("y")
+        console.until("paid 79")
+        assert console.process.wait(60) == 0
 
 
 @pytest.mark.slow

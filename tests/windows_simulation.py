@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import select
 import signal
 import socket
 import sys
@@ -100,7 +101,10 @@ def _socketpair(*_: object) -> tuple[socket.socket, socket.socket]:
 
 
 def _msvcrt() -> types.ModuleType:
-    """Return the module with locks of bytes in files, as far as one process sees them."""
+    """Return the module with locks of bytes in files, as far as one process sees them.
+
+    Its console is stdin, where a test types UTF-8.
+    """
     made = types.ModuleType("msvcrt")
     locked: dict[tuple[int, int, int], int] = {}
 
@@ -112,5 +116,18 @@ def _msvcrt() -> types.ModuleType:
         elif locked.setdefault(key, file) != file:
             raise OSError(13, "locked by another")
 
-    vars(made).update(LK_UNLCK=0, LK_LOCK=1, LK_NBLCK=2, locking=locking, kbhit=lambda: False)
+    def has_key() -> bool:
+        return sys.stdin.isatty() and bool(select.select([0], [], [], 0)[0])
+
+    def read_key() -> str:
+        first = os.read(0, 1)
+        more = (first[0] >= 0xC0) + (first[0] >= 0xE0)
+        return (first + os.read(0, more) if more else first).decode()
+
+    console = {
+        "kbhit": has_key,
+        "getwch": read_key,
+        "putwch": lambda letter: os.write(2, letter.encode()),
+    }
+    vars(made).update(LK_UNLCK=0, LK_LOCK=1, LK_NBLCK=2, locking=locking, **console)
     return made

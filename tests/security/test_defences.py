@@ -285,7 +285,7 @@ BREAKS = (
     ),
     Break(
         "T38: what was typed before the question answers it",
-        "toolkeel_studio/cli/terminal/keys.py",
+        "toolkeel_studio/cli/terminal/terminal_keys.py",
         "termios.tcflush(self._fd, termios.TCIFLUSH)",
         "pass",
         "packages/toolkeel-studio/tests/cli/terminal/test_approve.py::test_what_was_typed_before_the_question_answers_nothing",
@@ -293,8 +293,8 @@ BREAKS = (
     Break(
         "T39: CI is a person",
         "toolkeel_studio/cli/terminal/approve.py",
-        'if not POSSIBLE or os.environ.get("CI"):',
-        "if not POSSIBLE:",
+        'if os.environ.get("CI"):',
+        "if False:",
         "packages/toolkeel-studio/tests/cli/terminal/test_approve.py::test_in_ci_a_terminal_is_not_asked_and_nothing_is_approved",
     ),
     Break(

@@ -171,6 +171,27 @@ def test_what_was_sent_is_shown_and_what_was_read_otherwise_is_listed() -> None:
     assert coerced.changes == message.details["coerced"]
 
 
+def test_what_is_wrong_within_a_text_that_was_read_as_a_list_is_shown_as_it_is_there() -> None:
+    @tool
+    def add(numbers: list[int]) -> str:
+        """Add."""
+        return "added"
+
+    [message] = Toolset([add]).run_sync([ToolCall("1", "add", {"numbers": '["x", "2"]'})])
+    assert 'numbers[0]: expected an integer, got "x" (a string)' in message.text
+
+
+@pytest.mark.parametrize("number", [2**53, 2**53 + 1, -(2**53) - 1, 2**60 + 1])
+def test_an_integer_written_with_a_fraction_keeps_its_last_digit(number: int) -> None:
+    @tool
+    def add(n: int) -> int:
+        """Add."""
+        return n
+
+    [message] = Toolset([add]).run_sync([ToolCall("1", "add", f'{{"n": {number}.0}}')])
+    assert message.text == str(number)
+
+
 def test_a_refused_calls_coercions_hide_what_may_be_secret() -> None:
     @tool
     def login(pin: Annotated[int, Secret, Field(ge=9999)], n: Annotated[int, Field(ge=20)]) -> str:

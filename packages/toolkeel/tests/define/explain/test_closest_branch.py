@@ -8,7 +8,12 @@ import jsonschema_rs
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkeel.define.explain.closest_branch import Fault, closest_branch, common_tag
+from toolkeel.define.explain.closest_branch import (
+    Fault,
+    closest_branch,
+    common_tag,
+    fewest_faults,
+)
 
 
 def faults(value: object, schema: dict[str, Any]) -> list[Fault]:
@@ -57,3 +62,13 @@ def test_a_third_branch_that_is_as_near_for_another_reason_leaves_none() -> None
 
 def test_nothing_tried_means_nothing() -> None:
     assert closest_branch([]) is None and common_tag([]) is None
+
+
+def test_of_branches_with_as_many_faults_the_one_that_fits_deepest_is_the_nearest() -> None:
+    branches: list[dict[str, Any]] = [
+        {"properties": {"x": {"type": "string"}}},
+        {"properties": {"x": {"items": {"type": "string"}}}},
+        {"properties": {"x": {"items": {"type": "string"}, "maxItems": 0}}},
+    ]
+    assert fewest_faults([faults({"x": [1]}, each) for each in branches]) == 1
+    assert fewest_faults([[], []]) is None

@@ -25,7 +25,11 @@ ROOT: dict[str, Any] = {"$defs": {"n": {"type": "integer", "minimum": 1}}}
         ({"enum": [3], "minimum": 5}, "no value at all"),
         ({"allOf": [{"type": ["integer", "null"]}, {"type": "number", "maximum": 3}]}, "an integer of at most 3"),
         ({"allOf": [{"type": "string"}, {"type": "integer"}]}, "no value at all"),
-        ({"allOf": [{"minItems": 3}, {"maxItems": 2}]}, "no value at all"),
+        ({"allOf": [{"minItems": 3}, {"maxItems": 2}]}, "anything but a list"),
+        ({"allOf": [{"minItems": 3}, {"maxItems": 2, "minLength": 2}]}, "a string of at least 2 characters"),
+        ({"type": ["integer", "array"], "allOf": [{"minItems": 3}, {"maxItems": 2}]}, "an integer"),
+        ({"type": "number", "allOf": [{"exclusiveMinimum": 3}, {"maximum": 3}]}, "no value at all"),
+        ({"type": ["string", "number"], "allOf": [{"minimum": 3}, {"exclusiveMaximum": 3}]}, "a string"),
         ({"prefixItems": [{"type": "string"}, {"type": "integer"}], "minItems": 3}, "a list of at least 3 items (a string, an integer)"),
         ({"allOf": [{"required": ["a"]}, {"required": ["b"]}]}, 'an object with "a", "b"'),
         ({"anyOf": [{"not": {"type": "string"}}, {"minLength": 3}]}, "anything but a string, or a string of at least 3 characters"),
@@ -73,3 +77,18 @@ def test_an_object_is_described_if_it_has_the_keys_that_a_phrase_lists() -> None
     assert not is_described({}, [card], {})
     assert not is_described(5, [{"type": "integer", "multipleOf": 2}], {})
     assert is_described(1e300, [{"type": "number", "multipleOf": 0.5}], {})
+
+
+def test_what_holds_at_a_key_is_found_by_patterns_beside_its_own_schema() -> None:
+    schema: dict[str, Any] = {
+        "properties": {"age": {"type": "integer"}},
+        "patternProperties": {"^a": {"minimum": 1}, "e$": {"maximum": 9}, "(?=a)": {"enum": []}},
+        "additionalProperties": {"type": "null"},
+    }
+    assert schemas_at([schema], ("age",), {}) == [
+        {"type": "integer"},
+        {"minimum": 1},
+        {"maximum": 9},
+    ]
+    assert schemas_at([schema], ("ab",), {}) == [{"minimum": 1}]
+    assert schemas_at([schema], ("b",), {}) == [{"type": "null"}]

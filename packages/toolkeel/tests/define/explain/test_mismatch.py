@@ -330,3 +330,20 @@ def test_whatever_a_schema_is_composed_of_faults_are_told_at_paths_that_exist(
             assert missing or part in (found if isinstance(found, dict) else range(len(found)))
             found = None if missing else found[part]
         assert error.expected and len(str(error)) < 1000
+
+
+@pytest.mark.parametrize(
+    ("schema", "sent", "told"),
+    [
+        # What stands beside the union leaves one branch alone.
+        ({"anyOf": [{"type": "integer"}, {"items": {"type": "integer"}, "type": "array", "maxItems": 1}], "minItems": 2},
+         [None, None], ["x: expected an integer, got a list of 2 items"]),
+        ({"anyOf": [{"type": ["integer", "array"], "maxItems": 1}, {"type": "null"}], "minItems": 2},
+         [None, None], ["x: expected an integer or null, got a list of 2 items"]),
+        ({"required": ["zip"], "patternProperties": {"^z": {"type": "integer"}}}, {}, ["x.zip: expected an integer (required)"]),
+    ],
+)  # fmt: skip
+def test_what_stands_beside_a_place_is_part_of_what_is_expected_there(
+    schema: dict[str, Any], sent: object, told: list[str]
+) -> None:
+    assert lines({"x": sent}, {"type": "object", "properties": {"x": schema}}) == told

@@ -9,6 +9,8 @@ progress     progress of a run on stderr: plain lines, or live lines
 pictures     pictures of tools and models: their paths, and drawn where the terminal can
 reply        the model's reply, written as it arrives
 keys         answers to a question: single keys and lines, never typed ahead
+terminal_keys  keys of a terminal of POSIX
+console_keys  keys of a console of Windows
 approve      approval at the terminal before a call runs
 consent      consent at the terminal before a server from a file is started
 """

@@ -24,7 +24,7 @@ from toolkeel.errors import CallError, InvalidArguments
 from toolkeel.messages import ToolCall
 from toolkeel.observe.wording import badges, change_rows, visible_json, visible_line
 from toolkeel_studio.cli.terminal.interrupt import BY_HAND
-from toolkeel_studio.cli.terminal.keys import POSSIBLE, Keyboard, Withdrawn
+from toolkeel_studio.cli.terminal.keys import Keyboard, Withdrawn, make_keyboard
 from toolkeel_studio.cli.terminal.streams import (
     BOLD,
     CYAN,
@@ -50,7 +50,7 @@ _SIGNS = {"+": GREEN, "-": RED, "@": CYAN}
 
 def can_ask() -> bool:
     """Return True if a person can answer: stdin and stderr are a terminal, and this is no CI."""
-    if not POSSIBLE or os.environ.get("CI"):
+    if os.environ.get("CI"):
         return False
     return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
 
@@ -109,7 +109,7 @@ class TerminalApprover:
         """
         loop = asyncio.get_running_loop()
         until = None if self._timeout is None else monotonic() + self._timeout
-        keyboard = Keyboard(sys.stdin.fileno(), until)
+        keyboard = make_keyboard(until)
         question = TicketPrompt(ticket, keyboard, screen, self._check)
         answer: asyncio.Future[Decision | None] = loop.create_future()
 

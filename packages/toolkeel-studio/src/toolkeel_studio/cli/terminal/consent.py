@@ -7,7 +7,7 @@ import sys
 from toolkeel.mcp.consent import ConsentRequest
 from toolkeel.observe.wording import visible_line
 from toolkeel_studio.cli.terminal.approve import can_ask
-from toolkeel_studio.cli.terminal.keys import Keyboard, Withdrawn
+from toolkeel_studio.cli.terminal.keys import Withdrawn, make_keyboard
 from toolkeel_studio.cli.terminal.streams import BOLD, CYAN, YELLOW, note, styled
 
 
@@ -29,7 +29,7 @@ def ask(request: ConsentRequest) -> bool:
 
 def confirm(question: str) -> bool:
     """Return True if the person answers with the key y."""
-    keyboard = Keyboard(sys.stdin.fileno())
+    keyboard = make_keyboard()
     try:
         with keyboard.open():
             keyboard.forget()

@@ -242,7 +242,7 @@ class _Coercer:
         found: list[tuple[object, str]] = []
         for kind in kinds_of(schema):
             converted = convert(value, kind)
-            if type(value) is float and kind == "integer" and abs(value) > EXACT and self.written:
+            if type(value) is float and kind == "integer" and abs(value) >= EXACT and self.written:
                 converted = self.written.integer_at(path)
             if converted is NOTHING or not is_allowed_value(converted, schema):
                 continue

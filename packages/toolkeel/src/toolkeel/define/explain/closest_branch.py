@@ -37,9 +37,12 @@ def common_tag(tried: Sequence[Collection[Fault]]) -> str | int | None:
 
 
 def fewest_faults(tried: Sequence[Collection[Fault]]) -> int | None:
-    """Return the first of the branches with the fewest faults; None if no branch has any."""
+    """Return the branch with the fewest faults, of several the one that fits down to the deepest.
+
+    None if no branch has any.
+    """
     return min(
         (number for number, faults in enumerate(tried) if faults),
-        key=lambda number: len(tried[number]),
+        key=lambda number: (len(tried[number]), -min(len(path) for path, _ in tried[number])),
         default=None,
     )

@@ -8,7 +8,10 @@ branches, before anything is put into words.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
+
+from pydantic_core import SchemaError, SchemaValidator, core_schema
 
 from toolkeel.define.subschemas import (
     COMPOSED,
@@ -90,21 +93,28 @@ def _merged(one: Schema, other: Schema) -> Schema | None:
             made[keyword] = stored
         elif made[keyword] != stored and keyword in _MERGES:
             made[keyword] = _MERGES[keyword](made[keyword], stored)
-    return None if made.get("type") == [] or _are_contrary(made) else made
+    if made.get("type") == []:
+        return None
+    contrary = {kind for kind, *pair in _PAIRS if _are_contrary(made, *pair)}
+    return _without_types(made, contrary) if contrary else made
 
 
-def _are_contrary(schema: Schema) -> bool:
-    """Tell if some lower bound is above its upper bound."""
-    bounds = [
-        (schema[low], schema[high]) for low, high in _PAIRS if low in schema and high in schema
-    ]
-    return any(_are_numbers(*pair) and pair[0] > pair[1] for pair in bounds)  # type: ignore[operator]
+def _are_contrary(schema: Schema, low: str, high: str) -> bool:
+    """Tell if no number is within a lower and an upper bound."""
+    least: Any = schema.get(low)
+    most: Any = schema.get(high)
+    if not _are_numbers(least, most):
+        return False
+    return bool(least >= most if "exclusive" in low + high else least > most)
 
 
 _PAIRS = (
-    ("minimum", "maximum"), ("minLength", "maxLength"), ("minItems", "maxItems"),
-    ("minProperties", "maxProperties"),
+    ("number", "minimum", "maximum"), ("number", "exclusiveMinimum", "maximum"),
+    ("number", "minimum", "exclusiveMaximum"), ("number", "exclusiveMinimum", "exclusiveMaximum"),
+    ("string", "minLength", "maxLength"), ("array", "minItems", "maxItems"),
+    ("object", "minProperties", "maxProperties"),
 )  # fmt: skip
+"""Types, and the bounds that no value of the type fits if the lower is above the upper."""
 
 
 def _types(one: Any, other: Any) -> Any:
@@ -162,20 +172,22 @@ _NARROWING = frozenset({"enum", "const", "not"})
 
 
 def _without_refused_types(schema: Schema) -> Schema | None:
-    """Return the schema without what concerns types that its `not` refuses; None if none is left."""
+    """Return the schema without the types that its `not` refuses; None if none is left."""
     refused = schema.get("not")
     if not isinstance(refused, (dict, Mapping)) or refused.keys() != {"type"}:
         return schema
-    kinds = set(_listed(refused["type"]))
-    kinds |= {"integer"} if "number" in kinds else set()
+    return _without_types(schema, set(_listed(refused["type"])))
+
+
+def _without_types(schema: Schema, kinds: set[Any]) -> Schema | None:
+    """Return the schema without some types and what concerns them; None if no type is left."""
+    kinds = kinds | ({"integer"} if "number" in kinds else set())
     idle = {keyword for kind in kinds for keyword in _KEYWORDS_OF.get(kind, ())}
     left = {keyword: stored for keyword, stored in schema.items() if keyword not in idle}
-    if "type" in schema:
-        types = [each for each in _listed(schema["type"]) if each not in kinds]
-        if not types:
-            return None
-        left["type"] = types[0] if len(types) == 1 else types
-    return left
+    if "type" not in schema:
+        return {"not": {"type": sorted(kinds)}, **left}
+    types = [each for each in _listed(schema["type"]) if each not in kinds]
+    return {**left, "type": types[0] if len(types) == 1 else types} if types else None
 
 
 def _listed(types: Any) -> list[Any]:
@@ -217,9 +229,34 @@ def schemas_at(schemas: Iterable[object], path: Path, root: Schema) -> list[obje
     """
     current = list(schemas)
     for key in path:
-        children = [schema_at(each, key) for each in _holding(current, root)]
+        children = [child for each in _holding(current, root) for child in _at(each, key)]
         current = list(filter(None, children))
     return current
+
+
+def _at(schema: Schema, key: str | int) -> list[Any]:
+    """Return the schemas for the value under a key or index, those of matching patterns too."""
+    patterns = schema.get("patternProperties")
+    if isinstance(key, int) or not isinstance(patterns, (dict, Mapping)):
+        return [schema_at(schema, key)]
+    known = properties_of(schema)
+    own = [known[key]] if key in known else []
+    matching = [each for pattern, each in patterns.items() if _matches(pattern, key)]
+    return [*own, *matching] or [schema_at(schema, key)]
+
+
+def _matches(pattern: str, key: str) -> bool:
+    """Return True if a pattern is found in a key, in linear time; never for one that looks around."""
+    validator = _pattern_validator(pattern)
+    return validator is not None and validator.isinstance_python(key)
+
+
+@lru_cache(64)
+def _pattern_validator(pattern: str) -> SchemaValidator | None:
+    try:
+        return SchemaValidator(core_schema.str_schema(pattern=pattern))
+    except SchemaError:
+        return None
 
 
 def _holding(schemas: Iterable[object], root: Schema) -> list[Schema]:

@@ -187,6 +187,11 @@ class Mismatches:
         tried: dict[int, _Faults] = {}
         if start.level < _LEVELS and (described or isinstance(value, (dict, list))):
             tried = self._tried(value, where, len(branches))
+            tried = {
+                index: faults
+                for index, faults in tried.items()
+                if self._can_fit(value, branches[index], beside)
+            }
         wrong = [
             [(tuple(f.instance_path), f.kind.name in _FIXED) for f in each]
             for each in tried.values()
@@ -282,6 +287,11 @@ class Mismatches:
             if not any(f.kind.name in _OTHER_KIND and not f.instance_path for f in faults):
                 tried[index] = faults
         return tried
+
+    def _can_fit(self, value: object, branch: object, beside: list[Schema]) -> bool:
+        """Return False if what holds beside a branch leaves it no value of the value's type."""
+        typed: Schema = {"type": _kind_of(value)}
+        return not any(beside) or bool(plain_alternatives([typed, branch, *beside], self._root))
 
 
 def _kind_of(value: object) -> str:

@@ -206,12 +206,22 @@ def _field(found: _Found, root: Schema) -> FieldError:
     if found.error["loc"][-1:] == ("[key]",):
         return FieldError(found.path, f"a key that is {_key_wanted(found, root)}")
     value = found.error["input"]
-    phrase = describe_expected(found.schemas, root, value)
+    phrase = describe_expected(_refusing(found.schemas, root, value), root, value)
     if kind not in _TOLD_BY_SCHEMA and not kind.endswith(("_type", "_parsing")):
         phrase = f"{phrase}: {_message(found.error)}"
     elif phrase == "any value":
         phrase = _message(found.error).removeprefix("Input should be ")
     return FieldError(found.path, phrase, "" if value is UNSENT else describe_value(value))
+
+
+def _refusing(schemas: Sequence[object], root: Schema, value: object) -> Sequence[object]:
+    """Return the schemas of several branches without those that the value already satisfies."""
+    if len(schemas) == 1 or value is UNSENT:
+        return schemas
+    refusing = [
+        each for each in schemas if not is_described(value, plain_alternatives([each], root), root)
+    ]
+    return refusing or schemas
 
 
 def _either(schemas: Sequence[object]) -> Sequence[object]:
@@ -242,6 +252,7 @@ _TOLD_BY_SCHEMA = frozenset(
         "greater_than", "greater_than_equal", "less_than", "less_than_equal", "multiple_of",
         "too_short", "too_long", "string_too_short", "string_too_long",
         "string_pattern_mismatch", "union_tag_invalid", "union_tag_not_found",
+        "unique_items",
     }
 )  # fmt: skip
 

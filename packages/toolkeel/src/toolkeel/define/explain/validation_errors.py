@@ -88,7 +88,7 @@ def has_key(data: object, part: str | int) -> bool:
 def value_at(data: Any, path: Iterable[str | int]) -> Any:
     """Return the value at a path of parsed JSON; `UNSENT` if there is none."""
     for part in path:
-        if type(part) is int and type(data) is dict:
+        if type(data) is str or (type(part) is int and type(data) is dict):
             return UNSENT
         try:
             data = data[part]

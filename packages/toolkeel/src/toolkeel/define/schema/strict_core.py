@@ -1,6 +1,6 @@
 """pydantic's core schema without the places where it takes more than is advertised.
 
-In strict mode pydantic takes digits for a date and time (``"2026"`` is a second of 1970), True for the
+In strict mode pydantic takes digits for a date and time (``"2026"`` is a second of 1970), other words for a duration (``"1 day"``), True for the
 choice 1, ``"1_000"`` for a decimal, other spellings of a key, and the same item of a set twice. What a
 union does then is worse than accepting too much: it takes the branch that guesses, although another one
 admits the value as it is. So the gap is closed in the leaf itself, wherever it lies.
@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from enum import Enum, Flag
 from typing import Any, LiteralString, TypeAlias, cast
+from uuid import UUID
 
 from pydantic_core import (
     CoreConfig,
@@ -111,10 +112,10 @@ def _named(made: Any, inner: Core) -> Core:
     return {**made, "ref": inner.pop("ref")} if "ref" in inner else made
 
 
-def _close_moment(core: Core) -> Core:
+def _close_text(core: Core) -> Core:
     """Return a text of the advertised form, then parsed; or an object that the author's code made."""
     kind = core["type"]
-    pattern, error, made = _MOMENTS[kind]
+    pattern, error, made = _TEXTS[kind]
     text = {"type": "str", "pattern": pattern}
     parsed = {key: stored for key, stored in core.items() if key != "ref"} | {"strict": False}
     ready = {"type": "is-instance", "cls": made}
@@ -126,13 +127,14 @@ def _close_moment(core: Core) -> Core:
     return {**closed, "ref": core["ref"]} if "ref" in core else closed
 
 
-_MOMENTS: Mapping[str, tuple[str, str, type]] = {
+_TEXTS: Mapping[str, tuple[str, str, type]] = {
     "date": (r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$", "date_type", dt.date),
     "datetime": (r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt _]", "datetime_type", dt.datetime),
     "time": (r"^[0-9]{2}:", "time_type", dt.time),
-    "timedelta": (r"[^0-9.eE+\-\s]", "time_delta_type", dt.timedelta),
+    "timedelta": (r"^[+-]?P", "time_delta_type", dt.timedelta),
+    "uuid": (r"^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$", "uuid_type", UUID),
 }
-"""What tells the text of a moment from a number of seconds, the error, and the class."""
+"""What a text of the advertised format begins with or is, the error, and the class."""
 
 
 def _close_decimal(core: Core) -> Core:
@@ -212,7 +214,7 @@ def _repeats(items: list[Any]) -> bool:
 
 
 _CLOSERS: Mapping[str, Callable[[Core], Core | None]] = {
-    **dict.fromkeys(("date", "datetime", "time", "timedelta"), _close_moment),
+    **dict.fromkeys(_TEXTS, _close_text),
     "decimal": _close_decimal, "literal": _close_literal, "enum": _close_enum,
     "set": _close_set, "frozenset": _close_set,
 }  # fmt: skip
