@@ -143,7 +143,7 @@ def test_a_long_call_is_seen_to_its_end_before_it_can_be_approved(asker: Path) -
     for page in range(2, 9):
         terminal.type(" ")
         if "Run it?" in terminal.until(
-            lambda screen, page=page: "Run it?" in screen or screen.count("more lines") > page
+            lambda screen, page=page: "Run it?" in screen or screen.count("more lines") >= page
         ):
             break
     screen = re.sub("(?m)^.*\r", "", readable(terminal.screen))  # as it looks now
