@@ -118,6 +118,24 @@ def test_what_could_not_be_looked_for_before_is_not_called_new(
     assert "may have made or changed protected files: deep/.vscode]" in text
 
 
+@pytest.mark.parametrize("name", ["CLAUDE.md", "conftest.py"])
+def test_without_an_approver_what_was_made_after_strangers_text_takes_no_effect(
+    tmp_path: Path, name: str
+) -> None:
+    (tmp_path / "setup.py").write_text("old")
+
+    def work() -> None:
+        (tmp_path / name).write_text("x")
+        (tmp_path / "setup.py").write_text("new")
+
+    text, _ = play(tmp_path, work, reads_page=True)
+    assert not (tmp_path / name).exists() and (tmp_path / f"{name}.set-aside").exists()
+    assert f"[Nobody is there to approve them; they are renamed: {name}.set-aside]" in text
+    assert (
+        tmp_path / "setup.py"
+    ).read_text() == "new"  # there was something of the person's before
+
+
 def test_an_ordinary_command_reports_nothing(tmp_path: Path) -> None:
     assert play(tmp_path, lambda: (tmp_path / "a.txt").write_text("x")) == ("done", [])
 

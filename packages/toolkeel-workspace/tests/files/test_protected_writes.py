@@ -6,9 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from toolkeel import Agent
+from toolkeel.mcp.consent import ConsentStore
+from toolkeel.mcp.pins import Pin, Pins
+from toolkeel.sessions import KeyValueStore, Sessions
+from toolkeel.testing import Scripted
 from toolkeel_workspace.files.open_beneath import Root
 from toolkeel_workspace.files.protected_writes import ProtectedFilePredicate
-from toolkeel_workspace.sandbox.protected_files import find_protected
+from toolkeel_workspace.sandbox.protected_files import find_protected, take_snapshot
 
 
 @pytest.mark.parametrize(
@@ -45,6 +50,35 @@ def test_the_librarys_own_state_is_asked_about_wherever_a_folder_contains_it(
     assert not asks({"path": "database/x"})
     (tmp_path / "data").mkdir()
     assert tmp_path / "data" in find_protected(tmp_path)
+
+
+def test_state_that_a_program_keeps_in_its_own_place_is_protected_there(tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    (tmp_path / "state").mkdir()
+    link.symlink_to("state")
+    Pins(tmp_path / "my-pins.json").set("server", "tool", Pin("d", {}))
+    ConsentStore(tmp_path / "agreed.json")
+    Agent(Scripted([]), used_tickets=link / "used")
+    store = KeyValueStore(tmp_path / "notes.db")
+    Sessions(tmp_path / "talk.db")
+    asks = ProtectedFilePredicate(Root(tmp_path))
+    places = (
+        "my-pins.json",
+        "agreed.json",
+        "state/used/x",
+        "link/used/x",
+        "notes.db",
+        "talk.db-wal",
+    )
+    for path in places:
+        assert asks({"path": path}).startswith('"toolkeel\'s own state" is protected'), path
+    assert not asks({"path": "notes.db.txt"}) and not asks({"path": "state/x"})
+    found = find_protected(tmp_path)
+    assert {tmp_path / "my-pins.json", tmp_path / "notes.db"} <= set(found)
+    before = take_snapshot(tmp_path)
+    store.put(("a",), "k", {})  # this program itself, while a command runs
+    store.close()
+    assert take_snapshot(tmp_path).protected == before.protected
 
 
 def test_a_link_is_asked_about_by_what_it_names(tmp_path: Path) -> None:

@@ -2,7 +2,8 @@
 
 A command can create a file that takes effect later: a hook, an editor's task, an agent's instructions.
 It is reported as an event. The run's approver is asked whether to keep what was made; what is refused
-is renamed, so that it takes no effect.
+is renamed, so that it takes no effect. So is what was made after a stranger's text where nobody can be
+asked: the tool `write` can ask then, since it has not written yet.
 """
 
 from __future__ import annotations
@@ -96,10 +97,16 @@ class ProtectedChanges:
             {"protected_files": lists | ({"unchecked": found.unchecked} if found.unchecked else {})}
         )
         notice = f"\n\n[For a person to look at: the command {told}]"
-        may_ask = context.run.approver is not None and not context.cancel.cancelled
-        if found.asked and may_ask and not await self._may_stay(found, context):
-            moved = await asyncio.to_thread(self._rename, found.asked)
-            notice += f"\n\n[A person refused them; they are renamed: {list_names(moved)}]"
+        if context.cancel.cancelled:
+            return notice
+        if context.run.approver is None:
+            refused, who = found.made if "stranger" in labels else [], "Nobody is there to approve"
+        elif found.asked and not await self._may_stay(found, context):
+            refused, who = found.asked, "A person refused"
+        else:
+            return notice
+        if moved := await asyncio.to_thread(self._rename, refused):
+            notice += f"\n\n[{who} them; they are renamed: {list_names(moved)}]"
         return notice
 
     def _compare(self, after_strangers: bool) -> Changes:

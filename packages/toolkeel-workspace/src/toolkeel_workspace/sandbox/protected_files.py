@@ -13,15 +13,14 @@ import os
 import stat
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
-from toolkeel._common.data_folder import data_folder, state_folder
+from toolkeel._common.data_folder import list_state
 from toolkeel._common.path_patterns import SECRET, fold_part, matching_pattern
-from toolkeel.errors import SetupError
 
 _GIT = """
 .git/hooks .git/config .git/config.worktree .git/commondir .git/gitdir .git/modules .git/worktrees
@@ -159,8 +158,7 @@ def find_protected_place(root: Path, path: str) -> str:
         if folder.name != ".git" and _is_bare_repository(folder, part):
             return "a bare git repository"
     place = os.path.join(root, path)
-    own = (_real(folder) for folder in (data_folder, state_folder))
-    return "toolkeel's own state" if any(_is_below(place, folder) for folder in own) else ""
+    return "toolkeel's own state" if any(_is_below(place, own) for own in list_state()) else ""
 
 
 _IN_BARE_REPOSITORY = frozenset({"head", "config", "config.worktree", "objects", "refs", "hooks"})
@@ -176,15 +174,12 @@ def _is_bare_repository(folder: Path, added: str = "") -> bool:
     return False
 
 
-def _real(folder: Callable[[], Path]) -> str:
-    """Return a folder without links; empty if it is unknown."""
-    with suppress(SetupError, OSError):
-        return os.path.realpath(folder())
-    return ""
-
-
-def _is_below(path: str, folder: str) -> bool:
-    return bool(folder) and (path == folder or path.startswith(f"{folder.rstrip(os.sep)}{os.sep}"))
+def _is_below(path: str, place: str) -> bool:
+    """Return True if a path is a place, below it, or a file that SQLite makes beside it."""
+    return path.startswith(f"{place.rstrip(os.sep)}{os.sep}") or path in (
+        place,
+        *(f"{place}{end}" for end in _BESIDE_DATABASES),
+    )
 
 
 def find_protected(root: Path) -> list[Path]:
@@ -193,7 +188,13 @@ def find_protected(root: Path) -> list[Path]:
     The scan goes to `MAX_DEPTH` and takes `SCAN_SECONDS`, the top folder first. Files found earlier are listed
     as long as they exist: a command cannot hide one by creating many files.
     """
-    return [Path(path) for path in _scan(root).protected]
+    real = os.path.realpath(root)
+    own = [f"{place}{end}" for place in list_state() for end in ("", *_BESIDE_DATABASES)]
+    places = [*_scan(root).protected, *(each for each in own if _is_below(each, real))]
+    return [Path(path) for path in dict.fromkeys(places) if os.path.lexists(path)]
+
+
+_BESIDE_DATABASES = ("-wal", "-shm", "-journal")
 
 
 @dataclass(frozen=True)
@@ -227,9 +228,6 @@ def _scan(root: Path) -> _Scan:
         folder, depth = waiting.popleft()
         waiting += [(each, depth + 1) for each in _scan_folder(folder, root, depth, found)]
     found.unsearched.update(str(folder) for folder, _ in waiting)
-    own = (_real(folder) for folder in (data_folder, state_folder))
-    real = os.path.realpath(root)
-    found.protected.update((each, None) for each in own if _is_below(each, real))
     _known_files[root] = found
     return found
 
@@ -321,6 +319,7 @@ def take_snapshot(root: Path) -> Snapshot:
     """Return the protected files and build files below a folder, as they are now.
 
     The numbers come from the inodes, times and sizes the file system records, which a command cannot reset.
+    The library's own state is left out: this program itself changes it meanwhile.
     """
     found = _scan(root)
     protected, builds = (

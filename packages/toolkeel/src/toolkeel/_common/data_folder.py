@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from toolkeel.errors import SetupError
@@ -79,6 +80,27 @@ def xdg_folder(variable: str, place: str) -> Path:
 def state_folder() -> Path:
     """Return the folder of state between runs, such as waiting runs and consents."""
     return xdg_folder("XDG_STATE_HOME", "state")
+
+
+def register_state(path: str | Path) -> Path:
+    """Note a file or folder of the library's state that a program has named, and return its path.
+
+    Workspaces that contain it protect it, as they do the folders above.
+    """
+    _named_state.add(os.path.realpath(path))
+    return Path(path)
+
+
+def list_state() -> list[str]:
+    """Return the places of the library's state, without links: of data, of state, and those registered."""
+    found = set(_named_state)
+    for folder in (data_folder, state_folder):
+        with suppress(SetupError, OSError):  # no home folder is known
+            found.add(os.path.realpath(folder()))
+    return sorted(found)
+
+
+_named_state: set[str] = set()
 
 
 def sessions_file() -> Path:

@@ -21,6 +21,7 @@ from toolkeel._common.checked_arguments import (
     check_values,
     checked,
 )
+from toolkeel._common.data_folder import register_state
 from toolkeel._common.loop_state import CALLBACK_TIMEOUT
 from toolkeel._common.other_libraries_words import (
     attribute_hints,
@@ -143,7 +144,7 @@ class Agent(Generic[C, T]):
             sources=sources,
             limits=limits,
             on_refusal=on_refusal,
-            used_tickets=Path(used_tickets) if used_tickets else None,
+            used_tickets=register_state(used_tickets) if used_tickets else None,
             input_guardrails=as_guardrails(input_guardrails),
             output_guardrails=as_guardrails(output_guardrails),
             model_steps=tuple(model_steps),

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from toolkeel._common.data_folder import register_state
 from toolkeel._records.record import record
 from toolkeel.errors import SetupError
 from toolkeel.mcp.config import ServerConfig
@@ -63,7 +64,7 @@ class ConsentStore:
     """
 
     def __init__(self, path: Path | None = None) -> None:
-        self._path = path or mcp_state_folder() / "consents.json"
+        self._path = register_state(path or mcp_state_folder() / "consents.json")
 
     def has(self, config: ServerConfig, facts: Facts | None = None) -> bool:
         """Return True if a person agreed to exactly this.

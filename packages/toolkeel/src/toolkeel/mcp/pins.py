@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from toolkeel._common.data_folder import expand_home
+from toolkeel._common.data_folder import expand_home, register_state
 from toolkeel._records.record import record
 from toolkeel.errors import SetupError
 from toolkeel.mcp.state_files import file_version, load_object, save_object
@@ -80,7 +80,7 @@ class Pins:
     """
 
     def __init__(self, path: str | Path | None = None) -> None:
-        self._path = expand_home(path) if path is not None else None
+        self._path = register_state(expand_home(path)) if path is not None else None
         self._lock = threading.Lock()
         self._pins: dict[str, dict[str, Pin]] = {}
         self._file_version: object = None

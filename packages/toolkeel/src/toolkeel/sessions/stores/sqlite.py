@@ -22,6 +22,7 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Any, Final, TypeVar
 
+from toolkeel._common.data_folder import register_state
 from toolkeel._records.record import record
 from toolkeel.sessions.errors import SessionError, SessionUnavailable
 from toolkeel.sessions.stores.sql_tables import ensure
@@ -76,6 +77,8 @@ class Database:
         self._idle: queue.SimpleQueue[sqlite3.Connection] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._closed = False
+        if path != MEMORY:
+            register_state(path)
         try:
             self._connection = self._open()
         except (OSError, sqlite3.Error) as error:
