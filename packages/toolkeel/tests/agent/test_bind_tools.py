@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.call.test_enclosing_run import PLACES, in_a_body
+from tests.call.test_enclosing_run import PLACES, in_a_body, in_a_history_policy
 from tests.waiting import run
 from toolkeel import (
     Agent,
@@ -24,11 +24,12 @@ from toolkeel.agent.bind_tools import bind_tools
 from toolkeel.errors import ModelError
 from toolkeel.messages import FinishReason, ToolMessage
 from toolkeel.model_interface import CallDelta, Finish, ModelRequest, TextDelta
-from toolkeel.sessions import Sessions
+from toolkeel.sessions import Sessions, Summarize
 from toolkeel.spending import RunLimits
 from toolkeel.testing.scripted import Scripted, call
 
 RAN: list[str] = []
+ASKED = ModelRequest([UserMessage("is it?")])
 
 
 @tool
@@ -150,6 +151,46 @@ def test_a_request_of_a_runs_code_counts_in_its_usage_and_its_bound(
     assert result.usage.requests == asked and result.usage.input_tokens == 10 * len(judge.requests)
     spent = result.run.context.scope.spending
     assert spent is not None and spent.requests == asked
+
+
+@pytest.mark.parametrize("place", [each for each in PLACES if each is not in_a_history_policy])
+def test_a_request_by_a_models_own_stream_counts_likewise(place: Any) -> None:
+    judge = Scripted([AssistantMessage(f"fine {n}", usage=Usage(1, 10, 5)) for n in range(9)])
+
+    async def ask() -> str:
+        return "".join([str(delta) async for delta in judge.stream(ASKED)])
+
+    agent = place(ask)
+    result = agent.run_sync("go")
+    asked = len(judge.requests) + len(agent.model.requests)
+    assert result.usage.requests == asked and result.usage.input_tokens == 10 * len(judge.requests)
+    spent = result.run.context.scope.spending
+    assert spent is not None and spent.requests == asked
+
+
+def test_what_a_summarizer_asks_is_counted_once() -> None:
+    judge = Scripted([AssistantMessage("short", usage=Usage(1, 10, 5)) for _ in range(9)])
+    agent = Agent(Scripted(["fine"]), history=Summarize(judge, 100))
+    said = [UserMessage("a " * 900), AssistantMessage("b " * 900), UserMessage("and now?")]
+    result = agent.run_sync(said)
+    assert len(judge.requests) == 1
+    assert result.usage == Usage(2, 10, 5)
+
+
+def test_at_the_bound_a_models_own_stream_is_not_sent_and_the_run_ends_there(
+    tmp_path: Path,
+) -> None:
+    judge = Scripted(["fine"] * 9)
+
+    async def ask() -> str:
+        for _ in range(9):
+            _ = [delta async for delta in judge.stream(ASKED)]
+        return "done"
+
+    session = Sessions(tmp_path / "s.db")["ada"]
+    result = in_a_body(ask).run_sync("go", session=session, limits=RunLimits(requests=4))
+    assert (result.reason, result.limit) == ("limit", "requests: 4 of 4")
+    assert len(judge.requests) == 3 and result.usage.requests == session.usage.requests == 4
 
 
 def test_at_the_bound_a_request_of_a_body_is_not_sent_and_the_run_ends_there() -> None:

@@ -1,17 +1,29 @@
-"""`model.bind_tools(...)`: a model with tools, for a single request without a loop."""
+"""`model.bind_tools(...)`: a model with tools, for a single request without a loop.
+
+A request that code of a run sends, as in a tool's body or a guardrail, counts toward that run, by
+`Bound` and by the `stream` of the models here (`count_in_run`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
+from contextlib import aclosing
+from functools import partial, wraps
+from typing import TypeAlias, TypeVar, cast
 
 from toolkeel.agent.reply_assembly import ReplyBuilder
-from toolkeel.agent.turn.request_budget import SENDING, RequestBudget
+from toolkeel.agent.turn.request_budget import REPORTS_USAGE, SENDING, RequestBudget, sending
 from toolkeel.call.body.sync_bridge import run_sync
 from toolkeel.call.enclosing_run import find_enclosing, make_run_context
 from toolkeel.call.toolset import Toolish, Toolset, as_toolset
+from toolkeel.context import RunContext
 from toolkeel.errors import LimitReached, ModelError, SetupError, describe_error
 from toolkeel.messages import AssistantMessage, Message, Usage, UserMessage
 from toolkeel.model_interface import Delta, Model, ModelRequest, Settings, ToolChoice
+
+M = TypeVar("M", bound=Model)
+D = TypeVar("D", bound=Delta | AssistantMessage)
+Stream: TypeAlias = Callable[[ModelRequest], AsyncIterator[Delta | AssistantMessage]]
 
 
 class Bound:
@@ -39,10 +51,7 @@ class Bound:
         """
         given = [UserMessage(messages)] if isinstance(messages, str) else messages
         request = ModelRequest(given, self._offered, self.settings)
-        enclosing = find_enclosing()
-        if enclosing is None or SENDING.get() is enclosing[0]:
-            return self.model.stream(request)
-        return _stream_joined(self.model, request)
+        return _stream_counted(self.model, self.model.stream, request)
 
     async def ainvoke(self, messages: str | Sequence[Message]) -> AssistantMessage:
         """Request one reply. Its calls are not run.
@@ -60,8 +69,53 @@ class Bound:
         return run_sync(lambda: self.ainvoke(messages))
 
 
+def count_in_run(
+    stream: Callable[[M, ModelRequest], AsyncIterator[D]],
+) -> Callable[[M, ModelRequest], AsyncIterator[D]]:
+    """Decorate a model's `stream`: requests that code of a run sends count toward that run.
+
+    The run's own requests are counted by its loop, and those that a model sends for one of them, too.
+    """
+
+    @wraps(stream)
+    def counted(model: M, request: ModelRequest) -> AsyncIterator[D]:
+        if REPORTS_USAGE.get():
+            return stream(model, request)
+        replies = _stream_counted(model, partial(stream, model), request)
+        return cast("AsyncIterator[D]", replies)
+
+    return counted
+
+
+def _stream_counted(
+    model: Model, stream: Stream, request: ModelRequest
+) -> AsyncIterator[Delta | AssistantMessage]:
+    enclosing = find_enclosing()
+    if enclosing is None or SENDING.get() is enclosing[0]:
+        return stream(request)
+    return _stream_joined(model, stream, request)
+
+
+async def _send(
+    run: RunContext, stream: Stream, request: ModelRequest
+) -> AsyncGenerator[Delta | AssistantMessage, None]:
+    """Yield a reply while `SENDING` is set to the run: it is counted once, however models are nested."""
+    with sending(run):
+        deltas = aiter(stream(request))
+    try:
+        while True:
+            with sending(run):
+                delta = await anext(deltas, None)
+            if delta is None:
+                return
+            yield delta
+    finally:
+        if (aclose := getattr(deltas, "aclose", None)) is not None:
+            await aclose()
+
+
 async def _stream_joined(
-    model: Model, request: ModelRequest
+    model: Model, stream: Stream, request: ModelRequest
 ) -> AsyncGenerator[Delta | AssistantMessage, None]:
     """Yield a reply as that of a run of one request, which belongs to the run around it."""
     run = make_run_context(None, model.name, (), {})
@@ -77,9 +131,10 @@ async def _stream_joined(
     reply: AssistantMessage | None = None
     used, reason, problem = Usage(), "cancelled", ""
     try:
-        async for delta in model.stream(request):
-            assembly.add(delta)
-            yield delta
+        async with aclosing(_send(outer, stream, request)) as deltas:
+            async for delta in deltas:
+                assembly.add(delta)
+                yield delta
         reply, reason = assembly.build(), "answered"
         messages.append(reply)
         used = reply.usage.with_request()

@@ -16,6 +16,7 @@ from typing import Protocol, runtime_checkable
 from toolkeel._records.entries import Compacted
 from toolkeel._records.record import record
 from toolkeel._records.result_store import PREFIX
+from toolkeel.agent.turn.request_budget import REPORTS_USAGE
 from toolkeel.call.body.callback import CallbackTimeout, run_callback
 from toolkeel.call.truncate import shorten
 from toolkeel.context import RunContext
@@ -255,11 +256,14 @@ class TranscriptWindow:
         """
         used, seconds = Usage(), run.scope.callback_timeout
         name = f"the history policy {type(policy).__name__}"
+        token = REPORTS_USAGE.set(True)
         try:
             cuts = await run_callback(policy.cuts, view, seconds=seconds, name=name)
         except CallbackTimeout as error:
             log.warning("the history stays as it is: %s", error)
             return used
+        finally:
+            REPORTS_USAGE.reset(token)
         for cut in cuts:
             used = used + cut.usage
             self.add_cut(cut, run, view)

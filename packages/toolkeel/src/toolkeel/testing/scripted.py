@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from toolkeel._common.checked_arguments import checked
-from toolkeel.agent.bind_tools import Binds
+from toolkeel.agent.bind_tools import Binds, count_in_run
 from toolkeel.errors import ModelError
 from toolkeel.messages import AssistantMessage, ToolCall
 from toolkeel.model_interface import Delta, Finish, ModelRequest, TextDelta
@@ -52,6 +52,7 @@ class Scripted(Binds):
         self.name = name
         self.requests: list[ModelRequest] = []
 
+    @count_in_run
     async def stream(self, request: ModelRequest) -> AsyncIterator[Delta | AssistantMessage]:
         self.requests.append(ModelRequest(tuple(request.messages), request.tools, request.settings))
         try:

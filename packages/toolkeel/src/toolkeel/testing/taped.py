@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 from toolkeel._records.messages_json import load_message
-from toolkeel.agent.bind_tools import Binds
+from toolkeel.agent.bind_tools import Binds, count_in_run
 from toolkeel.agent.reply_assembly import ReplyBuilder
 from toolkeel.context import ToolContext
 from toolkeel.define.tool import Prepared, Proceed, StepPlace
@@ -60,6 +60,7 @@ class TapedModel(Binds):
             self._cassette.structured_output = held
         return self._cassette.structured_output
 
+    @count_in_run
     async def stream(self, request: ModelRequest) -> AsyncIterator[Delta | AssistantMessage]:
         """Yield the recorded reply at once, or the model's own as it arrives, and record it."""
         kept = self._cassette.find(request)

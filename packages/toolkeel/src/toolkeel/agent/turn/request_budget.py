@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 
 from toolkeel.context import RunContext
@@ -12,21 +13,30 @@ from toolkeel.spending import PriceOf
 
 SENDING: ContextVar[RunContext | None] = ContextVar("toolkeel_sending", default=None)
 """The run whose request is sent in this context: what its model asks of another is that request."""
+REPORTS_USAGE: ContextVar[bool] = ContextVar("toolkeel_reports_usage", default=False)
+"""True in a history policy, which says itself what the requests that it sends by `stream` cost."""
 Send = Callable[[ModelRequest], Awaitable[AssistantMessage]]
 _ONE = Usage(1)
 _FREE = (_ONE, 0.0)
+
+
+@contextmanager
+def sending(run: RunContext) -> Iterator[None]:
+    """Set `SENDING` to the run in a block."""
+    before = SENDING.get()
+    SENDING.set(run)
+    try:
+        yield
+    finally:
+        SENDING.set(before)
 
 
 def mark_sending(run: RunContext, send: Send) -> Send:
     """Return `send` with `SENDING` set to the run while it sends a request."""
 
     async def marked(request: ModelRequest) -> AssistantMessage:
-        before = SENDING.get()
-        SENDING.set(run)
-        try:
+        with sending(run):
             return await send(request)
-        finally:
-            SENDING.set(before)
 
     return marked
 

@@ -20,6 +20,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from typing import TypeAlias
 
+from toolkeel.agent.bind_tools import count_in_run
 from toolkeel.define.output_type import OUTPUT_TOOL
 from toolkeel.errors import ModelError
 from toolkeel.messages import Usage
@@ -61,6 +62,7 @@ class Offline:
     name = "offline"
     note = sentences.NOTE["en"]
 
+    @count_in_run
     async def stream(self, request: ModelRequest) -> AsyncIterator[Delta]:
         """Yield the reply in small pieces, as a served model would."""
         for delta in reply(request):

@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
+from toolkeel.agent.bind_tools import count_in_run
 from toolkeel.agent.reply_assembly import assemble
 from toolkeel.define.dialect import Target
 from toolkeel.errors import ModelError, ModelUnavailable
@@ -96,6 +97,7 @@ class WireModel:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
 
+    @count_in_run
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Delta | AssistantMessage]:
         """Request a reply. See `toolkeel.model_interface.Model`.
 
