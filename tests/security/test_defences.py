@@ -10,7 +10,7 @@ import pytest
 from tests.security.breaking import Break, is_seen, stands_once
 from tests.shared import ROOT
 
-PAGE = ROOT / "docs" / "security.md"
+PAGE = ROOT / "docs" / "project" / "security-tests.md"
 FILES, SANDBOX = (
     "packages/toolkeel-workspace/tests/files",
     "packages/toolkeel-workspace/tests/sandbox",
