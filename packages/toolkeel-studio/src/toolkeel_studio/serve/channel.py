@@ -66,11 +66,7 @@ from toolkeel_studio.serve.decisions import (
     find_external,
     find_ticket,
 )
-from toolkeel_studio.serve.errors import (
-    ChannelError,
-    UnknownApproval,
-    UnknownSession,
-)
+from toolkeel_studio.serve.errors import ChannelError, UnknownApproval, UnknownSession
 from toolkeel_studio.serve.items import Item, Position, approval_id_of, split_approval_id
 from toolkeel_studio.serve.runner import Runner
 from toolkeel_studio.serve.snapshot import Snapshot, summarize, take_snapshot
@@ -389,9 +385,9 @@ class Channel:
     @property
     def questions(self) -> dict[str, Ticket]:
         """What servers ask during the calls that run here, by approval id; the oldest first."""
-        runner = self._channels.find_runner(self.session)
-        tickets = (q.ticket for q in runner.questions.values()) if runner is not None else ()
-        return {approval_id_of(ticket): ticket for ticket in tickets}
+        if (runner := self._channels.find_runner(self.session)) is None:
+            return {}
+        return {approval_id_of(q.ticket): q.ticket for q in runner.questions.values()}
 
     async def _post(self, ticket: Ticket, choice: Choice, who: str) -> Decided | None:
         decision = decide_ticket(ticket, choice, self._channels.agent.tools)

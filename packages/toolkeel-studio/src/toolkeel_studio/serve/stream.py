@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing, suppress
 from typing import Final, Protocol, TypeVar
 
@@ -60,22 +60,30 @@ async def encode_run(
         is_joined: Join pieces of a text that come together. Events that are numbered forbid it.
         is_across_waits: Pass over the end of a run that only waited there, and has continued since.
     """
-    async with aclosing(channel.read_batches(after, follow=False, is_joined=is_joined)) as batches:
+    reading = channel.read_batches(after, follow=False, is_joined=is_joined)
+    async with aclosing(reading) as batches:
         async for batch in batches:
+            items, said = _after_message(batch, said) if said else (batch, "")
             made: list[T] = []
-            for item in batch:
-                if said:
-                    said = "" if is_said(item, said) else said
-                elif not (is_across_waits and await _has_continued(channel, item)):
+            for item in items:
+                if encoder.is_done:
+                    break
+                if not (is_across_waits and await _has_continued(channel, item)):
                     made += encoder.encode(item)
-                    if encoder.is_done:
-                        break
             if made:
                 yield made
             if encoder.is_done:
                 break
     if last := list(encoder.finish()):
         yield last
+
+
+def _after_message(items: Sequence[Item], id: str) -> tuple[Sequence[Item], str]:
+    """Return the items after a message of a person, and the id if the message is not among them."""
+    for n, item in enumerate(items, 1):
+        if is_said(item, id):
+            return items[n:], ""
+    return (), id
 
 
 async def _has_continued(channel: Channel, item: Item) -> bool:
