@@ -7,15 +7,13 @@ import json
 import pickle
 import sqlite3
 import stat
-import threading
-import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from tests.durable.working import STEPS, done_in, durable_of
+from tests.durable.working import STEPS, done_in, durable_of, working
 from tests.waiting import until_sync
 from toolkeel.errors import SetupError
 from toolkeel_studio.durable import Durable
@@ -37,19 +35,6 @@ def make(tmp_path: Path) -> Iterator[Callable[..., Durable]]:
     for each in made:
         each.close()
         each.sessions.close()
-
-
-@contextmanager
-def working(durable: Durable, id: str = "one", drain: float = 10) -> Iterator[list[bool]]:
-    """A worker in a thread of this process while the block runs, and whether all had ended."""
-    stop, ended = threading.Event(), list[bool]()
-    thread = threading.Thread(target=lambda: ended.append(durable.work(id, stop=stop, drain=drain)))
-    thread.start()
-    try:
-        yield ended
-    finally:
-        stop.set()
-        thread.join(30)
 
 
 def test_the_same_id_is_one_run_and_what_is_kept_of_it_is_json_of_its_owner_alone(
@@ -206,32 +191,3 @@ def test_a_schedule_says_something_at_its_times_until_it_is_ended(
         until_sync(lambda: times() >= 2)
         durable.unschedule("ada")
     assert durable._queue.client.list_schedules() == []
-
-
-def test_a_worker_that_is_told_to_end_ends_its_runs_and_takes_no_more(
-    make: Callable[..., Durable], tmp_path: Path
-) -> None:
-    durable = make(pause=0.1)
-    durable.start("run 1", id="first")
-    with working(durable) as ended:
-        until_sync(lambda: len(done_in(tmp_path)) >= 2)
-        durable.start("run 2", id="second")
-        with pytest.raises(SetupError, match="one worker"):
-            durable.work("two")
-    assert ended == [True]
-    assert durable.result("first", 1).reason == "answered"
-    with pytest.raises(TimeoutError):
-        durable.result("second", 0)
-    with working(durable, "another"):
-        assert durable.result("second", 20).reason == "answered"
-
-
-def test_runs_of_one_session_come_one_after_the_other(make: Callable[..., Durable]) -> None:
-    durable = make(width=4)
-    ids = [durable.start(f"run {n}", session="ada") for n in range(3)]
-    begun = time.monotonic()
-    with working(durable):
-        ends = [durable.result(id, 20) for id in ids]
-    assert [end.reason for end in ends] == ["answered"] * 3, begun
-    said = [m.text for m in durable.sessions["ada"].messages if m.text.startswith("run ")]
-    assert sorted(said) == ["run 0", "run 1", "run 2"]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.durable.working import done_in, durable_of, workers
+from tests.durable.working import done_in, durable_of, workers, working
 from tests.waiting import until_sync
 from toolkeel import Agent, tool
 from toolkeel.context import ToolContext
@@ -22,19 +22,6 @@ from toolkeel_studio.durable import Durable, Runs
 from toolkeel_studio.durable.engine import queue_name
 
 pytestmark = pytest.mark.slow
-
-
-@contextmanager
-def working(durable: Durable) -> Iterator[None]:
-    """A worker in a thread of this process while the block runs."""
-    stop = threading.Event()
-    thread = threading.Thread(target=lambda: durable.work("one", stop=stop, drain=10))
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join(30)
 
 
 @contextmanager

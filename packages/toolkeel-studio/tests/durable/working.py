@@ -100,6 +100,19 @@ def durable_of(
     return Durable(agent, Sessions(place), max_concurrency=width, **answers)
 
 
+@contextmanager
+def working(durable: Durable, id: str = "one", drain: float = 10) -> Iterator[list[bool]]:
+    """A worker in a thread of this process while the block runs, and whether all had ended."""
+    stop, ended = threading.Event(), list[bool]()
+    thread = threading.Thread(target=lambda: ended.append(durable.work(id, stop=stop, drain=drain)))
+    thread.start()
+    try:
+        yield ended
+    finally:
+        stop.set()
+        thread.join(30)
+
+
 def done_in(folder: Path) -> list[str]:
     """What was done, in order."""
     path = folder / "log"

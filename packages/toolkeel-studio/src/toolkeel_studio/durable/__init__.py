@@ -4,7 +4,9 @@ orders      what the queue stores of a run, and checks of it
 journaled   one run as its session's journal knows it: said once, gone on with, how it ended
 recovery    how many deaths of its workers a run survives
 worker_log  the log of a worker, a line for each event of a run
-engine      DBOS, which moves runs: its tables, queue, schedules, and the worker of this process
+fair_queue  which run that waits is next: fair between scopes, within limits
+engine      DBOS, which moves runs: its tables, its queue, its schedules
+worker      the worker of this process, which takes runs and runs them
 runs        `Runs`: list, show, decide, cancel, retry and delete, of all agents
 durable     `Durable`: an agent whose runs are started here and run by workers
 """

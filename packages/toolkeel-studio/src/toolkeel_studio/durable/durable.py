@@ -12,24 +12,20 @@ from contextlib import suppress
 from time import monotonic
 from typing import TYPE_CHECKING, Annotated, Any, Final, Unpack
 
-from toolkeel._common.checked_arguments import at_least, checked
+from toolkeel._common.checked_arguments import ArgumentKind, above, at_least, checked
 from toolkeel._records.tickets import new_id
 from toolkeel.agent.agent import Agent
 from toolkeel.agent.options import RunOptions
 from toolkeel.errors import SetupError
 from toolkeel.sessions.sessions import Sessions
 from toolkeel.spending import RunLimits
-from toolkeel_studio.durable.engine import (
-    Worker,
-    attempts_of,
-    parse_order,
-    queue_name,
-    recovery_of,
-)
+from toolkeel_studio.durable.engine import attempts_of, parse_order, queue_name, recovery_of
+from toolkeel_studio.durable.fair_queue import ScopeLimits
 from toolkeel_studio.durable.journaled import run_order, stored_entries
-from toolkeel_studio.durable.orders import RunOrder, check_text, dump_options
+from toolkeel_studio.durable.orders import MAX_PRIORITY, RunOrder, check_text, dump_options
 from toolkeel_studio.durable.recovery import Recovery, count_completed, count_death
 from toolkeel_studio.durable.runs import Runs
+from toolkeel_studio.durable.worker import Worker
 from toolkeel_studio.durable.worker_log import log_event, quiet_engine
 
 if TYPE_CHECKING:
@@ -37,6 +33,7 @@ if TYPE_CHECKING:
 
 MAX_CONCURRENCY: Final = 10
 """Runs that go on in one worker at a time."""
+PRIORITY: Final = ArgumentKind(lambda value: 0 <= value <= MAX_PRIORITY, "a number from 0 to 1000")
 DRAIN_SECONDS: Final = 30.0
 """Seconds that a worker waits for its runs when it is told to end."""
 
@@ -54,7 +51,8 @@ class Durable(Runs):
         database: Where DBOS keeps its tables, likewise; beside the sessions by default.
         max_concurrency: How many runs go on in one worker at a time; those of one session never do.
         max_per_scope: Most runs of one scope in progress, in all workers together; None for no limit.
-            With fewer than the workers have room for, no scope can keep the others waiting.
+        max_starts_per_second: Most runs of one scope that begin in a second, in all workers together;
+            below 1 for one in several seconds. None for no limit.
         max_queued: Most runs that wait in the queue; `start` refuses the next one. None for no limit.
         options: What each run is given, as by `Agent.run`, such as ``deps`` and ``limits``.
 
@@ -75,15 +73,18 @@ class Durable(Runs):
         database: str | None = None,
         *,
         max_concurrency: int = MAX_CONCURRENCY,
-        max_per_scope: Annotated[int | None, at_least(1, "a number from 1, or None")] = None,
-        max_queued: Annotated[int | None, at_least(1, "a number from 1, or None")] = None,
+        max_per_scope: Annotated[int, at_least(1, "a number from 1, or None")] | None = None,
+        max_starts_per_second: Annotated[float, above(0, "a number above 0, or None")]
+        | None = None,
+        max_queued: Annotated[int, at_least(1, "a number from 1, or None")] | None = None,
         **options: Unpack[RunOptions[Any]],
     ) -> None:
         self.agent = agent
         self._max_concurrency = max_concurrency
         self._max_queued = max_queued
         self._options: dict[str, Any] = dict(options)
-        self._open(sessions, database, queue_name(agent.name), max_per_scope)
+        self._limits = ScopeLimits(max_per_scope, max_starts_per_second)
+        self._open(sessions, database, queue_name(agent.name))
 
     # — from any process —
 
@@ -97,6 +98,7 @@ class Durable(Runs):
         deps: object = None,
         model: str | None = None,
         limits: RunLimits | None = None,
+        priority: Annotated[int, PRIORITY] = 0,
     ) -> str:
         """Put a run into the queue, and return its id at once.
 
@@ -108,6 +110,8 @@ class Durable(Runs):
             deps: JSON that replaces the deps of `Durable` in this run.
             model: Name of the model of this run; that of the agent by default.
             limits: Limits of this run; those of `Durable` by default.
+            priority: From 0 to 1000; the highest comes first among the runs of its scope, except that
+                a session's runs keep their order.
 
         Raises:
             SetupError: the id belongs to a run of another session or with another prompt, or the
@@ -119,6 +123,8 @@ class Durable(Runs):
         wanted = self._order(id, session or id, scope, prompt)
         if options:
             wanted["options"] = options
+        if priority:
+            wanted["priority"] = priority
         if known and (status := self._queue.status(id)) is not None:
             self._check_same(wanted, status)
             return id
@@ -192,9 +198,8 @@ class Durable(Runs):
             on with them once this process is gone: end it.
         """
         told = stop or threading.Event()
-        worker = Worker(
-            self._queue, self._work, self._tick, id or socket.gethostname(), self._max_concurrency
-        )
+        name, room = id or socket.gethostname(), self._max_concurrency
+        worker = Worker(self._queue, self._work, self._tick, name, room, self._limits)
         quiet_engine()
         worker.start()
         for dead in adopt:

@@ -1,41 +1,35 @@
-"""DBOS, which moves runs: its tables, its queue, its schedules, and the worker of this process.
+"""DBOS, which moves runs: its tables, its queue, its schedules.
 
-What stands in its tables is JSON: who shall run, and how it ended. A process has one worker.
+What stands in its tables is JSON: who shall run, and how it ended.
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import datetime
 from functools import wraps
 from hashlib import sha256
 from pathlib import Path
-from threading import Lock
-from time import monotonic, sleep
 from typing import Any, Final, cast
 from urllib.parse import quote
 
 from toolkeel._common.needs_extra import needs_extra
 from toolkeel._common.postgres_link import with_parameters
 from toolkeel.errors import SetupError
-from toolkeel.sessions.errors import SessionError, SessionUnavailable
+from toolkeel.sessions.errors import SessionUnavailable
 from toolkeel.sessions.stores.postgres import is_postgres
 from toolkeel.sessions.stores.sql_tables import VERSION
-from toolkeel_studio.durable.orders import RunOrder
+from toolkeel_studio.durable.fair_queue import WAITING
+from toolkeel_studio.durable.orders import MAX_PRIORITY, RunOrder
 from toolkeel_studio.durable.recovery import Recovery, load_recovery
 
 with needs_extra("Durable runs", "dbos"):
     from dbos import DBOS, DBOSClient, DBOSPortableJSONSerializer, EnqueueOptions, WorkflowStatus
     from dbos import error as dbos_error
     from sqlalchemy.exc import OperationalError
-
-Work = Callable[[RunOrder, WorkflowStatus | None], Awaitable[dict[str, str]]]
-Tick = Callable[[str, dict[str, Any]], RunOrder]
 
 RUN: Final = "toolkeel.run"
 TICK: Final = "toolkeel.tick"
@@ -48,8 +42,8 @@ DEATHS: Final = "deaths"
 """Attribute of a run: attempts before it was last put back."""
 RECOVERY: Final = "recovery"
 """Attribute of a run: its last attempt; see `toolkeel_studio.durable.recovery`."""
-POLL_SECONDS: Final = 0.2
-"""Seconds between two looks into the queue."""
+LOWEST_PRIORITY: Final = MAX_PRIORITY + 1
+"""What the engine stores for priority 0; it takes the smallest number first."""
 
 
 class JSONOnly(DBOSPortableJSONSerializer):
@@ -109,13 +103,11 @@ class RunQueue:
     Args:
         database: Where DBOS keeps its tables, as for `Sessions`.
         name: Of the queue, and of the application that DBOS knows; empty for the queues of all agents.
-        max_per_scope: Most runs of one scope in progress; None for no limit.
     """
 
-    def __init__(self, database: str, name: str = "", max_per_scope: int | None = None) -> None:
+    def __init__(self, database: str, name: str = "") -> None:
         self.name = name
         self.address = address_of(database)
-        self._max_per_scope = max_per_scope
         if not is_postgres(database):
             place = Path(database).absolute()
             place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -132,29 +124,24 @@ class RunQueue:
     def put(self, order: RunOrder, queue: str = "") -> None:
         """Put a run into a queue, its own by default; a run with the same id is not added again."""
         queue = queue or self.name
+        place = [order["scope"], order["session"]]
         options = EnqueueOptions(
             workflow_name=RUN,
-            queue_name=queue,
+            queue_name=queue + WAITING,
             workflow_id=order["id"],
-            queue_partition_key=self._partition(order),
+            queue_partition_key=json.dumps(place, ensure_ascii=False),
+            priority=LOWEST_PRIORITY - order.get("priority", 0),
+            authenticated_user=order["scope"],
             app_version=JOURNAL,
             application_name=queue,
         )
         self.client.enqueue(options, dict(order))
 
-    def _partition(self, order: RunOrder) -> str:
-        """Return the part of the queue that has one run in progress: a session, or some of a scope."""
-        part: str | int = order["session"]
-        if self._max_per_scope is not None:  # as many parts as the scope may have runs
-            digest = sha256(order["session"].encode()).digest()
-            part = int.from_bytes(digest[:8], "big") % self._max_per_scope
-        return json.dumps([order["scope"], part], ensure_ascii=False)
-
     def has_queued(self, number: int) -> bool:
         """Return True if at least so many runs wait in the queue."""
         found = self.client.list_workflows(
             status="ENQUEUED",
-            queue_name=self.name,
+            queue_name=[self.name, self.name + WAITING],
             limit=1,
             offset=number - 1,
             load_input=False,
@@ -221,6 +208,11 @@ def recovery_of(status: WorkflowStatus) -> Recovery:
     return load_recovery((status.attributes or {}).get(RECOVERY))
 
 
+def queue_of(status: WorkflowStatus) -> str:
+    """Return the name of the queue of a run's agent."""
+    return (status.queue_name or status.application_name or "").removesuffix(WAITING)
+
+
 def attempts_of(status: WorkflowStatus) -> int:
     """Return how many times workers have begun a run, those that put it back excepted."""
     return int((status.attributes or {}).get(DEATHS, 0)) + int(status.recovery_attempts or 0)
@@ -235,133 +227,6 @@ def _as_unreachable() -> Iterator[None]:
         raise SessionUnavailable(
             f"the database of the runs cannot be reached: {error.orig}"
         ) from None
-
-
-class Worker:
-    """The worker of this process.
-
-    Args:
-        queue: What it takes runs from.
-        work: Runs one.
-        tick: Makes a run of a schedule's name, time and context.
-        id: Its name, which stays the same when it is started again.
-        max_concurrency: How many runs go on in it at a time.
-    """
-
-    def __init__(
-        self, queue: RunQueue, work: Work, tick: Tick, id: str, max_concurrency: int
-    ) -> None:
-        self.queue = queue
-        self.id = id
-        self.tick = tick
-        self._work = work
-        self._max_concurrency = max_concurrency
-        self._lock = Lock()
-        self.running = 0
-        self._engine: DBOS | None = None
-        self.put_back: list[str] = []
-
-    def start(self) -> None:
-        """Start to take runs, unfinished ones of this worker's name first.
-
-        Raises:
-            SetupError: this process has a worker already.
-        """
-        global _worker
-        if _worker is not None:
-            raise SetupError("a process has one worker: start another process")
-        _worker = self
-        self._engine = DBOS(
-            config={
-                "name": self.queue.name,
-                "system_database_url": self.queue.address,
-                "serializer": JSONOnly(),
-                "executor_id": self.id,
-                "application_version": JOURNAL,
-                "log_level": "WARNING",
-                "sys_db_pool_size": 8,
-                "scheduler_polling_interval_sec": 5.0,
-            }
-        )
-        DBOS.launch()
-        DBOS.register_queue(
-            self.queue.name,
-            worker_concurrency=self._max_concurrency,
-            partition_concurrency=1,  # runs of one session come one after the other
-            polling_interval_sec=POLL_SECONDS,
-            on_conflict="always_update",
-        )
-
-    async def work(self, order: RunOrder) -> dict[str, str]:
-        """Run one order, and count it as running."""
-        with self._lock:
-            self.running += 1
-        try:
-            status = await asyncio.to_thread(self.queue.status, order["id"])
-            return await self._work(order, status)
-        finally:
-            with self._lock:
-                self.running -= 1
-
-    def stop(self, seconds: float) -> bool:
-        """Take no more runs, and wait for those in progress. Return True if all have ended.
-
-        Unfinished runs return to the queue; they stop only when this process ends.
-
-        Args:
-            seconds: How long to wait.
-        """
-        global _worker
-        assert self._engine is not None
-        for event in self._engine.background_thread_stop_events:
-            event.set()
-        limit = monotonic() + seconds
-        while self.running and monotonic() < limit:
-            sleep(0.05)
-        if self.running:
-            self.put_back = self.queue.requeue(self.id, died=False)
-            return False
-        DBOS.destroy(workflow_completion_timeout_sec=2)
-        self._engine, _worker = None, None
-        return True
-
-
-_worker: Worker | None = None
-
-
-def _working() -> Worker:
-    if _worker is None:
-        raise SetupError("this process has no worker")
-    return _worker
-
-
-def _unreachable(error: BaseException) -> bool:
-    return isinstance(error, SessionError)
-
-
-@DBOS.workflow(name=RUN, max_recovery_attempts=None)  # `recovery` has a rule of its own
-async def _run(order: RunOrder) -> dict[str, str]:
-    """Run an order in one step, which the session's journal makes safe to repeat."""
-    return await DBOS.run_step_async(
-        {
-            "name": "go_on",
-            "retries_allowed": True,
-            "max_attempts": 9,  # two minutes in all
-            "interval_seconds": 0.25,
-            "should_retry": _unreachable,
-        },
-        _working().work,
-        order,
-    )
-
-
-@DBOS.workflow(name=TICK)
-async def _tick(when: str | datetime, context: dict[str, Any]) -> None:
-    """Put a scheduled run into the queue, under an id that all workers share."""
-    worker = _working()
-    at = when if isinstance(when, str) else when.isoformat()
-    order = await asyncio.to_thread(worker.tick, at, context)
-    await asyncio.to_thread(worker.queue.put, order)
 
 
 def parse_end(status: WorkflowStatus) -> dict[str, str] | None:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any, NotRequired, TypedDict
+from typing import Any, Final, NotRequired, TypedDict
 
 from toolkeel.errors import SetupError
 from toolkeel.spending import Price, RunLimits
+
+MAX_PRIORITY: Final = 1000
+"""Highest priority of a run."""
 
 
 class PerRun(TypedDict, total=False):
@@ -29,6 +32,7 @@ class RunOrder(TypedDict):
         prompt: The prompt; None to resume without one.
         since: Number of the last entry of the session when the order was made.
         options: Options of this run.
+        priority: Its priority, from 0.
     """
 
     id: str
@@ -37,6 +41,7 @@ class RunOrder(TypedDict):
     prompt: str | None
     since: int
     options: NotRequired[PerRun]
+    priority: NotRequired[int]
 
 
 def check_text(**texts: str | None) -> None:

@@ -21,6 +21,7 @@ from toolkeel_studio.durable.engine import (
     attempts_of,
     parse_end,
     parse_order,
+    queue_of,
 )
 from toolkeel_studio.durable.journaled import (
     DurableResult,
@@ -81,14 +82,12 @@ class Runs:
     """
 
     def __init__(self, sessions: Sessions, database: str | None = None) -> None:
-        self._open(sessions, database, "", None)
+        self._open(sessions, database, "")
 
-    def _open(
-        self, sessions: Sessions, database: str | None, name: str, max_per_scope: int | None
-    ) -> None:
+    def _open(self, sessions: Sessions, database: str | None, name: str) -> None:
         self.sessions = sessions
         beside = sessions.path if is_postgres(sessions.path) else f"{sessions.path}.runs"
-        self._queue = RunQueue(database or beside, name, max_per_scope)
+        self._queue = RunQueue(database or beside, name)
 
     # — what there is —
 
@@ -207,7 +206,9 @@ class Runs:
         order = self._order(f"retry-{new_id()}", old["session"], old["scope"], prompt)
         if "options" in old:
             order["options"] = old["options"]
-        self._queue.put(order, status.queue_name or status.application_name or self._queue.name)
+        if "priority" in old:
+            order["priority"] = old["priority"]
+        self._queue.put(order, queue_of(status))
         return order["id"]
 
     # — retention —
@@ -314,7 +315,7 @@ class Runs:
         status = "queued" if row.status in ("ENQUEUED", "DELAYED") else "active"
         return DurableRun(
             row.workflow_id,
-            (row.queue_name or row.application_name or "").removeprefix(PREFIX),
+            queue_of(row).removeprefix(PREFIX),
             order["session"],
             order["scope"],
             status if end is None else end["reason"],
@@ -329,7 +330,7 @@ class Runs:
     def _queue_of(self, session: str, scope: str) -> str:
         """Return the queue of the latest run of a session."""
         for row in self._rows(RUN):
-            if _place(row) == (scope, session) and (queue := row.queue_name):
+            if _place(row) == (scope, session) and (queue := queue_of(row)):
                 return queue
         raise SetupError(
             f"no durable run of the session {session!r} is in this database; for other sessions: "

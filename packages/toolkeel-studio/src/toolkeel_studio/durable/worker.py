@@ -1,0 +1,184 @@
+"""The worker of this process: it lets runs that are next into the engine's queue, and runs them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from threading import Event, Lock, Thread
+from time import monotonic, sleep
+from typing import Any, Final
+
+from dbos import DBOS, WorkflowStatus
+from sqlalchemy.exc import SQLAlchemyError
+
+from toolkeel.errors import SetupError
+from toolkeel.sessions.errors import SessionError
+from toolkeel_studio.durable.engine import JOURNAL, RUN, TICK, JSONOnly, RunQueue
+from toolkeel_studio.durable.fair_queue import FairQueue, ScopeLimits
+from toolkeel_studio.durable.orders import RunOrder
+from toolkeel_studio.durable.worker_log import LOGGER
+
+Work = Callable[[RunOrder, WorkflowStatus | None], Awaitable[dict[str, str]]]
+Tick = Callable[[str, dict[str, Any]], RunOrder]
+
+POLL_SECONDS: Final = 0.2
+"""Seconds between two looks into the queue."""
+CHOICE_SECONDS: Final = 0.1
+"""Seconds between two choices of the runs that are next."""
+
+
+class Worker:
+    """The worker of this process.
+
+    Args:
+        queue: What it takes runs from.
+        work: Runs one.
+        tick: Makes a run of a schedule's name, time and context.
+        id: Its name, which stays the same when it is started again.
+        max_concurrency: How many runs go on in it at a time.
+        limits: Limits of each scope.
+    """
+
+    def __init__(
+        self,
+        queue: RunQueue,
+        work: Work,
+        tick: Tick,
+        id: str,
+        max_concurrency: int,
+        limits: ScopeLimits,
+    ) -> None:
+        self.queue = queue
+        self._fair = FairQueue(queue.address, queue.name, JOURNAL, limits)
+        self._is_stopping = False
+        self._room_changed = Event()
+        self._chooser = Thread(target=self._choose, name="toolkeel-next-runs", daemon=True)
+        self.id = id
+        self.tick = tick
+        self._work = work
+        self._max_concurrency = max_concurrency
+        self._lock = Lock()
+        self.running = 0
+        self._engine: DBOS | None = None
+        self.put_back: list[str] = []
+
+    def start(self) -> None:
+        """Start to take runs, unfinished ones of this worker's name first.
+
+        Raises:
+            SetupError: this process has a worker already.
+        """
+        global _worker
+        if _worker is not None:
+            raise SetupError("a process has one worker: start another process")
+        _worker = self
+        self._engine = DBOS(
+            config={
+                "name": self.queue.name,
+                "system_database_url": self.queue.address,
+                "serializer": JSONOnly(),
+                "executor_id": self.id,
+                "application_version": JOURNAL,
+                "log_level": "WARNING",
+                "sys_db_pool_size": 8,
+                "scheduler_polling_interval_sec": 5.0,
+            }
+        )
+        DBOS.launch()
+        DBOS.register_queue(
+            self.queue.name,
+            worker_concurrency=self._max_concurrency,
+            partition_concurrency=1,  # runs of one session come one after the other
+            polling_interval_sec=POLL_SECONDS,
+            on_conflict="always_update",
+        )
+        self._chooser.start()
+
+    def _choose(self) -> None:
+        """Let the runs that are next into the engine's queue, as long as there is room."""
+        reachable = True
+        while not self._is_stopping:
+            self._room_changed.wait(CHOICE_SECONDS)
+            self._room_changed.clear()
+            try:
+                self._fair.move_next(self._max_concurrency - self.running)
+                reachable = True
+            except SQLAlchemyError as error:
+                if reachable:
+                    LOGGER.warning("the next runs cannot be chosen: %s", str(error).split("\n")[0])
+                reachable = False
+        self._fair.close()
+
+    async def work(self, order: RunOrder) -> dict[str, str]:
+        """Run one order, and count it as running."""
+        with self._lock:
+            self.running += 1
+        try:
+            status = await asyncio.to_thread(self.queue.status, order["id"])
+            return await self._work(order, status)
+        finally:
+            with self._lock:
+                self.running -= 1
+            self._room_changed.set()
+
+    def stop(self, seconds: float) -> bool:
+        """Take no more runs, and wait for those in progress. Return True if all have ended.
+
+        Unfinished runs return to the queue; they stop only when this process ends.
+
+        Args:
+            seconds: How long to wait.
+        """
+        global _worker
+        assert self._engine is not None
+        self._is_stopping = True
+        for event in self._engine.background_thread_stop_events:
+            event.set()
+        limit = monotonic() + seconds
+        while self.running and monotonic() < limit:
+            sleep(0.05)
+        if self.running:
+            self.put_back = self.queue.requeue(self.id, died=False)
+            return False
+        DBOS.destroy(workflow_completion_timeout_sec=2)
+        self._engine, _worker = None, None
+        return True
+
+
+_worker: Worker | None = None
+
+
+def _working() -> Worker:
+    if _worker is None:
+        raise SetupError("this process has no worker")
+    return _worker
+
+
+def _unreachable(error: BaseException) -> bool:
+    return isinstance(error, SessionError)
+
+
+@DBOS.workflow(name=RUN, max_recovery_attempts=None)  # `recovery` has a rule of its own
+async def _run(order: RunOrder) -> dict[str, str]:
+    """Run an order in one step, which the session's journal makes safe to repeat."""
+    return await DBOS.run_step_async(
+        {
+            "name": "go_on",
+            "retries_allowed": True,
+            "max_attempts": 9,  # two minutes in all
+            "interval_seconds": 0.25,
+            "should_retry": _unreachable,
+        },
+        _working().work,
+        order,
+    )
+
+
+@DBOS.workflow(name=TICK)
+async def _tick(when: str | datetime, context: dict[str, Any]) -> None:
+    """Put a scheduled run into the queue, under an id that all workers share."""
+    worker = _working()
+    at = when if isinstance(when, str) else when.isoformat()
+    order = await asyncio.to_thread(worker.tick, at, context)
+    await asyncio.to_thread(worker.queue.put, order)
