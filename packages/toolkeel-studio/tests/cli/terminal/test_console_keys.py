@@ -11,7 +11,7 @@ from collections import deque
 import pytest
 
 from toolkeel_studio.cli.terminal.console_keys import ConsoleKeyboard
-from toolkeel_studio.cli.terminal.keys import Withdrawn
+from toolkeel_studio.cli.terminal.keyboard import Withdrawn
 
 
 class Typist(types.ModuleType):

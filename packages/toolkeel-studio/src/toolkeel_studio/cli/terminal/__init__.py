@@ -8,9 +8,10 @@ interrupt    Ctrl-C: the first stops the calls and lets the run end, the second 
 progress     progress of a run on stderr: plain lines, or live lines
 pictures     pictures of tools and models: their paths, and drawn where the terminal can
 reply        the model's reply, written as it arrives
-keys         answers to a question: single keys and lines, never typed ahead
+keyboard     answers to a question: single keys and lines, never typed ahead
 terminal_keys  keys of a terminal of POSIX
-console_keys  keys of a console of Windows
+console_keys   keys of a console of Windows
+keys         which of the two a process has
 approve      approval at the terminal before a call runs
 consent      consent at the terminal before a server from a file is started
 """

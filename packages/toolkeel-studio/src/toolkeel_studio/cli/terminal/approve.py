@@ -24,7 +24,8 @@ from toolkeel.errors import CallError, InvalidArguments
 from toolkeel.messages import ToolCall
 from toolkeel.observe.wording import badges, change_rows, visible_json, visible_line
 from toolkeel_studio.cli.terminal.interrupt import BY_HAND
-from toolkeel_studio.cli.terminal.keys import Keyboard, Withdrawn, make_keyboard
+from toolkeel_studio.cli.terminal.keyboard import Keyboard, Withdrawn
+from toolkeel_studio.cli.terminal.keys import make_keyboard
 from toolkeel_studio.cli.terminal.streams import (
     BOLD,
     CYAN,

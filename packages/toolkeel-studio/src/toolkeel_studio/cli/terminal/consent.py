@@ -7,7 +7,8 @@ import sys
 from toolkeel.mcp.consent import ConsentRequest
 from toolkeel.observe.wording import visible_line
 from toolkeel_studio.cli.terminal.approve import can_ask
-from toolkeel_studio.cli.terminal.keys import Withdrawn, make_keyboard
+from toolkeel_studio.cli.terminal.keyboard import Withdrawn
+from toolkeel_studio.cli.terminal.keys import make_keyboard
 from toolkeel_studio.cli.terminal.streams import BOLD, CYAN, YELLOW, note, styled
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from time import sleep
 from typing import Protocol, cast
 
-from toolkeel_studio.cli.terminal.keys import SETTLE, TOGETHER, Keyboard, Withdrawn
+from toolkeel_studio.cli.terminal.keyboard import SETTLE, TOGETHER, Keyboard, Withdrawn
 
 _LOOK = 0.02
 """Seconds between two looks."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from time import sleep
 from typing import TYPE_CHECKING, Any
 
-from toolkeel_studio.cli.terminal.keys import SETTLE, TOGETHER, Keyboard, Withdrawn
+from toolkeel_studio.cli.terminal.keyboard import SETTLE, TOGETHER, Keyboard, Withdrawn
 
 if TYPE_CHECKING or sys.platform != "win32":
     import termios
