@@ -35,12 +35,12 @@ LIBRARIES: Mapping[str, str] = {
 """Packages of other libraries, and what stands for them here; their modules count with them."""
 _SUBMODULES: Mapping[str, str] = {
     _AGENTS: "handoff_filters|handoff_prompt|memory|mcp|decorators|tool|items|tracing|lifecycle",
-    _PYDANTIC_AI: "usage|exceptions|tools|toolsets|result|settings|models|messages|agent",
+    _PYDANTIC_AI: "usage|exceptions|tools|toolsets|result|settings|models|messages|agent|ui|ag_ui",
     _LANGCHAIN: "tools|messages|prebuilt|types|function_calling|middleware|agents|chat_models",
 }
 """By place here: their modules that programs import by name; all they hold stands in that place."""
 _GUIDES: Mapping[str, str] = {
-    "pydantic_evals": "python -m toolkeel eval measures tools: docs/cli.md",
+    "pydantic_evals": "stays: with pydantic-evals installed it measures any async function, such as lambda text: agent.run(text)",
     "pydantic_graph": "there are no graphs: plain Python joins agents",
     "fastmcp": "toolkeel.mcp.server has the counterparts: docs/mcp-server.md",
 }

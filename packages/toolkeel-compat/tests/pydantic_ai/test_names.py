@@ -17,7 +17,7 @@ def test_every_name_is_there() -> None:
     [
         ("FunctionModel", "Scripted of toolkeel.testing"),
         ("OpenAIChatModel", "toolkeel.models.connect"),
-        ("AGUIAdapter", "toolkeel serve"),
+        ("VercelAIUIAdapter", "AGUIAdapter.dispatch_request"),
         ("ModelRequestNode", "messages are records"),
     ],
 )

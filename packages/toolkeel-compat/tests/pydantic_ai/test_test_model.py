@@ -51,3 +51,24 @@ def test_its_answer_and_its_calls_may_be_given() -> None:
     given_args: Any = {"kind": "b", "when": "2026-01-01", "count": 4}
     part = Agent(TestModel(custom_output_args=given_args), output_type=Part).run_sync("go").output
     assert (part.kind, part.count) == ("b", 4)
+
+
+def test_lists_have_an_item_unless_it_would_hold_itself() -> None:
+    class Node(BaseModel):
+        names: list[str]
+        children: list[Node]
+
+    Node.model_rebuild()
+    schema = Node.model_json_schema()
+    assert generate(schema, schema) == {"names": ["a"], "children": []}
+
+
+def test_the_answer_for_a_union_is_one_of_its_types() -> None:
+    class Good(BaseModel):
+        text: str
+
+    class Bad(BaseModel):
+        error: str
+
+    agent = Agent(TestModel(custom_output_args={"error": "no"}), output_type=[Good, Bad])
+    assert agent.run_sync("?").output == Bad(error="no")

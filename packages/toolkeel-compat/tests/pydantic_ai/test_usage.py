@@ -36,3 +36,7 @@ def test_a_limit_that_is_not_honored_is_refused() -> None:
         UsageLimits(tool_calls_limit=3)  # type: ignore[call-arg]
     with pytest.raises(SetupError, match="request_limit"):
         UsageLimits(request_limit="3")  # type: ignore[arg-type]
+
+
+def test_a_usage_is_shown_without_what_is_zero() -> None:
+    assert repr(RunUsage(1, 0, 59, 7)) == "RunUsage(input_tokens=59, output_tokens=7, requests=1)"

@@ -138,6 +138,7 @@ class HumanInTheLoopMiddleware:
             ``description``, which is a string or a function of the call, the state and the runtime.
         description_prefix: First line of a request without its own description.
         edit_notice: Text before the result of an edited call; None for none.
+        interrupt_mode: ``batched`` only.
 
     Raises:
         SetupError: An option is not supported.
@@ -149,7 +150,13 @@ class HumanInTheLoopMiddleware:
         *,
         description_prefix: str = "Tool execution requires approval",
         edit_notice: str | None = EDIT_NOTICE,
+        interrupt_mode: str = "batched",
     ) -> None:
+        if interrupt_mode != "batched":
+            raise SetupError(
+                f"HumanInTheLoopMiddleware(interrupt_mode={interrupt_mode!r}): all calls of a turn are "
+                'decided at once; leave it out, and resume with {"decisions": [...]}'
+            )
         self.interrupt_on = interrupt_on
         self.description_prefix = description_prefix
         self.edit_notice = edit_notice

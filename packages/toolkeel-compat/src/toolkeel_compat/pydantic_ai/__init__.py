@@ -10,6 +10,7 @@ test_model    `TestModel`: calls each tool once, then answers
 options       options of agents and runs, `Caching`, `ToolOutput`, `NativeOutput`
 result        `AgentRunResult`, `StreamedRunResult`
 agent         `Agent` with its decorators
+ag_ui         `AGUIAdapter`: agents for front ends that speak AG-UI
 """
 
 # ruff: noqa: F403
@@ -24,6 +25,7 @@ from toolkeel_compat.missing import make_module_getattr
 from toolkeel_compat.pydantic_ai.names import EXPORTS, REPLACEMENTS
 
 if TYPE_CHECKING:
+    from toolkeel_compat.pydantic_ai.ag_ui.adapter import *
     from toolkeel_compat.pydantic_ai.agent import *
     from toolkeel_compat.pydantic_ai.context import *
     from toolkeel_compat.pydantic_ai.deferred import *

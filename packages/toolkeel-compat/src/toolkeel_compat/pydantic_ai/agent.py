@@ -227,7 +227,29 @@ class Agent(ToolCollection, Generic[_D, _T]):
         )
         return [*(history or ()), *said], {}, len(history or ())
 
-    def _build(self, options: Mapping[str, Any]) -> core.Agent[Any, Any]:
+    def make_limits(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the core's options for the limits of a run."""
+        limits = options.get("usage_limits") or UsageLimits()
+        return {"limits": limits.to_core(None)}
+
+    def build_for_client(
+        self, options: Mapping[str, Any], tools: Sequence[Any], steps: Sequence[Any]
+    ) -> core.Agent[Any, Any]:
+        """Build the core's agent for a client with tools of its own.
+
+        Args:
+            options: Options of the run.
+            tools: The client's tools, as the core's.
+            steps: Steps around each call.
+        """
+        return self._build(options, tools, steps)
+
+    def _build(
+        self,
+        options: Mapping[str, Any],
+        client_tools: Sequence[Any] = (),
+        steps: Sequence[Any] = (),
+    ) -> core.Agent[Any, Any]:
         """Build the core's agent from what the decorators have added until now."""
         own, run_type = self._options, options.get("output_type")
         model = self._overrides.get("model") or options.get("model") or self.model
@@ -243,7 +265,7 @@ class Agent(ToolCollection, Generic[_D, _T]):
         settings = {**(own.get("model_settings") or {}), **(options.get("model_settings") or {})}
         return core.Agent(
             to_core_model(model),
-            [*tools, *flatten_toolsets([*sets, *(options.get("toolsets") or ())])],
+            [*tools, *flatten_toolsets([*sets, *(options.get("toolsets") or ())]), *client_tools],
             instructions=self._make_instructions(options.get("instructions")),
             name=self.name or "agent",
             output_type=self._make_output_type(asked),
@@ -251,6 +273,7 @@ class Agent(ToolCollection, Generic[_D, _T]):
             settings=to_settings(settings),
             max_turns=10**6,
             model_steps=[_remember_run],
+            steps=steps,
         )
 
     def _make_instructions(self, more: str | None) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from contextvars import ContextVar
 from typing import Any, Generic
 
@@ -17,6 +18,17 @@ approved: ContextVar[bool] = ContextVar("pydantic_ai_approved", default=False)
 """True while a call runs that a person has approved after `ApprovalRequired`."""
 current_run: ContextVar[CoreRun[Any] | None] = ContextVar("pydantic_ai_run", default=None)
 """The run whose output is validated."""
+
+
+@dataclasses.dataclass
+class StateDeps(Generic[_D]):
+    """Dependencies that are the state of a user interface.
+
+    Args:
+        state: The state.
+    """
+
+    state: _D
 
 
 class RunContext(Generic[_D]):

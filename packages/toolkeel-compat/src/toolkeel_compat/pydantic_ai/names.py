@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 EXPORTS: Mapping[str, str] = {
+    "toolkeel_compat.pydantic_ai.ag_ui.adapter": "AGUIAdapter",
     "toolkeel_compat.pydantic_ai.agent": "Agent",
-    "toolkeel_compat.pydantic_ai.context": "RunContext",
+    "toolkeel_compat.pydantic_ai.context": "RunContext StateDeps",
     "toolkeel_compat.pydantic_ai.deferred": "DeferredToolRequests DeferredToolResults ToolApproved ToolDenied",
     "toolkeel_compat.pydantic_ai.exceptions": "AgentRunError ApprovalRequired ModelHTTPError ModelRetry UnexpectedModelBehavior UsageLimitExceeded UserError",
     "toolkeel_compat.pydantic_ai.options": "Caching ModelSettings NativeOutput ToolOutput",
@@ -27,9 +28,9 @@ REPLACEMENTS: Mapping[str, str] = {
     r"(TextOutput|PromptedOutput|StructuredDict)": "output_type takes types: docs/output.md",
     r"\w*(WebSearch|WebFetch|CodeExecution|ImageGeneration|FileSearch|Memory|UrlContext)\w*": "toolkeel.tools has its counterpart: docs/hosted.md",
     r"Graph\w*|BaseNode|End|Edge|\w+Node": "there are no graphs: an Agent is the loop, and plain Python joins agents",
-    r"Dataset|Case|Evaluator\w*|\w*Judge": "python -m toolkeel eval measures tools: docs/cli.md",
+    r"Dataset|Case|Evaluator\w*|\w*Judge": "keep the import of pydantic_evals: it measures any async function, such as lambda text: agent.run(text)",
     "CancellationToken|RunCancelled": "CancelToken of toolkeel is the cancel= of a run: docs/runs.md",
-    r"AGUI\w*|\w*UIAdapter|StateDeps|handle_ag_ui_request": "toolkeel serve is a page for an agent: docs/cli.md",
+    r"AGUI\w*|\w*UIAdapter|handle_ag_ui_request|run_ag_ui|StateHandler": "AGUIAdapter.dispatch_request(request, agent=agent) answers a request; toolkeel.serve has more front ends: docs/front-ends.md",
     "CallDeferred": "@tool(executor=external) of toolkeel is answered from outside: docs/approvals.md",
     "Instrumentation\\w*|InstrumentedModel": "listeners=[...] of a run, and OpenTelemetry: docs/watching.md",
     r"\w+Capability|Thinking|ReinjectSystemPrompt|Hooks": "steps=[...] and model_steps=[...] of toolkeel's Agent: docs/steps.md",

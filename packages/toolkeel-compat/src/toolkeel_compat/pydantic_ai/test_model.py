@@ -64,7 +64,11 @@ class TestModel:
         if todo:
             return _make_reply("", [self._call(one, len(results)) for one in todo])
         if forms:
-            return _make_reply("", [self._call(forms[0], len(results), self.custom_output_args)])
+            answer = self.custom_output_args
+            names = list(forms[0].parameters.get("properties", ()))
+            if answer is not None and names == ["result"] and "result" not in answer:
+                answer = {"result": answer}  # of a union, the type is within
+            return _make_reply("", [self._call(forms[0], len(results), answer)])
         if self.custom_output_text is not None:
             return _make_reply(self.custom_output_text)
         by_name = {one.name: _read(one.text) for one in results}
@@ -132,8 +136,18 @@ def _make_number(schema: Mapping[str, Any], root: Mapping[str, Any], seed: int) 
 
 
 def _make_list(schema: Mapping[str, Any], root: Mapping[str, Any], seed: int) -> list[Any]:
+    items: Mapping[str, Any] = schema.get("items") or {}
     count = int(schema.get("minItems") or 0)
-    return [generate(schema.get("items") or {}, root, seed) for _ in range(count)]
+    if items and schema.get("maxItems") != 0 and not _contains_itself(items, root):
+        count = max(count, 1)
+    return [generate(items, root, seed) for _ in range(count)]
+
+
+def _contains_itself(items: Mapping[str, Any], root: Mapping[str, Any]) -> bool:
+    """Return True if a definition refers to itself: one item would need another."""
+    reference = str(items.get("$ref", ""))
+    name = reference.rpartition("/")[2]
+    return bool(reference) and reference in json.dumps(root.get("$defs", {}).get(name))
 
 
 def _make_object(schema: Mapping[str, Any], root: Mapping[str, Any], seed: int) -> dict[str, Any]:

@@ -10,8 +10,18 @@ from toolkeel.messages import Message, ToolMessage, Usage
 from toolkeel.spending import RunLimits
 from toolkeel_compat.check_options import check_fields
 
+_SHOWN = (
+    "input_tokens",
+    "cache_write_tokens",
+    "cache_read_tokens",
+    "output_tokens",
+    "requests",
+    "tool_calls",
+)
+"""The order in which a usage is shown."""
 
-@dataclasses.dataclass
+
+@dataclasses.dataclass(repr=False)
 class RunUsage:
     """Requests and tokens of one or several runs; a run adds to the one it is given.
 
@@ -30,6 +40,11 @@ class RunUsage:
     output_tokens: int = 0
     cache_read_tokens: int = 0
     cache_write_tokens: int = 0
+
+    def __repr__(self) -> str:
+        """Show what is not zero, as Pydantic AI does."""
+        shown = (f"{name}={value}" for name in _SHOWN if (value := getattr(self, name)))
+        return f"RunUsage({', '.join(shown)})"
 
     @property
     def total_tokens(self) -> int:
