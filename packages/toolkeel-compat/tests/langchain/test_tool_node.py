@@ -9,8 +9,10 @@ from typing import Annotated, Any
 
 import pytest
 
-from toolkeel import RunContext, SetupError, ToolCall, Toolset
+from toolkeel import Agent, RunContext, SetupError, ToolCall, Toolset
+from toolkeel.approvals import Rules, Ticket
 from toolkeel.events import ToolFinished
+from toolkeel.testing.scripted import Scripted, call
 from toolkeel_compat.langchain import (
     AIMessage,
     HumanMessage,
@@ -232,3 +234,63 @@ def test_a_keyword_that_no_tool_has_is_refused() -> None:
     with pytest.raises(SetupError, match=r"invoke\(user=...\): no tool has this parameter"):
         ToolNode([fine]).invoke(asked, user="ada")
     assert ToolNode([fine]).invoke(asked, store=InMemoryStore())[0].text == "1"
+
+
+# — in the code of a run —
+
+
+@tool
+def pay(n: int) -> str:
+    """Pay."""
+    PAID.append(n)
+    return "paid"
+
+
+PAID: list[int] = []
+A_CALL = {"name": "pay", "args": {"n": 1}, "id": "x", "type": "tool_call"}
+BODIES = {
+    "arguments": lambda: pay.invoke({"n": 1}),
+    "config": lambda: pay.invoke({"n": 1}, {"tags": ["x"]}),
+    "a call": lambda: pay.invoke(A_CALL),
+    "batch": lambda: pay.batch([{"n": 1}]),
+    "tool node": lambda: ToolNode([pay]).invoke([A_CALL]),
+}
+
+
+@pytest.mark.parametrize("how", BODIES)
+def test_a_tool_that_a_body_invokes_obeys_the_rules_of_the_run_around_it(how: str) -> None:
+    @tool
+    def outer() -> str:
+        """Call."""
+        return str(BODIES[how]())
+
+    PAID.clear()
+    script = [call("outer", {}), "done"]
+    denied = Agent(Scripted(script), [outer], rules=Rules(deny=["pay*"])).run_sync("go")
+    assert denied.output == "done" and PAID == []
+    asked: list[str] = []
+
+    def approver(ticket: Ticket) -> bool:
+        asked.append(ticket.tool)
+        return True
+
+    agent = Agent(Scripted(script), [outer], rules=Rules(ask=["pay*"]))
+    assert agent.run_sync("go", approver=approver).output == "done"
+    assert (asked, PAID) == (["pay"], [1])
+
+
+def test_an_agent_that_an_invoked_tool_runs_counts_in_the_run_around_the_invocation() -> None:
+    clerk = Agent(Scripted(["fine"] * 9), name="clerk")
+
+    @tool
+    async def ask(n: int) -> str:
+        """Ask."""
+        return (await clerk.run(str(n))).output
+
+    @tool
+    async def outer() -> str:
+        """Call."""
+        return str(await ask.ainvoke({"n": 1}, {"tags": ["x"]}))
+
+    result = Agent(Scripted([call("outer", {}), "done"]), [outer]).run_sync("go")
+    assert result.usage.requests == 3

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Literal, TypeAlias, get_args
 
 from toolkeel.call.body.sync_bridge import run_sync
+from toolkeel.call.enclosing_run import enclose, find_enclosing
 from toolkeel.call.toolset import Toolish, as_toolset
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.subschemas import properties_of
@@ -33,6 +35,9 @@ def make_run_context(
 ) -> RunContext[Any]:
     """Create the run context that the calls of one `invoke` share.
 
+    In the code of a run, as in a tool's body, it is inside that run: rules, bounds, approver, taint and
+    journal of that run apply, and what is not given here is that run's.
+
     Args:
         config: Passed to tools that request a `RunnableConfig`.
         tools: The tools that may run.
@@ -46,7 +51,20 @@ def make_run_context(
     names = {"state": "state", "store": "store", "context": "deps"}
     _check_injected_names([name for name in kwargs if name not in names], [*tools])
     known = {names[key]: kwargs.pop(key) for key in names if key in kwargs}
-    return RunContext(inject={"config": config or {}, **kwargs}, **known)
+    enclosing = find_enclosing()
+    if enclosing is None:
+        return RunContext(inject={"config": config or {}, **kwargs}, **known)
+    outer, call = enclosing
+    run = outer.make_inner(call, "", known.get("deps", outer.deps))
+    run.id, run.recorder, run.lock, run.mask = outer.id, outer.recorder, outer.lock, outer.mask
+    run.inject = {**outer.inject, **({"config": config} if config else {}), **kwargs}
+    run.state, run.store = known.get("state", outer.state), known.get("store", outer.store)
+    return run
+
+
+def within(run: RunContext[Any]) -> AbstractContextManager[None]:
+    """Return a block that adds what calls spend to the run around `run`, if there is one."""
+    return nullcontext() if run.scope.outer_run is None else enclose(run)
 
 
 def _check_injected_names(names: Sequence[str], tools: Sequence[AnyTool]) -> None:
@@ -247,7 +265,9 @@ class ToolNode(Invokable):
         asked = map(to_tool_call, state) if calls else _find_last_calls(messages)
         run = make_run_context(config, self.tools, **kwargs)
         track_updates(run)
-        results = convert_to_messages([*await self.tools.run([*asked], run), *run.loop_state.inbox])
+        with within(run):
+            results = await self.tools.run([*asked], run)
+        results = convert_to_messages([*results, *run.loop_state.inbox])
         return {self._key: results} if in_state or calls else results
 
 

@@ -32,7 +32,7 @@ from toolkeel_compat.langchain.convert_tool import Schema
 from toolkeel_compat.langchain.fields import build_model
 from toolkeel_compat.langchain.messages import convert_to_messages
 from toolkeel_compat.langchain.runtime import InjectedToolCallId
-from toolkeel_compat.langchain.tool_node import Config, Invokable, make_run_context
+from toolkeel_compat.langchain.tool_node import Config, Invokable, make_run_context, within
 
 ToolException = ToolError
 CORE_NAMES: Mapping[str, str] = {
@@ -140,8 +140,10 @@ class BaseTool(Invokable, base_tool.BaseTool):
                     f"{one.name!r} is filled by the program, not by arguments, which may be a "
                     f"model's: {self.name}.invoke({{...}}, {one.name}=...)"
                 )
+        run = make_run_context(config, [self.tool], **kwargs)
         try:
-            result = await self.tool.ainvoke(input, make_run_context(config, [self.tool], **kwargs))
+            with within(run):
+                result = await self.tool.ainvoke(input, run)
         except Crashed as crash:
             raise crash.__cause__ or crash from None
         return convert_to_messages([result])[0] if isinstance(result, ToolMessage) else result

@@ -380,8 +380,7 @@ class Agent(Generic[C, T]):
         plan = self._make_plan(options, output_type)
         for option in _PLAN_OPTIONS:
             given.pop(option, None)
-        listeners = tuple(given.pop("listeners", ()))
-        decisions = tuple(given.pop("decisions", ()))
+        listeners, decisions = (tuple(given.pop(name, ())) for name in ("listeners", "decisions"))
         session = given.pop("session", None)
         if "approver" in given:
             plan.warn_of_approver()
@@ -389,8 +388,8 @@ class Agent(Generic[C, T]):
         add_limits(run, plan, plan.limits or RunLimits())
         within = None if session is None else resolve_session(session)
         call = None if given.get("standalone") or within else find_enclosing_call()
-        prompt = inner_agent.continue_joined(call, self.name, prompt)
-        return inner_agent.join_call(Run(plan, run, prompt, decisions, within), call)
+        start = inner_agent.continue_joined(call, self.name, prompt)
+        return inner_agent.join_call(Run(plan, run, start, decisions, within), call)
 
 
 _RUN_OPTIONS = (*RunOptions.__annotations__, "output_type")
