@@ -19,7 +19,7 @@ from toolkeel_workspace.pictures.too_large import measure_picture
 from toolkeel_workspace.sandbox.confine import detect_features
 
 EXAMPLE = ROOT / "examples" / "workbench.py"
-GUIDE = ROOT / "docs" / "workbench.md"
+GUIDE = ROOT / "docs" / "project" / "workbench.md"
 
 
 def mended(project: Path) -> bool:
