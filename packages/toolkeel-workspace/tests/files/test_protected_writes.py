@@ -85,3 +85,12 @@ def test_a_link_is_asked_about_by_what_it_names(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     (tmp_path / "plain").symlink_to(tmp_path / ".git")
     assert ProtectedFilePredicate(Root(tmp_path))({"path": "plain/config"})
+
+
+def test_a_link_is_asked_about_also_by_a_name_that_only_looks_the_same(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "config").write_text("")
+    (tmp_path / "it\u2019s").symlink_to(".git")
+    root = Root(tmp_path)
+    assert ProtectedFilePredicate(root)({"path": "it's/config"})
+    assert root.resolve("it's/config") == str(tmp_path / ".git" / "config")

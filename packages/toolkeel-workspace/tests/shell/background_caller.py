@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from toolkeel import RunContext, Toolset
 from toolkeel.messages import ToolCall, ToolMessage
 from toolkeel_workspace.files.workspace import Workspace
-from toolkeel_workspace.sandbox.confine import Sandbox
 
 
 class Caller:
     """Calls the tools of one workspace in one run, with everything approved."""
 
-    def __init__(self, folder: Path, sandbox: str | Sandbox = "off") -> None:
-        self.tools = Toolset(Workspace(folder, sandbox).tools)  # type: ignore[arg-type]
+    def __init__(self, folder: Path, sandbox: Any = "off", **options: Any) -> None:
+        self.workspace = Workspace(folder, sandbox, **options)
+        self.tools = Toolset(self.workspace.tools)
         self.run = RunContext(approver=lambda ticket: True)
 
     async def call(self, name: str, **arguments: object) -> ToolMessage:

@@ -12,11 +12,15 @@ import pytest
 from tests.executors.walls import need
 from tests.shell.background_caller import Caller
 from tests.waiting import until
-from toolkeel import Agent
+from toolkeel import Agent, Rules, RunResult, Toolset, tool
+from toolkeel.approvals import Ticket
+from toolkeel.messages import ToolMessage
+from toolkeel.sessions import Sessions
 from toolkeel.testing.scripted import Scripted, call
 from toolkeel_workspace.files.workspace import Workspace
 from toolkeel_workspace.sandbox.confine import Sandbox
 from toolkeel_workspace.shell.background import MAX_JOBS, _count_partial_bytes
+from toolkeel_workspace.shell.lifetime import Lifetime
 
 
 def is_alive(pid: int) -> bool:
@@ -91,7 +95,7 @@ def test_the_end_of_a_run_ends_its_jobs(tmp_path: Path) -> None:
     assert not is_alive(pid)
     model = Scripted([call("job", {"id": "job-1"}), "Done."])
     later = Agent(model, tools=workspace.tools).run_sync("go")
-    assert "There is no job 'job-1'. Jobs of this run: none." in later.messages[-2].text
+    assert "There is no job 'job-1'. Jobs: none." in later.messages[-2].text
 
 
 def test_jobs_are_bounded_in_number_and_in_time(tmp_path: Path) -> None:
@@ -157,6 +161,115 @@ def test_a_command_that_cannot_start_leaves_no_job(tmp_path: Path) -> None:
         refused = await caller.call("bash", command="true", background=True)
         assert refused.text == "The command could not be started: no."
         assert (await caller.call("bash", command="a\0b", background=True)).failed
-        assert "Jobs of this run: none" in (await caller.call("job", id="job-1")).text
+        assert "Jobs: none" in (await caller.call("job", id="job-1")).text
 
     asyncio.run(main())
+
+
+@tool(approval=True)
+def deploy() -> str:
+    """Deploy."""
+    return "deployed"
+
+
+SERVE = call("bash", {"command": "echo $$ > pid; exec sleep 600", "background": True})
+
+
+def make_agent(workspace: Workspace, *turns: Any) -> Agent[Any, Any]:
+    rules = Rules(allow=["bash", "job"])
+    tools = Toolset([deploy, *workspace.tools], rules=rules)
+    return Agent(Scripted([*turns, "Done."]), tools=tools)
+
+
+def results(result: RunResult[Any]) -> list[str]:
+    return [m.text for m in result.messages if isinstance(m, ToolMessage)]
+
+
+@pytest.mark.parametrize("lifetime", ["run", "session"])
+def test_a_job_ends_with_a_run_that_waits_or_lasts_with_the_session_and_that_is_said(
+    tmp_path: Path, lifetime: Lifetime
+) -> None:
+    workspace = Workspace(tmp_path, "off", lifetime=lifetime)
+    look = call("job", {"id": "job-1"})
+
+    async def main() -> tuple[list[str], bool, bool]:
+        session = Sessions(":memory:")["a"]
+        first = await make_agent(workspace, SERVE, call("deploy")).run("go", session=session)
+        assert first.reason == "waiting"
+        lives = is_alive(int((tmp_path / "pid").read_text()))
+        [ticket] = first.pending
+        agent = make_agent(workspace, call("bash", {"command": "echo on"}), look)
+        second = await agent.run(None, session=session, decisions=[ticket.approve()])
+        third = await make_agent(workspace, look).run("look", session=session)
+        await workspace.close()
+        lives_on = is_alive(int((tmp_path / "pid").read_text()))
+        return results(second)[-2:] + results(third)[-1:], lives, lives_on
+
+    (bash, looked, later), lives, lives_on = asyncio.run(main())
+    assert lives is (lifetime == "session") and not lives_on
+    if lifetime == "session":
+        assert "Stopped meanwhile" not in bash
+        assert "[job-1 is running.]" in looked and "[job-1 is running.]" in later
+    else:
+        assert bash.endswith(
+            "[Stopped meanwhile: job-1. Jobs end when the agent has finished or waits for a person. "
+            "Start it again if it is needed.]"
+        )
+        assert "'job-1' does not exist any more. Jobs end when" in looked and "Jobs: none" in later
+
+
+def test_another_program_says_that_a_sessions_jobs_ended_and_numbers_go_on(tmp_path: Path) -> None:
+    async def main() -> list[str]:
+        session = Sessions(":memory:")["a"]
+        first = Workspace(tmp_path, "off", lifetime="session", shell="persistent")
+        setup = call("bash", {"command": "A=1"})
+        await make_agent(first, setup, SERVE).run("go", session=session, approver=yes)
+        await first.close()
+        then = Workspace(tmp_path, "off", lifetime="session", shell="persistent")
+        shown = call("bash", {"command": 'echo "${A-none}"'})
+        again = await make_agent(then, shown, SERVE).run("on", session=session, approver=yes)
+        await then.close()
+        return results(again)[-2:]
+
+    shown, started = asyncio.run(main())
+    assert shown.startswith("none\n\n[This is a new shell: the folder, variables and functions")
+    assert "[Stopped meanwhile: job-1. Jobs end when their program ends." in shown
+    assert "[job-2 is running.]" in started
+
+
+def yes(ticket: Ticket) -> bool:
+    return True
+
+
+def test_a_connection_to_a_jobs_port_is_explained(tmp_path: Path) -> None:
+    need("bubblewrap")
+
+    async def main() -> tuple[str, str]:
+        caller = Caller(tmp_path, "workspace")
+        refused = "echo 'Connection refused' >&2; exit 7"
+        before = await caller.call("bash", command=refused)
+        await caller.start("sleep 600")
+        return before.text, (await caller.call("bash", command=refused)).text
+
+    before, after = asyncio.run(main())
+    assert "Ports of background jobs (job-1) cannot be reached from here" in after
+    assert "Ports" not in before
+
+
+def test_a_sessions_job_is_used_from_other_event_loops(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path, "off", lifetime="session")
+    session = Sessions(":memory:")["a"]
+    echo = call("bash", {"command": "while read -r x; do echo got $x; done", "background": True})
+    make_agent(workspace, echo).run_sync("go", session=session, approver=yes)
+
+    async def later() -> list[str]:
+        turns = (
+            call("job", {"id": "job-1", "input": "it"}),
+            call("job", {"id": "job-1", "wait": 0.01}),
+            call("job", {"id": "job-1", "stop": True}),
+        )
+        result = await make_agent(workspace, *turns).run("on", session=session, approver=yes)
+        return results(result)[-3:]
+
+    answered, waited, stopped = asyncio.run(later())
+    assert "got it" in answered and "is running" in waited and "was stopped" in stopped

@@ -12,7 +12,7 @@ import pytest
 from toolkeel.errors import ToolError
 from toolkeel.executors.process_tree import CommandNotStarted, CommandResult, EndReason
 from toolkeel_workspace.sandbox.confine import Sandbox
-from toolkeel_workspace.shell.command import describe_failure, make_shell_argv, run_command
+from toolkeel_workspace.shell.command import Command, describe_failure, make_shell_argv, run_command
 from toolkeel_workspace.shell.output_tail import OutputTail
 
 
@@ -20,11 +20,13 @@ from toolkeel_workspace.shell.output_tail import OutputTail
 def test_a_timeout_counts_from_one(timeout: float, tmp_path: Path) -> None:
     sandbox = Sandbox("off", [tmp_path])
     with pytest.raises(ToolError, match="counts from 1"):
-        asyncio.run(run_command(sandbox, make_shell_argv("true"), timeout=timeout))
+        asyncio.run(run_command(sandbox, Command("true", make_shell_argv("true")), timeout=timeout))
 
 
 def test_no_output_is_said(tmp_path: Path) -> None:
-    done = asyncio.run(run_command(Sandbox("off", [tmp_path]), make_shell_argv("true")))
+    done = asyncio.run(
+        run_command(Sandbox("off", [tmp_path]), Command("true", make_shell_argv("true")))
+    )
     assert done.content == "(no output)"
 
 
@@ -40,7 +42,8 @@ def test_only_what_never_began_could_not_be_started(tmp_path: Path, number: int)
         def add(self, piece: bytes) -> None:
             raise OSError(number, "no")
 
-    words = make_shell_argv("echo begun > begun; echo said")
+    line = "echo begun > begun; echo said"
+    words = Command(line, make_shell_argv(line))
     with pytest.raises(ToolError, match="could not be started"):
         asyncio.run(run_command(Shut("off", [tmp_path]), words))
     with pytest.raises(OSError, match="no") as found:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from toolkeel_workspace.shell.escape_codes import TerminalOutput
@@ -28,6 +28,8 @@ def plain(*pieces: bytes) -> bytes:
         (b"\x1b(Bx\x1b7y\x1b=z\x07", b"xyz"),
         (b"a\x00b\x7fc\td", b"abc\td"),
         (b"end\x1b[3", b"end"),
+        (b"a\x1b[\x1b[1mb", b"ab"),
+        (b"a\x1b[3\x1b\x1b[1mb", b"ab"),
     ],
 )
 def test_only_what_stays_on_the_screen_is_shown(raw: bytes, shown: bytes) -> None:
@@ -49,6 +51,9 @@ TOKENS = [
 
 
 @given(st.lists(st.sampled_from(TOKENS), max_size=20).map(b"".join), st.lists(st.integers(0, 60)))
+@example(b"\x1b[\x1b[1m", [3])
+@example(b"\x1b]\x1b]0;t\x07", [1, 6])
+@example(b"\x1b \x1b0m", [2])
 def test_it_does_not_matter_where_the_pieces_are_cut(raw: bytes, cuts: list[int]) -> None:
     places = [0, *sorted(cuts), len(raw)]
     pieces = [raw[one:other] for one, other in itertools.pairwise(places)]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.skills.skill_corpus import SAMPLES, SkillSample, write
 from toolkeel.errors import SetupError
 from toolkeel_workspace.skills import folder as folders
 from toolkeel_workspace.skills.folder import read_skills
@@ -58,7 +59,7 @@ def test_a_folder_of_good_and_broken_skills_offers_what_is_usable_and_notes_the_
     assert "'commit' is also in" in problems["twin"]
     assert "leads out" in problems["leads-out"]
     usable = {note.folder.name for note in notes if note.is_usable}
-    assert usable == {"colon", "renamed", "größe"}
+    assert usable == {"colon", "renamed"}
 
 
 def test_a_folder_that_is_a_skill_is_one_and_a_trusted_link_is_followed(tmp_path: Path) -> None:
@@ -82,3 +83,16 @@ def test_no_more_skills_are_offered_than_a_bound(
         add(tmp_path, name)
     skills, [note] = read_skills([tmp_path])
     assert list(skills) == ["a", "b"] and "more than 2 skills" in str(note)
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.folder[:20])
+def test_a_skill_has_a_note_if_the_reference_validator_refuses_it_and_is_offered_if_usable(
+    tmp_path: Path, sample: SkillSample
+) -> None:
+    place = write(tmp_path, sample)
+    skills, notes = read_skills([tmp_path])
+    assert bool(skills) is sample.is_offered
+    assert all(note.is_usable for note in notes) is sample.is_offered
+    harmless = "allowed-tools is ignored"
+    assert (not [note for note in notes if harmless not in note.problem]) is sample.is_valid, notes
+    assert all(note.folder == place for note in notes)

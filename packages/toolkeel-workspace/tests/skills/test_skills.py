@@ -12,6 +12,7 @@ from tests.executors.walls import need
 from tests.skills.test_folder import add
 from toolkeel import Agent, Effects, Rules, RunResult, Toolset, tool
 from toolkeel.messages import ToolMessage
+from toolkeel.sessions import KeepTokens, KeepTurns, Sessions
 from toolkeel.testing.scripted import Scripted, call
 from toolkeel_workspace.files.workspace import Workspace
 from toolkeel_workspace.skills.skills import Skills
@@ -39,7 +40,7 @@ def test_names_and_descriptions_are_offered_and_a_body_is_loaded_once(tmp_path: 
         call("read_skill_file", {"name": "commit", "path": "notes.md", "offset": 2}),
     )[0]
     assert first.text == "Steps of commit.\n\n[Files of the skill: notes.md]" == again.text
-    assert second.text == "It is loaded already; its text is in an earlier result."
+    assert second.text.startswith("It is loaded already; its text is in an earlier result. If")
     assert "two" in file.text and "one" not in file.text
 
 
@@ -153,3 +154,62 @@ def test_without_a_workspace_no_script_runs(tmp_path: Path) -> None:
     for workspace in (None, Workspace(tmp_path, None)):
         names = [t.name for t in Skills(tmp_path / "skills", workspace=workspace).get_tools()]
         assert names == ["load_skill", "read_skill_file"]
+
+
+def padded(text: str) -> str:
+    return text + " padding" * 2000
+
+
+@pytest.mark.parametrize("history", [KeepTokens(3000, 1500), KeepTurns(1)])
+def test_a_loaded_skill_stays_in_view_when_its_turn_is_left_out(
+    tmp_path: Path, history: Any
+) -> None:
+    place = add(tmp_path, "commit", "---\nname: commit\ndescription: d\n---\nAlways sign off.\n")
+    (place / "notes.md").write_text(padded("Notes."))
+    load = call("load_skill", {"name": "commit"})
+    read = call("read_skill_file", {"name": "commit", "path": "notes.md"})
+    model = Scripted([load, load, read, "One.", load, read, "Two.", read, "Three.", "Four."])
+    agent = Agent(model, tools=[Skills(tmp_path, trust=True)], history=history)
+    session = Sessions(":memory:")["a"]
+    for prompt in ("one", "two", "three", "four"):
+        agent.run_sync(prompt, session=session)
+    shown = [message.text for message in model.requests[-1].messages]
+    assert sum("Always sign off." in text for text in shown) == 1
+    repeated = model.requests[5].messages[-1]
+    assert repeated.text.startswith("It is loaded already")
+    assert not any(m.text.startswith("one") for m in model.requests[-1].messages)
+
+
+def test_a_skill_that_is_too_long_is_left_out_and_can_be_loaded_again(tmp_path: Path) -> None:
+    text = padded("Always sign off.") * 2
+    add(tmp_path, "commit", f"---\nname: commit\ndescription: d\n---\n{text}\n")
+    load = call("load_skill", {"name": "commit"})
+    again = call("load_skill", {"name": "commit", "again": True})
+    model = Scripted([load, "One.", "Two.", again, "Three."])
+    agent = Agent(model, tools=[Skills(tmp_path, trust=True)], history=KeepTurns(1))
+    session = Sessions(":memory:")["a"]
+    for prompt in ("one", "two", "three"):
+        agent.run_sync(prompt, session=session)
+    assert "sign off" not in " ".join(m.text for m in model.requests[3].messages)
+    assert "sign off" in model.requests[4].messages[-1].text
+
+
+@pytest.mark.parametrize("trust", [True, False])
+def test_a_person_names_a_skill_with_a_slash(tmp_path: Path, trust: bool) -> None:
+    add(tmp_path, "commit")
+    source = Skills(tmp_path, trust=trust)
+    for plain in ("commit", "/absent now", "/commits", "see /commit", "/commit/x", ""):
+        assert source.expand(plain) == plain
+
+    @tool(effects=Effects())
+    def send(to: str) -> str:
+        """Send."""
+        return "sent"
+
+    model = Scripted([call("send", {"to": "a@example.org"}), "Done."])
+    agent = Agent(model, tools=[send])
+    result = agent.run_sync(source.expand("/commit this"), approver=lambda ticket: False)
+    said = model.requests[0].messages[0].text
+    assert said.startswith("/commit this") and "Steps of commit." in said
+    [sent] = [m for m in result.messages if isinstance(m, ToolMessage)]
+    assert (sent.kind == "denied") is not trust

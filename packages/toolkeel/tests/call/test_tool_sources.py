@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from toolkeel import Agent, Rules, RunContext, SetupError, ToolMessage, Toolset, tool
 from toolkeel.call.tool_sources import ToolSource, gather_tools, is_tool_source, static_tools
 from toolkeel.define.tool import AnyTool
-from toolkeel.errors import DuplicateToolError
+from toolkeel.errors import DuplicateToolError, OutputError
 from toolkeel.testing.scripted import Scripted, call
 
 
@@ -294,3 +294,99 @@ def test_a_provider_that_does_not_say_it_must_be_there_need_not_be() -> None:
             raise OSError("gone")
 
     assert Agent(Scripted(["Done."]), [Quiet(), Simple("a")]).run_sync("go").output == "Done."
+
+
+class Growing:
+    """Gives one more tool each time it is asked.
+
+    Args:
+        changes: Its attribute of that name.
+    """
+
+    def __init__(self, changes: object) -> None:
+        self.asked = 0
+        self.fails = False
+        if changes is not None:
+            self.changes = changes
+
+    def get_tools(self) -> list[AnyTool]:
+        if self.fails:
+            raise OSError("gone")
+        self.asked += 1
+        return [named(f"a{number}") for number in range(self.asked)]
+
+
+def test_a_source_whose_tools_change_is_asked_before_each_request_and_others_once() -> None:
+    growing, still = Growing(True), Simple("b")
+    model = Scripted([call("a0"), call("a1"), "Done."])
+    result = Agent(model, [growing, still]).run_sync("go")
+    assert offered(model) == [["a0", "b"], ["a0", "a1", "b"], ["a0", "a1", "a2", "b"]]
+    assert not any(m.failed for m in result.messages if isinstance(m, ToolMessage))
+    assert still.asked == 1
+
+
+def test_a_source_with_a_version_is_asked_again_when_that_is_another() -> None:
+    source = Growing(1)
+
+    @tool
+    def install() -> str:
+        """Install."""
+        source.changes = 2
+        return "done"
+
+    model = Scripted([call("a0"), call("install"), call("a1"), "Done."])
+    Agent(model, [source, install]).run_sync("go")
+    assert source.asked == 2
+    assert [len(names) for names in offered(model)] == [2, 2, 3, 3]
+
+
+@pytest.mark.parametrize("required", [True, False])
+def test_a_source_that_fails_later_keeps_its_tools_unless_it_is_required(
+    required: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    source = Growing(True)
+    source.required = required  # type: ignore[attr-defined]
+
+    @tool
+    def break_it() -> str:
+        """Break."""
+        source.fails = True
+        return "done"
+
+    model = Scripted([call("break_it"), call("a0"), "Done."])
+    agent = Agent(model, [source, break_it])
+    if required:
+        with pytest.raises(OSError, match="gone"):
+            agent.run_sync("go")
+        return
+    agent.run_sync("go")
+    assert offered(model)[1:] == [["a0", "break_it"]] * 2
+    assert "its tools stay as they were" in caplog.text
+
+
+def test_an_inner_run_and_a_resumed_run_ask_again_too() -> None:
+    @tool(approval=True)
+    def pay() -> str:
+        """Pay."""
+        return "paid"
+
+    inner_source, source = Growing(True), Growing(True)
+    inner = Scripted([call("a0"), "Inner."])
+    model = Scripted([call("ask", {"input": "?"}), call("pay"), call("a2"), "Done."])
+    agent = Agent(
+        model, [source, pay, Agent(inner, [inner_source], name="ask").as_tool("ask", "Ask.")]
+    )
+    first = agent.run_sync("go")
+    assert offered(inner) == [["a0"], ["a0", "a1"]]
+    state = first.state
+    again = agent.run_sync(state, decisions=[first.pending[0].approve()])
+    assert again.output == "Done." and source.asked >= 4
+    assert "a2" in offered(model)[2] and len(offered(model)[3]) > len(offered(model)[2])
+
+
+def test_corrections_of_an_answer_are_counted_over_tools_that_change() -> None:
+    model = Scripted(["no number"] * 20)
+    agent = Agent(model, [Growing(True)], output_type=int)
+    with pytest.raises(OutputError):
+        agent.run_sync("go")
+    assert len(model.requests) < 10

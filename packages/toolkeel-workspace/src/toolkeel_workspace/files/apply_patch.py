@@ -28,6 +28,7 @@ from toolkeel_workspace.files.encodings import (
     replace_invalid,
     restore_invalid,
 )
+from toolkeel_workspace.files.line_window import escape_name
 from toolkeel_workspace.files.open_beneath import FileResource
 from toolkeel_workspace.files.preview import ContentChange
 from toolkeel_workspace.files.similar_passage import describe_mismatch
@@ -114,7 +115,7 @@ def apply_patch(workspace: Workspace, where: Where = "auto") -> AnyTool:
                 "@@" or "@@ a line above it", or several of these: "@@ class A", "@@ def run". For a
                 new file, its lines, each after a "+".
         """
-        name = workspace.root.clean(path)
+        name = workspace.root.match_spelling(path)
         if type == "delete_file":
             return _delete_file(workspace, name)
         return workspace.change_file(name, _make_change(type, name, diff))
@@ -174,7 +175,9 @@ def _delete_file(workspace: Workspace, name: str) -> ToolOutput:
         raise ToolError(f"{name!r} was not deleted: {error.strerror}.") from None
     finally:
         opened.close()
-    return ToolOutput(f"File deleted: {name}", details={"path": name, "deleted": True})
+    return ToolOutput(
+        f"File deleted: {escape_name(name)}", details={"path": escape_name(name), "deleted": True}
+    )
 
 
 def patch_text(text: str, diff: str) -> str:

@@ -63,5 +63,7 @@ def describe_replaced(before: bytes | None, data: bytes, was_read: bool) -> str:
         lines = decoded.text.count("\n") + (not decoded.text.endswith("\n") and bool(before))
         what = f"{pluralize(lines, 'line')}, {format_size(len(before))}"
         what += f", {decoded.description}" if decoded.description else ""
+        had_crlf = "\r\n" in decoded.text and b"\r\n" not in data and b"\n" in data
+        what += ", lines ended with CRLF" if had_crlf else ""
     unread = "" if was_read else " that had not been read"
     return f"; it replaced a file{unread}: {what}"

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import difflib
 import unicodedata
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Annotated, NamedTuple, NotRequired
@@ -235,7 +236,9 @@ def _find_passage(
     for form, as_form in zip(forms, (_with_unix_line_ends, _normalize_leniently), strict=True):
         wanted = as_form(change.old).text
         if found := [
-            _Span(start, end, change.old, change.new, form is forms[1])
+            _Span(
+                _find_start(forms[0], start, change), end, change.old, change.new, form is forms[1]
+            )
             for start, end in _iter_spans(form, wanted)
         ]:
             if not change.replace_all and (len(found) > 1 or _overlaps(form.text, wanted)):
@@ -256,6 +259,16 @@ def _find_passage(
         f"{label} was not found in {path!r}.{_describe_near_misses(text, change, moved)}"
         f"{describe_mismatch(text, replace_invalid(change.old), label)}"
     )
+
+
+def _find_start(form: _NormalizedText, start: int, change: Change) -> int:
+    """Return where a passage starts: of deleted lines, at the indentation of the first."""
+    if change.new or not change.old.endswith("\n"):
+        return start
+    text = form.text
+    place = bisect_left(form.offsets, start)
+    line = text.rfind("\n", 0, place) + 1
+    return form.offsets[line] if not text[line:place].strip(" \t") else start
 
 
 def _describe_near_misses(text: str, change: Change, indented: Sequence[int]) -> str:

@@ -81,10 +81,12 @@ class Files:
         with os.fdopen(self.root.open_file(name), "rb") as file:
             head = file.peek(HEAD_BYTES)
             if detect_media_type(head).startswith("image/"):
-                return _show_picture(name, file.read(MAX_PICTURE_BYTES + 1), _get_file_size(file))
+                return _show_picture(
+                    escape_name(name), file.read(MAX_PICTURE_BYTES + 1), _get_file_size(file)
+                )
             if kind := find_binary_kind(head):
                 raise ToolError(f"{name!r} is {kind}. This tool reads text and pictures.")
-            return _read_text(name, file, (offset, min(limit, MAX_LINES), column))
+            return _read_text(escape_name(name), file, (offset, min(limit, MAX_LINES), column))
 
     @tool(effects=_READ_EFFECTS, max_output=None)
     def ls(self, path: str = ".", limit: int = 500) -> ToolOutput:
@@ -96,7 +98,10 @@ class Files:
         """
         if limit < 1:
             raise ToolError("limit counts from 1.")
-        entries = sorted(self.root.list_entries(path), key=lambda entry: entry.name.casefold())
+        entries = sorted(
+            self.root.list_entries(self.root.match_spelling(path)),
+            key=lambda entry: entry.name.casefold(),
+        )
         marks = {"folder": "/", "link": "@"}
         names = [escape_name(entry.name) + marks.get(entry.kind, "") for entry in entries]
         shown, used = [], 0

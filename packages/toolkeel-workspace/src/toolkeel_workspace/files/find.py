@@ -49,6 +49,28 @@ def compile_glob(glob: str) -> Callable[[str], bool]:
         raise ToolError(f"{glob[:200]!r} is not a pattern of file names.") from None
 
 
+def clean_glob(glob: str, root: Root, path: str = ".") -> str:
+    """Return a glob relative to a folder below the root, as it may be written otherwise.
+
+    Args:
+        glob: The glob; it may begin with ``./``, or with the root's own path.
+        root: The root.
+        path: The folder.
+
+    Raises:
+        ToolError: it leads out of the root.
+    """
+    for name in root.names:
+        if glob.startswith(f"{name}/"):
+            folder = "" if path == "." else f"{path}/"
+            glob = glob.removeprefix(f"{name}/").removeprefix(folder)
+            break
+    glob = re.sub(r"\A(?:\./+)+", "", glob)
+    if ".." in glob.split("/"):
+        raise ToolError(f"{glob[:200]!r} leaves the root. Give a pattern below it, without '..'.")
+    return glob
+
+
 def _glob_to_regex(glob: str) -> str:
     parts = _PARTS.split(glob if "/" in glob else f"**/{glob}")
     return "".join(_WILDCARDS.get(p) or _class_to_regex(p) for p in parts)
@@ -92,13 +114,14 @@ def find_files(root: Root, pattern: str, path: str, limit: int) -> ToolOutput:
     """
     if limit < 1:
         raise ToolError("limit counts from 1.")
-    wanted = compile_glob(pattern)
+    pattern = clean_glob(pattern, root, path)
+    wanted, finds_files = compile_glob(pattern.rstrip("/") or pattern), not pattern.endswith("/")
     prefix = "" if path == "." else f"{path}/"
     start = _find_start(root, pattern, path)
     looked, names = 0, list[str]()
     for name in (walk := FileWalk(root, start, include_links=True)):
         looked += 1
-        if wanted(name.removeprefix(prefix)):
+        if finds_files and wanted(name.removeprefix(prefix)):
             names.append(name)
         if looked == MAX_NAMES:
             break
@@ -136,7 +159,8 @@ def _describe_others(walk: FileWalk, wanted: Callable[[str], bool], found: bool)
     """Describe what else a pattern may mean: folders, and what was not looked at."""
     said = ""
     if folders := [f"{name}/" for name in walk.folders if wanted(name)]:
-        said += f". It matches {pluralize(len(folders), 'folder')}, too: {_list_names(folders)}"
+        too = ", too" if found else ""
+        said += f". It matches {pluralize(len(folders), 'folder')}{too}: {_list_names(folders)}"
     ignored = [name for name in walk.skipped if wanted(name.rstrip("/"))]
     if ignored:
         said += f". Left out of searches, and not counted: {_list_names(ignored)}"

@@ -26,7 +26,7 @@ from toolkeel_workspace.files.encodings import (
     find_binary_kind,
     replace_invalid,
 )
-from toolkeel_workspace.files.find import compile_glob
+from toolkeel_workspace.files.find import clean_glob, compile_glob
 from toolkeel_workspace.files.line_window import (
     MAX_BYTES,
     escape_name,
@@ -111,7 +111,8 @@ class GrepSearch:
         self.query = query
         self.cancel = cancel or CancelToken()
         self.pattern, self.matches = _compile_query(query)
-        self._is_wanted = compile_glob(query.glob) if query.glob else lambda path: True
+        glob = clean_glob(query.glob, root)
+        self._is_wanted = compile_glob(glob) if glob else lambda path: True
         self.rows: list[str] = []
         self.match_count = 0
         self.file_count = 0
@@ -120,6 +121,7 @@ class GrepSearch:
         self.shortened_count = 0
         self.truncated_folders: list[str] = []
         self.stop_reason = ""  # why it ended early: "limit", "bytes" or "time"
+        self._is_glob_unused = False
         self._encoding = ""  # of the file being searched, if it is a guess
         self._bytes = 0
         self._deadline = perf_counter() + MAX_SECONDS
@@ -134,7 +136,7 @@ class GrepSearch:
             with open_saved_result(path) as saved:
                 self._search_named(path, saved)
             return self._make_output()
-        path = self.root.clean(path)
+        path = self.root.match_spelling(path)
         if not self.root.is_folder(path):
             with os.fdopen(self.root.open_file(path), "rb") as file:
                 self._search_named(path, file)
@@ -145,6 +147,12 @@ class GrepSearch:
             if self.stop_reason:
                 break
             self._search_lines(name, self._read_lines(name))
+        if self.query.glob and not (self.match_count or self.stop_reason):
+            prefix = "" if path == "." else f"{path}/"
+            names = FileWalk(self.root, path)
+            self._is_glob_unused = not any(
+                self._is_wanted(name.removeprefix(prefix)) for name in names
+            )
         if not self.stop_reason and self._is_over():  # while candidate files were being found
             self.stop_reason = "time"
         return self._make_output()
@@ -290,6 +298,9 @@ class GrepSearch:
             return f"Stopped before its end: {found}. Narrow the search with path or glob."
         if self.stop_reason:
             return f"First {found}; there may be more. Narrow the search with path or glob."
+        if self._is_glob_unused:
+            several = " Write several patterns as {a,b}." if "," in self.query.glob else ""
+            return f"{NO_MATCHES} No file that is looked into matches glob {self.query.glob[:200]!r}.{several}"
         return f"{found}." if self.match_count else NO_MATCHES
 
 

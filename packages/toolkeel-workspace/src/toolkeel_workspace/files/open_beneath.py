@@ -26,6 +26,7 @@ from toolkeel._common.nearest_names import nearest_names
 from toolkeel.call.steps.rules import spelling
 from toolkeel.effects import Resource
 from toolkeel.errors import SetupError, ToolError
+from toolkeel_workspace.files.line_window import escape_name
 from toolkeel_workspace.files.relative_path import clean_path
 
 _OPENAT2 = 437  # the same number on every architecture, since it came after 5.1
@@ -99,7 +100,7 @@ class Root:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path).resolve()
-        self._names = dict.fromkeys((str(self.path), os.path.abspath(path)))
+        self.names = tuple(dict.fromkeys((str(self.path), os.path.abspath(path))))
         self._handle = -1
         if not self.path.is_dir():
             raise SetupError(f"The root {str(path)!r} is not a folder.")
@@ -115,7 +116,7 @@ class Root:
         Raises:
             ToolError: if it cannot be below the root.
         """
-        return clean_path(path, self._names)
+        return clean_path(path, self.names)
 
     def resolve(self, path: str) -> str:
         """Resolve a path to an absolute one without links. It need not exist.
@@ -123,7 +124,7 @@ class Root:
         Raises:
             ToolError: if it cannot be below the root.
         """
-        return os.path.realpath(self.path / self.clean(path))
+        return os.path.realpath(self.path / self.match_spelling(path))
 
     def open_file(self, path: str) -> int:
         """Open a regular file for reading. The caller closes the descriptor.
@@ -158,8 +159,8 @@ class Root:
     def match_spelling(self, path: str) -> str:
         """Return a path in the folder's own spelling, if a name there is visually the same.
 
-        Names made by macOS contain decomposed accents, narrow spaces and curly apostrophes, which models do not
-        distinguish from the plain ones.
+        macOS makes names with decomposed accents, narrow spaces and curly apostrophes, which models
+        do not distinguish from plain ones. Names shown with escapes are found by those.
 
         Raises:
             ToolError: if the path cannot be below the root.
@@ -174,7 +175,8 @@ class Root:
                 names = [entry.name for entry in self.list_entries("/".join(found) or ".")]
             except ToolError:
                 return relative
-            alike = [name for name in names if spelling(name) == spelling(part)]
+            wanted = part, spelling(part)
+            alike = [n for n in names if spelling(n) in wanted or escape_name(n) == part]
             if part not in names and len(alike) != 1:
                 return relative
             found.append(part if part in names else alike[0])
@@ -246,12 +248,15 @@ class Root:
         folder, _, name = missing.rpartition("/")
         if not folder and name == ".":
             return ""
+        with suppress(OSError, ValueError):  # no link
+            return f" It is a link to {os.readlink(self.path / missing)!r}."
         try:
             names = sorted(entry.name for entry in self.list_entries(folder or "."))
         except ToolError:
             return ""
         prefix = f"{folder}/" if folder else ""
-        found = " or ".join(repr(prefix + near) for near in nearest_names(name, names))
+        near = (escape_name(prefix + each) for each in nearest_names(name, names))
+        found = " or ".join(f"'{each}'" for each in near)
         return f" Did you mean {found}?" if found else ""
 
 

@@ -47,7 +47,7 @@ def make_preview(
     """
 
     def difference_of(arguments: Mapping[str, Any]) -> str:
-        name = root.clean(arguments["path"])
+        name = root.match_spelling(arguments["path"])
         real = os.path.relpath(root.resolve(name), root.path)
         if part := secret_pattern(name) or secret_pattern(real):
             raise ToolError(f"{name!r} may hold secrets ({part}).")

@@ -24,7 +24,7 @@ class ProtectedFilePredicate:
 
     def __init__(self, root: Root | None = None) -> None:
         self.root = root.path if root else None
-        self.clean = root.clean if root else clean_path
+        self.clean = root.match_spelling if root else clean_path
 
     def __call__(self, arguments: Mapping[str, object]) -> str:
         """Return why a call needs approval, or an empty string if it does not."""

@@ -11,7 +11,6 @@ or ``.env``, are written only with a person's approval, whatever the rules allow
 
 from __future__ import annotations
 
-import asyncio
 import copy
 import logging
 import os
@@ -29,12 +28,11 @@ from toolkeel._records.result_store import PREFIX, RESULTS
 from toolkeel.call.steps.label_sources import OURS
 from toolkeel.call.steps.taint import BUILDS
 from toolkeel.call.truncate import KEEPER
-from toolkeel.context import ToolContext
 from toolkeel.define.decorator import tool
 from toolkeel.define.options import PREVIEW
 from toolkeel.define.tool import AnyTool
 from toolkeel.effects import Effects
-from toolkeel.errors import Cancelled, SetupError, ToolError
+from toolkeel.errors import ToolError
 from toolkeel.messages import ToolOutput
 from toolkeel_workspace.files.atomic_replace import replace_file
 from toolkeel_workspace.files.changed_since_read import MAX_FILE_BYTES, FileSnapshots
@@ -42,23 +40,20 @@ from toolkeel_workspace.files.content_changes import describe_replaced, make_edi
 from toolkeel_workspace.files.edit import Replacement, apply_changes, make_diff, parse_changes
 from toolkeel_workspace.files.file_tools import Files
 from toolkeel_workspace.files.find import find_files
-from toolkeel_workspace.files.line_window import MAX_LINES, format_size, pluralize
+from toolkeel_workspace.files.line_window import (
+    MAX_LINES,
+    escape_name,
+    format_size,
+    pluralize,
+)
 from toolkeel_workspace.files.open_beneath import FileResource, Root
 from toolkeel_workspace.files.preview import ContentChange, make_preview
-from toolkeel_workspace.files.protected_changes import ProtectedChanges, list_names
 from toolkeel_workspace.files.protected_writes import ProtectedFilePredicate
 from toolkeel_workspace.sandbox.confine import Mode, Sandbox
 from toolkeel_workspace.sandbox.mounts import find_import_folders
 from toolkeel_workspace.sandbox.protected_files import find_build_pattern
-from toolkeel_workspace.shell.command import (
-    MAX_TIMEOUT,
-    derive_effects,
-    describe_sandbox,
-    make_reporting_argv,
-    run_command,
-)
-from toolkeel_workspace.shell.job_tool import JobTool
-from toolkeel_workspace.shell.output_tail import OutputTail
+from toolkeel_workspace.shell.bash_tool import CommandTools, Shell
+from toolkeel_workspace.shell.lifetime import Lifetime
 
 log = logging.getLogger("toolkeel")
 
@@ -83,6 +78,10 @@ class Workspace:
             go outside need approval.
         overwrite: ``read-first`` refuses to write over a file that has not been read; ``allow``
             writes, and the result says what was replaced.
+        shell: ``persistent`` lets cd, export and activated environments last from command to command;
+            ``new`` starts each in a new shell.
+        lifetime: How long background commands and a persistent shell last: to the end of the run, which
+            is also when it waits for a person, or with the ``session``, in this program.
 
     Attributes:
         tools: read, write, edit, bash, job, grep, find, ls.
@@ -99,7 +98,11 @@ class Workspace:
         *,
         results: Literal["ours"] | None = None,
         overwrite: Overwrite = "allow",
+        shell: Shell = "new",
+        lifetime: Lifetime = "run",
     ) -> None:
+        self._shell_kind: Shell = shell
+        self._lifetime: Lifetime = lifetime
         self.overwrite: Overwrite = overwrite
         self.files = Files(root)
         self.root: Root = self.files.root
@@ -110,6 +113,7 @@ class Workspace:
         _warn_about_imports(self.root.path)
         self._snapshots = FileSnapshots(self.root)
         self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
+        self._commands: CommandTools | None = None
         self.needs_approval = ProtectedFilePredicate(self.root)
         self.tools = self._make_tools()
         if results == "ours":
@@ -121,7 +125,7 @@ class Workspace:
         """Return a workspace of the same folder whose commands can read more folders."""
         made = copy.copy(self)
         if self.sandbox is not None:
-            made.sandbox = self.sandbox.with_readable(*folders)
+            made.sandbox, made._shell_kind = self.sandbox.with_readable(*folders), "new"
         made.tools = made._make_tools()
         return made
 
@@ -132,17 +136,21 @@ class Workspace:
         ]
         bash = []
         if self.sandbox is not None:
-            made = but(self.bash, effects=derive_effects(self.sandbox))
-            notices = f"{made.description}\n\n{describe_sandbox(self.sandbox)}"
-            approval = self.sandbox.backend == "none" or None
-            self._jobs = JobTool(self.sandbox, self.root.path)
-            bash = [but(made, description=notices, approval=approval), self._jobs.make_tool()]
+            options = self._shell_kind, self._lifetime
+            root = self.root.path
+            self._commands = CommandTools(self.sandbox, root, self._snapshots, *options)
+            bash = self._commands.make_tools()
         return (
             self._with_file_resource(self.read),
             *writing,
             *bash,
             *map(self._with_file_resource, self._list_search_tools()),
         )
+
+    async def close(self) -> None:
+        """Stop all background commands."""
+        if self._commands is not None:
+            await self._commands.jobs.close()
 
     def _make_writing_tool(
         self, made: AnyTool, make_change: Callable[..., ContentChange]
@@ -219,7 +227,7 @@ class Workspace:
             path: Folder to look in, relative to the root.
             limit: Most files to show.
         """
-        return find_files(self.root, pattern, self.root.clean(path), limit)
+        return find_files(self.root, pattern, self.root.match_spelling(path), limit)
 
     grep = Files.grep
 
@@ -233,7 +241,8 @@ class Workspace:
             path: Path of the file, relative to the root.
             content: Its whole content.
         """
-        return self.change_file(self.root.clean(path), make_write(path, content), replaces=True)
+        name = self.root.match_spelling(path)
+        return self.change_file(name, make_write(path, content), replaces=True)
 
     def change_file(
         self, name: str, make_change: ContentChange, *, replaces: bool = False
@@ -254,21 +263,22 @@ class Workspace:
             was_read = self._snapshots.is_known(name)
             if replaces and before and not was_read and self.overwrite == "read-first":
                 raise ToolError(
-                    f"{name!r} exists and has not been read, so it was not changed. Read it first."
+                    f"'{escape_name(name)}' exists and has not been read, so it was not changed. Read it first."
                 )
             data = make_change(before)
             made = replace_file(self.root, name, data, was)
             self._snapshots.record_write(name, data)
         old, new = ((part or b"").decode("utf-8", "replace") for part in (before, data))
         details = {
-            "path": name,
+            "path": escape_name(name),
             "bytes": len(data),
             "created": made,
-            "diff": make_diff(old, new, name),
+            "diff": make_diff(old, new, escape_name(name)),
         }
         replaced = describe_replaced(before, data, was_read) if replaces else ""
         return ToolOutput(
-            f"File written: {name} ({format_size(len(data))}{replaced})", details=details
+            f"File written: {escape_name(name)} ({format_size(len(data))}{replaced})",
+            details=details,
         )
 
     @tool(effects=_EDIT_EFFECTS, approval=ProtectedFilePredicate())
@@ -290,7 +300,7 @@ class Workspace:
             replace_all: Replace old_text wherever it stands; it need not be unique.
         """
         changes = parse_changes(old_text, new_text, edits, replace_all)
-        name = self.root.clean(path)
+        name = self.root.match_spelling(path)
         with self._locks[name]:
             before, was = self._snapshots.read_unchanged(name)
             if before is None or was is None:
@@ -298,69 +308,18 @@ class Workspace:
                 raise ToolError(
                     f"{path!r} is larger than {format_size(MAX_FILE_BYTES)}, too large to edit."
                 )
-            edited = apply_changes(before, changes, name)
+            edited = apply_changes(before, changes, escape_name(name))
             replace_file(self.root, name, edited.data, was)
             self._snapshots.record_write(name, edited.data)
         details = {
-            "path": name,
+            "path": escape_name(name),
             "edits": edited.replaced_count,
             "diff": edited.diff,
             "first_changed_line": edited.first_line,
             "found_leniently": edited.lenient_count,
         }
         done = pluralize(edited.replaced_count, "replacement") + edited.remarks
-        return ToolOutput(f"File edited: {name} ({done})", details=details)
-
-    # — commands —
-
-    @tool(
-        effects=Effects(),
-        timeout=MAX_TIMEOUT + 60,
-        max_output=None,
-        approval=True,
-        metadata={"shell": "command"},
-    )
-    async def bash(
-        self,
-        command: str,
-        timeout: float | None = None,
-        background: bool = False,
-        *,
-        context: ToolContext,
-    ) -> ToolOutput:
-        """Run a shell command in the root folder; tells its output and whether it failed.
-
-        Each call is a new shell: cd, export and activated environments do not last. Nothing keeps
-        running when it has ended, unless background is true. There is no terminal and no input.
-
-        Args:
-            command: The command, as typed into bash.
-            timeout: Seconds it may take: 120 by default, 600 at most; in the background 3600.
-            background: Let it run on, such as a server, and return an id for the tool job.
-        """
-        if self.sandbox is None:
-            raise SetupError("this workspace was made without a sandbox, so it runs no commands")
-        words = make_reporting_argv(self.sandbox, command)
-        watch = await asyncio.to_thread(ProtectedChanges, self.root.path)
-        if background:
-            return await self._jobs.start((command, words), timeout, watch, context)
-        tail = OutputTail(context.progress)
-        unchanged = self._snapshots.list_unchanged()
-
-        async def describe() -> str:
-            changed = self._snapshots.update_changed(unchanged)
-            notice = (
-                f"\n\n[Changed while it ran, of the files you have read: {list_names(changed)}]"
-            )
-            return (notice if changed else "") + await watch.report(context)
-
-        try:
-            output = await run_command(
-                self.sandbox, words, timeout=timeout, tail=tail, context=context
-            )
-        except (ToolError, Cancelled) as error:
-            raise type(error)(error.text + await describe(), error.details) from None
-        return but(output, content=f"{output.content}{await describe()}")
+        return ToolOutput(f"File edited: {escape_name(name)} ({done})", details=details)
 
 
 def _warn_about_imports(root: Path) -> None:
@@ -379,6 +338,7 @@ def tools(
     root: str | os.PathLike[str] = ".",
     sandbox: Mode = "workspace",
     overwrite: Overwrite = "allow",
+    shell: Shell = "new",
 ) -> tuple[AnyTool, ...]:
     """Return the tools for a folder."""
-    return Workspace(root, sandbox, overwrite=overwrite).tools
+    return Workspace(root, sandbox, overwrite=overwrite, shell=shell).tools

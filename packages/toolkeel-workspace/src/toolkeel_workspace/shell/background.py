@@ -1,12 +1,12 @@
 """Commands that run on between calls: started, looked at, answered, stopped, and bounded.
 
-A job belongs to the run whose call started it and ends with that run; outside of an agent it belongs to
-the program and ends with its event loop. Each look returns the output since the last one.
+A job belongs to the run whose call started it, or to its session, see `lifetime`; outside of an agent it
+belongs to the program and ends with its event loop. Each look returns the output since the last one.
 
 ::
 
-    start ──> running ──exits──> ended ──last look──> forgotten
-                 ├──stop, run's end, MAX_SECONDS, MAX_OUTPUT──^
+    start ──> running ──exits──────────────────────────> ended ──owner's end──> forgotten
+                 └──stop, owner's end, MAX_SECONDS, MAX_OUTPUT──^
 """
 
 from __future__ import annotations
@@ -30,6 +30,13 @@ from toolkeel_workspace.shell.command import (
     check_command,
     describe_failure,
     without_terminal,
+)
+from toolkeel_workspace.shell.lifetime import (
+    Lifetime,
+    ends_with_run,
+    find_highest_number,
+    find_owner,
+    list_earlier_jobs,
 )
 from toolkeel_workspace.shell.output_tail import OutputTail
 from toolkeel_workspace.shell.prompts import find_prompt
@@ -65,6 +72,7 @@ class Job:
         self._stack = ExitStack()
         self._running: RunningCommand | None = None
         self._task: asyncio.Task[CommandResult] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
         self.is_stopped = False
         self._new_output = asyncio.Event()
         self.on_end: Callable[[], Awaitable[object]] | None = None
@@ -81,6 +89,7 @@ class Job:
         except OSError as error:
             self._stack.close()
             raise ToolError(f"The command could not be started: {error.strerror}.") from None
+        self._loop = asyncio.get_running_loop()
         self._task = asyncio.create_task(self._finish(sandbox.limits.total_memory))
 
     async def _finish(self, max_memory: int | None) -> CommandResult:
@@ -123,7 +132,10 @@ class Job:
             seconds: Longest wait.
             for_end: False to return at the next output, too.
         """
-        if self._task is None:
+        await self._on_own_loop(self._wait, seconds, for_end)
+
+    async def _wait(self, seconds: float, for_end: bool) -> None:
+        if self._task is None or self._task.done():
             return
         waits: list[asyncio.Future[Any]] = [asyncio.ensure_future(asyncio.shield(self._task))]
         if not for_end:
@@ -142,6 +154,21 @@ class Job:
         Raises:
             ToolError: it has ended, or no longer reads.
         """
+        await self._on_own_loop(self._send, text)
+
+    async def _on_own_loop(self, work: Callable[..., Awaitable[None]], *arguments: object) -> None:
+        """Do work on the event loop that started the command, which runs of a session may not share."""
+        if not self.is_running or self._loop in (None, asyncio.get_running_loop()):
+            await work(*arguments)
+            return
+
+        async def run() -> None:
+            await work(*arguments)
+
+        assert self._loop is not None
+        await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(run(), self._loop))
+
+    async def _send(self, text: str) -> None:
         process = None if self._running is None else self._running.process
         if not self.is_running or process is None or process.stdin is None:
             raise ToolError(f"{self.id} has ended, so it takes no input.\n\n{self.look()}".strip())
@@ -188,10 +215,16 @@ class Job:
 
 
 class Jobs:
-    """The jobs of a workspace, by the run that they belong to."""
+    """The jobs of a workspace, by what they belong to.
 
-    def __init__(self) -> None:
-        self._of_run: dict[str, dict[str, Job]] = {}
+    Args:
+        lifetime: How long they last.
+    """
+
+    def __init__(self, lifetime: Lifetime = "run") -> None:
+        self.lifetime: Lifetime = lifetime
+        self._of_owner: dict[str, dict[str, Job]] = {}
+        self._lost: dict[str, list[str]] = {}
         self._count = 0
 
     async def start(
@@ -201,7 +234,7 @@ class Jobs:
         command: tuple[str, list[str]],
         timeout: float | None = None,
     ) -> Job:
-        """Start a command, which the end of its run stops.
+        """Start a command, which the end of its owner stops.
 
         Args:
             run: The run of the call.
@@ -214,16 +247,11 @@ class Jobs:
         """
         line, argv = command
         seconds = check_command(argv, timeout, default=MAX_SECONDS, highest=MAX_SECONDS)
-        owner = _owner_of(run)
-        if owner not in self._of_run:
-            self._of_run[owner] = {}
-            if owner:
-                run.loop_state.cleanups.append(lambda: self.stop_all(owner))
-        jobs = self._of_run[owner]
-        running = [job.id for job in jobs.values() if job.is_running]
+        jobs = self._jobs_of(run)
+        running = self.list_running(run)
         if len(running) >= MAX_JOBS:
             raise ToolError(f"{MAX_JOBS} jobs run already ({', '.join(running)}); stop one first.")
-        self._count += 1
+        self._count = 1 + max(self._count, find_highest_number(list_earlier_jobs(run)))
         job = jobs[f"job-{self._count}"] = Job(f"job-{self._count}", line, seconds)
         try:
             await job.start(sandbox, argv)
@@ -234,29 +262,63 @@ class Jobs:
             raise
         return job
 
+    def _jobs_of(self, run: RunContext) -> dict[str, Job]:
+        """Return the jobs that a run may use. Those that end with it end at its end from now on."""
+        owner = find_owner(run, self.lifetime)
+        if owner not in self._of_owner:
+            self._of_owner[owner] = {}
+            earlier = list_earlier_jobs(run).items()
+            self._lost[owner] = [id for id, was_running in earlier if was_running]
+            if ends_with_run(owner):
+                run.loop_state.cleanups.append(lambda: self.stop_all(owner))
+        return self._of_owner[owner]
+
+    def list_running(self, run: RunContext) -> list[str]:
+        """Return the ids of the jobs of a run that have not ended."""
+        return [job.id for job in self._jobs_of(run).values() if job.is_running]
+
     def find(self, run: RunContext, id: str) -> Job:
         """Return a job of a run by its id.
 
         Raises:
             ToolError: there is none; it lists those that there are.
         """
-        jobs = self._of_run.get(_owner_of(run), {})
-        if id not in jobs:
-            known = ", ".join(f"{each} ({job.command[:60]})" for each, job in jobs.items())
-            raise ToolError(f"There is no job {id!r}. Jobs of this run: {known or 'none'}.")
-        return jobs[id]
+        jobs = self._jobs_of(run)
+        if id in jobs:
+            return jobs[id]
+        known = ", ".join(f"{each} ({job.command[:60]})" for each, job in jobs.items())
+        there = f"Jobs: {known or 'none'}."
+        if id in list_earlier_jobs(run):
+            raise ToolError(f"{id!r} does not exist any more. {self._explain_end(run)} {there}")
+        raise ToolError(f"There is no job {id!r}. {there}")
+
+    def describe_lost(self, run: RunContext) -> str:
+        """Return a sentence about jobs that ran when the model last looked, and do not exist any more.
+
+        It is returned once. Empty if there are none.
+        """
+        self._jobs_of(run)
+        if lost := self._lost.pop(find_owner(run, self.lifetime), []):
+            return f"Stopped meanwhile: {', '.join(lost)}. {self._explain_end(run)}"
+        return ""
+
+    def _explain_end(self, run: RunContext) -> str:
+        is_short = ends_with_run(find_owner(run, self.lifetime))
+        when = "the agent has finished or waits for a person" if is_short else "their program ends"
+        return f"Jobs end when {when}. Start it again if it is needed."
 
     async def stop_all(self, owner: str) -> None:
-        """Stop all jobs of a run and forget them."""
-        for job in self._of_run.pop(owner, {}).values():
+        """Stop all jobs of an owner and forget them."""
+        self._lost.pop(owner, None)
+        for job in self._of_owner.pop(owner, {}).values():
             await job.stop()
             if job.on_end is not None:
                 await job.on_end()
 
-
-def _owner_of(run: RunContext) -> str:
-    """Return the id of the run that jobs end with; empty without an agent, which ends its runs."""
-    return run.id if run.agent is not None else ""
+    async def close(self) -> None:
+        """Stop the jobs of all owners."""
+        for owner in list(self._of_owner):
+            await self.stop_all(owner)
 
 
 def _count_partial_bytes(data: bytes) -> int:

@@ -8,6 +8,7 @@ import functools
 import os
 from collections.abc import Callable
 
+from toolkeel._records.record import record
 from toolkeel.call.body.stop_errors import stop_error
 from toolkeel.context import ToolContext
 from toolkeel.effects import Effects, Resource
@@ -27,6 +28,7 @@ MAX_TIMEOUT = 600.0
 """Highest timeout, in seconds."""
 NO_TERMINAL_ENV = {"TERM": "dumb", "NO_COLOR": "1", "PAGER": "cat", "GIT_PAGER": "cat"}
 """Variables that tell programs there is no terminal."""
+_ODD_BYTES = "Not all of the output is UTF-8: other bytes are shown as \ufffd. read shows a file in its encoding"
 MAX_OUTPUT = 64 << 20
 """Bytes of output after which a command is ended."""
 
@@ -39,12 +41,26 @@ def without_terminal(sandbox: Sandbox) -> Sandbox:
     return made
 
 
+@record
+class Command:
+    """A command of a model.
+
+    Args:
+        line: What the model wrote, as a line of shell.
+        argv: What runs.
+        cwd: Where it starts; the first root by default.
+    """
+
+    line: str
+    argv: list[str]
+    cwd: str | None = None
+
+
 async def run_command(
     sandbox: Sandbox,
-    argv: list[str],
+    command: Command,
     *,
     timeout: float | None = None,
-    cwd: str | None = None,
     tail: OutputTail | None = None,
     context: ToolContext | None = None,
 ) -> ToolOutput:
@@ -52,9 +68,8 @@ async def run_command(
 
     Args:
         sandbox: What it may do.
-        argv: The command.
+        command: The command.
         timeout: Seconds; `TIMEOUT` by default, `MAX_TIMEOUT` at most.
-        cwd: Where it starts.
         tail: Receives its output.
         context: The call's; without it, the output of a cancelled command is lost.
 
@@ -62,12 +77,16 @@ async def run_command(
         ToolError: if it failed, was killed, or took too long: its output first, then why.
         Cancelled: if the run was: likewise.
     """
-    allowed = check_command(argv, timeout)
+    allowed = check_command(command.argv, timeout)
     tail = tail or OutputTail(lambda text: None)
-    read = make_read_detector(sandbox, argv, context)
+    read = make_read_detector(sandbox, command.line, context)
     try:
         finished = await without_terminal(sandbox).run(
-            argv, timeout=allowed, cwd=cwd, sink=tail.add, max_output=MAX_OUTPUT
+            command.argv,
+            timeout=allowed,
+            cwd=command.cwd,
+            sink=tail.add,
+            max_output=MAX_OUTPUT,
         )
     except CommandNotStarted as error:
         raise ToolError(f"The command could not be started: {error.strerror}.") from None
@@ -77,18 +96,33 @@ async def run_command(
         raise _make_cancelled(tail, context, read) from None
     finally:
         tail.close()
-    text, notice = tail.render()
     why = describe_failure(finished, allowed)
-    walls = sandbox.backend != "none"
-    about_git = explain_git(" ".join(argv), text, sandbox.roots[0]) if walls else ""
-    about_input = explain_no_input(text, bool(why))
-    notices = [f"[{each}]" for each in (notice, about_git, about_input) if each]
-    parts = [text, *notices, why]
-    shown = "\n\n".join(part for part in parts if part)
-    details = {**_make_details(finished, tail, bool(notice), sandbox), **read(shown)}
+    shown, is_cut = _describe_output(sandbox, command.line, tail, why)
+    details = {**_make_details(finished, tail, is_cut, sandbox), **read(shown)}
     if why:
         raise ToolError(shown, details)
     return ToolOutput(shown or "(no output)", details=details)
+
+
+def _describe_output(sandbox: Sandbox, line: str, tail: OutputTail, why: str) -> tuple[str, bool]:
+    """Return output with the notices about it, and True if it was cut.
+
+    Args:
+        sandbox: What the command could do.
+        line: The command.
+        tail: Its output, closed.
+        why: Why it failed; empty if it did not.
+    """
+    text, notice = tail.render()
+    walls = sandbox.backend != "none"
+    said = (
+        notice,
+        "" if tail.is_utf_8 else _ODD_BYTES,
+        explain_git(line, text, sandbox.roots[0]) if walls else "",
+        explain_no_input(text + "\n" * (tail.last == b"\n"), bool(why)),
+    )
+    parts = [text, *(f"[{each}]" for each in said if each), why]
+    return "\n\n".join(part for part in parts if part), bool(notice)
 
 
 def check_command(
@@ -118,16 +152,15 @@ def check_command(
 
 
 def make_read_detector(
-    sandbox: Sandbox, argv: list[str], context: ToolContext | None
+    sandbox: Sandbox, line: str, context: ToolContext | None
 ) -> Callable[[str], dict[str, object]]:
     """Return a function that labels which files with secrets a command's output shows.
 
     Args:
         sandbox: What the command may do.
-        argv: The command.
+        line: The command.
         context: The call whose result shows the output.
     """
-    line = argv[-1] if _REPORTING_SCRIPT in argv else " ".join(argv)
     name = context.tool_name if context else ""
     return functools.partial(SecretFiles.find_below(*sandbox.roots).label_reads, line, tool=name)
 

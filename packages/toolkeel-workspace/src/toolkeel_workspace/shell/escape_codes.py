@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 
-_ESCAPE = re.compile(
-    rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)|[ -/]*[0-NQ-WYZ`-~])"
+_ESCAPE = re.compile(  # one that is begun and not finished ends with the next one
+    rb"\x1b(?:\[[0-?]*[ -/]*(?:[@-~]|(?=\x1b))"
+    rb"|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\|(?=\x1b[^\\]))"
+    rb"|[ -/]*(?:[0-NQ-WYZ`-~]|(?=\x1b)))"
 )
 _UNFINISHED = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b]*\x1b?|[ -/]*)?\Z")
 _CONTROLS = bytes({*range(32), 127} - set(b"\t\n\r\b"))

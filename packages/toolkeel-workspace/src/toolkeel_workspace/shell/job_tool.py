@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Mapping
 from dataclasses import replace as but
 from functools import partial
 from pathlib import Path
 
 from toolkeel.call.steps.taint import visible_labels
-from toolkeel.context import ToolContext
+from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.decorator import tool
 from toolkeel.define.tool import AnyTool
 from toolkeel.effects import LABELS, Effects
@@ -19,8 +20,23 @@ from toolkeel_workspace.files.protected_changes import ProtectedChanges
 from toolkeel_workspace.sandbox.confine import Sandbox
 from toolkeel_workspace.shell.background import FIRST_LOOK, Job, Jobs
 from toolkeel_workspace.shell.command import MAX_TIMEOUT, derive_effects, make_read_detector
+from toolkeel_workspace.shell.lifetime import Lifetime
 
 _LASTING_SHELL = 'For a shell that lasts, start the command "bash" and send it lines.'
+_ENDS = {
+    "run": "Every job is stopped when the agent has finished or waits for a person, after one hour "
+    "at the latest.",
+    "session": "A job runs on when the agent has finished, for the next turn of this conversation, but "
+    "for one hour at most, and not longer than the program that runs it.",
+}
+_NO_CONNECTION = re.compile(
+    r"connection refused|ECONNREFUSED|(?:failed|could not|couldn't|unable) to connect|could not connect",
+    re.IGNORECASE,
+)
+_APART = (
+    "Ports of background jobs ({}) cannot be reached from here: each job has a sandbox of its own. "
+    'Start the command "bash" in the background, and send it both the server, with &, and the requests.'
+)
 _OWN_PORTS = " No other command reaches a port that one of them opens: use that shell for both."
 
 
@@ -30,21 +46,43 @@ class JobTool:
     Args:
         sandbox: What the commands may do.
         root: The folder that they work in.
+        lifetime: How long they last.
+
+    Attributes:
+        jobs: The commands.
     """
 
-    def __init__(self, sandbox: Sandbox, root: Path) -> None:
+    def __init__(self, sandbox: Sandbox, root: Path, lifetime: Lifetime = "run") -> None:
         self._sandbox = sandbox
         self._root = root
-        self._jobs = Jobs()
+        self.jobs = Jobs(lifetime)
 
     def make_tool(self) -> AnyTool:
         """Return the tool, with the effects of the sandbox. A look needs no approval, input may."""
         effects = but(derive_effects(self._sandbox), safe_after=LABELS)
-        is_alone = self._sandbox.backend == "bubblewrap" and self._sandbox.network != "machine"
-        description = f"{self.job.description}\n\n{_LASTING_SHELL}{_OWN_PORTS if is_alone else ''}"
+        ports = _OWN_PORTS if self._has_own_ports else ""
+        ends = _ENDS[self.jobs.lifetime]
+        description = f"{self.job.description}\n\n{ends} {_LASTING_SHELL}{ports}"
         return but(
             self.job, description=description, effects=effects, approval=self._needs_approval
         )
+
+    @property
+    def _has_own_ports(self) -> bool:
+        return self._sandbox.backend == "bubblewrap" and self._sandbox.network != "machine"
+
+    def explain(self, run: RunContext, output: str) -> list[str]:
+        """Return what the model must know of jobs after another command, as texts that may be empty.
+
+        Args:
+            run: The run.
+            output: Of the command.
+        """
+        said = [self.jobs.describe_lost(run)]
+        running = self.jobs.list_running(run)
+        if running and self._has_own_ports and _NO_CONNECTION.search(output):
+            said.append(_APART.format(", ".join(running)))
+        return said
 
     def _needs_approval(self, arguments: Mapping[str, object], context: ToolContext) -> bool:
         """Return True for input that may be a command and reach the outside."""
@@ -71,7 +109,7 @@ class JobTool:
         Raises:
             ToolError: it cannot be started, or has failed already.
         """
-        started = await self._jobs.start(context.run, self._sandbox, command, timeout)
+        started = await self.jobs.start(context.run, self._sandbox, command, timeout)
         started.on_end = partial(changes.report, context)
         return await self._show(started, context, "Started in the background. ")
 
@@ -87,15 +125,13 @@ class JobTool:
     ) -> ToolOutput:
         """Look at a background job: its output since the last look, and its state.
 
-        Every job is stopped when the agent has finished, after one hour at the latest.
-
         Args:
             id: What bash returned, such as "job-1".
             input: A line for its standard input.
             wait: Seconds to wait for its end before looking, 600 at most.
             stop: End it, with all that it started.
         """
-        found = self._jobs.find(context.run, id)
+        found = self.jobs.find(context.run, id)
         if input:
             await found.send(input if input.endswith("\n") else f"{input}\n")
             await found.wait(FIRST_LOOK, for_end=False)
@@ -111,12 +147,13 @@ class JobTool:
         Raises:
             ToolError: it has failed; with the same text.
         """
-        text = before + shown.look()
+        lost = self.jobs.describe_lost(context.run)
+        text = before + shown.look() + (f"\n\n[{lost}]" if lost else "")
         if shown.on_end is not None:
             text += str(await shown.on_end())
         changes = await asyncio.to_thread(ProtectedChanges, self._root)
         shown.on_end = partial(changes.report, context)
-        labels = make_read_detector(self._sandbox, [shown.command], context)(text)
+        labels = make_read_detector(self._sandbox, shown.command, context)(text)
         details = {"job": shown.id, "running": shown.is_running, **labels}
         if shown.failure and not shown.is_stopped:
             raise ToolError(text, details)

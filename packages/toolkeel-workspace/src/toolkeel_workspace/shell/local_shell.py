@@ -27,6 +27,7 @@ from toolkeel_workspace.sandbox.secret_files import SecretFiles
 from toolkeel_workspace.shell.command import (
     MAX_TIMEOUT,
     TIMEOUT,
+    Command,
     derive_effects,
     make_shell_argv,
     run_command,
@@ -103,9 +104,8 @@ def local_shell(sandbox: Sandbox, where: Where = "auto") -> AnyTool:
         words = ["env", "--", *assignments, *command] if assignments else command
         return await run_command(
             sandbox,
-            words,
+            Command(" ".join(words), words, _resolve_folder(sandbox, working_directory)),
             timeout=timeout_ms / 1000 if timeout_ms else None,
-            cwd=_resolve_folder(sandbox, working_directory),
             tail=OutputTail(context.progress),
             context=context,
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
@@ -17,6 +16,9 @@ class OutputTail:
     """Output as it arrives: its end in memory, all of it in a file once it is long.
 
     Escape sequences are removed first, see `TerminalOutput`.
+
+    Attributes:
+        is_utf_8: False if what `render` returned has bytes that are not UTF-8, as U+FFFD.
 
     Args:
         report: Called with the last lines whenever there are more.
@@ -35,6 +37,7 @@ class OutputTail:
         self.bytes = 0
         self.newlines = 0
         self.last = b""
+        self.is_utf_8 = True
 
     def add(self, piece: bytes) -> None:
         """Add the next piece of output."""
@@ -131,7 +134,7 @@ class OutputTail:
             shown.appendleft(line)
         if body and not shown:
             return self._end_of_line(body[-1])
-        text = b"\n".join(shown).decode("utf-8", "replace")
+        text = self._decode(b"\n".join(shown))
         if len(shown) == self.lines:
             return text, ""
         first = self.lines - len(shown) + 1
@@ -142,13 +145,19 @@ class OutputTail:
 
     def _end_of_line(self, line: bytes) -> tuple[str, str]:
         end = line[-MAX_BYTES:]
-        decoder = codecs.getincrementaldecoder("utf-8")("replace")
         start = next((i for i in range(min(4, len(end))) if end[i] & 0xC0 != 0x80), 0)
-        text = decoder.decode(end[start:], True)
+        text = self._decode(end[start:])
         return (
             text,
             f"The last {format_size(len(end))} of line {self.lines} are shown{self._describe_size()}",
         )
+
+    def _decode(self, data: bytes) -> str:
+        try:
+            return data.decode()
+        except UnicodeDecodeError:
+            self.is_utf_8 = False
+            return data.decode("utf-8", "replace")
 
     def _describe_size(self) -> str:
         """Describe how much output there is, and where."""

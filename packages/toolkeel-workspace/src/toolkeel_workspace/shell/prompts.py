@@ -13,7 +13,7 @@ _NO_TERMINAL = re.compile(
 _PROMPT = re.compile(
     r"(?:[\[(](?:y|n|yes|no)(?:\s*/[^\])]*)?[\])]\s*[?:]?"
     r"|(?:password|passphrase|username|login|token)[^\n]{0,60}:"
-    r"|:\s*\([^)\n]*\)|\?|[\w)\]'\"]:|(?:>>>|In \[\d+\]:|[\w)\]-]*[>$#]))\s*\Z",
+    r"|:\s*\([^)\n]*\)|\?|[\w)\]'\"]:|\A(?:>>>|[^<>\n]{0,80}[>$#]))\s*\Z",
     re.IGNORECASE,
 )
 MAX_PROMPT = 200
@@ -24,7 +24,7 @@ def find_prompt(text: str) -> str:
     r"""Return the last line of output if it looks like a question to a person, or an empty text.
 
     Args:
-        text: Output that does not end with a line end.
+        text: Output. A line that has ended is none.
 
     >>> find_prompt("Need to install: create-vite@6\nOk to proceed? (y) ")
     'Ok to proceed? (y)'

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Mapping
 
 from toolkeel._common.needs_extra import needs_extra
@@ -14,7 +15,9 @@ MAX_DESCRIPTION = 1024
 """Most characters of a skill's description."""
 MAX_FRONT_MATTER = 64 << 10
 """Most characters of the front matter."""
-_NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+MAX_COMPATIBILITY = 500
+"""Most characters of what a skill says it needs."""
+_NAME = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
 _HARMLESS_NAME = re.compile(r"\w[\w .-]*")
 _LINE = re.compile(r"([A-Za-z][\w-]*):[ \t]+(.*)")
 _FIELDS = {
@@ -72,6 +75,9 @@ def parse_skill(text: str, folder: str) -> SkillText:
     unknown = [f"the field {field!r} is unknown" for field in fields if field not in _FIELDS]
     if "allowed-tools" in fields:
         unknown.append("allowed-tools is ignored: a skill cannot widen what may be done")
+    needs = fields.get("compatibility", "")
+    if not isinstance(needs, str) or len(needs) > MAX_COMPATIBILITY:
+        unknown.append(f"compatibility is not a text of at most {MAX_COMPATIBILITY} characters")
     body = "\n".join(lines[end + 1 :]).strip()
     if not body:
         unknown.append("it has no instructions below the front matter")
@@ -117,9 +123,9 @@ def _check_name(name: object, folder: str) -> tuple[str, list[str]]:
             "hyphens"
         )
     notes = []
-    if not _NAME.fullmatch(name):
+    if not _NAME.fullmatch(name) or name != name.lower():
         notes.append(f"its name {name!r} should have only lowercase letters, digits and hyphens")
-    if name != folder:
+    if unicodedata.normalize("NFKC", name) != unicodedata.normalize("NFKC", folder):
         notes.append(f"its name {name!r} differs from the name of its folder, {folder!r}")
     return name, notes
 

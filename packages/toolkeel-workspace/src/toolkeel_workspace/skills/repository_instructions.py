@@ -8,6 +8,7 @@ from pathlib import Path
 
 from toolkeel._common.checked_arguments import checked
 from toolkeel._records.taint_sources import FILES, Source
+from toolkeel.call.steps.label_sources import record_source
 from toolkeel.context import RunContext
 from toolkeel.errors import SetupError, ToolError
 from toolkeel_workspace.files.open_beneath import Root
@@ -56,7 +57,7 @@ class RepositoryInstructions:
                 f'is not from the person. Its text:\n\n<file name="{name}">\n{text}\n</file>'
             )
             if not self._trust:
-                run.get_taint().add(Source("stranger", "instructions", name, FILES))
+                record_source(run, Source("stranger", "instructions", name, FILES))
         return "\n\n".join(parts)
 
     def _read(self) -> Iterator[tuple[str, str]]:

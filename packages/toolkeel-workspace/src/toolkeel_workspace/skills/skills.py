@@ -14,18 +14,21 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import shlex
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from toolkeel._common.checked_arguments import checked
-from toolkeel.call.steps.label_sources import OURS, WORDS
+from toolkeel._records.result_pins import PINNED, has_pinned
+from toolkeel.call.steps.label_sources import OURS, TRUSTED, WORDS
 from toolkeel.call.toolset import Toolset
+from toolkeel.content import Text
 from toolkeel.context import ToolContext
 from toolkeel.define.tool import AnyTool, Tool, ToolOptions
 from toolkeel.effects import Effects, reads
 from toolkeel.errors import ToolError
-from toolkeel.messages import ToolCall, ToolMessage, ToolOutput
+from toolkeel.messages import ToolCall, ToolOutput
 from toolkeel_workspace.files.file_tools import Files
 from toolkeel_workspace.files.line_window import MAX_LINES
 from toolkeel_workspace.files.open_beneath import Root
@@ -37,6 +40,11 @@ log = logging.getLogger("toolkeel")
 MAX_LISTED = 100
 """Files of a skill that are listed when it is loaded."""
 _INTERPRETERS = {".py": "python3", ".sh": "bash", ".js": "node", ".rb": "ruby", ".pl": "perl"}
+_LOADED = (
+    "It is loaded already; its text is in an earlier result. If you no longer see it, load it with "
+    "again=true."
+)
+_COMMAND = re.compile(r"\s*/([\w.-]+)(?=\s|\Z)")
 _NAME = {"type": "string", "description": "Name of the skill."}
 _PATH = {"type": "string", "description": 'Path below the skill, such as "scripts/run.py".'}
 
@@ -89,6 +97,21 @@ class Skills:
             tools.append(self._make_script_tool(skills, self._workspace))
         return tools
 
+    def expand(self, prompt: str) -> str | tuple[Text, ...]:
+        """Return a person's prompt with the text of the skill that it begins with, as ``/name``.
+
+        A prompt that names no skill stays as it is.
+
+        >>> Skills().expand("/etc/hosts is a file")
+        '/etc/hosts is a file'
+        """
+        named = _COMMAND.match(prompt)
+        skill = self.read().get(named[1]) if named else None
+        if skill is None:
+            return prompt
+        extra = {} if self._trust else {TRUSTED: False}
+        return Text(prompt), Text(self._show(skill), extra=extra)
+
     def _make_metadata(self) -> dict[str, object]:
         if self._trust:
             return {OURS: True}
@@ -108,10 +131,11 @@ class Skills:
         }
 
         def load(context: ToolContext, arguments: dict[str, Any]) -> ToolOutput:
-            skill, details = skills[arguments["name"]], {"skill": arguments["name"]}
-            if not arguments.get("again") and _is_loaded(context, arguments["name"]):
-                return ToolOutput("It is loaded already; its text is in an earlier result.")
-            return ToolOutput(self._show(skill), details=details)
+            name = arguments["name"]
+            key = f"skill {name}"
+            if not arguments.get("again") and has_pinned(context.messages, key):
+                return ToolOutput(_LOADED)
+            return ToolOutput(self._show(skills[name]), details={"skill": name, PINNED: key})
 
         effects = reads(stranger=not self._trust)
         return Tool.from_schema(
@@ -232,13 +256,3 @@ def _make_argv(skill: Skill, path: str) -> list[str]:
     if true.suffix not in _INTERPRETERS:
         raise ToolError(f"{path!r} is not executable, and no interpreter is known for its name.")
     return [_INTERPRETERS[true.suffix], str(true)]
-
-
-def _is_loaded(context: ToolContext, name: str) -> bool:
-    """Return True if an earlier result of the run is the text of a skill."""
-    return any(
-        isinstance(message, ToolMessage)
-        and message.name == context.tool_name
-        and cast("Any", message.details).get("skill") == name
-        for message in context.messages
-    )

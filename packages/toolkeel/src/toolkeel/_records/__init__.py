@@ -14,6 +14,7 @@ journal        where a run writes its entries, as a recorder needs it
 entries_json   entries of a journal as JSON and back
 state_changes  changes of a run's state since it was last recorded, and undoing those that cannot be saved
 recorder       turns what a run does into entries of its journal
+result_pins    results that stay in view when a history policy leaves out their turn
 result_store   results too long to be shown, kept whole under a name that tools read by line and column
 taint_sources  what a run has touched (taint): private data, strangers' text, secrets, each with its sources
 """

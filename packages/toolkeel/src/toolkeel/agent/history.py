@@ -15,6 +15,7 @@ from typing import Protocol, runtime_checkable
 
 from toolkeel._records.entries import Compacted
 from toolkeel._records.record import record
+from toolkeel._records.result_pins import find_pin, list_pinned
 from toolkeel._records.result_store import PREFIX
 from toolkeel.agent.turn.request_budget import REPORTS_USAGE
 from toolkeel.call.body.callback import CallbackTimeout, run_callback
@@ -144,14 +145,15 @@ class HistoryView:
     def shorten_result(self, index: int) -> Cut | None:
         """Cut a result to its beginning and end, with a name by which the model can read all of it.
 
-        Return None if it is no result, the model has not seen it yet, or it has no position of its own.
+        Return None if it is no result, is pinned, the model has not seen it yet, or it has no position
+        of its own.
         """
         message, place = self.messages[index], self.positions[index]
         alone = self.can_split_at(index) and (
             index + 1 == len(self.positions) or self.can_split_at(index + 1)
         )
         is_new = not any(isinstance(later, AssistantMessage) for later in self.messages[index:])
-        if not isinstance(message, ToolMessage) or is_new or not alone:
+        if not isinstance(message, ToolMessage) or is_new or not alone or find_pin(message):
             return None
         text, name = message.text, _content_name(message.text)
         if len(text) > EXCERPT_CHARS:
@@ -160,7 +162,7 @@ class HistoryView:
         return Cut(place, place + 1, shown, "reference", name=name)
 
     def omit(self, start: int, stop: int, policy: str, summary: str = "") -> Cut:
-        """Omit a part, except system messages and the person's messages of the current run.
+        """Omit a part, except system and pinned messages, and the person's of the current run.
 
         Where the model can read it again, a note says how.
 
@@ -182,7 +184,7 @@ class HistoryView:
         people = [
             m for m in part if since and isinstance(m, UserMessage) and not is_omission_note(m)
         ]
-        notes = [UserMessage(said, "omission")] if said else []
+        notes = [UserMessage(text, "omission") for text in (said, *list_pinned(part)) if text]
         return Cut(place, end, (*told, *notes, *people), policy, name=name)
 
 

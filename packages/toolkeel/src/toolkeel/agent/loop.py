@@ -144,6 +144,7 @@ class RunLoop(Generic[T]):
             tuple(run.loop_state.follow_ups),
             counts,
             resuming.list_permits(run),
+            resuming.collect_labels(run),
         )
 
     async def run(self) -> RunResult[T]:
@@ -294,8 +295,6 @@ class RunLoop(Generic[T]):
             self,
         )
 
-    # — the loop —
-
     async def _run_turns(self) -> EndReason:
         """Repeat turns until nothing is left to do. At every end, only calls that wait lack a result."""
         run, state = self.context, self.context.loop_state
@@ -318,7 +317,7 @@ class RunLoop(Generic[T]):
                     self._turn_limit = f"turns: {turns} of {turns}"
                     return "limit"
                 turns += 1
-                await self._refresh_agent()
+                await self._refresh_tools(is_first=turns == 1 and not calls)
                 reply = await self._caller.ask(turns, interrupt)
                 if reply is None:
                     return self._stopped()
@@ -356,10 +355,12 @@ class RunLoop(Generic[T]):
         restore_labels(run, messages, self._calls.tools)
         caller.unchecked_messages.extend(messages)
 
-    async def _refresh_agent(self) -> None:
-        """Use the agent's tools and settings as they are now, if it was changed."""
+    async def _refresh_tools(self, *, is_first: bool) -> None:
+        """Use the agent as it is now, if it was changed, and what its sources give now."""
         if (tools := await self._active.refresh()) is not None:
             self._use_tools(tools)
+        elif not is_first and (tools := await self._active.update_tools()) is not None:
+            self._calls.tools = self._caller.use_tools(tools)
 
     def _has_more_input(self, reason: EndReason) -> bool:
         """Return True if a run that would end like this continues with a message or a follow-up."""

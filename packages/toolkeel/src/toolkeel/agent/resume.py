@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from toolkeel._records.record import record
-from toolkeel._records.taint_sources import Permit
+from toolkeel._records.taint_sources import Permit, parse_source
 from toolkeel._records.tickets import Decision, Ticket, call_digest
 from toolkeel._records.typed_values import copy_state
 from toolkeel._records.used_tickets import (
@@ -273,6 +273,12 @@ def waiting_state(run: RunContext, given: object, waits: Mapping[str, Suspend] |
     return RunState((), (), collect_inner_runs(run, waits), counts=collect_saved_values(run)[3])
 
 
+def collect_labels(run: RunContext) -> tuple[str, ...]:
+    """Return the labels of a run as texts; none of an inner run, which shares those of the run around it."""
+    taint = None if run.scope.parent_id else run.taint
+    return tuple(f"{s.label} {s.to_text()}" for s in taint.sources) if taint is not None else ()
+
+
 def restore_context(run: RunContext, state: RunState) -> None:
     """Restore the context of a resumed run. Values that the caller set take precedence.
 
@@ -282,6 +288,9 @@ def restore_context(run: RunContext, state: RunState) -> None:
     """
     for key, value in state.values.items():
         run.state.setdefault(key, value)
+    for text in state.labels:
+        label, _, source = text.partition(" ")
+        run.get_taint().add(parse_source(label, source))
     run.loop_state.inbox.extend(state.inbox)
     run.loop_state.follow_ups.extend(state.follow_ups)
     if not run.scope.parent_id:

@@ -89,6 +89,7 @@ class RunState:
         counts: What its limits have counted, runs within it included; nothing for a run that has no
             limits but those of the run around it.
         permits: What a person has permitted for the outermost run, beyond one call.
+        labels: What the run has read that matters to calls that go outside; each a label and its source.
     """
 
     messages: tuple[Message, ...]
@@ -107,6 +108,7 @@ class RunState:
     follow_ups: tuple[Message, ...] = ()
     counts: Mapping[str, int] = NOTHING  # type: ignore[assignment]
     permits: tuple[Permit, ...] = ()
+    labels: tuple[str, ...] = ()
 
     def to_json(self, key: bytes = b"") -> str:
         """Return the run as JSON text, without the values that `omitted_values` names.

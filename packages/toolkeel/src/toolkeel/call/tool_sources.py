@@ -1,4 +1,4 @@
-"""Sources of tools that are only known when a run starts."""
+"""Sources of tools that are only known when a run starts, or change while it goes on."""
 
 from __future__ import annotations
 
@@ -28,10 +28,14 @@ class ToolSource(Protocol):
 
     The context is the first parameter, if that has no default or is called ``run``.
 
-    An agent reads its sources once, when a run starts, in parallel. One that fails is left
+    An agent reads its sources when a run starts, in parallel. One that fails is left
     out with a warning, unless it has a true attribute `required`: then the run ends, as it does by an
     error of this library unless `required` is False. It fails, too, if it takes longer than the agent's `callback_timeout`, or its own attribute `tools_timeout`, in
     seconds; None for no bound.
+
+    A source whose tools change during a run has an attribute `changes`: True if it is to be asked again
+    before each model request, or a value that is another one when its tools have changed. If it fails
+    then, the tools stay that it gave before, with a warning, unless it is `required`.
 
     If a source has a text `prefix`, those of its tools whose names another source has too go by
     that and their name; so no source can put its tool in the place of another's.
@@ -62,44 +66,82 @@ def is_tool_source(item: object) -> bool:
     return not isinstance(item, Tool) and callable(getattr(item, "get_tools", None))
 
 
-async def gather_tools(sources: Iterable[ToolOrSource], like: Toolset, run: RunContext) -> Toolset:
-    """Return the tools of one run, in the order of their sources, which run in parallel.
-
-    A source that fails is left out, and a warning says so: the others do not wait for it, nor
-    fall with it. One with a true attribute `required` ends the run by what it raised.
+class SourceReader:
+    """Reads the sources of one agent in one run, and again what changes.
 
     Args:
         sources: Tools, and what gives tools.
         like: A set whose steps, rules and limits hold for all of them.
         run: What sources may choose by.
-
-    Raises:
-        DuplicateToolError: naming both owners, if two sources bring one name.
-        SetupError: if a source gives something else than tools.
     """
-    known = list(sources)
-    asked = [each for each in known if is_tool_source(each)]
-    if len(asked) == 1:  # in the task it is called from
-        outcomes = [await _try_source(asked[0], run)]
-    else:
-        outcomes = await asyncio.gather(*(_try_source(each, run) for each in asked))
-    results = iter(outcomes)
-    parts: list[tuple[str, list[AnyTool]]] = []
-    for source in known:
+
+    def __init__(self, sources: Iterable[ToolOrSource], like: Toolset, run: RunContext) -> None:
+        self._sources = list(sources)
+        self._like, self._run = like, run
+        self._known: dict[int, list[AnyTool]] = {}
+        self._versions: dict[int, object] = {}
+
+    def has_changed(self) -> bool:
+        """Return True if a source is to be read again now."""
+        return any(map(self._is_changed, self._sources))
+
+    def _is_changed(self, source: object) -> bool:
         if not is_tool_source(source):
-            parts.append(("", [as_tool(source)]))
-            continue
-        tools = next(results)
-        if isinstance(tools, Exception):
-            if _is_required(source, tools):
-                raise tools
-            log.warning(
-                "%r gave no tools; the run goes on without: %s", source, describe_error(tools)
-            )
-            continue
+            return False
+        version = getattr(source, "changes", None)
+        return version is True or version != self._versions.get(id(source))
+
+    async def read(self) -> Toolset:
+        """Return the tools in the order of their sources; those that changed are asked, in parallel.
+
+        A source that fails is left out, or keeps the tools it gave before, and a warning says so: the
+        others do not wait for it, nor fall with it. One with a true attribute `required` ends the run
+        by what it raised.
+
+        Raises:
+            DuplicateToolError: naming both owners, if two sources bring one name.
+            SetupError: if a source gives something else than tools.
+        """
+        asked = [
+            each
+            for each in self._sources
+            if is_tool_source(each) and (id(each) not in self._versions or self._is_changed(each))
+        ]
+        for source in asked:
+            self._versions[id(source)] = getattr(source, "changes", None)
+        if len(asked) == 1:  # in the task it is called from
+            outcomes = [await _try_source(asked[0], self._run)]
+        else:
+            outcomes = await asyncio.gather(*(_try_source(each, self._run) for each in asked))
+        for source, outcome in zip(asked, outcomes, strict=True):
+            self._take(source, outcome)
+        return self._like.with_tools(merge_tools(map(self._tools_of, self._sources)))
+
+    def _take(self, source: ToolOrSource, outcome: list[AnyTool] | Exception) -> None:
+        """Keep what a source gave, or warn; raise what a required one raised."""
+        if not isinstance(outcome, Exception):
+            self._known[id(source)] = outcome
+            return
+        if _is_required(source, outcome):
+            raise outcome
+        stays = (
+            "its tools stay as they were"
+            if id(source) in self._known
+            else "the run goes on without"
+        )
+        log.warning("%r gave no tools; %s: %s", source, stays, describe_error(outcome))
+
+    def _tools_of(self, source: ToolOrSource) -> tuple[str, list[AnyTool]]:
+        """Return the prefix of a source and the tools that it gave last."""
+        if not is_tool_source(source):
+            return "", [as_tool(source)]  # type: ignore[arg-type]
         prefix = getattr(source, "prefix", "")
-        parts.append((prefix if isinstance(prefix, str) else "", tools))
-    return like.with_tools(merge_tools(parts))
+        return (prefix if isinstance(prefix, str) else ""), self._known.get(id(source), [])
+
+
+async def gather_tools(sources: Iterable[ToolOrSource], like: Toolset, run: RunContext) -> Toolset:
+    """Return the tools of one run now; see `SourceReader.read`."""
+    return await SourceReader(sources, like, run).read()
 
 
 async def _try_source(source: Any, run: RunContext) -> list[AnyTool] | Exception:

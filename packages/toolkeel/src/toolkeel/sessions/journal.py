@@ -126,6 +126,11 @@ class SessionJournal:
         """Return True if this is the journal of the session with this id in a store."""
         return self._store is store and self._info is not None and self._info.id == id
 
+    @property
+    def session_key(self) -> str:
+        """Return a text that no other session of this process has; empty before the first commit."""
+        return "" if self._info is None else f"{id(self._database)}-{self._info.id}"
+
     def is_claimed(self, post: Post) -> bool:
         """Return True if `take_post` or `drop_post` had this post, committed or not."""
         with self._lock:

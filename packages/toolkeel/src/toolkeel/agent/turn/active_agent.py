@@ -11,7 +11,7 @@ from toolkeel.agent.output import check_no_tool_ends_run
 from toolkeel.agent.plan import Plan
 from toolkeel.agent.prompt import insert_instructions
 from toolkeel.agent.run_state import RunState
-from toolkeel.call.tool_sources import gather_tools
+from toolkeel.call.tool_sources import SourceReader
 from toolkeel.call.toolset import Toolset
 from toolkeel.context import RunContext
 from toolkeel.errors import SetupError
@@ -39,6 +39,7 @@ class ActiveAgent:
         self.max_turns = plan.max_turns
         self._run = run
         self._outer_toolset: Toolset | None = run.scope.toolset
+        self._reader: SourceReader | None = None
 
     @property
     def guardrails(self) -> list[Guardrail]:
@@ -82,10 +83,14 @@ class ActiveAgent:
     async def gather_tools(self) -> Toolset:
         """Return the agent's tools under the steps and rules of everything around the run."""
         run, plan = self._run, self.plan
-        tools = plan.tools
-        if plan.sources:
-            tools = await gather_tools(plan.sources, tools, run)
-        tools = run.scope.toolset = tools.within(self._find_outer())
+        self._reader = SourceReader(plan.sources, plan.tools, run) if plan.sources else None
+        return await self._read_sources()
+
+    async def _read_sources(self) -> Toolset:
+        plan, tools = self.plan, self.plan.tools
+        if self._reader is not None:
+            tools = await self._reader.read()
+        tools = self._run.scope.toolset = tools.within(self._find_outer())
         if plan.output is not None:
             check_no_tool_ends_run(tools)
         return tools
@@ -147,6 +152,19 @@ class ActiveAgent:
             grown = run.loop_state.instruction_count - count
             run.recorder.record_handoff(self.plan.agent, text, (), (True, grown))
         return await self.gather_tools()
+
+    async def update_tools(self) -> Toolset | None:
+        """Read sources again whose tools have changed.
+
+        Returns:
+            The tools of the agent; None if they are as they were.
+        """
+        if self._reader is None or not self._reader.has_changed():
+            return None
+        old = self._run.scope.toolset
+        new = await self._read_sources()
+        same = len(old) == len(new) and all(a is b for a, b in zip(old, new, strict=True))
+        return None if same else new
 
     def list_handoffs_here(self) -> Sequence[str]:
         """Return the names of the tools by which earlier agents can hand over to this agent."""

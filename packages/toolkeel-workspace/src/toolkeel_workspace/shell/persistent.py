@@ -1,0 +1,284 @@
+r"""A shell whose folder, variables and functions last from command to command.
+
+Each command still runs in a process and a sandbox of its own, which end with it. A script around it
+prints, behind the command's output, the state that the next command starts with. So nothing hangs
+between commands, and a command that is killed loses only what it changed itself.
+
+::
+
+    state ──> baseline, state, command, exit trap ──> output \0mark length\0 state \0nonce\0
+      ^                                                              │
+      └────────── what differs from the baseline, if it is complete ─┘
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import shlex
+import subprocess
+from collections.abc import Callable, Mapping
+from functools import cache
+
+from toolkeel.context import RunContext
+from toolkeel.errors import SetupError
+from toolkeel_workspace.files.line_window import format_size
+from toolkeel_workspace.sandbox.confine import Sandbox
+from toolkeel_workspace.shell.command import make_shell_argv
+from toolkeel_workspace.shell.lifetime import (
+    SHELL,
+    Lifetime,
+    ends_with_run,
+    find_owner,
+    has_earlier_shell,
+)
+from toolkeel_workspace.shell.output_tail import OutputTail
+
+_MAX_HEAD = 50
+"""More bytes than the mark before a state has."""
+MAX_STATE = 64 << 10
+"""Bytes of state that are kept: it goes into one argument of a program, which has a limit."""
+_MAX_PRINTED = 1 << 20
+"""Bytes of state that are separated from output; a longer one is output."""
+_SCRIPT = r"""exec {_tk_out}>&1
+declare -A _tk_now _tk_base
+_tk_list() {
+  _tk_now=()
+  while IFS= read -r _tk_n; do
+    case $_tk_n in
+      _|PWD|OLDPWD|SHLVL|PPID|UID|EUID|GROUPS|SHELLOPTS|RANDOM|SRANDOM|SECONDS|LINENO|PIPESTATUS) ;;
+      FUNCNAME|DIRSTACK|HISTCMD|OPT*|COLUMNS|LINES|_tk_*|BASH*|EPOCH*|COMP_*) ;;
+      *) _tk_r="$_tk_n[@]"; _tk_now[$_tk_n]=${!_tk_r@A} ;;
+    esac
+  done < <(compgen -v)
+}
+_tk_print() {
+  printf 'cd -- %q\n' "$PWD"
+  for _tk_n in "${!_tk_now[@]}"; do
+    [[ ${_tk_base[$_tk_n]-} == "${_tk_now[$_tk_n]}" ]] || printf '%s\n' "${_tk_now[$_tk_n]}"
+  done
+  for _tk_n in "${!_tk_base[@]}"; do
+    [[ ${_tk_now[$_tk_n]+x} ]] || printf 'unset -v %s\n' "$_tk_n"
+  done
+  while IFS= read -r _tk_n; do
+    [[ $_tk_n == _tk_* ]] || declare -f -- "$_tk_n"
+  done < <(compgen -A function)
+}
+_tk_save() {
+  { set +eux; } 2>/dev/null
+  _tk_list
+  _tk_state=$(_tk_print)
+  LC_ALL=C
+  printf '\0NONCE %d\0%s\0NONCE\0' "${#_tk_state}" "$_tk_state" >&"$_tk_out"
+}
+_tk_list
+for _tk_n in "${!_tk_now[@]}"; do _tk_base[$_tk_n]=${_tk_now[$_tk_n]}; done
+"""
+_LOST = (
+    "The state of the shell was not saved: the next command starts with the folder, variables and "
+    "functions from before this one"
+)
+_NEW = (
+    "This is a new shell: the folder, variables and functions of earlier commands are gone, as the "
+    "agent had finished or waited for a person, or the program had ended."
+)
+
+
+class PersistentShell:
+    """The states of shells, by what they belong to.
+
+    Args:
+        sandbox: What commands may do.
+        lifetime: How long a state lasts.
+
+    Raises:
+        SetupError: this machine has no bash from 4.4 on.
+    """
+
+    def __init__(self, sandbox: Sandbox, lifetime: Lifetime) -> None:
+        if not _has_recent_bash():
+            raise SetupError("shell='persistent' needs bash 4.4 or later; leave it out")
+        self.sandbox = sandbox
+        self.lifetime: Lifetime = lifetime
+        self._states: dict[str, str] = {}
+
+    def restore(self, run: RunContext, command: str) -> str:
+        """Return a line of shell that runs a command in the state of a run's shell, and saves none."""
+        state = self._states.get(find_owner(run, self.lifetime), "")
+        return f"{state}\n{command}" if state else command
+
+    def begin(self, run: RunContext, report: Callable[[str], object]) -> ShellCall:
+        """Return what runs the next command of a run's shell.
+
+        Args:
+            run: The run.
+            report: Called with the last lines of output whenever there are more.
+        """
+        owner, notices = find_owner(run, self.lifetime), list[str]()
+        if owner not in self._states:
+            self._states[owner] = ""
+            if has_earlier_shell(run):
+                notices.append(_NEW)
+            if ends_with_run(owner):
+                run.loop_state.cleanups.append(lambda: self._forget(owner))
+        return PersistentCall(report, self._states, owner, notices)
+
+    async def _forget(self, owner: str) -> None:
+        self._states.pop(owner, None)
+
+    def is_changed(self) -> bool:
+        """Return True if a command has changed the state of any shell."""
+        start = f"cd -- {shlex.quote(str(self.sandbox.roots[0]))}"
+        return any(state not in ("", start) for state in self._states.values())
+
+
+class ShellCall:
+    """One command in a new shell.
+
+    Args:
+        report: Called with the last lines of output whenever there are more.
+
+    Attributes:
+        tail: Receives the command's output.
+        details: For the details of the result.
+    """
+
+    def __init__(self, report: Callable[[str], object]) -> None:
+        self.tail = OutputTail(report)
+        self.details: Mapping[str, object] = {}
+
+    def make_line(self, command: str) -> str:
+        """Return the line of shell that runs a command."""
+        return command
+
+    def finish(self) -> list[str]:
+        """Return what the model must know of the shell, as texts."""
+        return []
+
+
+class PersistentCall(ShellCall):
+    """One command in a persistent shell.
+
+    Args:
+        report: Called with the last lines of output whenever there are more.
+        states: The states, of which it replaces one.
+        owner: Key of that one.
+        notices: What the model must know already.
+    """
+
+    tail: StateReader
+
+    def __init__(
+        self,
+        report: Callable[[str], object],
+        states: dict[str, str],
+        owner: str,
+        notices: list[str],
+    ) -> None:
+        super().__init__(report)
+        self.tail = StateReader(report)
+        self.details = {SHELL: True}
+        self._states = states
+        self._owner = owner
+        self._notices = notices
+
+    def make_line(self, command: str) -> str:
+        """Return the line that runs a command in the state, and prints the state behind its output."""
+        state = shlex.quote(self._states[self._owner])
+        script = _SCRIPT.replace("NONCE", self.tail.nonce)
+        return f"{script}eval {state}\ntrap _tk_save EXIT\neval {shlex.quote(command)}\n"
+
+    def finish(self) -> list[str]:
+        """Keep the state that the command has left. Return what the model must know, as texts."""
+        state = self.tail.state
+        if state is None:
+            return [*self._notices, _LOST]
+        if (size := len(state.encode("utf-8", "surrogateescape"))) > MAX_STATE:
+            why = f"it has {format_size(size)}, and {format_size(MAX_STATE)} are kept at most"
+            return [*self._notices, f"{_LOST} ({why})."]
+        if self._owner in self._states:
+            self._states[self._owner] = state
+        return self._notices
+
+
+class StateReader(OutputTail):
+    """Output that ends with the state of a shell, which it separates.
+
+    Attributes:
+        nonce: Marks the state in the output.
+        state: The state; None if it did not arrive complete.
+    """
+
+    def __init__(self, report: Callable[[str], object]) -> None:
+        super().__init__(report)
+        self.nonce = f"shell-{secrets.token_hex(12)}"
+        self.state: str | None = None
+        self._held = b""
+        self._is_done = False
+        self._head = re.compile(rb"\0%b (\d{1,9})\0" % self.nonce.encode())
+        self._mark = b"\0%b\0" % self.nonce.encode()
+
+    def add(self, piece: bytes) -> None:
+        """Add the next piece of output; hold back what may be state."""
+        data, self._held = self._held + piece, b""
+        found = None if self._is_done else self._head.search(data)
+        if found is not None:
+            data = self._take_state(data, found)
+        elif not self._is_done and (start := data.find(b"\0", -_MAX_HEAD)) >= 0:
+            data, self._held = data[:start], data[start:]
+        if data:
+            super().add(data)
+
+    def _take_state(self, data: bytes, head: re.Match[bytes]) -> bytes:
+        """Take the state out of output, or hold it back if its end is missing. Return the rest."""
+        end = head.end() + int(head[1])
+        last = end + len(self._mark)
+        if len(data) < last <= head.end() + _MAX_PRINTED:
+            self._held = data[head.start() :]
+            return data[: head.start()]
+        self._is_done = True
+        if data[end:last] == self._mark:
+            self.state = data[head.end() : end].decode("utf-8", "surrogateescape")
+            return data[: head.start()] + data[last:]
+        return data
+
+    def close(self) -> None:
+        """Close it. What was held back is output, unless it is the beginning of a state."""
+        held, self._held, self._is_done = self._held, b"", True
+        if held and not self._head.match(held):
+            super().add(held)
+        super().close()
+
+
+class ShellPredicate:
+    """Approval of commands in a persistent shell.
+
+    A rule that allows a command counts on a shell as it starts: an earlier command may have put another
+    program or a function in its place.
+
+    Args:
+        shell: The shell.
+    """
+
+    def __init__(self, shell: PersistentShell) -> None:
+        self._shell = shell
+        self._asks = shell.sandbox.backend == "none"
+
+    def __call__(self, arguments: Mapping[str, object]) -> str:
+        """Return why a call needs approval, or an empty string if it does not."""
+        return "it runs without a sandbox" if self._asks else ""
+
+    def despite_rules(self, arguments: Mapping[str, object]) -> str:
+        """Return why a call needs approval although a rule allows it, or empty if it does not."""
+        matters = self._asks or bool(self._shell.sandbox.network)
+        if matters and self._shell.is_changed():
+            return "earlier commands have changed this shell, so a name may run something else"
+        return ""
+
+
+@cache
+def _has_recent_bash() -> bool:
+    shell, option, _ = make_shell_argv("")
+    check = "((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] >= 404))"
+    done = subprocess.run([shell, option, check], capture_output=True, check=False)
+    return done.returncode == 0
