@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from toolkeel import Agent, RunContext, ToolMessage
+from toolkeel import Agent, RunContext, ToolContext, ToolMessage, tool
 from toolkeel.sessions import Sessions
-from toolkeel.testing.scripted import Scripted
+from toolkeel.testing.scripted import Scripted, call
 from toolkeel_workspace.shell.lifetime import (
     SHELL,
     ends_with_run,
@@ -30,16 +30,18 @@ def test_without_an_agent_nothing_ends_with_the_run() -> None:
 def test_runs_of_one_session_have_one_owner_and_others_have_their_own() -> None:
     owners: list[tuple[str, str]] = []
 
-    def note(run: RunContext[Any]) -> str:
-        owners.append((find_owner(run, "run"), find_owner(run, "session")))
-        return "Be brief."
+    @tool
+    def note(context: ToolContext) -> str:
+        """Note."""
+        owners.append((find_owner(context.run, "run"), find_owner(context.run, "session")))
+        return "done"
 
     sessions = Sessions(":memory:")
 
     async def main() -> None:
         for name in ("a", "a", "b", ""):
             more: dict[str, Any] = {"session": sessions[name]} if name else {}
-            await Agent(Scripted(["Done."]), instructions=note).run("go", **more)
+            await Agent(Scripted([call("note"), "Done."]), [note]).run("go", **more)
 
     asyncio.run(main())
     short, long = zip(*owners, strict=True)
