@@ -213,7 +213,7 @@ def test_a_reply_without_calls_is_a_turn_of_its_own() -> None:
 
 def test_pictures_of_all_results_come_in_one_message_after_them() -> None:
     reply = completion(called("a", "shot"), called("b", "shot"))
-    results = [ToolMessage((Image(b"x"),), id) for id in ("a", "b")]
+    results = [ToolMessage((Image(b"\xff\xd8\xff"),), id) for id in ("a", "b")]
     turn = openai_chat.encode_turn(reply, results)
     assert [wire["role"] for wire in turn] == ["assistant", "tool", "tool", "user"]
     check_body({"model": "m", "messages": turn})

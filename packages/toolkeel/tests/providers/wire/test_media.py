@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from toolkeel.content import Audio, Data, File, Image, Text
+from toolkeel.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
+from toolkeel.providers import anthropic, bedrock, gemini, openai_chat, openai_responses
 from toolkeel.providers.wire.media import block_text, inline, is_blank, omission_note
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -59,3 +61,19 @@ def test_a_note_says_what_stood_there() -> None:
 def test_only_text_can_be_blank() -> None:
     assert is_blank("") and is_blank(" \n") and is_blank(()) and is_blank((Text(" "),))
     assert not is_blank("a") and not is_blank((Image(PNG),)) and not is_blank((Data("", ""),))
+
+
+@pytest.mark.parametrize("wire", [openai_chat, openai_responses, anthropic, gemini, bedrock])
+@pytest.mark.parametrize("kind", ["image/png", "image/jpeg", "image/webp"])
+def test_bytes_that_are_no_picture_are_sent_to_no_provider_as_one(wire: Any, kind: str) -> None:
+    for data, is_shown in ((b"<html>no</html>", False), (PNG, True)):
+        picture = Image(data, kind)
+        call = ToolCall("c1", "look", "{}")
+        messages = [
+            UserMessage((Text("see"), picture)),
+            AssistantMessage("", (call,)),
+            ToolMessage((Text("seen"), picture), "c1", "look"),
+        ]
+        body = repr(wire.encode_messages(messages))
+        assert ("not shown: it is no picture" in body) is not is_shown
+        assert "PGh0bWw+" not in body and "b'<html>" not in body

@@ -191,7 +191,9 @@ def _with_reserved_names(
 
     def validate(text: str | bytes) -> Values:
         # By now a renamed parameter is under its own name, if it came so or not.
-        if not isinstance(sent := from_json(text), dict) or not names.isdisjoint(sent):
+        if not isinstance(
+            sent := from_json(text, cache_strings="none"), dict
+        ) or not names.isdisjoint(sent):
             raise ValueError("a name that is not advertised")
         return made.validate(text)
 
@@ -290,7 +292,7 @@ class _Validator:
                 self.exact(text if isinstance(text, str) else text.decode())
             return values
         try:
-            sent = from_json(text)
+            sent = from_json(text, cache_strings="none")
         except TypeError:  # half a surrogate pair: reported as wrong by the validator
             return self._validate(text)
         if judged and self.bounded.refuses(text, sent):

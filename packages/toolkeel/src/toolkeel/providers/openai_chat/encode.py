@@ -25,6 +25,7 @@ from toolkeel.providers.wire.media import (
     ERROR_PREFIXES,
     NO_OUTPUT,
     block_text,
+    describe_false_picture,
     inline,
     omission_note,
     original_block,
@@ -334,6 +335,8 @@ class ChatEncoder(Encoder[ChatTarget]):
         if not self._server.media:
             return None
         block = inline(block) if isinstance(block, Image | File) else block
+        if note := describe_false_picture(block):
+            return {"type": "text", "text": note}
         match block:
             case Image():
                 closely = {key: block.extra[key] for key in ("detail",) if key in block.extra}

@@ -6,7 +6,17 @@ from collections.abc import Iterable
 
 from toolkeel._records.messages_json import inline as inline
 from toolkeel._records.messages_json import is_text_type
-from toolkeel.content import Audio, Block, Content, Data, File, Image, Text, content_text
+from toolkeel.content import (
+    Audio,
+    Block,
+    Content,
+    Data,
+    File,
+    Image,
+    Text,
+    content_text,
+    detect_media_type,
+)
 from toolkeel.messages import AssistantMessage
 from toolkeel.providers.wire.plain_json import (
     Json,
@@ -54,6 +64,28 @@ def omission_note(block: Block, where: str) -> str:
     '[image/png, 4 bytes, cannot be shown]'
     """
     return clean_text(f"{content_text((block,))[:-1]}, {where}]")
+
+
+def describe_false_picture(block: Block) -> str:
+    """Return a note in place of a picture whose bytes are none; empty for what can be sent.
+
+    Providers refuse the whole request for it, and each later one of the conversation.
+
+    >>> from toolkeel.content import Image
+    >>> describe_false_picture(Image(b"<html>", "image/png"))
+    '[image/png, 6 bytes, not shown: it is no picture]'
+    """
+    is_false = (
+        isinstance(block, Image)
+        and bool(block.data)
+        and block.media_type in _PICTURES
+        and not detect_media_type(block.data).startswith("image/")
+    )
+    return omission_note(block, "not shown: it is no picture") if is_false else ""
+
+
+_PICTURES = frozenset({"image/png", "image/jpeg", "image/jpg", "image/gif", "image/webp"})
+"""Media types whose bytes are known by how they begin."""
 
 
 def text_without_media(message: AssistantMessage) -> str:

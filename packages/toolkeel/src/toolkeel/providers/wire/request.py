@@ -25,7 +25,13 @@ from toolkeel.messages import (
 from toolkeel.model_interface import ModelRequest, Settings
 from toolkeel.providers.wire.call_ids import OpenCalls, make_legal_id, pair_results
 from toolkeel.providers.wire.decoder import Decoder
-from toolkeel.providers.wire.media import block_text, inline, omission_note, original_block
+from toolkeel.providers.wire.media import (
+    block_text,
+    describe_false_picture,
+    inline,
+    omission_note,
+    original_block,
+)
 from toolkeel.providers.wire.plain_json import Json, clean_text
 from toolkeel.providers.wire.reasoning_ownership import ModelProfile
 from toolkeel.providers.wire.tools import Tools, WireTools, wire_tools
@@ -246,4 +252,6 @@ def encode_block(
     if text is not None or not isinstance(block, Image | Audio | File):
         return [make_text(clean_text(text or ""))]
     block = inline(block)
+    if note := describe_false_picture(block):
+        return [make_text(note)]
     return make_media(block) or [make_text(omission_note(block, "cannot be shown"))]
