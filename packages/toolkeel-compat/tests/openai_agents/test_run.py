@@ -86,7 +86,7 @@ def test_a_run_config_puts_its_model_and_settings_over_the_agents_own() -> None:
     assert Runner.run_sync(clerk, "go", run_config=config).final_output == "from the run"
     [request] = asked.requests
     assert request.settings.temperature == 0.9
-    assert request.settings.provider_options == {"top_p": 0.5}
+    assert request.settings.extra_body == {"top_p": 0.5}
 
 
 def test_a_run_with_no_key_and_no_network_uses_its_tools() -> None:

@@ -56,10 +56,10 @@ def test_the_wires_name_reasoning_and_verbosity_each_their_own_way() -> None:
     settings = ModelSettings(
         reasoning=SimpleNamespace(model_dump=lambda **_: {"effort": "high"}), verbosity="low"
     )
-    assert settings.to_core().provider_options == {
+    assert settings.to_core().extra_body == {
         "reasoning": {"effort": "high"}, "text": {"verbosity": "low"},
     }  # fmt: skip
-    assert settings.to_core(chat=True).provider_options == {
+    assert settings.to_core(chat=True).extra_body == {
         "reasoning_effort": "high", "verbosity": "low",
     }  # fmt: skip
 

@@ -43,7 +43,7 @@ def test_settings_of_the_run_come_before_those_of_the_agent() -> None:
     agent.run_sync("go", model_settings={"temperature": 0.1, "seed": 3})
     [request] = model.requests
     assert (request.settings.temperature, request.settings.max_tokens) == (0.1, 9)
-    assert request.settings.provider_options == {"seed": 3}
+    assert (request.settings.seed, request.settings.extra_body) == (3, {})
 
 
 def test_a_name_of_an_output_is_refused() -> None:

@@ -103,6 +103,10 @@ ToolChoice: TypeAlias = Literal["auto", "none", "required"] | str
 """``auto``, ``none``, ``required``, or the name of the tool that must be called."""
 
 
+ReasoningEffort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
+"""Levels of reasoning, least first; a server that has fewer gets its nearest."""
+
+
 @record
 class OutputFormat:
     """A format for replies, for wires that can enforce a schema.
@@ -129,10 +133,21 @@ class Settings:
         strict: Have the provider enforce the schema of arguments while sampling.
         temperature: Randomness, in the provider's own scale.
         max_tokens: Longest reply, in tokens.
-        provider_options: Further keys of the request's body, sent as they are.
+        extra_body: Further keys of the request's body, sent as they are.
         output: Required format of the reply, for models that support it (`SupportsStructuredOutput`).
         keep_tool_choice: Send a `tool_choice` that forces a call in every turn of an agent's run, not
             only until one was made. The model would have to call forever.
+        top_p: Sample from the likeliest tokens that have this probability together.
+        top_k: Sample from this many tokens.
+        min_p: Sample from tokens with this share of the likeliest one's probability.
+        stop: Texts at which the reply ends.
+        seed: Start of the sampling, for replies that can be repeated as far as the server can.
+        frequency_penalty: How much a token that was used often is avoided.
+        presence_penalty: How much a token that was used is avoided.
+        timeout: Seconds to wait for the answer, or for its next bytes; overrides the model's own.
+        reasoning_effort: How much the model reasons before it answers.
+
+    A setting that a model's server does not take is left out, and logged once as a warning.
     """
 
     tool_choice: ToolChoice | None = None
@@ -140,9 +155,18 @@ class Settings:
     strict: bool | None = None
     temperature: Annotated[float, at_least(0, "a number, 0 or more")] | None = None
     max_tokens: Annotated[int, at_least(1, "a number from 1")] | None = None
-    provider_options: Mapping[str, object] = NOTHING
+    extra_body: Mapping[str, object] = NOTHING
     output: OutputFormat | None = None
     keep_tool_choice: bool = False
+    top_p: Annotated[float, at_least(0, "a number, 0 or more")] | None = None
+    top_k: Annotated[int, at_least(1, "a number from 1")] | None = None
+    min_p: Annotated[float, at_least(0, "a number, 0 or more")] | None = None
+    stop: str | Sequence[str] | None = None
+    seed: int | None = None
+    frequency_penalty: float | None = None
+    presence_penalty: float | None = None
+    timeout: Annotated[float, at_least(0, "a number, 0 or more")] | None = None
+    reasoning_effort: ReasoningEffort | None = None
 
 
 @record

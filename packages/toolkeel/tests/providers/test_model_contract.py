@@ -20,7 +20,7 @@ from tests.providers.models import (
 )
 from toolkeel.errors import ModelError
 from toolkeel.messages import UserMessage
-from toolkeel.model_interface import ModelRequest, TextDelta
+from toolkeel.model_interface import ModelRequest, Settings, TextDelta
 
 Make: TypeAlias = Callable[..., Any]
 REQUEST = ModelRequest([UserMessage("几点?")])
@@ -116,6 +116,19 @@ def test_a_server_that_says_nothing_runs_into_the_timeout(make: Make, stream: bo
         error = error_of(make, server, timeout=0.3, stream=stream)
     assert error.status is None and error.retryable
     assert make is gemini or "time" in str(error).lower()  # that SDK does not say why
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_request_may_have_a_timeout_of_its_own(make: Make, stream: bool) -> None:
+    request = ModelRequest([UserMessage("?")], (), Settings(timeout=0.3))
+
+    async def ask(server: Loopback) -> None:
+        async for _ in make(server, max_retries=0, stream=stream).stream(request):
+            pass
+
+    with saying(HANG) as server, pytest.raises(ModelError) as raised:
+        asyncio.run(ask(server))
+    assert raised.value.status is None and raised.value.retryable
 
 
 @pytest.mark.parametrize("stream", [True, False])

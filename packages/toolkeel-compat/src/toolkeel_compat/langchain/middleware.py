@@ -365,7 +365,7 @@ def _make_model_step(one: object) -> Any:
             settings = dataclasses.replace(
                 sent.settings,
                 tool_choice=convert_tool_choice(asked.tool_choice),
-                provider_options={**sent.settings.provider_options, **asked.model_settings},
+                extra_body={**sent.settings.extra_body, **asked.model_settings},
             )
             changed = dataclasses.replace(sent, settings=settings)
             token = _request_instructions.set(system)

@@ -31,6 +31,7 @@ _WIRE_OPTIONS: Mapping[bool, Sequence[str]] = {
     False: ("truncation",),
 }
 """What Chat Completions alone knows, and what Responses alone does: as there, others do not get it."""
+_SAMPLING = ("top_p", "frequency_penalty", "presence_penalty")
 _PASSED_OPTIONS = ("top_p", "metadata", "store", "prompt_cache_retention", "top_logprobs")
 
 
@@ -105,9 +106,10 @@ class ModelSettings:
     @classmethod
     def from_core(cls, settings: Settings) -> ModelSettings:
         """Convert the core's settings, for a custom model."""
-        rest = dict(settings.provider_options)
+        rest = dict(settings.extra_body)
         names = (*_PASSED_OPTIONS, *_WIRE_OPTIONS[True], *_WIRE_OPTIONS[False], "reasoning")
-        known: dict[str, Any] = {n: rest.pop(n) for n in names if n in rest}
+        known: dict[str, Any] = {name: getattr(settings, name) for name in _SAMPLING}
+        known |= {n: rest.pop(n) for n in names if n in rest}
         return cls(
             settings.temperature,
             tool_choice=settings.tool_choice,

@@ -182,6 +182,30 @@ def check_model(model: Any) -> None:
 def to_settings(given: Mapping[str, Any]) -> Settings:
     """Convert a dict of settings to the core's."""
     rest = dict(given)
-    known = {name: rest.pop(name) for name in ("temperature", "max_tokens") if name in rest}
-    parallel = rest.pop("parallel_tool_calls", None)
-    return Settings(parallel_tool_calls=parallel, provider_options=rest, **known)
+    known = {ours: rest.pop(name) for name, ours in _SETTINGS.items() if name in rest}
+    extra = {**as_options(rest.pop("extra_body", None)), **rest}
+    return Settings(extra_body=extra, **known)
+
+
+_SETTINGS: Mapping[str, str] = {
+    **{
+        name: name
+        for name in (
+            "temperature",
+            "max_tokens",
+            "parallel_tool_calls",
+            "top_p",
+            "seed",
+            "frequency_penalty",
+            "presence_penalty",
+            "timeout",
+        )
+    },
+    "stop_sequences": "stop",
+    "openai_reasoning_effort": "reasoning_effort",
+}
+
+
+def as_options(value: object) -> Mapping[str, Any]:
+    """Return ``extra_body`` as a mapping; nothing if there is none."""
+    return value if isinstance(value, Mapping) else {}

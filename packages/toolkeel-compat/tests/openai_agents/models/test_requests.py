@@ -34,7 +34,7 @@ def test_a_prompt_is_named_in_the_request_and_may_depend_on_the_run() -> None:
     ):
         model = Scripted(["ok"])
         Runner.run_sync(Agent("poet", prompt=prompt, model=model), "go", context="Ada")
-        assert model.requests[0].settings.provider_options["prompt"] == expected
+        assert model.requests[0].settings.extra_body["prompt"] == expected
 
 
 def test_a_prompt_names_the_model_unless_the_agent_does(monkeypatch: pytest.MonkeyPatch) -> None:

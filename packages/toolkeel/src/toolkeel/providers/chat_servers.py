@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
 from toolkeel._records.record import record
+from toolkeel.providers.wire.sampling import LOCAL_SAMPLING, PENALTIES
 
 if TYPE_CHECKING:  # the dialects are heavy, and a preset only names one
     from toolkeel.define.dialect.definition import Form
@@ -38,6 +39,8 @@ class ChatProfile:
         kind: Program behind the address, which is asked for its context length and its template.
         max_tokens: Longest reply by default, where the server would never stop; None: the server's.
         document_url: True if files are sent as ``document_url``, by their address or with their bytes.
+        refused: Names of settings that are not sent.
+        seed_key: Key of the body for ``Settings.seed``.
         max_calls: Most calls that an assistant message may have; more are sent as several. None: any.
     """
 
@@ -59,9 +62,17 @@ class ChatProfile:
     max_tokens: int | None = None
     max_calls: int | None = None
     document_url: bool = False
+    refused: frozenset[str] = frozenset()
+    seed_key: str = "seed"
 
 
-OPENAI = ChatProfile("max_completion_tokens", "openai-chat", json_schema=True, max_calls=128)
+OPENAI = ChatProfile(
+    "max_completion_tokens",
+    "openai-chat",
+    json_schema=True,
+    max_calls=128,
+    refused=LOCAL_SAMPLING,
+)
 """OpenAI's own service, and Azure's."""
 
 COMPATIBLE = ChatProfile(think_tags=True)
@@ -88,8 +99,8 @@ class Preset:
 
 _LONGEST = 8192
 """Tokens of the longest reply by default, of servers that go on until the context is full."""
-_REASONER = ChatProfile(reasoning="always")
-_DEEPSEEK = ChatProfile(media=False, reasoning="always")
+_REASONER = ChatProfile(reasoning="always", refused=LOCAL_SAMPLING | {"seed"})
+_DEEPSEEK = ChatProfile(media=False, reasoning="always", refused=LOCAL_SAMPLING | {"seed"})
 _QWEN = Preset(
     "https://dashscope.aliyuncs.com/compatible-mode/v1", ("DASHSCOPE_API_KEY",), _OWN_FORM
 )
@@ -151,7 +162,7 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
         "groq": Preset(
             "https://api.groq.com/openai/v1",
             ("GROQ_API_KEY",),
-            ChatProfile(reasoning="never", think_tags=True),
+            ChatProfile(reasoning="never", think_tags=True, refused=LOCAL_SAMPLING),
         ),
         "mistral": Preset(
             "https://api.mistral.ai/v1",
@@ -164,12 +175,18 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
                 document_url=True,
                 stream_usage=False,
                 reasoning="never",
+                refused=LOCAL_SAMPLING,
+                seed_key="random_seed",
             ),
         ),
         "together": Preset("https://api.together.xyz/v1", ("TOGETHER_API_KEY",)),
         "fireworks": Preset("https://api.fireworks.ai/inference/v1", ("FIREWORKS_API_KEY",)),
-        "cerebras": Preset("https://api.cerebras.ai/v1", ("CEREBRAS_API_KEY",)),
-        "xai": Preset("https://api.x.ai/v1", ("XAI_API_KEY",), _OWN_FORM),
+        "cerebras": Preset(
+            "https://api.cerebras.ai/v1",
+            ("CEREBRAS_API_KEY",),
+            ChatProfile(think_tags=True, refused=LOCAL_SAMPLING | PENALTIES),
+        ),
+        "xai": Preset("https://api.x.ai/v1", ("XAI_API_KEY",), ChatProfile(refused=LOCAL_SAMPLING)),
         "nvidia": Preset("https://integrate.api.nvidia.com/v1", ("NVIDIA_API_KEY",)),
         "huggingface": Preset("https://router.huggingface.co/v1", ("HF_TOKEN",)),
     }

@@ -361,6 +361,6 @@ def test_further_keys_are_sent_and_the_servers_tools_stand_behind_ours() -> None
     ]
     assert body["metadata"] == {"user_id": "u"}
     alone: Any = encode_options(
-        Settings(provider_options={"tools": [search]}), WireTools(), AnthropicProfile()
+        Settings(extra_body={"tools": [search]}), WireTools(), AnthropicProfile()
     )
     assert alone["tools"] == [search]

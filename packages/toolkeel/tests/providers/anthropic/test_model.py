@@ -185,7 +185,7 @@ def test_caching_can_be_switched_off() -> None:
 
 
 def test_features_in_test_are_asked_for_in_a_header() -> None:
-    settings = Settings(provider_options={"betas": ["context-1", "files-2"]})
+    settings = Settings(extra_body={"betas": ["context-1", "files-2"]})
     with saying(events(*told(text("hi")))) as server:
         asyncio.run(ask(model_at(root(server)), ModelRequest([UserMessage("x")], (), settings)))
         assert "anthropic-beta: context-1,files-2" in server.requests[0]["head"].lower()

@@ -88,9 +88,9 @@ def test_messages_of_the_wire_may_follow() -> None:
 
 def test_features_in_test_are_asked_for_beside_the_body() -> None:
     bodies = cache()
-    settings = Settings(provider_options={"betas": ["a-1", "b-2"], "metadata": {"user_id": "u"}})
+    settings = Settings(extra_body={"betas": ["a-1", "b-2"], "metadata": {"user_id": "u"}})
     request = ModelRequest([UserMessage("go")], (), settings)
-    assert bodies.prepare(request).settings.provider_options["betas"] == ["a-1", "b-2"]
+    assert bodies.prepare(request).settings.extra_body["betas"] == ["a-1", "b-2"]
     body = json.loads(bodies.encode(request))
     assert "betas" not in body
     assert body["metadata"] == {"user_id": "u"}

@@ -262,7 +262,7 @@ def test_settings_and_further_keys_are_joined() -> None:
         "toolConfig": {"retrievalConfig": {"languageCode": "zh"}},
         "cachedContent": "cachedContents/1",
     }
-    settings = Settings(tool_choice="auto", max_tokens=5, provider_options=extra)
+    settings = Settings(tool_choice="auto", max_tokens=5, extra_body=extra)
     messages = [SystemMessage("Be brief."), UserMessage("x")]
     body: Any = gemini.encode(ModelRequest(messages, tuple(TOOLS), settings), "gemini-3-pro")
     assert body["generationConfig"] == {

@@ -28,7 +28,7 @@ def call(id: str, kind: str = "function_call") -> dict[str, Any]:
 
 
 def input_of(messages: list[Message], **options: object) -> Any:
-    request = ModelRequest(messages, tuple(TOOLS), Settings(provider_options=options))
+    request = ModelRequest(messages, tuple(TOOLS), Settings(extra_body=options))
     body = openai_responses.encode(request, "gpt-5")
     cache = BodyCache(ResponsesEncoder, ModelProfile("gpt-5"))
     assert json.loads(cache.encode(request)) == body

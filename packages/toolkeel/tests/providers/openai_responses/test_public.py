@@ -273,7 +273,7 @@ def test_nothing_is_stored_and_reasoning_is_asked_for_encrypted() -> None:
         "store": True,
         "tools": [{"type": "web_search"}],
     }
-    request = ModelRequest([UserMessage("x")], tuple(TOOLS), Settings(provider_options=extra))
+    request = ModelRequest([UserMessage("x")], tuple(TOOLS), Settings(extra_body=extra))
     body = openai_responses.encode(request, "o3")
     assert body["include"] == ["file_search_call.results", "reasoning.encrypted_content"]
     assert body["store"] is True

@@ -116,7 +116,7 @@ def test_what_depends_on_tools_and_settings_is_made_when_they_change() -> None:
     cache = BodyCache(ChatEncoder, ChatTarget("m"))
 
     def prepared(message: str, **options: object) -> object:
-        settings = Settings(provider_options=options)
+        settings = Settings(extra_body=options)
         return cache.prepare(ModelRequest([UserMessage(message)], (), settings))
 
     first = prepared("x", a=1)

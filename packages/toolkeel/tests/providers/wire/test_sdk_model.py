@@ -121,7 +121,7 @@ def test_requests_to_gemini_fail_as_the_sdks_do() -> None:
 
 def test_each_choice_of_betas_is_sent_as_it_is() -> None:
     plain = ModelRequest([UserMessage("hi")])
-    beta = ModelRequest([UserMessage("hi")], (), Settings(provider_options={"betas": ["x-1"]}))
+    beta = ModelRequest([UserMessage("hi")], (), Settings(extra_body={"betas": ["x-1"]}))
     with saying(answer(json.dumps(SAYS[anthropic]))) as server:
         asked(anthropic(server, stream=False), plain, beta, plain, beta)
         assert [one.get("anthropic-beta", "") for one in heads(server)] == ["", "x-1", "", "x-1"]

@@ -54,7 +54,7 @@ def test_chat_completions_is_told_by_response_format() -> None:
 
 
 def test_responses_is_told_by_the_format_of_text() -> None:
-    settings = Settings(output=FORM, provider_options={"text": {"verbosity": "low"}})
+    settings = Settings(output=FORM, extra_body={"text": {"verbosity": "low"}})
     body = openai_responses.encode(ModelRequest(REQUEST.messages, (), settings), "gpt-5")
     test_openai_responses.check_body(body)
     text: Any = body["text"]
@@ -63,7 +63,7 @@ def test_responses_is_told_by_the_format_of_text() -> None:
 
 
 def test_anthropic_is_told_by_its_output_config() -> None:
-    settings = Settings(output=FORM, provider_options={"output_config": {"effort": "low"}})
+    settings = Settings(output=FORM, extra_body={"output_config": {"effort": "low"}})
     body = anthropic.encode(ModelRequest(REQUEST.messages, (), settings), "claude-sonnet-4-5")
     vendors.check_anthropic(body)
     config: Any = body["output_config"]

@@ -245,18 +245,13 @@ def init_chat_model(
     Args:
         model: Name or model; for a name without a vendor, the vendor is derived from its prefix.
         model_provider: The vendor, if the name does not contain it.
-        options: ``temperature``, ``max_tokens``, ``top_p``, ``seed`` and ``thinking`` of each
-            request; others go to `toolkeel.providers.model_by_name.connect`, which refuses unknown
-            ones.
+        options: Settings of each request, `MODEL_SETTINGS`, and ``thinking``; others go to
+            `toolkeel.providers.model_by_name.connect`, which refuses unknown ones.
     """
-    sampled: dict[str, Any] = {
-        name: options.pop(name) for name in _REQUEST_OPTIONS if name in options
-    }
-    settings = Settings(
-        temperature=options.pop("temperature", None),
-        max_tokens=options.pop("max_tokens", None),
-        provider_options=sampled,
-    )
+    given = {name: options.pop(name) for name in MODEL_SETTINGS if name in options}
+    if "thinking" in options:
+        given["extra_body"] = {**given.get("extra_body", {}), "thinking": options.pop("thinking")}
+    settings = Settings(**given)
     named = _complete_name(model, model_provider) if isinstance(model, str) else model
     return ChatModel(Bound(connect(named, **options), Toolset(), settings))
 
@@ -297,13 +292,24 @@ def use_model(model: Any, request: ModelRequest) -> ModelRequest:
         model = model.to_chat_model()
     if not isinstance(model, ChatModel):
         return replace(request, model=to_chat_model(model).model)
-    own = {name: getattr(model.settings, name) for name in ("temperature", "max_tokens")}
-    more = {**model.settings.provider_options}
-    settings = replace(request.settings, **own, provider_options=more)
+    own = {name: getattr(model.settings, name) for name in MODEL_SETTINGS}
+    settings = replace(request.settings, **own)
     return replace(request, model=model.model, settings=settings)
 
 
-_REQUEST_OPTIONS = ("top_p", "seed", "thinking")
+MODEL_SETTINGS = (
+    "temperature",
+    "max_tokens",
+    "top_p",
+    "top_k",
+    "stop",
+    "seed",
+    "frequency_penalty",
+    "presence_penalty",
+    "reasoning_effort",
+    "extra_body",
+)
+"""Settings that belong to a chat model."""
 _VENDOR_PATTERNS = {
     r"gpt-|o\d|chatgpt": "openai",
     "claude": "anthropic",

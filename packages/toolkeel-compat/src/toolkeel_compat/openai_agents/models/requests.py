@@ -66,8 +66,8 @@ def make_prompt_step(prompt: Any, agent: Any, make_wrapper: WrapperFactory) -> M
     ) -> AssistantMessage:
         data = GenerateDynamicPromptData(make_wrapper(run), agent)
         named: Any = await maybe_await(prompt(data) if callable(prompt) else prompt)
-        options = {**request.settings.provider_options, "prompt": dict(named)}
-        settings = dataclasses.replace(request.settings, provider_options=options)
+        options = {**request.settings.extra_body, "prompt": dict(named)}
+        settings = dataclasses.replace(request.settings, extra_body=options)
         return await proceed(dataclasses.replace(request, settings=settings))
 
     return step

@@ -365,7 +365,7 @@ class ModelCaller:
 def _has_hosted_tools(request: ModelRequest) -> bool:
     """Return True if the provider may run tools itself, for which guardrails cannot wait."""
     return any(getattr(item, "hosted", None) for item in request.tools) or bool(
-        request.settings.provider_options.get("tools")
+        request.settings.extra_body.get("tools")
     )
 
 

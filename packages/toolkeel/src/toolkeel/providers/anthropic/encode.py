@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from toolkeel.content import Audio, Block, File, Image
 from toolkeel.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
@@ -11,7 +11,12 @@ from toolkeel.model_interface import ModelRequest, Settings
 from toolkeel.providers.anthropic.profile import UNSIGNED, WIRE, AnthropicProfile
 from toolkeel.providers.anthropic.stream import StreamDecoder
 from toolkeel.providers.chat_servers import provider_at
-from toolkeel.providers.wire.claude import longest_reply, takes_temperature
+from toolkeel.providers.wire.claude import (
+    can_reason,
+    claude_reasoning,
+    longest_reply,
+    takes_temperature,
+)
 from toolkeel.providers.wire.media import omission_note
 from toolkeel.providers.wire.plain_json import (
     Json,
@@ -23,6 +28,7 @@ from toolkeel.providers.wire.plain_json import (
     without_none,
 )
 from toolkeel.providers.wire.request import PreparedRequest
+from toolkeel.providers.wire.sampling import PENALTIES, SAMPLING, stop_texts
 from toolkeel.providers.wire.structured_output import compile_format
 from toolkeel.providers.wire.tools import Tools, WireTools, wire_tools
 from toolkeel.providers.wire.turns import ClaudeEncoder
@@ -59,7 +65,7 @@ def encode(
     """Encode the body of a request.
 
     Args:
-        request: Messages, tools and settings. ``settings.provider_options`` holds further keys of the body;
+        request: Messages, tools and settings. ``settings.extra_body`` holds further keys of the body;
             its ``tools``, such as the server's own, stand behind the request's.
         model: The model's name.
         stream: True to stream the answer.
@@ -128,7 +134,7 @@ def encode_turn(reply: object, results: Sequence[ToolMessage], *, tools: Tools =
 
 def encode_options(settings: Settings, tools: WireTools, profile: AnthropicProfile) -> Json:
     """Return the keys of a body that do not depend on its messages."""
-    extra = dict(settings.provider_options)
+    extra = _with_reasoning(settings, profile.model)
     if profile.betas_in_header:
         extra.pop("betas", None)
     thinking = as_dict(extra.get("thinking"))
@@ -144,10 +150,11 @@ def encode_options(settings: Settings, tools: WireTools, profile: AnthropicProfi
         choice = _tool_choice(settings, tools, forced=thinking.get("type") != "enabled")
         if choice:
             body["tool_choice"] = choice
-    thinks = thinking.get("type") in ("enabled", "adaptive")
-    if not thinks and takes_temperature(profile.model):
-        body |= without_none(temperature=settings.temperature)
-    body |= without_none(stream=profile.stream or None)
+    if _is_sampled(extra, profile.model):
+        body |= without_none(
+            temperature=settings.temperature, top_p=settings.top_p, top_k=settings.top_k
+        )
+    body |= without_none(stop_sequences=stop_texts(settings), stream=profile.stream or None)
     if settings.output is not None:
         schema = compile_format(settings.output, "anthropic-strict").schema
         form = {"format": {"type": "json_schema", "schema": schema}}
@@ -156,6 +163,20 @@ def encode_options(settings: Settings, tools: WireTools, profile: AnthropicProfi
         key: [*found, *as_list(extra.pop(key, None))] for key, found in tools.native_lists.items()
     }
     return {**body, **beside, **extra}
+
+
+def _with_reasoning(settings: Settings, model: str) -> Json:
+    """Return the extra keys of a body, and those that make the model reason."""
+    extra = dict(settings.extra_body)
+    for key, value in claude_reasoning(model, settings.reasoning_effort).items():
+        extra[key] = {**as_dict(value), **as_dict(extra.get(key))}
+    return extra
+
+
+def _is_sampled(extra: Json, model: str) -> bool:
+    """Return True if the model takes settings of sampling: not while it thinks, and not the latest."""
+    thinks = as_dict(extra.get("thinking")).get("type") in ("enabled", "adaptive")
+    return not thinks and takes_temperature(model)
 
 
 class AnthropicEncoder(ClaudeEncoder[AnthropicProfile]):
@@ -168,6 +189,13 @@ class AnthropicEncoder(ClaudeEncoder[AnthropicProfile]):
     wire = WIRE
     decoder = StreamDecoder
     encode_options = staticmethod(encode_options)
+
+    @staticmethod
+    def unsupported_settings(settings: Settings, profile: AnthropicProfile) -> Collection[str]:
+        """Return the names of settings that the model or this wire does not take."""
+        sampled = _is_sampled(_with_reasoning(settings, profile.model), profile.model)
+        lost = {"min_p", "seed"} | PENALTIES | (frozenset() if sampled else SAMPLING)
+        return lost if can_reason(profile.model) else lost | {"reasoning_effort"}
 
     def __init__(self, tools: WireTools, profile: AnthropicProfile) -> None:
         super().__init__(tools, profile)

@@ -123,7 +123,7 @@ class AnthropicMessages(SdkModel):
         return self._own and claude_has_structured_output(self.name)
 
     def _betas(self, prepared: PreparedRequest) -> str:
-        asked = map(str, as_list(prepared.settings.provider_options.get("betas")))
+        asked = map(str, as_list(prepared.settings.extra_body.get("betas")))
         return ",".join(dict.fromkeys([*asked, *prepared.tools.betas]))
 
     def _needs_dict_body(self, sdk: Any) -> bool:  # clouds' read the model out of a dict

@@ -7,10 +7,21 @@ from collections.abc import Collection, Iterable, Sequence
 
 from toolkeel.content import Audio, File, Image
 from toolkeel.messages import Message, Reasoning, ToolCall, ToolMessage
-from toolkeel.model_interface import ModelRequest, OutputFormat, Settings, ToolChoice
+from toolkeel.model_interface import (
+    ModelRequest,
+    OutputFormat,
+    ReasoningEffort,
+    Settings,
+    ToolChoice,
+)
 from toolkeel.providers.bedrock.profile import WIRE, BedrockProfile, media_form, unpack_bytes
 from toolkeel.providers.bedrock.stream import StreamDecoder
-from toolkeel.providers.wire.claude import is_claude, longest_reply, takes_temperature
+from toolkeel.providers.wire.claude import (
+    claude_reasoning,
+    is_claude,
+    longest_reply,
+    takes_temperature,
+)
 from toolkeel.providers.wire.media import omission_note
 from toolkeel.providers.wire.plain_json import (
     Json,
@@ -24,6 +35,7 @@ from toolkeel.providers.wire.plain_json import (
 )
 from toolkeel.providers.wire.reasoning_ownership import model_family
 from toolkeel.providers.wire.request import PreparedRequest
+from toolkeel.providers.wire.sampling import PENALTIES, SAMPLING, stop_texts
 from toolkeel.providers.wire.structured_output import compile_format
 from toolkeel.providers.wire.tools import Tools, WireTools, wire_tools
 from toolkeel.providers.wire.turns import ClaudeEncoder
@@ -56,7 +68,7 @@ def encode(request: ModelRequest, model: str, *, prompt_cache: bool = False) -> 
     """Encode the keyword arguments of boto3's ``converse`` and ``converse_stream``.
 
     Args:
-        request: Messages, tools and settings. ``settings.provider_options`` holds further keys; the tools
+        request: Messages, tools and settings. ``settings.extra_body`` holds further keys; the tools
             in its ``toolConfig``, such as the service's own, stand behind the request's, and what
             is in its ``inferenceConfig`` and ``additionalModelRequestFields`` beside ours.
         model: The model's id, or the ARN of an inference profile.
@@ -119,8 +131,9 @@ def encode_turn(reply: object, results: Sequence[ToolMessage], *, tools: Tools =
 
 def encode_options(settings: Settings, tools: WireTools, profile: BedrockProfile) -> Json:
     """Return the keys of a request that do not depend on its messages."""
-    extra = {key: value for key, value in settings.provider_options.items() if key != "toolConfig"}
-    fields = as_dict(extra.pop("additionalModelRequestFields", None))
+    extra = {key: value for key, value in settings.extra_body.items() if key != "toolConfig"}
+    fields = _model_fields(settings, profile.model)
+    extra.pop("additionalModelRequestFields", None)
     sampling = _sampling(settings, profile.model, as_dict(fields.get("thinking")))
     sampling |= as_dict(extra.pop("inferenceConfig", None))
     serial = settings.parallel_tool_calls is False and settings.tool_choice in (None, "auto")
@@ -141,6 +154,19 @@ class BedrockEncoder(ClaudeEncoder[BedrockProfile]):
     wire = WIRE
     decoder = StreamDecoder
     encode_options = staticmethod(encode_options)
+
+    @staticmethod
+    def unsupported_settings(settings: Settings, profile: BedrockProfile) -> Collection[str]:
+        """Return the names of settings that the model or this wire does not take."""
+        model, fields = profile.model, _model_fields(settings, profile.model)
+        lost = {"min_p", "seed"} | PENALTIES
+        if not _is_sampled(as_dict(fields.get("thinking")), model):
+            lost |= SAMPLING
+        if not (is_claude(model) or model_family(model).startswith("nova")):
+            lost.add("top_k")
+        if not fields.keys() & {"thinking", "reasoningConfig", "reasoning_effort"}:
+            lost.add("reasoning_effort")
+        return lost
 
     def __init__(self, tools: WireTools, profile: BedrockProfile) -> None:
         super().__init__(tools, profile)
@@ -245,8 +271,46 @@ def _sampling(settings: Settings, model: str, thinking: Json) -> Json:
         budget = thinking.get("budget_tokens")
         least = budget + 4096 if isinstance(budget, int) else 0
         most = max(longest_reply(model, stream=True), least)
-    sampled = not thinking and takes_temperature(model)
-    return without_none(maxTokens=most, temperature=settings.temperature if sampled else None)
+    sampled = _is_sampled(thinking, model)
+    return without_none(
+        maxTokens=most,
+        temperature=settings.temperature if sampled else None,
+        topP=settings.top_p if sampled else None,
+        stopSequences=stop_texts(settings),
+    )
+
+
+def _is_sampled(thinking: Json, model: str) -> bool:
+    """Return True if the model takes settings of sampling: not while it thinks, and not the latest."""
+    return thinking.get("type") in (None, "disabled") and takes_temperature(model)
+
+
+def _model_fields(settings: Settings, model: str) -> Json:
+    """Return the request's ``additionalModelRequestFields``: settings of the model's maker."""
+    given = as_dict(settings.extra_body.get("additionalModelRequestFields"))
+    effort, family, fields = settings.reasoning_effort, model_family(model), dict[str, object]()
+    if is_claude(model):
+        fields = claude_reasoning(model, effort)
+        if settings.top_k is not None and _is_sampled(as_dict(fields.get("thinking")), model):
+            fields["top_k"] = settings.top_k
+    elif family.startswith("nova"):
+        if settings.top_k is not None:
+            fields["inferenceConfig"] = {"topK": settings.top_k}
+        if effort is not None and family.startswith("nova-2"):
+            fields["reasoningConfig"] = _nova_reasoning(effort)
+    elif "gpt-oss" in family and effort is not None:
+        fields["reasoning_effort"] = effort
+    for key, value in given.items():
+        both = isinstance(value, dict) and isinstance(fields.get(key), dict)
+        fields[key] = {**as_dict(fields[key]), **as_dict(value)} if both else value
+    return fields
+
+
+def _nova_reasoning(effort: ReasoningEffort) -> Json:
+    if effort == "none":
+        return {"type": "disabled"}
+    level = {"minimal": "low", "xhigh": "high", "max": "high"}.get(effort, effort)
+    return {"type": "enabled", "maxReasoningEffort": level}
 
 
 def _tool_config(
@@ -257,12 +321,12 @@ def _tool_config(
     Calls in the transcript are refused without it (provider quirk Q50), and it cannot forbid calls.
 
     Args:
-        settings: Settings; tools of the service's own in ``provider_options["toolConfig"]["tools"]``.
+        settings: Settings; tools of the service's own in ``extra_body["toolConfig"]["tools"]``.
         tools: The request's tools.
         profile: What the model accepts.
         called: Names of the tools called so far.
     """
-    extra = as_dict(settings.provider_options.get("toolConfig"))
+    extra = as_dict(settings.extra_body.get("toolConfig"))
     wires: list[object] = [*tools.bodies, *as_list(extra.get("tools"))]
     if not called and (not wires or settings.tool_choice == "none"):
         return {}
@@ -270,7 +334,7 @@ def _tool_config(
         return {"tools": [_stub(tools.alias(name)) for name in called]}
     if profile.caches_prompt and not model_family(profile.model).startswith("nova"):
         wires.append(_CACHE_POINT)
-    fields = as_dict(settings.provider_options.get("additionalModelRequestFields"))
+    fields = _model_fields(settings, profile.model)
     thinks = as_dict(fields.get("thinking")).get("type") == "enabled"
     choice = {} if thinks else _tool_choice(settings.tool_choice, tools)
     return {**choice, **extra, "tools": wires}

@@ -107,7 +107,9 @@ class BedrockConverse(SdkModel):
         self, client: SdkClient, body: bytes, prepared: PreparedRequest
     ) -> httpx2.Response:
         headers = await self._aws.headers(body)
-        return await self._send(client.sdk, self._template, body, headers)
+        return await self._send(
+            client.sdk, self._template, body, headers, prepared.settings.timeout
+        )
 
     def _read(self, sdk: Any, answer: httpx2.Response) -> AsyncGenerator[Sequence[object]]:
         return decode_frames(answer.aiter_bytes())

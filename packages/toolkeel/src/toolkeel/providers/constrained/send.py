@@ -28,9 +28,9 @@ def constrain(request: ModelRequest, model: str) -> ModelRequest:
         parallel_tool_calls=None,
         strict=None,
         output=None,
-        provider_options={
+        extra_body={
             "response_format": {"type": "json_schema", "json_schema": form},
-            **request.settings.provider_options,
+            **request.settings.extra_body,
         },
     )
     messages = write_tools_as_text(request, model)

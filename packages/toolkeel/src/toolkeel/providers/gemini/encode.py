@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from toolkeel.content import Audio, File, Image
@@ -30,6 +30,7 @@ from toolkeel.providers.wire.plain_json import (
     without_none,
 )
 from toolkeel.providers.wire.request import PreparedRequest, WireResults
+from toolkeel.providers.wire.sampling import stop_texts
 from toolkeel.providers.wire.structured_output import compile_format
 from toolkeel.providers.wire.tools import Tools, WireTools, wire_tools
 from toolkeel.providers.wire.turns import TurnEncoder
@@ -54,7 +55,7 @@ def encode(request: ModelRequest, model: str, *, vertex: bool = False) -> Json:
     """Encode the body of a request. The model and streaming are in the request's address.
 
     Args:
-        request: Messages, tools and settings. ``settings.provider_options`` holds further keys of the body;
+        request: Messages, tools and settings. ``settings.extra_body`` holds further keys of the body;
             its ``tools`` stand behind the request's, and ``generationConfig`` and
             ``toolConfig`` are joined with what the settings say. ``settings.strict`` makes the
             server hold calls to their schemas; ``parallel_tool_calls`` it has no word for.
@@ -120,14 +121,24 @@ def encode_turn(
 
 def encode_options(settings: Settings, tools: WireTools, profile: GeminiProfile) -> Json:
     """Return the keys of a body that do not depend on its messages."""
-    extra = dict(settings.provider_options)
+    extra = dict(settings.extra_body)
     wires: list[object] = [*_declare_functions(tools.bodies)]
     wires += [*tools.native_bodies, *as_list(extra.pop("tools", None))]
     config = _tool_choice(settings, tools) if tools.bodies else {}
     if tools.bodies and tools.natives:  # the server refuses the mixture otherwise
         config["includeServerSideToolInvocations"] = True
     config |= as_dict(extra.pop("toolConfig", None))
-    generation = without_none(temperature=settings.temperature, maxOutputTokens=settings.max_tokens)
+    generation = without_none(
+        temperature=settings.temperature,
+        maxOutputTokens=settings.max_tokens,
+        topP=settings.top_p,
+        topK=settings.top_k,
+        seed=settings.seed,
+        frequencyPenalty=settings.frequency_penalty,
+        presencePenalty=settings.presence_penalty,
+        stopSequences=stop_texts(settings),
+        thinkingConfig=profile.thinking(settings.reasoning_effort),
+    )
     if settings.output is not None:
         generation["responseMimeType"] = "application/json"
         generation["responseJsonSchema"] = compile_format(settings.output, "gemini").schema
@@ -145,6 +156,12 @@ class GeminiEncoder(TurnEncoder[GeminiProfile]):
     assistant_role = "model"
     decoder = StreamDecoder
     encode_options = staticmethod(encode_options)
+
+    @staticmethod
+    def unsupported_settings(settings: Settings, profile: GeminiProfile) -> Collection[str]:
+        """Return the names of settings that the model or this wire does not take."""
+        lost = {"min_p", "parallel_tool_calls"}
+        return lost if profile.can_reason else lost | {"reasoning_effort"}
 
     def __init__(self, tools: WireTools, profile: GeminiProfile) -> None:
         super().__init__(tools, profile)

@@ -100,7 +100,7 @@ class Gemini(SdkModel):
         http = types.HttpOptions(
             base_url=base_url,
             api_version=options.get("api_version"),
-            timeout=None if timeout is None else max(1, round(timeout * 1000)),
+            timeout=None if timeout is None else _milliseconds(timeout),
         )
         sdk_options = {
             "api_key": api_key,
@@ -124,13 +124,17 @@ class Gemini(SdkModel):
     def _events(self, body: Any, prepared: PreparedRequest) -> AsyncGenerator[Sequence[object]]:
         client = self._sdk.get()
         if client.http is None:
-            return self._chunks(client.sdk, body)
+            return self._chunks(client.sdk, body, prepared.settings.timeout)
         return super()._events(body, prepared)
 
-    async def _chunks(self, sdk: genai.Client, body: bytes) -> AsyncGenerator[Sequence[object]]:
+    async def _chunks(
+        self, sdk: genai.Client, body: bytes, timeout: float | None
+    ) -> AsyncGenerator[Sequence[object]]:
         """Send a request through the SDK and yield its objects."""
         options = types.HttpOptions(
-            extra_body=json.loads(body), retry_options=types.HttpRetryOptions(attempts=1)
+            extra_body=json.loads(body),
+            retry_options=types.HttpRetryOptions(attempts=1),
+            timeout=None if timeout is None else _milliseconds(timeout),
         )
         asked = _arguments(self.name, options)
         models = sdk.aio.models
@@ -140,6 +144,10 @@ class Gemini(SdkModel):
         async with aclosing(_read_in_task(await models.generate_content_stream(**asked))) as chunks:
             async for chunk in chunks:
                 yield [chunk]
+
+
+def _milliseconds(seconds: float) -> int:
+    return max(1, round(seconds * 1000))
 
 
 async def _read_in_task(chunks: AsyncIterator[T]) -> AsyncGenerator[T]:

@@ -13,6 +13,7 @@ from toolkeel._records.record import record
 from toolkeel.errors import ModelError
 from toolkeel.hosted import native_of
 from toolkeel.messages import AssistantMessage, FinishReason, Usage
+from toolkeel.model_interface import ReasoningEffort
 from toolkeel.providers.wire.part_order import Kind
 from toolkeel.providers.wire.plain_json import Json, as_count, as_text, invert, plain
 from toolkeel.providers.wire.reasoning_ownership import (
@@ -57,6 +58,20 @@ _GENERATION = re.compile(r"gemini-(\d+)")
 _REVISION = re.compile(r"-\d{3}$")
 
 
+_BUDGETS: Mapping[str, int] = MappingProxyType(
+    {
+        "none": 0,
+        "minimal": 1024,
+        "low": 2048,
+        "medium": 8192,
+        "high": 16_384,
+        "xhigh": 24_576,
+        "max": 24_576,
+    }
+)
+"""Tokens for reasoning before Gemini 3; the most that all of these models take is 24,576."""
+
+
 @record
 class GeminiProfile(ModelProfile):
     """What a model behind this wire and its server accept.
@@ -79,6 +94,28 @@ class GeminiProfile(ModelProfile):
         """Generation of the model; 3 if its name has no number, since the latest are."""
         found = _GENERATION.search(model_family(self.model))
         return int(found[1]) if found else 3
+
+    @property
+    def can_reason(self) -> bool:
+        """True for models that reason, which are those since 2.5."""
+        return self.generation >= 3 or "gemini-2.5" in model_family(self.model)
+
+    def thinking(self, effort: ReasoningEffort | None) -> Json | None:
+        """Return the model's ``thinkingConfig``: a level as of Gemini 3, before that a budget.
+
+        >>> GeminiProfile("gemini-3-flash").thinking("none")
+        {'thinkingLevel': 'minimal'}
+        >>> GeminiProfile("gemini-2.5-flash").thinking("low")
+        {'thinkingBudget': 2048}
+        """
+        if effort is None or not self.can_reason:
+            return None
+        is_pro = "pro" in model_family(self.model)
+        if self.generation < 3:
+            return {"thinkingBudget": 128 if is_pro and effort == "none" else _BUDGETS[effort]}
+        least = "low" if is_pro else "minimal"  # the large models cannot reason less
+        level = {"none": least, "minimal": least, "xhigh": "high", "max": "high"}
+        return {"thinkingLevel": level.get(effort, effort)}
 
     def is_own(self, message: AssistantMessage) -> bool:
         """Return True if a reply is from this model; a revision suffix does not matter."""

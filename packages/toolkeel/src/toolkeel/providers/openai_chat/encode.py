@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from toolkeel.content import Audio, Block, Content, File, Image, content_text, data_url
 from toolkeel.messages import (
@@ -41,6 +41,7 @@ from toolkeel.providers.wire.plain_json import (
 )
 from toolkeel.providers.wire.reasoning_ownership import is_own
 from toolkeel.providers.wire.request import Encoder, PreparedRequest, WireResults
+from toolkeel.providers.wire.sampling import stop_texts
 from toolkeel.providers.wire.structured_output import compile_format
 from toolkeel.providers.wire.tools import Tools, WireTools, wire_tools
 
@@ -49,6 +50,17 @@ BRIDGE = "(the results are there)"
 
 _ID_LENGTH = 40
 _SHORT_ID = re.compile(r"[A-Za-z0-9]{9}")
+_SENT = (
+    "temperature",
+    "top_p",
+    "top_k",
+    "min_p",
+    "seed",
+    "frequency_penalty",
+    "presence_penalty",
+    "reasoning_effort",
+)
+"""Settings whose key in the body is their own name; a server has another for the seed."""
 _AUDIO_FORMATS = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
 
 
@@ -154,14 +166,18 @@ def encode_options(settings: Settings, tools: WireTools, profile: ChatTarget) ->
             tool_choice=_tool_choice(settings.tool_choice, tools),
             parallel_tool_calls=settings.parallel_tool_calls if server.parallel else None,
         )
+    sampling = {
+        server.seed_key if name == "seed" else name: getattr(settings, name) for name in _SENT
+    }
     body |= without_none(
-        temperature=settings.temperature,
+        **{key: value for key, value in sampling.items() if key not in server.refused},
+        stop=stop_texts(settings),
         **{server.max_tokens_key: settings.max_tokens},
         response_format=settings.output and _response_format(settings.output),
         stream=profile.stream or None,
         stream_options={"include_usage": True} if counted else None,
     )
-    return {**body, **settings.provider_options}
+    return {**body, **settings.extra_body}
 
 
 class ChatEncoder(Encoder[ChatTarget]):
@@ -189,6 +205,12 @@ class ChatEncoder(Encoder[ChatTarget]):
         self._later: dict[str, Json] = {}
         """Messages with further calls of the turn, by the call whose result they precede."""
         self.has_calls = False
+
+    @staticmethod
+    def unsupported_settings(settings: Settings, profile: ChatTarget) -> Collection[str]:
+        """Return the names of settings that the server refuses."""
+        parallel = () if profile.server.parallel else ("parallel_tool_calls",)
+        return {*profile.server.refused, *parallel}
 
     @classmethod
     def make_wire_tools(cls, tools: Tools, strict: bool | None, profile: ChatTarget) -> WireTools:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from toolkeel.content import Audio, Content, File, Image, content_text, data_url
 from toolkeel.messages import (
@@ -43,6 +43,7 @@ from toolkeel.providers.wire.plain_json import (
 )
 from toolkeel.providers.wire.reasoning_ownership import ModelProfile, is_own, model_family
 from toolkeel.providers.wire.request import Encoder, WireResults, encode_block
+from toolkeel.providers.wire.sampling import LOCAL_SAMPLING, PENALTIES
 from toolkeel.providers.wire.structured_output import compile_format
 from toolkeel.providers.wire.tools import Tools, WireTools, wire_tools
 
@@ -51,6 +52,7 @@ ENCRYPTED = "reasoning.encrypted_content"
 _IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _FILES = re.compile(r"application/(pdf|rtf|msword|vnd\..+)")
 _REASONING_MODELS = re.compile(r"o\d|gpt-(?:[5-9]|\d\d)|gpt-oss|codex")
+_UNSUPPORTED = LOCAL_SAMPLING | PENALTIES | {"stop", "seed"}
 _ITEM_ID = re.compile(r"(?:fc|ctc|msg)[A-Za-z0-9_-]{0,60}[A-Za-z0-9-]")
 _OUTPUTS = {"function_call": "function_call_output", "custom_tool_call": "custom_tool_call_output"}
 
@@ -75,7 +77,7 @@ def encode(request: ModelRequest, model: str, *, stream: bool = False) -> Json:
     """Encode the body of a request.
 
     Args:
-        request: Messages, tools and settings. ``settings.provider_options`` holds further keys of the body;
+        request: Messages, tools and settings. ``settings.extra_body`` holds further keys of the body;
             its ``tools``, such as the server's own, stand behind the request's, and its
             ``include`` before what is asked for anyway.
         model: The model's name.
@@ -138,7 +140,7 @@ def encode_options(settings: Settings, tools: WireTools, profile: ModelProfile) 
     Nothing is stored at the server and reasoning is requested in its encrypted form, unless the settings'
     extra keys say otherwise: the transcript is complete.
     """
-    extra, model = dict(settings.provider_options), profile.model
+    extra, model = dict(settings.extra_body), profile.model
     body: Json = {**({"model": model} if model else {}), "store": False}
     wires = [*tools.bodies, *tools.native_bodies, *as_list(extra.pop("tools", None))]
     if wires:
@@ -157,9 +159,13 @@ def encode_options(settings: Settings, tools: WireTools, profile: ModelProfile) 
     body |= without_none(
         include=include or None,
         temperature=settings.temperature,
+        top_p=settings.top_p,
         max_output_tokens=settings.max_tokens,
         stream=profile.stream or None,
     )
+    if settings.reasoning_effort is not None:
+        effort = {"effort": settings.reasoning_effort}
+        body["reasoning"] = {**effort, **as_dict(extra.pop("reasoning", None))}
     if settings.output is not None:
         body["text"] = {**as_dict(extra.pop("text", None)), "format": _format(settings.output)}
     return {**body, **extra}
@@ -176,6 +182,11 @@ class ResponsesEncoder(Encoder[ModelProfile]):
     decoder = StreamDecoder
     encode_options = staticmethod(encode_options)
     select_messages = staticmethod(messages_to_send)
+
+    @staticmethod
+    def unsupported_settings(settings: Settings, profile: ModelProfile) -> Collection[str]:
+        """Return the names of settings that this wire does not have."""
+        return _UNSUPPORTED
 
     def __init__(self, tools: WireTools, profile: ModelProfile) -> None:
         super().__init__(tools, profile)

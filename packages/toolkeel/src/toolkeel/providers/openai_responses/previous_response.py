@@ -28,10 +28,10 @@ def messages_to_send(request: ModelRequest) -> Sequence[Message]:
         SetupError: if the request names a ``conversation``, in which the server would store the
             transcript once more.
     """
-    options, messages = request.settings.provider_options, request.messages
+    options, messages = request.settings.extra_body, request.messages
     if options.get("conversation") and any(isinstance(one, AssistantMessage) for one in messages):
         raise SetupError(
-            "provider_options['conversation'] does not work with a transcript: the server would "
+            "Settings(extra_body={'conversation': ...}) does not work with a transcript: the server would "
             "store what it has once more. Leave it out, or set 'previous_response_id'"
         )
     previous = options.get(PREVIOUS)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
+from toolkeel.model_interface import ReasoningEffort
+from toolkeel.providers.wire.plain_json import Json
 from toolkeel.providers.wire.reasoning_ownership import model_family
 
 # The longest reply of each generation, streamed, and complete: clients and proxies wait ten
@@ -40,6 +43,52 @@ def takes_temperature(model: str) -> bool:
     """
     family = model_family(model)
     return "claude" not in family or _SAMPLED.match(family) is not None
+
+
+def claude_reasoning(model: str, effort: ReasoningEffort | None) -> Json:
+    """Return the keys of a body that make a model reason; empty if it does not reason.
+
+    Models before 4.6 have a budget of tokens, later ones an effort.
+
+    >>> claude_reasoning("claude-sonnet-4-5", "low")
+    {'thinking': {'type': 'enabled', 'budget_tokens': 2048}}
+    >>> claude_reasoning("claude-opus-5", "low")
+    {'thinking': {'type': 'adaptive'}, 'output_config': {'effort': 'low'}}
+    """
+    family = model_family(model)
+    if effort is None or not can_reason(model):
+        return {}
+    if effort == "none":
+        return {"thinking": {"type": "disabled"}}
+    if _BUDGETED.match(family):
+        return {"thinking": {"type": "enabled", "budget_tokens": _BUDGETS[effort]}}
+    level = {"minimal": "low", "xhigh": "max" if family.endswith("-4-6") else "xhigh"}
+    return {
+        "thinking": {"type": "adaptive"},
+        "output_config": {"effort": level.get(effort, effort)},
+    }
+
+
+def can_reason(model: str) -> bool:
+    """Return True for Claude since 3.7, and for models of other makers on its wires.
+
+    >>> can_reason("claude-3-5-sonnet-20241022"), can_reason("claude-3-7-sonnet-20250219")
+    (False, True)
+    """
+    return not _UNREASONING.match(model_family(model))
+
+
+_UNREASONING = re.compile(r"claude-(2|instant|3-(5-)?(opus|sonnet|haiku))")
+_BUDGETED = re.compile(r"claude-(3-7|4-|(opus|sonnet|haiku)-4(-[0-5])?$)|(?!.*claude)")
+_BUDGETS: Mapping[str, int] = {
+    "minimal": 1024,
+    "low": 2048,
+    "medium": 8192,
+    "high": 16_384,
+    "xhigh": 24_576,
+    "max": 32_768,
+}
+"""Tokens for reasoning, for models that take a number; the least is Anthropic's own."""
 
 
 def is_claude(model: str) -> bool:

@@ -7,7 +7,7 @@ from the last.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import ClassVar, Generic, TypeVar
 
@@ -34,6 +34,7 @@ from toolkeel.providers.wire.media import (
 )
 from toolkeel.providers.wire.plain_json import Json, clean_text
 from toolkeel.providers.wire.reasoning_ownership import ModelProfile
+from toolkeel.providers.wire.sampling import report_lost_settings
 from toolkeel.providers.wire.tools import Tools, WireTools, wire_tools
 
 P = TypeVar("P", bound=ModelProfile)
@@ -190,6 +191,11 @@ class Encoder(Generic[P]):
         """Return the keys of a body that do not depend on its messages."""
         raise NotImplementedError
 
+    @staticmethod
+    def unsupported_settings(settings: Settings, profile: P) -> Collection[str]:
+        """Return the names of settings that are not sent: none, unless a wire says so."""
+        return ()
+
     # — complete requests —
 
     @classmethod
@@ -201,6 +207,8 @@ class Encoder(Generic[P]):
             SetupError: if the settings choose a tool that is not there.
         """
         tools = cls.make_wire_tools(request.tools, request.settings.strict, profile)
+        lost = cls.unsupported_settings(request.settings, profile)
+        report_lost_settings(cls.wire, profile.model, request.settings, lost)
         fixed = cls.encode_options(request.settings, tools, profile)
         return PreparedRequest(tools, request.settings, fixed)
 

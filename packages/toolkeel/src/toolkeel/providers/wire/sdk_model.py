@@ -193,19 +193,21 @@ class SdkModel(WireModel):
         """Send a request and return the answer, its body still unread."""
         betas = self._betas(prepared)
         headers = {"anthropic-beta": betas} if betas else {}
+        timeout = prepared.settings.timeout
         if client.http is None or client.template is None:
-            return await self._send_by_sdk(client.sdk, body, headers)
-        return await self._send(client.http, client.template, body, headers)
+            return await self._send_by_sdk(client.sdk, body, headers, timeout)
+        return await self._send(client.http, client.template, body, headers, timeout)
 
     async def _send_by_sdk(
-        self, sdk: Any, body: bytes, headers: Mapping[str, str]
+        self, sdk: Any, body: bytes, headers: Mapping[str, str], timeout: float | None
     ) -> httpx2.Response:
-        """Send a request through the SDK."""
+        """Send a request through the SDK, with its own timeout if there is no other."""
+        waits = {} if timeout is None else {"timeout": timeout}
         sent = {"body": json.loads(body)} if self._needs_dict_body(sdk) else {"content": body}
         answer: httpx2.Response = await sdk.post(
             self.path,
             cast_to=httpx2.Response,
-            options={"headers": headers, "max_retries": 0},  # retry.py sends it again
+            options={"headers": headers, "max_retries": 0, **waits},  # retry.py sends it again
             stream=self._stream,
             stream_cls=self.package.AsyncStream[object],
             **sent,
@@ -218,6 +220,7 @@ class SdkModel(WireModel):
         template: RequestTemplate,
         body: bytes,
         headers: Mapping[str, str],
+        timeout: float | None = None,
     ) -> httpx2.Response:
         """Send a request with the HTTP client.
 
@@ -226,17 +229,22 @@ class SdkModel(WireModel):
             template: Everything but the body.
             body: The body, as JSON.
             headers: Further headers of this one request.
+            timeout: Seconds to wait for the answer, or for its next bytes; None: the template's.
 
         Raises:
             ModelError: if the server refuses the request.
         """
+        waits = template.timeout
+        if timeout is not None:
+            connect = min(timeout, waits.get("connect") or timeout)
+            waits = httpx2.Timeout(timeout, connect=connect).as_dict()
         request = httpx2.Request(
             "POST",
             template.url,
             headers={**template.headers, **headers},
             cookies=http.cookies,
             content=body,
-            extensions={"timeout": template.timeout},
+            extensions={"timeout": waits},
         )
         answer = await http.send(request, stream=self._stream)
         if not answer.is_success:
