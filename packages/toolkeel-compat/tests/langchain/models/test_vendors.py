@@ -15,7 +15,7 @@ def test_options_have_the_names_of_the_package() -> None:
     assert made.model.name == "gpt-5" and made.settings.max_tokens == 7
     thinking = {"type": "enabled", "budget_tokens": 5000}
     other = ChatAnthropic(model="claude-sonnet-5", anthropic_api_key="x", thinking=thinking)
-    assert other.settings.provider_options == {"thinking": thinking}
+    assert other.settings.extra_body == {"thinking": thinking}
     assert ChatOpenAI(model="gpt-5", api_key="x", streaming=True, temperature=0).settings
 
 
