@@ -255,8 +255,7 @@ class Root:
         except ToolError:
             return ""
         prefix = f"{folder}/" if folder else ""
-        near = (escape_name(prefix + each) for each in nearest_names(name, names))
-        found = " or ".join(f"'{each}'" for each in near)
+        found = " or ".join(f"'{escape_name(prefix + n)}'" for n in nearest_names(name, names))
         return f" Did you mean {found}?" if found else ""
 
 

@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias
 
 from toolkeel.context import RunContext
 from toolkeel.messages import ToolMessage
+from toolkeel.sessions.journal import SessionJournal
 
 Lifetime: TypeAlias = Literal["run", "session"]
 """``run``: to the run's end, which is also when it waits for a person. ``session``: with the session, in
@@ -26,8 +27,9 @@ def find_owner(run: RunContext, lifetime: Lifetime) -> str:
     if run.agent is None:
         return ""
     journal = None if run.recorder is None else run.recorder.journal
-    session = getattr(journal, "session_key", "") if lifetime == "session" else ""
-    return f"session {session}" if session else run.id
+    if lifetime == "session" and isinstance(journal, SessionJournal) and journal.session_key:
+        return f"session {journal.session_key}"
+    return run.id
 
 
 def ends_with_run(owner: str) -> bool:

@@ -376,8 +376,7 @@ class RunLoop(Generic[T]):
     def _is_answer(self, reply: AssistantMessage) -> bool:
         """Return True if a reply without calls ends the run. Otherwise add a correction."""
         check = self._caller.require_call if self._attempts is None else self._attempts.check_reply
-        correction = check(reply)
-        if correction is not None:
+        if (correction := check(reply)) is not None:
             self.context.transcript.append(correction)
         return correction is None
 

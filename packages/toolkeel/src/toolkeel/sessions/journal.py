@@ -129,7 +129,7 @@ class SessionJournal:
     @property
     def session_key(self) -> str:
         """Return a text that no other session of this process has; empty before the first commit."""
-        return "" if self._info is None else f"{id(self._database)}-{self._info.id}"
+        return "" if self._info is None else f"{id(self._store)}-{self._info.id}"
 
     def is_claimed(self, post: Post) -> bool:
         """Return True if `take_post` or `drop_post` had this post, committed or not."""
