@@ -94,3 +94,25 @@ def test_the_program_before_the_walls_is_kept_in_a_root_that_holds_it() -> None:
     """Whoever works on this library with it: a command could write what the next one starts."""
     root = Path(start_stage.__file__).parent
     assert str(STAGE_SCRIPT) in collect_paths([root], [], is_writable=True, network=False).protected
+
+
+def test_a_start_that_hangs_is_an_error_and_the_next_one_is_tried_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(start_stage, "PROBE_SECONDS", 0.1)
+    with pytest.raises(TimeoutError, match=r"did not start within .*; try again"):
+        start_stage.run_probe(["/bin/sleep", "60"], {}, ())
+
+    def hang(*about: object) -> None:
+        raise TimeoutError("hung")
+
+    handles = len(os.listdir("/proc/self/fd"))
+    start_stage.find_stage_obstacle.cache_clear()
+    with monkeypatch.context() as hung:
+        hung.setattr(start_stage, "run_probe", hang)
+        for _ in range(2):
+            with pytest.raises(TimeoutError):
+                start_stage.find_stage_obstacle()
+    assert len(os.listdir("/proc/self/fd")) == handles
+    monkeypatch.setattr(start_stage, "PROBE_SECONDS", 30.0)
+    assert isinstance(start_stage.find_stage_obstacle(), str)

@@ -52,7 +52,7 @@ def editor_config(editor: str, target: str) -> str:
     if editor != "zed":
         raise UsageProblem(f"--print-config takes zed, not {editor!r}")
     path = shutil.which("toolkeel")
-    program = [path] if path else [sys.executable, "-m", "toolkeel"]
+    program = [path] if path else [sys.executable, "-P", "-m", "toolkeel"]
     words = [*program[1:], "acp", str(Path(target).resolve())]
     server = {"type": "custom", "command": program[0], "args": words, "env": {}}
     return json.dumps({"agent_servers": {Path(target).stem: server}}, indent=2, ensure_ascii=False)

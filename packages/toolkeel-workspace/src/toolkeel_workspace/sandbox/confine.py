@@ -13,7 +13,6 @@ from __future__ import annotations
 import copy
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -59,6 +58,7 @@ from toolkeel_workspace.sandbox.start_stage import (
     find_stage_obstacle,
     find_user_obstacle,
     make_stage,
+    run_probe,
 )
 
 Mode = Literal["read-only", "workspace", "off"]
@@ -375,15 +375,7 @@ def _find_obstacle(name: Backend) -> str:
     with tempfile.TemporaryDirectory() as folder:
         sandbox = Sandbox("read-only", [folder], backend=name)
         with sandbox.build_command(["/bin/sh", "-c", _PROBE_COMMAND]) as command:
-            done = subprocess.run(
-                command.argv,
-                env=command.env,
-                pass_fds=command.pass_fds,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                check=False,
-                timeout=30,
-            )
+            done = run_probe(command.argv, command.env, command.pass_fds)
     if done.returncode == 43:
         return "leaves the kernel's settings writable"
     message = done.stderr.decode("utf-8", "replace").strip()

@@ -5,12 +5,13 @@ Commands of root run behind it as an unused user, where the kernel can map the i
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 
 from toolkeel._common.package_data import require_file
@@ -97,6 +98,32 @@ def find_user_obstacle(owned: tuple[str, ...]) -> str:
     return _try_stage(owned, pick_unused_uid()) if os.geteuid() == 0 else "it is not root"
 
 
+def run_probe(
+    argv: Sequence[str], env: Mapping[str, str], pass_fds: Sequence[int]
+) -> subprocess.CompletedProcess[bytes]:
+    """Run a command that shows if a sandbox works.
+
+    Raises:
+        TimeoutError: it hangs. What works is not known then, so the next start tries again.
+    """
+    try:
+        return subprocess.run(
+            argv,
+            env=env,
+            pass_fds=tuple(pass_fds),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+            timeout=PROBE_SECONDS,
+        )
+    except subprocess.TimeoutExpired:
+        text = f"the sandbox did not start within {PROBE_SECONDS:g} seconds; try again"
+        raise TimeoutError(errno.ETIMEDOUT, text) from None
+
+
+PROBE_SECONDS = 30.0
+
+
 @cache
 def find_stage_obstacle() -> str:
     """Return why paths inside the roots cannot be mounted by handle, or empty if one just was."""
@@ -120,15 +147,9 @@ def _try_stage(owned: Iterable[str], user: int) -> str:
         f"{STAGE_FOLDER}/0",
         "/mnt",
     ]
-    done = subprocess.run(
-        [*argv, *first, "--", "/bin/sh", "-c", "exit 42"],
-        env={},
-        pass_fds=pass_fds,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        check=False,
-        timeout=30,
-    )
-    close_handles(pass_fds)
+    try:
+        done = run_probe([*argv, *first, "--", "/bin/sh", "-c", "exit 42"], {}, pass_fds)
+    finally:
+        close_handles(pass_fds)
     message = done.stderr.decode("utf-8", "replace").strip()
     return "" if done.returncode == 42 else message[:300] or f"exit code {done.returncode}"
