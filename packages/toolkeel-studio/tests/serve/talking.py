@@ -114,8 +114,8 @@ class Talk:
         self.sessions.close()
 
 
-def talking(test: Callable[[Talk], Awaitable[None]]) -> Callable[[Path], None]:
-    """Run an async test with its sessions in a loop of its own."""
+def talking(test: Callable[[Talk], Awaitable[None]], seconds: float = 60) -> Callable[[Path], None]:
+    """Run an async test with its sessions in a loop of its own, for so many seconds at most."""
 
     @functools.wraps(test)
     def run(tmp_path: Path) -> None:
@@ -123,7 +123,7 @@ def talking(test: Callable[[Talk], Awaitable[None]]) -> Callable[[Path], None]:
             RAN.clear()
             talk = Talk(tmp_path)
             try:
-                await asyncio.wait_for(test(talk), 60)
+                await asyncio.wait_for(test(talk), seconds)
             finally:
                 await talk.close()
 
