@@ -163,8 +163,3 @@ def test_the_readme_in_chinese_has_the_sections_links_and_commands_of_the_englis
         return text.count("\n## "), links, commands, text.count("```python")
 
     assert told("README.zh-CN.md") == told("README.md")
-
-
-def test_the_store_of_the_sessions_page_is_the_one_that_passes_the_contract_of_stores() -> None:
-    tested = (ROOT / "packages/toolkeel/tests/sessions/dict_store.py").read_text("utf-8")
-    assert tested.split("\n\n", 1)[1] in (ROOT / "docs/sessions.md").read_text("utf-8")

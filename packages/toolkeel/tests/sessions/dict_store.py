@@ -1,4 +1,4 @@
-"""A third store: sessions in dictionaries, as ``docs/sessions.md`` shows it."""
+"""A third store: sessions in dictionaries; ``docs/sessions.md`` shows it as an example."""
 
 from concurrent.futures import Future
 from dataclasses import replace
