@@ -11,7 +11,7 @@ from toolkeel.model_interface import ModelRequest, Settings
 from toolkeel.providers.anthropic.profile import UNSIGNED, WIRE, AnthropicProfile
 from toolkeel.providers.anthropic.stream import StreamDecoder
 from toolkeel.providers.chat_servers import provider_at
-from toolkeel.providers.wire.claude import (
+from toolkeel.providers.claude import (
     can_reason,
     claude_reasoning,
     longest_reply,

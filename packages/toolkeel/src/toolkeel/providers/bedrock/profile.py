@@ -9,7 +9,7 @@ from typing import Final
 from toolkeel._records.record import record
 from toolkeel.content import Audio, File, Image
 from toolkeel.messages import FinishReason, Usage
-from toolkeel.providers.wire.claude import caches_on_bedrock
+from toolkeel.providers.claude import caches_on_bedrock
 from toolkeel.providers.wire.plain_json import Json, as_count, as_text, invert
 from toolkeel.providers.wire.reasoning_ownership import ModelProfile
 

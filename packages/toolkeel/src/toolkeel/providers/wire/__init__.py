@@ -7,7 +7,6 @@ call_ids              call ids: the transcript's on one side, legal wire ids on 
 media                 content blocks on the wire: text, notes, and media by their bytes
 reasoning_ownership   which model a reply's reasoning belongs to
 sampling              settings that a model's server does not take, and the report of them
-claude                limits and abilities of Claude models, on Anthropic's API and on Bedrock
 structured_output     structured output: which servers hold replies to a schema, and its form
 part_order            the order of a reply's parts, where it is unusual
 tools                 tools on one wire: their JSON, their aliases, and their properties' names

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from toolkeel.providers.wire.claude import (
+from toolkeel.providers.claude import (
     caches_on_bedrock,
     is_claude,
     longest_reply,
