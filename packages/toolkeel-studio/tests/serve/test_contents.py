@@ -42,6 +42,8 @@ def test_what_is_no_data_is_refused(url: object) -> None:
 
 def test_texts_are_one_text_and_a_message_has_so_many_parts() -> None:
     assert join_blocks([Text("a"), Text("b")]) == "a\nb"
+    attached = join_blocks([Text("a"), Text("b", {"attached": True})])
+    assert isinstance(attached, tuple) and len(attached) == 2
     mixed = join_blocks([Text("a"), Image(b"x", "image/png")])
     assert len(mixed) == 2 and plain_text(mixed) == "a"
     check_parts([None] * 64)

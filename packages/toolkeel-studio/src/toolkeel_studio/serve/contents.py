@@ -50,8 +50,8 @@ def check_parts(parts: Sequence[object]) -> None:
 
 
 def join_blocks(blocks: Sequence[Block]) -> Content:
-    """Return blocks as content: as one text if all are text."""
-    if all(isinstance(block, Text) for block in blocks):
+    """Return blocks as content: as one text if all are the person's own."""
+    if all(isinstance(block, Text) and not block.extra for block in blocks):
         return "\n".join(block.text for block in blocks if isinstance(block, Text))
     return tuple(blocks)
 

@@ -40,6 +40,7 @@ from acp.schema import (
 )
 
 from toolkeel._records.entries import RunEnded
+from toolkeel.call.steps.mentioned_targets import ATTACHED
 from toolkeel.content import Audio, Block, Content, File, Image, Text
 from toolkeel_studio.serve.acp.updates import (
     UpdateEncoder,
@@ -270,6 +271,6 @@ def _decode_block(block: Any) -> Block:
     assert isinstance(block, EmbeddedResourceContentBlock)
     resource = block.resource
     if isinstance(resource, TextResourceContents):
-        return Text(f"{resource.uri}:\n{resource.text}")
+        return Text(f"{resource.uri}:\n{resource.text}", {ATTACHED: True})
     media = resource.mime_type or "application/octet-stream"
     return File(decode_base64(resource.blob), resource.uri.rpartition("/")[2] or "file", media)

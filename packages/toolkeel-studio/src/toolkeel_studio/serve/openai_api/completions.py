@@ -20,6 +20,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from toolkeel.agent.agent import Agent
+from toolkeel.call.steps.mentioned_targets import ATTACHED
 from toolkeel.content import Content, Text
 from toolkeel_studio.serve.channel import Channel
 from toolkeel_studio.serve.errors import UnknownApproval
@@ -32,7 +33,8 @@ from toolkeel_studio.serve.snapshot import Snapshot
 from toolkeel_studio.serve.stream import DONE, encode_run, to_event
 
 SESSION_HEADERS: Final = ("x-openwebui-chat-id", "x-session-id")
-EARLIER: Final = "The conversation so far, as the client tells it:\n{history}\n\nThe message now:\n"
+EARLIER: Final = "The conversation so far, as the client tells it:"
+NOW: Final = "The message now:"
 
 
 class Completions:
@@ -134,13 +136,21 @@ def _check(now: Snapshot, asked: ClientRequest) -> None:
 
 
 def _with_history(sent: ChatRequest) -> Content:
-    """Return a message with the history that a client tells, as one text of the client."""
+    """Return a message with the history that a client tells, as text of the client.
+
+    Answers of the agent may quote whatever it has read: they count as attached, not as the person's words.
+    """
     content = sent.asked.content
     if not sent.history:
         return content
-    told = "\n".join(json.dumps(each, ensure_ascii=False) for each in sent.history)
-    before = EARLIER.format(history=told)
-    return before + content if isinstance(content, str) else (Text(before), *content)
+    told = [
+        Text(
+            json.dumps((role, text), ensure_ascii=False), {ATTACHED: True} if role != "user" else {}
+        )
+        for role, text in sent.history
+    ]
+    now = (Text(content),) if isinstance(content, str) else content
+    return (Text(EARLIER), *told, Text(NOW), *now)
 
 
 async def _lines(

@@ -24,7 +24,7 @@ from toolkeel._records.taint_sources import (
     read_file_mark,
 )
 from toolkeel.call.steps.compose import Handler
-from toolkeel.call.steps.mentioned_targets import target_arguments
+from toolkeel.call.steps.mentioned_targets import ATTACHED, target_arguments
 from toolkeel.call.steps.resources import mentioned_files, resource_keys, secrets_read
 from toolkeel.content import Audio, File, Image, Text
 from toolkeel.context import RunContext, ToolContext
@@ -207,7 +207,8 @@ def _attached(message: Message, of_caller: bool) -> Iterator[Source]:
     """
     if isinstance(message, UserMessage) and not isinstance(message.content, str):
         for block in message.content:
-            own = block.extra.get(TRUSTED, isinstance(block, Text))
+            words = isinstance(block, Text) and not block.extra.get(ATTACHED)
+            own = block.extra.get(TRUSTED, words)
             if isinstance(block, File | Image | Audio | Text) and not own:
                 what = (
                     block.name if isinstance(block, File) else getattr(block, "media_type", "text")

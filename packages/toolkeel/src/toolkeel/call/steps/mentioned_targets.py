@@ -37,6 +37,8 @@ from toolkeel.messages import (
     UserMessage,
 )
 
+ATTACHED = "attached"
+"""In the ``extra`` of a text that a person sends: True if it is a file's or an earlier answer's, as attachments are."""
 SHORTEST = 3
 """Characters of a target below which it never counts as named."""
 MAX_TEXT = 2_000_000
@@ -142,8 +144,8 @@ def _words_of(message: Message) -> str:
     content = message.content
     if isinstance(content, str) or isinstance(message, ToolMessage):
         return message.text
-    own = (b for b in content if isinstance(b, Text) and b.extra.get("trusted", True))
-    return "\n".join(block.text for block in own)
+    own = (b for b in content if isinstance(b, Text) and not b.extra.get(ATTACHED))
+    return "\n".join(block.text for block in own if block.extra.get("trusted", True))
 
 
 def _is_of_person(message: ToolMessage, tool: AnyTool | None) -> bool:
