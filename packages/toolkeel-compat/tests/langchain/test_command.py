@@ -23,6 +23,7 @@ from toolkeel_compat.langchain import (
     create_agent,
     tool,
     tools_condition,
+    wrap_tool_call,
 )
 
 
@@ -171,3 +172,21 @@ def test_an_update_from_before_an_approval_counts_in_its_turn() -> None:
     assert agent.invoke({"messages": "go"}, thread)["items"] == ["tea"]
     with pytest.raises(InvalidUpdateError, match="'items'"):
         agent.invoke(Command(resume={"decisions": [{"type": "approve"}]}), thread)
+
+
+def test_a_wrapper_further_in_sees_the_arguments_that_one_further_out_has_changed() -> None:
+    seen: list[dict[str, Any]] = []
+
+    @wrap_tool_call
+    def outer(request: Any, execute: Any) -> Any:
+        call = {**dict(request.tool_call), "args": {"a": 5, "b": 2}}
+        return execute(request.override(tool_call=call))
+
+    @wrap_tool_call
+    def inner(request: Any, execute: Any) -> Any:
+        seen.append(request.tool_call["args"])
+        return execute(request)
+
+    model = Scripted([call("add", {"a": 1, "b": 2}), "done"])
+    state = create_agent(model, [add], middleware=[outer, inner]).invoke({"messages": "go"})
+    assert state["messages"][2].text == "7" and seen == [{"a": 5, "b": 2}]

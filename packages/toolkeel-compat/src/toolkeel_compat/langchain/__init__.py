@@ -10,6 +10,7 @@ ready_middleware  built-in middleware: call limits, retries, model fallback, a t
 summarization     `SummarizationMiddleware`: a summary in place of older messages
 fields            pydantic fields and validators in a tool's class
 store             in-memory stores: flat keys, and LangGraph's namespaces
+mcp_client        `MultiServerMCPClient`: tools of MCP servers
 convert_tool      ``convert_to_openai_tool`` and similar: a tool in a provider's format
 command           `wrap_tool_call`, and `Command` from a tool
 tool_node         `ToolNode` with its `handle_tool_errors`, and `tools_condition`
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from toolkeel_compat.langchain.convert_tool import *
     from toolkeel_compat.langchain.history import *
     from toolkeel_compat.langchain.interrupts import *
+    from toolkeel_compat.langchain.mcp_client import *
     from toolkeel_compat.langchain.messages import *
     from toolkeel_compat.langchain.middleware import *
     from toolkeel_compat.langchain.models.chat_models import *

@@ -7,6 +7,7 @@ import dataclasses
 import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from itertools import takewhile
 from typing import (
     Annotated,
@@ -265,6 +266,10 @@ class ToolCallRequest:
 ToolCallWrapper: TypeAlias = Callable[[ToolCallRequest, Callable[[ToolCallRequest], Any]], Any]
 
 
+_changed_call: ContextVar[ToolCall | None] = ContextVar("_changed_call", default=None)
+"""The running call as a wrapper further out has changed it."""
+
+
 def make_wrapper_step(wrapper: ToolCallWrapper) -> Step:
     """Return the step for a ``wrap_tool_call`` function; a sync one runs in a thread.
 
@@ -275,12 +280,17 @@ def make_wrapper_step(wrapper: ToolCallWrapper) -> Step:
     async def step(prepared: Prepared, context: ToolContext[Any], proceed: Proceed) -> object:
         async def execute(request: ToolCallRequest) -> object:
             asked, passed = request.tool_call.args, prepared
+            token = None
             if asked != first.tool_call.args:
                 passed = Prepared(prepared.call, prepared.tool, asked, prepared.changes)
+                token = _changed_call.set(request.tool_call)
             try:
                 value = await proceed(passed)
             except Crashed as crash:
                 raise crash.__cause__ or crash from None
+            finally:
+                if token is not None:
+                    _changed_call.reset(token)
             if isinstance(value, Command):
                 return value
             if not isinstance(value, ToolMessage):
@@ -290,7 +300,9 @@ def make_wrapper_step(wrapper: ToolCallWrapper) -> Step:
             return convert_to_messages([value])[0]
 
         runtime = ToolRuntime.from_tool_context(context)
-        first = ToolCallRequest(to_tool_call(context.call), prepared.tool, runtime.state, runtime)
+        changed = _changed_call.get()
+        outer = changed if changed is not None and changed.id == context.call.id else context.call
+        first = ToolCallRequest(to_tool_call(outer), prepared.tool, runtime.state, runtime)
         return await call_wrapper(wrapper, first, execute)
 
     return step
