@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from toolkeel import Toolset
 from toolkeel.errors import ToolError
 from toolkeel.messages import ToolCall, ToolMessage
-from toolkeel_workspace.files.apply_patch import apply_patch, patch_text
+from toolkeel_workspace.files.apply_patch import apply_patch, parse_new_file, patch_text
 from toolkeel_workspace.files.workspace import Workspace
 
 
@@ -83,7 +83,7 @@ def test_a_hunk_may_come_after_all_lines_are_gone() -> None:
 
 
 def test_hunks_are_found_in_order() -> None:
-    with pytest.raises(ToolError, match="not found in order"):
+    with pytest.raises(ToolError, match="occur only above"):
         patch_text("a\nb\n", "@@\n-b\n+B\n@@\n-a\n+A")
 
 
@@ -158,3 +158,46 @@ def test_a_hunk_that_fits_below_each_of_several_such_lines_fails() -> None:
     assert patch_text(text, f"@@ class B:\n{hunk}").count("x = 2") == 1
     once = text.replace("class B:\n  def run", "class B:\n  def walk")
     assert patch_text(once, hunk).index("x = 2") < once.index("class B")
+
+
+@pytest.mark.parametrize(
+    ("text", "diff", "made"),
+    [
+        ("class A:\n    def f():\n        return 1\n", "@@\n def f():\n-    return 1\n+    return 2\n+\n+    # done", "class A:\n    def f():\n        return 2\n\n        # done\n"),
+        ("if a:\n    if x:\n        b()\n", "@@\n-if x:\n-    b()\n+if y:\n+    c()", "if a:\n    if y:\n        c()\n"),
+        ("a()\n", "@@\n-    a()\n+    b()", "b()\n"),
+        ("a  \n", "@@\n-a\n+b", "b\n"),
+        ("a\r\nb\nc\r\n", "@@\n-b\n+B", "a\r\nB\nc\r\n"),
+        ("a\r\nb\nc\r\n", "@@\n-c\n+C\n+D", "a\r\nb\nC\r\nD\r\n"),
+        ("a\r\nb", "@@\n-b\n+B\n+C", "a\r\nB\r\nC"),
+        ("a\r\nb", "@@\n+c", "a\r\nb\r\nc"),
+        ("a\r\nb", "@@\n a\n-b", "a"),
+        ("a\nb\n", "@@\r\n-a\r\n+A\r\n b\r\n", "A\nb\n"),
+        ("a\u2028b\x0cc\n", "@@\n-a\u2028b\x0cc\n+d\x85e", "d\x85e\n"),
+    ],
+)  # fmt: skip
+def test_added_lines_get_the_indentation_and_the_line_ends_of_their_place(
+    text: str, diff: str, made: str
+) -> None:
+    assert patch_text(text, diff) == made
+
+
+@pytest.mark.parametrize(
+    ("text", "diff", "why"),
+    [
+        ("f {\n\treturn 1\n}\n", "@@\n f {\n-    return 1\n+    return 2\n }", "only with another indentation"),
+        ("if x:\n  y()\n", "@@\n-    if x:\n-    y()\n+z()", "only with another indentation"),
+        ("one\ntwo\n", "@@\n-two\n+2\n@@\n-one\n+1", "occur only above the one before"),
+        ("one\ntwo\n", "@@ two\n-one\n+1", "or its '@@' line (lines 1)"),
+    ],
+)  # fmt: skip
+def test_a_patch_that_would_break_a_file_is_refused_with_the_reason(
+    text: str, diff: str, why: str
+) -> None:
+    with pytest.raises(ToolError) as raised:
+        patch_text(text, diff)
+    assert why in raised.value.text
+
+
+def test_a_new_file_keeps_every_character_of_its_lines() -> None:
+    assert parse_new_file("+a\u2028b\n+\x0cc") == "a\u2028b\n\x0cc"

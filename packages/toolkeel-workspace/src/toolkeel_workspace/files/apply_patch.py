@@ -28,6 +28,7 @@ from toolkeel_workspace.files.encodings import (
     replace_invalid,
     restore_invalid,
 )
+from toolkeel_workspace.files.indentation import find_shift, shift_lines
 from toolkeel_workspace.files.line_window import escape_name
 from toolkeel_workspace.files.open_beneath import FileResource
 from toolkeel_workspace.files.preview import ContentChange
@@ -57,28 +58,34 @@ class Hunk(NamedTuple):
         """The existing lines."""
         return tuple(row[1:] for row in self.rows if row[0] != "+")
 
-    def replace(self, lines: Sequence[str]) -> list[str]:
+    @property
+    def new(self) -> tuple[str, ...]:
+        """The added lines."""
+        return tuple(row[1:] for row in self.rows if row[0] == "+")
+
+    def replace(self, lines: Sequence[str], put: Sequence[str]) -> list[str]:
         """Return what replaces the existing lines: of context, each line as it is in the file.
 
         Args:
             lines: The existing lines, as in the file.
+            put: The added lines, as they are to be in the file.
 
         Raises:
             ToolError: it cannot be decided what becomes of bytes that are no text.
         """
+        rest = iter(put)
         file, made = iter(lines), list[str]()
         removed, shown, added = list[str](), list[str](), list[int]()
         for row in self.rows:
             if row[0] == "+":
                 added.append(len(made))
-                made.append(row[1:])
+                made.append(next(rest))
             elif row[0] == "-":
                 removed.append(next(file))
                 shown.append(row[1:])
             else:
                 made.append(next(file))
-        put = "\n".join(made[number] for number in added)
-        restored = restore_invalid("\n".join(removed), "\n".join(shown), put)
+        restored = restore_invalid("\n".join(removed), "\n".join(shown), "\n".join(put))
         if restored is None:
             raise ToolError(
                 "The removed lines have bytes that are no text, shown as \ufffd. Write all of them in "
@@ -150,10 +157,11 @@ def parse_new_file(diff: str) -> str:
     Raises:
         ToolError: a line does not.
     """
-    rows = diff.splitlines(keepends=True)
+    rows = diff.split("\n")
+    rows = rows[:-1] if rows[-1] == "" else rows
     if wrong := [row for row in rows if not row.startswith("+")]:
         raise ToolError(f"Each line of a new file begins with '+'; this one does not: {wrong[0]!r}")
-    return "".join(row[1:] for row in rows)
+    return "\n".join(row[1:] for row in rows)
 
 
 def _update_content(before: bytes | None, diff: str, path: str) -> bytes:
@@ -181,7 +189,7 @@ def _delete_file(workspace: Workspace, name: str) -> ToolOutput:
 
 
 def patch_text(text: str, diff: str) -> str:
-    r"""Apply a patch to a text, in the text's line ends.
+    r"""Apply a patch to a text, in the line ends of each place.
 
     Raises:
         ToolError: if the patch has no hunks, or lines of one are not found in order.
@@ -189,26 +197,67 @@ def patch_text(text: str, diff: str) -> str:
     >>> patch_text("a\nb\nc\n", "@@\n a\n-b\n+B")
     'a\nB\nc\n'
     """
-    ending = "\r\n" if "\r\n" in text else "\n"
-    lines = text.split(ending)
+    lines = text.split("\n")  # each with its carriage return
     place, grown = 0, 0
     for hunk in parse_hunks(diff):
         begin = place
         for anchor in hunk.anchors:
-            place = _skip_past_anchor(lines, anchor, place)
+            place = _skip_past_anchor(_show(lines), anchor, place)
         start = place if hunk.anchors else len(lines) - (lines[-1:] == [""])
         if old := hunk.old:
             wanted = hunk.line - 1 + grown if hunk.line else place if hunk.anchors else None
-            shown = [replace_invalid(line) for line in lines]
+            shown = _show(lines)
             places = _find_lines(shown, old, place)
             start = _choose_place(places, wanted, shown, old)
             if len(hunk.anchors) == 1 and not hunk.line:
                 _check_anchor(shown, hunk.anchors[0], begin, places)
-        new = hunk.replace(lines[start : start + len(old)])
-        lines[start : start + len(old)] = new
-        place = start + len(new)
-        grown += len(new) - len(old)
-    return ending.join(lines)
+        place = _replace_lines(lines, start, hunk)
+        grown += len(hunk.new) - sum(row[0] == "-" for row in hunk.rows)
+    return "\n".join(lines)
+
+
+def _show(lines: Sequence[str]) -> list[str]:
+    """Return lines as a model sees them."""
+    return [replace_invalid(line.removesuffix("\r")) for line in lines]
+
+
+def _replace_lines(lines: list[str], start: int, hunk: Hunk) -> int:
+    """Replace the lines of a hunk, and return the position after them.
+
+    Added lines get the line ends of their place, and its indentation if the patch has another one.
+    """
+    stop, last = start + len(hunk.old), lines[-1] if lines else ""
+    put = _indent_added(hunk, _show(lines[start:stop]), start)
+    ended = (at for at in (start, start - 1, 0) if 0 <= at < len(lines) - 1)
+    end = "\r" if (at := next(ended, -1)) >= 0 and lines[at].endswith("\r") else ""
+    if lines and start == len(lines) and last:  # it gets an end, as something follows
+        lines[-1] += end
+    new = hunk.replace(lines[start:stop], [line + end for line in put])
+    lines[start:stop] = new
+    if lines and lines[-1] != last:  # a line without an end
+        lines[-1] = lines[-1].removesuffix("\r")
+    return start + len(new)
+
+
+def _indent_added(hunk: Hunk, there: Sequence[str], start: int) -> Sequence[str]:
+    """Return the added lines of a hunk with the indentation of the lines that it was found at.
+
+    Raises:
+        ToolError: lines differ in how they are indented there.
+    """
+    pairs = list(zip((row for row in hunk.rows if row[0] != "+"), there, strict=True))
+    removed = [(row[1:], line) for row, line in pairs if row[0] == "-"]  # else context alone
+    pairs = removed or [(row[1:], line) for row, line in pairs]
+    if all(one.rstrip() == other.rstrip() for one, other in pairs):
+        return hunk.new
+    step = find_shift(*zip(*pairs, strict=True))
+    put = None if step is None else shift_lines(hunk.new, step)
+    if put is None:
+        near = describe_mismatch("\n".join(there), "\n".join(hunk.old), "the patch")
+        raise ToolError(
+            f"The lines of the patch are at line {start + 1} only with another indentation.{near}"
+        )
+    return put
 
 
 def parse_hunks(diff: str) -> list[Hunk]:
@@ -236,7 +285,7 @@ def parse_hunks(diff: str) -> list[Hunk]:
 
 
 def _check_hunks(hunks: list[Hunk]) -> list[Hunk]:
-    if all(hunk.replace(hunk.old) == list(hunk.old) for hunk in hunks):
+    if all(hunk.replace(hunk.old, hunk.new) == list(hunk.old) for hunk in hunks):
         raise ToolError(
             "The patch is empty or changes nothing; its lines begin with ' ', '-' or '+'."
         )
@@ -245,7 +294,8 @@ def _check_hunks(hunks: list[Hunk]) -> list[Hunk]:
 
 def _strip_headers(diff: str) -> list[str]:
     """Return the lines of a patch without headers that only name the file."""
-    rows = [row for row in diff.splitlines() if not row.startswith(_IGNORED_PREFIXES)]
+    rows = [row.removesuffix("\r") for row in diff.removesuffix("\n").split("\n") if diff]
+    rows = [row for row in rows if not row.startswith(_IGNORED_PREFIXES)]
     if len(rows) > 1 and rows[0].startswith("--- ") and rows[1].startswith("+++ "):
         rows = rows[2:]
     return rows
@@ -314,6 +364,12 @@ def _choose_place(
     Raises:
         ToolError: its lines do not occur, or more than once without a stated position.
     """
+    if not places and (above := _find_lines(lines, old, 0)):
+        numbers = ", ".join(str(place + 1) for place in above[:5])
+        raise ToolError(
+            f"The patch does not fit: lines of a hunk occur only above the one before, or its '@@' line "
+            f"(lines {numbers}). Write hunks in the order of the file, each line in one hunk."
+        )
     if not places:
         near = describe_mismatch("\n".join(lines), "\n".join(old), "the patch")
         raise ToolError(f"The patch does not fit: these lines were not found in order.{near}")

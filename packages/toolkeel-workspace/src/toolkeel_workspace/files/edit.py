@@ -177,7 +177,7 @@ def _describe_remarks(decoded: DecodedText, text: str) -> str:
 
 def make_diff(before: str, after: str, path: str) -> str:
     """Return a unified diff; common lines at start and end are skipped before comparing."""
-    old, new = before.splitlines(), after.splitlines()
+    old, new = ([row.removesuffix("\r") for row in _split(text)] for text in (before, after))
     head = _count_common(zip(old, new, strict=False))
     most = min(len(old), len(new)) - head
     tail = min(_count_common(zip(reversed(old), reversed(new), strict=False)), most)
@@ -192,6 +192,10 @@ def make_diff(before: str, after: str, path: str) -> str:
     )
     text = "\n".join(_shift_header(row, start) for row in rows)
     return text.encode("utf-8", "replace").decode()
+
+
+def _split(text: str) -> list[str]:
+    return text.removesuffix("\n").split("\n") if text else []
 
 
 def _count_common(pairs: Iterator[tuple[str, str]]) -> int:

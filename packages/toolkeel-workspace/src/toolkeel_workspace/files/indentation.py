@@ -45,12 +45,11 @@ def find_reindented(text: str, old: str, new: str) -> ReindentedPassage | list[i
         return [number + 1 for number in found]
     [start] = found
     there = lines[start : start + len(sought)]
-    step = _find_shift(sought, there)
-    put = new.strip("\n").split("\n")
-    if step is None or any(line.strip() and not line.startswith(step[0]) for line in put):
+    step = find_shift(sought, there)
+    put = None if step is None else shift_lines(new.strip("\n").split("\n"), step)
+    if put is None:
         return []
-    less, more = step
-    moved = "\n".join(more + line.removeprefix(less) if line.strip() else line for line in put)
+    moved = "\n".join(put)
     begin = sum(len(line) + 1 for line in lines[:start])
     end = begin + sum(len(line) + 1 for line in there) - 1
     return ReindentedPassage(begin, end if new.strip("\n") else min(end + 1, len(text)), moved)
@@ -67,7 +66,20 @@ def _find_stripped(lines: Sequence[str], sought: Sequence[str]) -> list[int]:
     ]
 
 
-def _find_shift(lines: Sequence[str], others: Sequence[str]) -> tuple[str, str] | None:
+def shift_lines(lines: Sequence[str], step: tuple[str, str]) -> list[str] | None:
+    """Return lines with another indentation; None if one lacks what is to be removed.
+
+    Args:
+        lines: The lines.
+        step: The indentation to remove and to add; blank lines stay as they are.
+    """
+    less, more = step
+    if any(line.strip() and not line.startswith(less) for line in lines):
+        return None
+    return [more + line.removeprefix(less) if line.strip() else line for line in lines]
+
+
+def find_shift(lines: Sequence[str], others: Sequence[str]) -> tuple[str, str] | None:
     """Return the indentation to remove and to add for each line; None if lines differ in that."""
     steps = {
         _compare_indentation(one, other)
