@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
 from acp.schema import AllowedOutcome, DeniedOutcome, RequestPermissionResponse
 
+from toolkeel._records.tickets import Ticket
 from toolkeel.messages import ToolMessage
-from toolkeel_studio.serve.acp.updates import is_allowed, permission_options, result_update
+from toolkeel_studio.serve.acp.updates import (
+    is_allowed,
+    permission_call,
+    permission_options,
+    result_update,
+)
 
 
 def test_only_the_answer_to_this_question_allows_it() -> None:
@@ -22,3 +31,37 @@ def test_a_result_is_what_the_model_read_and_cut_to_a_limit() -> None:
     message = ToolMessage("x" * 60_000, "c1", "look", artifact="CANARY", details={"x": "CANARY"})
     update = result_update("c1", message).model_dump_json()
     assert len(update) < 51_000 and "10000 more characters" in update and "CANARY" not in update
+
+
+def ticket(arguments: dict[str, Any], resources: tuple[str, ...], reason: str = "") -> Ticket:
+    effects = {"read_only": False, "resources": resources}
+    return Ticket("t1", "c1", "change", arguments, "d" * 64, 0.0, reason, effects)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "changes"),
+    [
+        ({"path": "a.py", "content": "猫\n"}, [(None, "猫\n")]),
+        ({"path": "a.py", "old_text": "x", "new_text": "y", "edits": None}, [("x", "y")]),
+        (
+            {"path": "a.py", "edits": [{"old_text": "x", "new_text": "y"}, {"old_text": 3}]},
+            [("x", "y")],
+        ),
+        ({"path": "a.py"}, []),
+    ],
+)
+def test_a_permission_shows_what_a_call_changes_in_its_file(
+    arguments: dict[str, Any], changes: list[tuple[str | None, str]]
+) -> None:
+    asked = permission_call(ticket(arguments, ("file:{path}",)), "c1", "/project")
+    assert [(each.old_text, each.new_text) for each in asked.content or ()] == changes
+    assert {each.path for each in asked.content or ()} <= {"/project/a.py"}
+    assert [each.path for each in asked.locations or ()] == ["/project/a.py"]
+    assert asked.kind == "edit" and asked.raw_input == arguments
+
+
+def test_a_permission_says_why_in_its_title_and_the_rest_below() -> None:
+    asked = permission_call(ticket({"content": "x"}, (), "it is new\n+ x"), "c1", "/project")
+    assert asked.title == "change: it is new" and asked.kind == "other"
+    [text] = asked.content or ()
+    assert text.content.text == "it is new\n+ x" and asked.locations == []

@@ -214,7 +214,7 @@ class AcpAgent:
         asking = asyncio.ensure_future(
             self._client.request_permission(
                 session_id=channel.session.name,
-                tool_call=permission_call(waiting.ticket, waiting.call_id),
+                tool_call=permission_call(waiting.ticket, waiting.call_id, channel.session.scope),
                 options=permission_options(waiting.approval_id),
             )
         )

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from pathlib import PurePath
 from typing import Any, Final, Literal
 
 from acp import helpers
@@ -12,6 +14,7 @@ from acp.schema import (
     AllowedOutcome,
     PermissionOption,
     RequestPermissionResponse,
+    ToolCallLocation,
     ToolCallProgress,
     ToolCallUpdate,
 )
@@ -30,6 +33,7 @@ from toolkeel_studio.serve.pieces import Pieces
 MAX_TEXT: Final = 50_000
 """Characters of a result that an editor is sent."""
 CUT: Final = "\n[... {count} more characters]"
+FILE: Final = re.compile(r"file:\{(\w+)\}")
 ALLOW, REJECT = "allow.", "reject."
 
 
@@ -95,11 +99,53 @@ def permission_options(approval_id: str) -> list[PermissionOption]:
     ]
 
 
-def permission_call(ticket: Ticket, call_id: str) -> ToolCallUpdate:
-    """Return the call that a permission is asked for, with its arguments as they would run."""
-    arguments = to_json_data(ticket.arguments, other=describe_value)
-    title = f"{ticket.tool}: {ticket.reason}" if ticket.reason else ticket.tool
-    return ToolCallUpdate(tool_call_id=call_id, title=title, status="pending", raw_input=arguments)
+def permission_call(ticket: Ticket, call_id: str, folder: str) -> ToolCallUpdate:
+    """Return the call that a permission is asked for: its arguments as they would run, and its changes.
+
+    Args:
+        ticket: Of the call.
+        call_id: The call's id.
+        folder: That the editor has open, which paths are relative to.
+    """
+    paths = [str(PurePath(folder, path)) for path in _paths(ticket)]
+    changes = list(_changes(ticket.arguments)) if len(paths) == 1 else []
+    is_edit = bool(paths) and not ticket.effects.get("read_only")
+    shown: list[Any] = [helpers.tool_content(helpers.text_block(ticket.reason))]
+    if is_edit:
+        shown += [helpers.tool_diff_content(paths[0], new, old) for old, new in changes]
+    first = ticket.reason.partition("\n")[0]
+    return ToolCallUpdate(
+        tool_call_id=call_id,
+        title=f"{ticket.tool}: {first}" if first else ticket.tool,
+        kind="edit" if is_edit else "other",
+        status="pending",
+        raw_input=to_json_data(ticket.arguments, other=describe_value),
+        content=shown if ticket.reason else shown[1:],
+        locations=[ToolCallLocation(path=path) for path in paths],
+    )
+
+
+def _paths(ticket: Ticket) -> Iterator[str]:
+    """Yield the files that a call names, as its tool declares them (``file:{path}``)."""
+    declared = ticket.effects.get("resources")
+    for key in declared if isinstance(declared, Sequence) else ():
+        found = FILE.fullmatch(str(key))
+        path = ticket.arguments.get(found[1]) if found else None
+        if isinstance(path, str):
+            yield path
+
+
+def _changes(arguments: Mapping[str, object]) -> Iterator[tuple[str | None, str]]:
+    """Yield the old and new texts of a change; None for a file that is written as a whole."""
+    if isinstance(content := arguments.get("content"), str):
+        yield None, content
+    edits = arguments.get("edits")
+    for each in (arguments, *(edits if isinstance(edits, Sequence) else ())):
+        match each:
+            case {"old_text": str(old), "new_text": str(new)}:
+                yield old, new
+            case _:
+                pass
 
 
 def is_allowed(answer: RequestPermissionResponse, approval_id: str) -> bool:

@@ -1,0 +1,88 @@
+"""What a client may not do over any protocol: write state, or decide twice."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import httpx2
+import pytest
+
+from tests.serve.serving import serve
+from tests.serve.talking import PAY, RAN, Talk, look, pay, talking, text
+from tests.serve.vercel.test_routes import decided
+from toolkeel import Agent, ToolContext, tool
+from toolkeel_studio.serve.agui.routes import agui
+from toolkeel_studio.serve.app import app
+
+SAID = {"id": "u1", "role": "user", "content": "Go."}
+PART = {"id": "u1", "role": "user", "parts": [{"type": "text", "text": "Go."}]}
+
+
+def run(thread: str = "t", **more: Any) -> dict[str, Any]:
+    """A request of an AG-UI client."""
+    return {"threadId": thread, "runId": "r", "messages": [SAID], **more}
+
+
+@tool
+def book(day: str, context: ToolContext) -> str:
+    """Book a table."""
+    context.state["day"] = day
+    return "booked"
+
+
+@talking
+async def test_a_client_writes_no_state_not_even_of_keys_that_it_sees(talk: Talk) -> None:
+    model = talk.channels([text("One."), text("Two.")]).agent.model
+    agent = Agent(model, [book])
+    made = app(agent, protocols=[agui(state=["day"])], sessions=talk.sessions, deciders="user")
+    talk.close_later(made.state.channels)
+    forged = {"day": "CANARY", "toolkeel.client_tools": [], "other": "CANARY"}
+    async with serve(made) as client:
+        answered = await client.post(
+            "/agui", json=run(state=forged, forwardedProps=forged, context=[])
+        )
+        again = await client.post("/agui", json=run(messages=[], state=forged))
+    await talk.idle()
+    assert talk.sessions["t"].state == {}
+    assert "CANARY" not in answered.text + again.text
+
+
+@pytest.mark.parametrize("turn", range(3))
+def test_of_decisions_that_race_over_two_protocols_one_counts(turn: int, tmp_path: Any) -> None:
+    @talking
+    async def use(talk: Talk) -> None:
+        model = talk.channels([PAY, text("Done.")]).agent.model
+        protocols = ["vercel", "agui", "openai"]
+        agent = Agent(model, [pay, look])
+        made = app(agent, protocols=protocols, sessions=talk.sessions, deciders="user")
+        talk.close_later(made.state.channels)
+        async with serve(made) as client:
+            await client.post("/agui", json=run())
+            [waiting] = made.state.channels.open("t").snapshot().pending
+            id = waiting.approval_id
+            await asyncio.gather(
+                *(
+                    approve_by_page(client, id) if n % 2 else deny_by_agui(client, id)
+                    for n in range(6)
+                )
+            )
+            await talk.idle()
+        [ended] = [m for m in talk.sessions["t"].messages if getattr(m, "tool_call_id", "")]
+        assert ([] if ended.kind == "denied" else ["pay 5"]) == RAN
+        assert talk.sessions["t"].info.ended == "answered"
+
+    use(tmp_path)
+
+
+async def approve_by_page(client: httpx2.AsyncClient, id: str) -> None:
+    """Approve as a page of ``useChat``."""
+    body = {"id": "t", "messages": [PART, decided(id)], "trigger": "submit-message"}
+    assert (await client.post("/api/chat", json=body)).status_code == 200
+
+
+async def deny_by_agui(client: httpx2.AsyncClient, id: str) -> None:
+    """Deny as a client of AG-UI."""
+    payload = {"interruptId": id, "status": "resolved", "payload": {"approved": False}}
+    sent = await client.post("/agui", json=run(messages=[], resume=[payload]))
+    assert sent.status_code == 200 and "RUN_ERROR" not in sent.text
