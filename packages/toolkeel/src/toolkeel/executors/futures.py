@@ -17,6 +17,7 @@ import asyncio
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, ThreadPoolExecutor
 from contextlib import suppress
+from contextvars import copy_context
 from functools import partial
 from typing import Any, Protocol
 
@@ -117,8 +118,9 @@ class Futures:
         promise: PoolFuture | None = None
         try:
             request = make_request(prepared, context, is_local=self._is_local)
-            run = partial(run_request, tool=tool) if self._is_local else run_request
-            promise = self._pool.submit(run, request)
+            # In this process, runs that the body starts are inside this one, as in our own threads.
+            local = partial(copy_context().run, run_request, tool=tool)
+            promise = self._pool.submit(local if self._is_local else run_request, request)
             promise.add_done_callback(wake)
             await done.wait()
             outcome: Message = promise.result()
