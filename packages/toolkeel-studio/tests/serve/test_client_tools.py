@@ -39,6 +39,7 @@ async def test_another_process_continues_a_run_that_waits_for_a_client(talk: Tal
     await second.answer("c1", "crimson")
     await read(second)
     assert [each.text for each in talk.sessions["t"].messages][2:] == ["crimson", "Crimson."]
+    assert second.session.load_state().taint == {"stranger": ("shade",)}
 
 
 @talking

@@ -10,7 +10,7 @@ from toolkeel._records.tickets import Ticket
 from toolkeel._records.typed_values import load_state as load_values
 from toolkeel.messages import Message, Usage
 from toolkeel.sessions.session import Session
-from toolkeel_studio.serve.client_tools import CLIENT_TOOLS
+from toolkeel_studio.serve.client_tools import CLIENT_TOOLS, load_client_tools
 from toolkeel_studio.serve.feed import Feed
 from toolkeel_studio.serve.items import Item, Position, approval_id_of
 from toolkeel_studio.serve.numbering import Numbering
@@ -68,6 +68,7 @@ class Snapshot:
         usage: Of all runs.
         reason: How the last run ended; ``waiting`` if it waits, empty if it runs or was killed.
         run_id: The last run; empty if there was none.
+        client_tools: Names of the tools that the session's client has declared.
     """
 
     number: str
@@ -78,6 +79,7 @@ class Snapshot:
     usage: Usage = Usage()
     reason: str = ""
     run_id: str = ""
+    client_tools: frozenset[str] = frozenset()
 
     @property
     def position(self) -> Position:
@@ -137,7 +139,7 @@ def take_snapshot(session: Session) -> Snapshot:
         item = numbering.number_entry(stored)
         if not item.within:
             transcript.take(item)
-    decisions = session.decisions
+    decisions, state = session.decisions, session.state
     pending = (
         PendingApproval(
             approval_id_of(ticket),
@@ -154,19 +156,29 @@ def take_snapshot(session: Session) -> Snapshot:
         tuple(transcript.messages),
         (*transcript.queued.values(), *inbox),
         tuple(pending),
-        _visible(session.state),
+        _visible(state),
         session.usage,
         numbering.reason,
         numbering.run_id,
+        _client_tools(state),
     )
 
 
 def summarize(feed: Feed) -> Snapshot:
     """Return a session in which nothing waits, without its messages."""
-    place, state = str(feed.position), _visible(load_values(feed.state.state))
+    state = load_values(feed.state.state)
     return Snapshot(
-        place, state=state, usage=feed.state.usage, reason=feed.reason, run_id=feed.run_id
+        str(feed.position),
+        state=_visible(state),
+        usage=feed.state.usage,
+        reason=feed.reason,
+        run_id=feed.run_id,
+        client_tools=_client_tools(state),
     )
+
+
+def _client_tools(state: Mapping[str, object]) -> frozenset[str]:
+    return frozenset(each.name for each in load_client_tools(state))
 
 
 def _visible(state: Mapping[str, object]) -> dict[str, object]:

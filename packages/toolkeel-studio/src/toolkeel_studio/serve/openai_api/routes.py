@@ -23,7 +23,7 @@ from toolkeel._records.entries import RunBegan, RunEnded
 from toolkeel.messages import AssistantMessage, ToolCall, ToolMessage
 from toolkeel.sessions.errors import SessionError
 from toolkeel_studio.serve.channel import Channel
-from toolkeel_studio.serve.client_tools import ClientTool, load_client_tools
+from toolkeel_studio.serve.client_tools import ClientTool
 from toolkeel_studio.serve.errors import ChannelError, UnknownApproval, UnknownSession
 from toolkeel_studio.serve.items import Item
 from toolkeel_studio.serve.numbering import Numbering
@@ -90,7 +90,8 @@ class _Responses:
             await channel.resume()
         if sent.is_background and not sent.is_stream:
             return JSONResponse((await self._read_now(channel, id)) | {"background": True})
-        events = self._events(channel, id, sent.asked.tools or ())
+        encoder = await self._encoder(channel, now, id, sent.asked.tools or ())
+        events = self._events(channel, id, encoder)
         if sent.is_stream:
             return self._service.stream(channel, _lines(events), {})
         return JSONResponse(await _last_response(events))
@@ -103,14 +104,16 @@ class _Responses:
         after = request.query_params.get("starting_after", "-1")
         if not after.removeprefix("-").isdecimal():
             raise ChannelError("starting_after is the number of an event")
-        lines = _lines(_after(self._events(channel, id), int(after)))
+        encoder = await self._encoder(channel, await channel.status(), id)
+        lines = _lines(_after(self._events(channel, id, encoder), int(after)))
         return self._service.stream(channel, lines, {})
 
     async def cancel(self, request: Request) -> Response:
         """Stop the run of a response, and return it."""
         channel, id = await self._find(request)
         await channel.cancel()
-        return JSONResponse(await _last_response(self._events(channel, id)))
+        encoder = await self._encoder(channel, await channel.status(), id)
+        return JSONResponse(await _last_response(self._events(channel, id, encoder)))
 
     async def _find(self, request: Request) -> tuple[Channel, ResponseId]:
         id = parse_response_id(request.path_params["id"])
@@ -122,27 +125,26 @@ class _Responses:
     # — what a response consists of —
 
     async def _encoder(
-        self, channel: Channel, id: ResponseId, tools: Sequence[ClientTool] = ()
+        self, channel: Channel, now: Snapshot, id: ResponseId, tools: Sequence[ClientTool] = ()
     ) -> ResponseEncoder:
-        calls = await asyncio.to_thread(_all_calls, channel)
-        names = await asyncio.to_thread(_client_tool_names, channel)
-        is_external = self._service.is_external(names | {each.name for each in tools})
+        calls: dict[str, ToolCall] = {}
+        if now.pending or now.position.entry > id.after:
+            calls = await asyncio.to_thread(_all_calls, channel)
+        is_external = self._service.is_external(now.client_tools | {each.name for each in tools})
         model = self._service.channels.agent.name
         return ResponseEncoder(id, model, calls, is_external, mask_error)
 
     async def _events(
-        self, channel: Channel, id: ResponseId, tools: Sequence[ClientTool] = ()
+        self, channel: Channel, id: ResponseId, encoder: ResponseEncoder
     ) -> AsyncGenerator[list[Event], None]:
-        encoder = await self._encoder(channel, id, tools)
         yield [*encoder.start(time())]
-        async with aclosing(
-            encode_run(channel, str(id.after), encoder, is_joined=False)
-        ) as batches:
+        run = encode_run(channel, str(id.after), encoder, is_joined=False)
+        async with aclosing(run) as batches:
             async for batch in batches:
                 yield batch
 
     async def _read_now(self, channel: Channel, id: ResponseId) -> Event:
-        encoder = await self._encoder(channel, id)
+        encoder = await self._encoder(channel, await channel.status(), id)
         list(encoder.start(time()))
         for item in await asyncio.to_thread(_items, channel, id.after):
             list(encoder.encode(item))
@@ -191,9 +193,8 @@ class _Responses:
         """
         waiting = now.external_calls.keys()
         if asked.results.keys() - waiting:
-            names = await asyncio.to_thread(_client_tool_names, channel)
             whole = await asyncio.to_thread(channel.snapshot)
-            answered = _answered_calls(whole, self._service.is_external(names))
+            answered = _answered_calls(whole, self._service.is_external(now.client_tools))
             if asked.results.keys() - waiting - answered:
                 raise UnknownApproval("no call with this call_id waits for a result of the client")
         left = now.undecided.keys() - asked.answers.keys()
@@ -201,12 +202,6 @@ class _Responses:
             raise UnknownApproval(
                 "calls wait: send mcp_approval_response or function_call_output for all of them first"
             )
-
-
-def _client_tool_names(channel: Channel) -> set[str]:
-    """Return the names of tools that the client of a session has declared."""
-    session = channel.session
-    return {each.name for each in load_client_tools(session.state)} if session.exists else set()
 
 
 def _is_being_made(channel: Channel, now: Snapshot) -> bool:
