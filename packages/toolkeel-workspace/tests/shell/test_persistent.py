@@ -90,12 +90,15 @@ def test_a_shell_that_ends_otherwise_loses_what_this_command_changed_and_says_so
 
 def test_a_state_that_is_too_long_is_not_kept_and_that_is_said(tmp_path: Path) -> None:
     first, after = run(tmp_path, f"A=1; B=$(printf '%0{MAX_STATE}d' 0)", 'echo "${A-none}"')
-    assert "it has 64.1 KB, and 64.0 KB are kept at most" in first.text
+    assert "it has 48.1 KB, and 48.0 KB are kept at most" in first.text
     assert after.text == "none"
 
 
 def test_a_failure_keeps_its_exit_code_and_a_mistake_of_syntax_is_shown(tmp_path: Path) -> None:
-    failed, wrong = run(tmp_path, "cd /; exit 7", "echo a; if then")
+    failed, wrong, absent = run(
+        tmp_path, "A='x\ny'; cd /; exit 7", "echo a; if then", "\ncd /absent"
+    )
+    assert "line 2: cd: /absent" in absent.text
     assert failed.text.endswith("Command exited with code 7.")
     assert "syntax error" in wrong.text and wrong.failed
 

@@ -36,7 +36,7 @@ from toolkeel_workspace.shell.output_tail import OutputTail
 
 _MAX_HEAD = 50
 """More bytes than the mark before a state has."""
-MAX_STATE = 64 << 10
+MAX_STATE = 48 << 10
 """Bytes of state that are kept: it goes into one argument of a program, which has a limit."""
 _MAX_PRINTED = 1 << 20
 """Bytes of state that are separated from output; a longer one is output."""
@@ -184,9 +184,9 @@ class PersistentCall(ShellCall):
 
     def make_line(self, command: str) -> str:
         """Return the line that runs a command in the state, and prints the state behind its output."""
-        state = shlex.quote(self._states[self._owner])
         script = _SCRIPT.replace("NONCE", self.tail.nonce)
-        return f"{script}eval {state}\ntrap _tk_save EXIT\neval {shlex.quote(command)}\n"
+        before = f"{script}{self._states[self._owner]}\ntrap _tk_save EXIT"
+        return f"eval {_quote_in_one_line(before)}; eval {_quote_in_one_line(command)}"
 
     def finish(self) -> list[str]:
         """Keep the state that the command has left. Return what the model must know, as texts."""
@@ -199,6 +199,12 @@ class PersistentCall(ShellCall):
         if self._owner in self._states:
             self._states[self._owner] = state
         return self._notices
+
+
+def _quote_in_one_line(text: str) -> str:
+    """Quote text for bash without line ends, so that errors count lines from those of the command."""
+    escaped = text.replace("\\", r"\\").replace("'", r"\'").replace("\n", r"\n")
+    return f"$'{escaped}'"
 
 
 class StateReader(OutputTail):
