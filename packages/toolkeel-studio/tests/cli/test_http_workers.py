@@ -11,7 +11,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import count, takewhile
 from pathlib import Path
 
@@ -229,6 +229,40 @@ def test_a_worker_that_dies_is_replaced(tmp_path: Path) -> None:
         assert f"WARNING the worker {pid} died (exit code -9) and was replaced by" in told
         run(lambda: calling(url, "auto", iter(range(2, 20)), done))
         assert len(done) == 19
+
+
+def metrics_of(url: str) -> dict[str, float]:
+    """The samples of an answer, by name and labels."""
+    lines = httpx2.get(f"{url}/metrics").text.splitlines()
+    return {k: float(v) for k, _, v in (x.rpartition(" ") for x in lines if x[0] != "#")}
+
+
+def test_each_answer_has_the_metrics_of_all_workers_and_none_falls_as_they_are_replaced(
+    tmp_path: Path,
+) -> None:
+    name = 'toolkeel_calls_total{outcome="success"}'
+    with serving(tmp_path, "--workers", "2", "--tool-metrics") as (url, process):
+        done = list[str]()
+        for first in range(0, 12, 4):  # clients of their own, so that both workers get some
+            run(lambda first=first: calling(url, "auto", iter(range(first, first + 4)), done))
+        before = pids_in(lines_in(tmp_path))
+        until_sync(lambda: metrics_of(url)[name] == 12)
+        assert {metrics_of(url)[name] for _ in range(12)} == {12}
+        os.kill(int(min(before)), signal.SIGKILL)
+        process.send_signal(signal.SIGHUP)
+        last = 12.0
+        while not pids_in(lines_in(tmp_path)[-1:]).isdisjoint(before):
+            with suppress(httpx2.TransportError):  # of the one that was killed
+                now = metrics_of(url)[name]
+                assert now >= last
+                last = now
+            run(lambda: calling(url, "auto", iter([len(done)]), done))
+        found = metrics_of(url)
+        assert found[name] == found['toolkeel_tool_seconds_count{tool="work"}'] == len(done)
+        pids = [k for k in found if k.startswith("process_cpu_seconds_total")]
+        assert pids and f'pid="{min(before)}"' not in str(pids)
+        assert httpx2.get(f"{url}/nothing").status_code == 404
+        until_sync(lambda: metrics_of(url)['toolkeel_rejected_requests_total{status="404"}'] == 1)
 
 
 def test_workers_of_a_gateway_count_limits_together_and_follow_the_file_of_rules(

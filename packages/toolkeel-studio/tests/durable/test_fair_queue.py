@@ -72,7 +72,7 @@ def rows(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Rows]:
 def take(rows: Rows, fair: FairQueue, room: int = 1) -> list[str]:
     """Move so many runs, and let the engine take them. Return their ids."""
     before = set(rows.moved())
-    fair.move_next(room)
+    fair.move_next(room, "w")
     new = sorted(set(rows.moved()) - before)
     rows.set("PENDING", *new)
     return new
@@ -150,11 +150,11 @@ def test_of_a_scope_no_more_runs_begin_in_a_second_than_its_limit(rows: Rows) ->
         if fair._is_postgres
         else "CAST(1000 * (julianday('now') - 2440587.5) * 86400 AS INTEGER)"
     )
-    fair.move_next(9)
+    fair.move_next(9, "w")
     assert rows.moved() == ["a0", "a1", "a2"]
     rows.set("SUCCESS", "a0", "a1", started=f"{now} + 60000")  # within this second, for long enough
     rows.set("SUCCESS", "a2", started=f"{now} - 1001")
-    fair.move_next(9)
+    fair.move_next(9, "w")
     assert rows.moved() == ["a0", "a1", "a2", "a3"]
     fair.close()
 
@@ -170,7 +170,7 @@ def test_workers_that_choose_at_once_never_take_one_run_twice_nor_two_of_a_sessi
     def choose(fair: FairQueue) -> None:
         barrier.wait(10)
         for _ in range(3):
-            fair.move_next(4)
+            fair.move_next(4, "w")
 
     threads = [threading.Thread(target=choose, args=(fair,)) for fair in choosers]
     for each in threads:
@@ -195,7 +195,7 @@ def test_what_was_cancelled_or_is_of_another_version_is_left_alone(rows: Rows) -
     with fair._engine.connect() as connection:
         sql = f"UPDATE {fair._table} SET application_version = 'journal-999' WHERE workflow_uuid = 'later'"
         connection.execute(sa.text(sql))
-    fair.move_next(9)
+    fair.move_next(9, "w")
     assert rows.moved() == ["good"]
     fair.close()
 

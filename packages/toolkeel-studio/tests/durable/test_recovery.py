@@ -10,38 +10,45 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.durable.working import STEPS, done_in, durable_of, workers
-from toolkeel._records.entries import CallEnded, CallIntended, ModelReplied, RunBegan
+from toolkeel._records.entries import CallEnded, CallIntended, ModelAsked, ModelReplied, RunBegan
 from toolkeel.messages import AssistantMessage, ToolMessage
 from toolkeel_studio.durable.recovery import (
+    MAX_EARLY,
     MAX_RECOVERIES,
     Recovery,
-    count_completed,
+    Steps,
     count_death,
+    count_steps,
     load_recovery,
 )
 
 
-@given(st.lists(st.tuples(st.booleans(), st.booleans()), max_size=60))
-def test_only_deaths_in_a_row_of_attempts_that_began_and_completed_nothing_count(
-    lives: list[tuple[bool, bool]],
+@given(st.lists(st.tuples(st.booleans(), st.booleans(), st.booleans()), max_size=60))
+def test_only_deaths_in_a_row_within_a_step_that_was_not_completed_count(
+    lives: list[tuple[bool, bool, bool]],
 ) -> None:
-    """Each life of a worker: whether it began with the run, and whether it completed a call."""
-    last, completed, deaths = Recovery(), 0, 1
-    for number, (began, completes) in enumerate(lives, 2):
-        now = count_death(last, number, completed)
-        assert now.deaths == deaths
-        if not began:
+    """Each life of a worker: whether it recovered the run, began a step, and completed a call."""
+    last, steps, deaths, early = Recovery(), Steps(3, 1), 1, 0
+    for number, (recovers, begins, completes) in enumerate(lives, 2):
+        now = count_death(last, number, steps)
+        assert (now.deaths, now.early) == (deaths, early)
+        if not recovers:
             continue
         last = load_recovery(now.to_json())
-        completed += completes
-        deaths = 1 if completes else deaths + 1
+        completes = begins and completes
+        steps = Steps(steps.begun + begins, steps.completed + completes)
+        if completes:
+            deaths, early = 1, 0
+        else:
+            deaths, early = deaths + begins, early + (not begins)
 
 
 def test_a_run_that_is_put_back_in_time_has_not_lost_a_worker() -> None:
-    last = Recovery(4, completed=2, deaths=3)
-    assert count_death(last, 4, 2).deaths == 3
-    assert not Recovery(deaths=MAX_RECOVERIES).is_hopeless
-    assert Recovery(deaths=MAX_RECOVERIES + 1).is_hopeless
+    last = Recovery(4, begun=3, completed=2, deaths=3)
+    assert count_death(last, 4, Steps(5, 2)).deaths == 3
+    assert not Recovery(deaths=MAX_RECOVERIES, early=MAX_EARLY).verdict
+    assert Recovery(deaths=MAX_RECOVERIES + 1).verdict
+    assert Recovery(early=MAX_EARLY + 1).verdict == "21 workers have died before it began"
 
 
 def test_what_runs_again_or_has_an_unknown_outcome_is_no_progress() -> None:
@@ -51,6 +58,7 @@ def test_what_runs_again_or_has_an_unknown_outcome_is_no_progress() -> None:
 
     again = [
         CallIntended("r", 1, 0),
+        ModelAsked("r", 2),
         ModelReplied("r", 2, AssistantMessage("x")),
         ended("r", 1, "unknown_outcome"),
         RunBegan("code", parent="r", call="r-1-0", joined=True),
@@ -58,10 +66,10 @@ def test_what_runs_again_or_has_an_unknown_outcome_is_no_progress() -> None:
         RunBegan("below", parent="code", call="code-1-0"),
         ended("below", 1),
     ]
-    assert count_completed(again) == 0
+    assert count_steps(again) == Steps(2, 0)
     inner = RunBegan("inner", parent="r", call="r-1-0")
     once = [ended("r", 1), ended("r", 1), inner, ended("inner", 1), ended("r", 1, within="r-1-0")]
-    assert count_completed([*again, *once]) == 3
+    assert count_steps([*again, *once]).completed == 3
 
 
 @pytest.mark.slow

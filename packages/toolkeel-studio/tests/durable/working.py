@@ -101,10 +101,14 @@ def durable_of(
 
 
 @contextmanager
-def working(durable: Durable, id: str = "one", drain: float = 10) -> Iterator[list[bool]]:
+def working(
+    durable: Durable, id: str = "one", drain: float = 10, **words: str
+) -> Iterator[list[bool]]:
     """A worker in a thread of this process while the block runs, and whether all had ended."""
     stop, ended = threading.Event(), list[bool]()
-    thread = threading.Thread(target=lambda: ended.append(durable.work(id, stop=stop, drain=drain)))
+    thread = threading.Thread(
+        target=lambda: ended.append(durable.work(id, stop=stop, drain=drain, **words))
+    )
     thread.start()
     try:
         yield ended

@@ -12,11 +12,13 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from multiprocessing import parent_process
 from multiprocessing.process import BaseProcess
+from tempfile import TemporaryDirectory
 from threading import Thread
 from typing import TYPE_CHECKING
 
 from uvicorn.supervisors import Multiprocess
 
+from toolkeel._common.prometheus_text import share_with_children
 from toolkeel.mcp.server.keep_alive import web_config
 from toolkeel_studio.cli.terminal.streams import YELLOW, note
 
@@ -37,7 +39,9 @@ def serve_in_workers(
         workers: Number of workers.
     """
     config = web_config(make, host, port, drain, workers=workers, timeout_worker_healthcheck=30)
-    _Workers(config, sockets=[config.bind_socket()]).run()
+    with TemporaryDirectory(prefix="toolkeel-metrics-") as folder:
+        share_with_children(folder)
+        _Workers(config, sockets=[config.bind_socket()]).run()
 
 
 class _Workers(Multiprocess):

@@ -50,6 +50,12 @@ def command(
     drain: Annotated[
         float, typer.Option(metavar="SECONDS", min=0, help="Wait for runs when told to end.")
     ] = 30.0,
+    health: Annotated[
+        str, typer.Option(metavar="PLACE", help="/healthz at HOST:PORT, or its text in a file.")
+    ] = "",
+    metrics: Annotated[
+        str, typer.Option(metavar="PLACE", help="/metrics at HOST:PORT, or its text in a file.")
+    ] = "",
     log: Annotated[
         str, typer.Option(metavar="FORMAT", help="Lines on stderr: text, or json.")
     ] = "text",
@@ -67,7 +73,7 @@ def command(
         )
     _write_log(log)
     note(f"runs of {durable.agent.name!r}; Ctrl-C ends", DIM)
-    if not durable.work(id, adopt=adopt or (), drain=drain):
+    if not durable.work(id, adopt=adopt or (), drain=drain, health=health, metrics=metrics):
         note("runs that have not ended are put back for other workers", YELLOW)
         sys.stdout.flush()
         os._exit(0)  # as if it were killed: what goes on is in the journal

@@ -22,9 +22,17 @@ from toolkeel.spending import RunLimits
 from toolkeel_studio.durable.engine import attempts_of, parse_order, queue_name, recovery_of
 from toolkeel_studio.durable.fair_queue import ScopeLimits
 from toolkeel_studio.durable.journaled import run_order, stored_entries
-from toolkeel_studio.durable.orders import MAX_PRIORITY, RunOrder, check_text, dump_options
-from toolkeel_studio.durable.recovery import Recovery, count_completed, count_death
+from toolkeel_studio.durable.monitor import RunMetrics, published
+from toolkeel_studio.durable.orders import (
+    MAX_PRIORITY,
+    RunOrder,
+    check_text,
+    dump_options,
+    load_options,
+)
+from toolkeel_studio.durable.recovery import Recovery, count_death, count_steps
 from toolkeel_studio.durable.runs import Runs
+from toolkeel_studio.durable.scope_costs import ScopeCosts, cost_of, with_cost_limit
 from toolkeel_studio.durable.worker import Worker
 from toolkeel_studio.durable.worker_log import log_event, quiet_engine
 
@@ -53,6 +61,8 @@ class Durable(Runs):
         max_per_scope: Most runs of one scope in progress, in all workers together; None for no limit.
         max_starts_per_second: Most runs of one scope that begin in a second, in all workers together;
             below 1 for one in several seconds. None for no limit.
+        max_cost_per_scope: Most US dollars that the runs of one scope may cost in a day (UTC): a run
+            gets what is left as its limit, and fails if nothing is. None for no limit.
         max_queued: Most runs that wait in the queue; `start` refuses the next one. None for no limit.
         options: What each run is given, as by `Agent.run`, such as ``deps`` and ``limits``.
 
@@ -76,6 +86,7 @@ class Durable(Runs):
         max_per_scope: Annotated[int, at_least(1, "a number from 1, or None")] | None = None,
         max_starts_per_second: Annotated[float, above(0, "a number above 0, or None")]
         | None = None,
+        max_cost_per_scope: Annotated[float, above(0, "dollars above 0, or None")] | None = None,
         max_queued: Annotated[int, at_least(1, "a number from 1, or None")] | None = None,
         **options: Unpack[RunOptions[Any]],
     ) -> None:
@@ -83,6 +94,9 @@ class Durable(Runs):
         self._max_concurrency = max_concurrency
         self._max_queued = max_queued
         self._options: dict[str, Any] = dict(options)
+        self._metrics = RunMetrics()
+        cost = max_cost_per_scope
+        self._costs = None if cost is None else ScopeCosts(sessions.path, cost)
         self._limits = ScopeLimits(max_per_scope, max_starts_per_second)
         self._open(sessions, database, queue_name(agent.name))
 
@@ -183,6 +197,8 @@ class Durable(Runs):
         adopt: Iterable[str] = (),
         drain: float = DRAIN_SECONDS,
         stop: threading.Event | None = None,
+        health: str = "",
+        metrics: str = "",
     ) -> bool:
         """Run what is in the queue, until this process is told to end (TERM, or Ctrl-C).
 
@@ -192,6 +208,8 @@ class Durable(Runs):
             adopt: Names of workers that will not come back: what they had begun is taken over.
             drain: Seconds to wait for the runs that go on, when it is told to end.
             stop: Tells it to end, in a thread that hears no signals.
+            health: Where ``/healthz`` is, HOST:PORT, or a file with the same text.
+            metrics: Where ``/metrics`` is, for Prometheus, likewise.
 
         Returns:
             Whether all runs have ended. Those that have not are put back for other workers, which go
@@ -202,6 +220,17 @@ class Durable(Runs):
         worker = Worker(self._queue, self._work, self._tick, name, room, self._limits)
         quiet_engine()
         worker.start()
+        pages = {
+            "/healthz": (health, worker.show_health),
+            "/metrics": (metrics, lambda: (200, self._show_metrics(worker))),
+        }
+        with published(pages):
+            return self._work_until(told, worker, adopt, drain)
+
+    def _work_until(
+        self, told: threading.Event, worker: Worker, adopt: Iterable[str], drain: float
+    ) -> bool:
+        """Adopt runs, wait until the process is told to end, and end the worker."""
         for dead in adopt:
             for run in self._queue.requeue(dead):
                 log_event("adopted", id=run, worker=dead)
@@ -221,19 +250,21 @@ class Durable(Runs):
         attempts = 1 if status is None else attempts_of(status)
         if status is not None and attempts > 1:
             attempt = await asyncio.to_thread(self._count_death, order, status)
-            if attempt.is_hopeless:
-                error = f"{attempt.deaths} workers have died before it completed another call"
+            if error := attempt.verdict:
                 log_event("failed", logging.ERROR, **place, attempt=attempts, error=error)
                 return {"reason": "failed", "text": "", "error": error}
+            self._metrics.record_recovery()
         event = "begun" if attempts == 1 else "resumed"
         log_event(event, logging.INFO, **place, attempt=attempts)
         began = monotonic()
         try:
-            end = await run_order(self.agent, self.sessions, order, self._options)
+            end = await self._run(order)
         except BaseException as error:
             why = f"{type(error).__name__}: {error}"
             log_event("interrupted", logging.WARNING, **place, error=why)
+            self._metrics.record_end("interrupted", monotonic() - began)
             raise
+        self._metrics.record_end(end["reason"], monotonic() - began)
         failed = end["reason"] == "failed"
         log_event(
             "failed" if failed else "ended",
@@ -245,11 +276,38 @@ class Durable(Runs):
         )
         return end
 
+    async def _run(self, order: RunOrder) -> dict[str, str]:
+        """Run an order, within what its scope may still spend."""
+        options = {**self._options, **load_options(order)}
+        if self._costs is None:
+            return await run_order(self.agent, self.sessions, order, options)
+        scope, costs = order["scope"], self._costs
+        left = await asyncio.to_thread(costs.left, scope)
+        if left <= 0:
+            error = (
+                f"the scope {scope!r} has spent the ${costs.limit:.2f} of today; retry the run after "
+                "midnight UTC, or raise Durable(max_cost_per_scope=...)"
+            )
+            return {"reason": "failed", "text": "", "error": error}
+        end = await run_order(self.agent, self.sessions, order, with_cost_limit(options, left))
+        stored = await asyncio.to_thread(stored_entries, self.sessions, order)
+        spent = cost_of((each.entry for each in stored), order["id"])
+        await asyncio.to_thread(costs.add, scope, spent)
+        return end
+
+    def close(self) -> None:
+        """Close the database."""
+        if self._costs is not None:
+            self._costs.close()
+        super().close()
+
+    def _show_metrics(self, worker: Worker) -> str:
+        return self._metrics.render(worker.running, worker.count_queued())
+
     def _count_death(self, order: RunOrder, status: WorkflowStatus) -> Recovery:
         """Count the death of the worker before this one, and store the attempt that starts."""
         entries = (each.entry for each in stored_entries(self.sessions, order))
-        completed = count_completed(entries)
-        attempt = count_death(recovery_of(status), attempts_of(status), completed)
+        attempt = count_death(recovery_of(status), attempts_of(status), count_steps(entries))
         self._queue.record_attempt(order["id"], attempt)
         return attempt
 

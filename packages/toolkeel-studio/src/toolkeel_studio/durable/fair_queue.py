@@ -126,32 +126,44 @@ class FairQueue:
             "window": window,
         }
 
-    def move_next(self, room: int) -> int:
+    def move_next(self, places: int, worker: str) -> int:
         """Move runs that are next to the queue that the engine reads.
 
         Args:
-            room: How many this worker has room for.
+            places: How many runs a worker has room for, those in progress included.
+            worker: Its name.
 
         Returns:
             How many were moved.
         """
         with self._engine.connect() as connection:
-            room -= self._count(connection, "active")
-            if room <= 0 or not self._count(connection, "waiting"):
+            room = places - self._count_taken(connection, worker)
+            if room <= 0 or not self._is_any_waiting(connection):
                 return 0
             with self._choosing_alone(connection) as is_alone:
                 return self._move(connection, room) if is_alone else 0
+
+    def count_waiting(self) -> int:
+        """Return how many runs wait."""
+        with self._engine.connect() as connection:
+            sql = f"SELECT count(*) FROM {self._table} WHERE queue_name = :waiting AND status = 'ENQUEUED'"
+            return int(self._run(connection, sql).scalar_one())
 
     def close(self) -> None:
         """Close the connection."""
         self._engine.dispose()
 
-    def _count(self, connection: sa.Connection, which: str) -> int:
-        """Return how many runs are in a queue and not taken, one at most of those that wait."""
-        limit = " LIMIT 1" if which == "waiting" else ""
-        ids = f"SELECT 1 FROM {self._table} WHERE queue_name = :{which} AND status = 'ENQUEUED'{limit}"
-        found = self._run(connection, f"SELECT count(*) FROM ({ids}) AS found")
-        return int(found.scalar_one())
+    def _count_taken(self, connection: sa.Connection, worker: str) -> int:
+        """Return how many runs a worker has, and how many any worker may take."""
+        sql = (
+            f"SELECT count(*) FROM {self._table} WHERE queue_name = :active AND "
+            "(status = 'ENQUEUED' OR (status = 'PENDING' AND executor_id = :worker))"
+        )
+        return int(self._run(connection, sql, worker=worker).scalar_one())
+
+    def _is_any_waiting(self, connection: sa.Connection) -> bool:
+        sql = f"SELECT 1 FROM {self._table} WHERE queue_name = :waiting AND status = 'ENQUEUED'"
+        return self._run(connection, f"{sql} LIMIT 1").first() is not None
 
     def _move(self, connection: sa.Connection, room: int) -> int:
         now = "CAST(1000 * (julianday('now') - 2440587.5) * 86400 AS INTEGER)"

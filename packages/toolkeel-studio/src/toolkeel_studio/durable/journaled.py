@@ -27,7 +27,7 @@ from toolkeel.sessions.errors import SessionError
 from toolkeel.sessions.journal import StoredEntry
 from toolkeel.sessions.session import Session
 from toolkeel.sessions.sessions import Sessions
-from toolkeel_studio.durable.orders import RunOrder, load_options
+from toolkeel_studio.durable.orders import RunOrder
 
 WITH_TEXT: Final = ("answered", "returned")
 """Ends of a run that has an answer."""
@@ -76,8 +76,7 @@ async def run_order(
     if (ended := _deliver_prompt(session, order)) is not None:
         return ended
     try:
-        more = {**options, **load_options(order)}
-        result = await agent.run(None, session=session, **more)
+        result = await agent.run(None, session=session, **options)
     except SessionError:
         if (ended := _end(session, order)) is None:
             raise

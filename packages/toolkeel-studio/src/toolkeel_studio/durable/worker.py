@@ -52,6 +52,7 @@ class Worker:
         self.queue = queue
         self._fair = FairQueue(queue.address, queue.name, JOURNAL, limits)
         self._is_stopping = False
+        self._is_reachable = True
         self._room_changed = Event()
         self._chooser = Thread(target=self._choose, name="toolkeel-next-runs", daemon=True)
         self.id = id
@@ -97,18 +98,30 @@ class Worker:
 
     def _choose(self) -> None:
         """Let the runs that are next into the engine's queue, as long as there is room."""
-        reachable = True
         while not self._is_stopping:
             self._room_changed.wait(CHOICE_SECONDS)
             self._room_changed.clear()
             try:
-                self._fair.move_next(self._max_concurrency - self.running)
-                reachable = True
+                self._fair.move_next(self._max_concurrency, self.id)
+                self._is_reachable = True
             except SQLAlchemyError as error:
-                if reachable:
+                if self._is_reachable:
                     LOGGER.warning("the next runs cannot be chosen: %s", str(error).split("\n")[0])
-                reachable = False
+                self._is_reachable = False
         self._fair.close()
+
+    def show_health(self) -> tuple[int, str]:
+        """Return an HTTP status, and ``ok``, ``ending``, or that the database cannot be reached."""
+        if self._is_stopping:
+            return 503, "ending\n"
+        return (200, "ok\n") if self._is_reachable else (503, "the database cannot be reached\n")
+
+    def count_queued(self) -> int | None:
+        """Return how many runs wait in the queue, or None if the database cannot be asked."""
+        try:
+            return self._fair.count_waiting()
+        except SQLAlchemyError:
+            return None
 
     async def work(self, order: RunOrder) -> dict[str, str]:
         """Run one order, and count it as running."""

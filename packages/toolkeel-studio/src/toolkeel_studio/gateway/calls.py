@@ -250,7 +250,7 @@ class PolicyEnforcer:
 
     async def _serve_cached(self, call: Call, result: dict[str, Any]) -> dict[str, Any]:
         await self._record_labels(call)
-        self.metrics.record("success", 0.0)
+        self.metrics.record("success", 0.0, call.tool)
         if self._audit is not None:
             self._audit.write({"event": "cached", **_audit_fields(call, self._audit)})
         return result
@@ -267,7 +267,7 @@ class PolicyEnforcer:
         await self._audit.sync()
 
     def _log_end(self, call: Call, kind: str, seconds: float) -> None:
-        self.metrics.record(kind, seconds)
+        self.metrics.record(kind, seconds, call.tool)
         if self._audit is not None:
             ended = {"event": "end", "outcome": kind, "seconds": round(seconds, 4)}
             self._audit.write({**ended, **_audit_fields(call, self._audit)})

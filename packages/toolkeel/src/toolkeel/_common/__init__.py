@@ -9,6 +9,7 @@ needs_extra            around the imports of optional packages: where they fail,
 redact_secrets         known secrets taken out of any value (events: call/arguments/mask)
 path_patterns          which paths fall under patterns of names, and which hold secrets
 postgres_link          connections to PostgreSQL with deadlines, and proxies that share them
+prometheus_text        metrics in Prometheus' text format, summed over the processes of one address
 public_addresses       the table of network addresses that are not public
 package_data           files of the package, from a folder or a zip
 data_folder            where data stays if no one says: the user's data folder

@@ -7,9 +7,10 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkeel.mcp.server.prometheus_metrics import BUCKETS, CallMetrics
+from toolkeel._common.prometheus_text import BUCKETS
+from toolkeel.mcp.server.prometheus_metrics import CallMetrics
 
-LINE = re.compile(r'^(# TYPE \w+ \w+|\w+(\{\w+="[^"\n]+"\})? [\d.]+)$')
+LINE = re.compile(r'^(# TYPE \w+ \w+|# HELP \w+ [A-Z].*\.|\w+(\{\w+="[^"\n]+"\})? [\d.]+)$')
 
 
 @given(st.lists(st.tuples(st.sampled_from(["success", "timeout"]), st.floats(0, 100))))

@@ -25,9 +25,11 @@ from toolkeel_studio.cli.commands.serve import (
     Http,
     NoToken,
     Token,
+    ToolMetrics,
     Workers,
     address,
     choose_token,
+    count_by_tool,
     endpoint,
     serve_app_at,
     until_stopped,
@@ -78,6 +80,7 @@ def command(
     allowed_host: Hosts = None,
     drain: Drain = 30,
     workers: Workers = 1,
+    tool_metrics: ToolMetrics = False,
 ) -> None:
     """Many MCP servers behind one, with rules.
 
@@ -88,6 +91,8 @@ def command(
     if str(file) == "status" and not file.exists():
         _show_status()
         return
+    if tool_metrics:
+        count_by_tool()
     if not http:
         claim_stdout()
     options = {"prefixed": not no_prefix, "threshold": search_above}

@@ -62,6 +62,9 @@ Workers = Annotated[
 Drain = Annotated[
     int, typer.Option(metavar="SECONDS", min=0, help="HTTP: wait for calls when told to end.")
 ]
+ToolMetrics = Annotated[
+    bool, typer.Option("--tool-metrics", help="HTTP: durations by tool in /metrics, with names.")
+]
 FrontEnds = Annotated[
     str,
     typer.Option("--as", metavar="NAMES", help="Serve the target's agent for these front ends."),
@@ -100,6 +103,7 @@ def command(
     allowed_host: Hosts = None,
     drain: Drain = 30,
     workers: Workers = 1,
+    tool_metrics: ToolMetrics = False,
 ) -> None:
     """Serve tools over the Model Context Protocol.
 
@@ -115,6 +119,8 @@ def command(
         return
     with needs_extra("toolkeel serve", "mcp"):
         from toolkeel.mcp.server.stdio import claim_stdout, serve_stdio
+    if tool_metrics:
+        count_by_tool()
     if not http:
         claim_stdout()  # before anything of the target runs
     said = (target, name, instructions, rules)
@@ -201,6 +207,13 @@ def _worker_app(said: _ServeOptions, host: str, token: str, hosts: list[str]) ->
     return with_graceful_shutdown(
         asgi(server, host=host, token=token, allowed_hosts=hosts, stateless_http=True)
     )
+
+
+def count_by_tool() -> None:
+    """Count durations by tool in this process and its workers."""
+    from toolkeel.mcp.server.prometheus_metrics import TOOLS_VARIABLE
+
+    os.environ[TOOLS_VARIABLE] = "1"
 
 
 def endpoint(host: str, port: int) -> str:

@@ -37,6 +37,8 @@ from sse_starlette.sse import AppStatus
 from starlette.datastructures import MutableHeaders
 from starlette.responses import PlainTextResponse
 
+from toolkeel._common.prometheus_text import CONTENT_TYPE
+
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -77,7 +79,8 @@ class DrainState:
 
     async def serve_metrics(self, _: Request) -> PlainTextResponse:
         """Answer with the metrics in Prometheus' text format."""
-        return PlainTextResponse(self.metrics.render(), media_type="text/plain; version=0.0.4")
+        text = await asyncio.to_thread(self.metrics.render)
+        return PlainTextResponse(text, media_type=CONTENT_TYPE)
 
     def track_stream(self, receive: Receive) -> tuple[Receive, asyncio.Event]:
         """Return a `receive` that reports a disconnect once the shutdown starts, and its event."""
@@ -121,7 +124,7 @@ class DrainMiddleware:
         elif scope["path"] == HEALTH_PATH:
             status, code = ("ending", 503) if state.is_draining else ("ok", 200)
             await PlainTextResponse(f"{status}\n", code)(
-                scope, receive, self._close_after_answer(send)
+                scope, receive, self._close_after_answer(send, is_health=True)
             )
         elif scope["method"] == "GET":
             heard, stream = state.track_stream(receive)
@@ -139,10 +142,15 @@ class DrainMiddleware:
             finally:
                 state.metrics.in_flight -= 1
 
-    def _close_after_answer(self, send: Send) -> Send:
+    def _close_after_answer(self, send: Send, is_health: bool = False) -> Send:
+        """Return a `send` that counts rejections and, while draining, closes the connection."""
+
         async def sent(message: Message) -> None:
-            if self._state.is_draining and message["type"] == "http.response.start":
-                MutableHeaders(scope=message)["connection"] = "close"
+            if message["type"] == "http.response.start":
+                if message["status"] >= 400 and not is_health:
+                    self._state.metrics.record_rejection(message["status"])
+                if self._state.is_draining:
+                    MutableHeaders(scope=message)["connection"] = "close"
             await send(message)
 
         return sent

@@ -1,21 +1,28 @@
-"""Metrics of a server's calls in Prometheus' text format."""
+"""Metrics of a server's calls and requests in Prometheus' text format."""
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections import Counter
-from itertools import accumulate
+import os
 from typing import Final
 
-BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
-"""Seconds, between which calls are counted."""
+from toolkeel._common.prometheus_text import Family, Metrics
+
+TOOLS_VARIABLE: Final = "TOOLKEEL_TOOL_METRICS"
+"""Environment variable; if it is set, durations are counted by tool, too."""
+_CALLS: Final = Family("toolkeel_calls_total", "counter", "Finished calls, by outcome.")
+_SECONDS: Final = Family("toolkeel_call_seconds", "histogram", "Durations of calls.")
+_BY_TOOL: Final = Family("toolkeel_tool_seconds", "histogram", "Durations of calls, by tool.")
+_REJECTED: Final = Family(
+    "toolkeel_rejected_requests_total", "counter", "Requests answered by an HTTP error, by status."
+)
+_IN_FLIGHT: Final = Family("toolkeel_requests_in_flight", "gauge", "Requests being answered.")
 
 
 class CallMetrics:
-    """Counts and durations of finished calls.
+    """Counts and durations of finished calls, of this process and those that share its address.
 
     Attributes:
-        in_flight: Number of requests being answered.
+        by_tool: True to count durations by tool, too, which shows the names of tools.
 
     >>> metrics = CallMetrics()
     >>> metrics.record("success", 0.2)
@@ -25,37 +32,38 @@ class CallMetrics:
     """
 
     def __init__(self) -> None:
+        self.by_tool = bool(os.environ.get(TOOLS_VARIABLE))
+        self._metrics = Metrics((_CALLS, _SECONDS, _BY_TOOL, _REJECTED, _IN_FLIGHT))
+        self._metrics.add_histogram(_SECONDS.name)
         self.in_flight = 0
-        self._outcomes: Counter[str] = Counter()
-        self._bucket_counts = [0] * (len(BUCKETS) + 1)
-        self._seconds = 0.0
 
-    def record(self, outcome: str, seconds: float) -> None:
+    @property
+    def in_flight(self) -> int:
+        """Number of requests being answered."""
+        return self._in_flight
+
+    @in_flight.setter
+    def in_flight(self, number: int) -> None:
+        self._in_flight = number
+        self._metrics.set(_IN_FLIGHT.name, number)
+
+    def record(self, outcome: str, seconds: float, tool: str = "") -> None:
         """Count a finished call.
 
         Args:
             outcome: ``success``, or the kind of its failure.
             seconds: Its duration.
+            tool: Name of its tool.
         """
-        self._outcomes[outcome] += 1
-        self._bucket_counts[bisect_left(BUCKETS, seconds)] += 1
-        self._seconds += seconds
+        self._metrics.add(_CALLS.name, outcome=outcome)
+        self._metrics.observe(_SECONDS.name, seconds)
+        if self.by_tool and tool:
+            self._metrics.observe(_BY_TOOL.name, seconds, tool=tool)
+
+    def record_rejection(self, status: int) -> None:
+        """Count a request that is answered by an HTTP error."""
+        self._metrics.add(_REJECTED.name, status=str(status))
 
     def render(self) -> str:
         """Return all metrics in Prometheus' text format."""
-        totals = list(accumulate(self._bucket_counts))
-        lines = ["# TYPE toolkeel_calls_total counter"]
-        lines += [
-            f'toolkeel_calls_total{{outcome="{outcome}"}} {count}'
-            for outcome, count in sorted(self._outcomes.items())
-        ]
-        lines.append("# TYPE toolkeel_call_seconds histogram")
-        lines += [
-            f'toolkeel_call_seconds_bucket{{le="{bound}"}} {count}'
-            for bound, count in zip((*BUCKETS, "+Inf"), totals, strict=True)
-        ]
-        lines.append(f"toolkeel_call_seconds_sum {self._seconds:.6f}")
-        lines.append(f"toolkeel_call_seconds_count {totals[-1]}")
-        lines.append("# TYPE toolkeel_requests_in_flight gauge")
-        lines.append(f"toolkeel_requests_in_flight {self.in_flight}")
-        return "\n".join(lines) + "\n"
+        return self._metrics.render()

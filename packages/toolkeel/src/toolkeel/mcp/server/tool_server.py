@@ -296,7 +296,7 @@ class ToolServer:
             outcome = "cancelled"
             raise
         finally:
-            self.metrics.record(outcome, monotonic() - began)
+            self.metrics.record(outcome, monotonic() - began, name)
         return message
 
     # — prompts and resources —
