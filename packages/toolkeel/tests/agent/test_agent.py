@@ -152,18 +152,18 @@ def test_agents_run_side_by_side_without_seeing_each_other() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("program", ["typed_deps.py", "typed_program.py"])
 @pytest.mark.parametrize("checker", ["mypy", "basedpyright"])
-def test_type_checkers_find_deps_that_do_not_fit_and_nothing_else(checker: str) -> None:
-    sample = Path(__file__).with_name("typed_deps.py")
+def test_type_checkers_find_what_does_not_fit_and_nothing_else(checker: str, program: str) -> None:
+    sample = Path(__file__).with_name(program)
     root = Path(__file__).parents[4]
     options = {
         "mypy": ["--strict", "--no-incremental", "--config-file", str(root / "pyproject.toml")],
         "basedpyright": ["--pythonpath", sys.executable, "--level", "error"],
     }
-    program = Path(sys.executable).with_name(checker)
-    words = [str(program), *options[checker], str(sample)]
+    words = [str(Path(sys.executable).with_name(checker)), *options[checker], str(sample)]
     done = subprocess.run(words, cwd=root, capture_output=True, text=True, timeout=280)
-    found = {int(line) for line in re.findall(r"typed_deps\.py:(\d+):.*?error", done.stdout)}
+    found = {int(line) for line in re.findall(rf"{program}:(\d+):.*?error", done.stdout)}
     lines = sample.read_text("utf-8").splitlines()
     assert found == {n for n, line in enumerate(lines, 1) if "  # expect: " in line}, done.stdout
 

@@ -22,6 +22,28 @@ time.sleep(60)
 """
 
 
+AT_EXIT = """
+import atexit, sys
+from toolkeel import Agent, tool
+from toolkeel.sessions import Sessions
+
+@tool
+async def double(n: int) -> int:
+    '''Double.'''
+    return 2 * n
+
+agent, sessions = Agent("offline", tools=[double]), Sessions(sys.argv[1])
+
+@atexit.register
+def end():
+    print(agent.run_sync("double 21").output.split()[-1])
+    try:
+        agent.run_sync("Hi", session=sessions["ada"])
+    except Exception as error:
+        print(type(error).__name__, error)
+"""
+
+
 def locks_at(path: str | Path) -> WriterLocks:
     """The locks of a file of sessions."""
     return WriterLocks(open_store(str(path)))
@@ -88,3 +110,14 @@ def test_another_process_keeps_it_until_it_is_killed(tmp_path: Path) -> None:
         run(main)
     locks.release(7)
     until_sync(lambda: locks.try_acquire(7))
+
+
+def test_a_run_in_an_atexit_function_works_or_says_why_its_session_cannot(tmp_path: Path) -> None:
+    words = [sys.executable, "-c", AT_EXIT, str(tmp_path / "s.db")]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == [
+        "42",
+        "SessionError a run of a session cannot begin in an atexit function, since Python is ending "
+        "and starts no more threads; run it before the program ends",
+    ]

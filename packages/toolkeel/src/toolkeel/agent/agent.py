@@ -29,7 +29,7 @@ from toolkeel._common.other_libraries_words import (
     unknown_option_error,
 )
 from toolkeel.agent import inner_agent
-from toolkeel.agent.guardrail import Check, Guardrail, as_guardrails
+from toolkeel.agent.guardrail import NO_GUARDRAILS, Check, Guardrail, as_guardrails
 from toolkeel.agent.handoff import AgentLike, Handoff, HandoffsOption, as_handoffs
 from toolkeel.agent.history import HistoryPolicy
 from toolkeel.agent.inner_agent import AgentToolConfig, arguments_to_prompt, make_agent_tool
@@ -53,7 +53,7 @@ from toolkeel.define.tool import AnyTool, Step, ToolOptions
 from toolkeel.model_interface import Model, Settings, resolve_model
 from toolkeel.spending import RunLimits
 
-C = TypeVar("C", default=Any)
+C = TypeVar("C", default=object)
 T = TypeVar("T", default=str)
 N = TypeVar("N")
 MAX_TURNS = 25
@@ -121,8 +121,8 @@ class Agent(Generic[C, T]):
         limits: RunLimits | None = None,
         on_refusal: Literal["return", "raise"] = "return",
         handoffs: Annotated[HandoffsOption, any_list("a list of agents", True)] = (),
-        input_guardrails: Annotated[Iterable[Guardrail | Check[C]], GUARDRAILS] = (),
-        output_guardrails: Annotated[Iterable[Guardrail | Check[C]], GUARDRAILS] = (),
+        input_guardrails: Annotated[Iterable[Guardrail | Check[C]], GUARDRAILS] = NO_GUARDRAILS,
+        output_guardrails: Annotated[Iterable[Guardrail | Check[C]], GUARDRAILS] = NO_GUARDRAILS,
         model_steps: Sequence[ModelStep] = (),
         history: HistoryPolicy | None = None,
         deps_type: type[C] | None = None,

@@ -111,6 +111,10 @@ class Guardrail:
         return None
 
 
+NO_GUARDRAILS: tuple[Guardrail, ...] = ()
+"""A default that leaves the type of `deps` open, as a bare ``()`` does not for type checkers."""
+
+
 def as_guardrails(given: Iterable[Guardrail | Check[Any]]) -> tuple[Guardrail, ...]:
     """Guardrails, plain functions among them.
 

@@ -7,10 +7,15 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any, Literal, get_args
 
+from toolkeel._common.checked_arguments import ArgumentKind
 from toolkeel.errors import DefinitionError
 
 ExecutorName = Literal["inline", "thread", "process", "sandbox", "ray"]
 EXECUTOR_NAMES: tuple[str, ...] = get_args(ExecutorName)
+EXECUTOR = ArgumentKind(
+    lambda value: not isinstance(value, type),
+    f"a name ({', '.join(EXECUTOR_NAMES)}), or one such as Process(max_concurrency=4) of toolkeel.executors",
+)
 EXECUTORS: Mapping[str, str] = MappingProxyType(
     {
         "inline": "toolkeel.executors.local:Inline",

@@ -11,14 +11,17 @@ from typing import (
     TYPE_CHECKING,
     Annotated,
     Any,
+    Concatenate,
     Generic,
     Literal,
     ParamSpec,
     Protocol,
+    Self,
     TypeAlias,
     TypedDict,
     TypeVar,
     Unpack,
+    overload,
 )
 
 from toolkeel._common.checked_arguments import ArgumentKind, above, at_least, kinds_of
@@ -26,7 +29,7 @@ from toolkeel._common.other_libraries_words import attribute_hints
 from toolkeel._records.record import NOTHING, NotebookDisplay, record
 from toolkeel.context import ToolContext
 from toolkeel.define.compile import DefinitionRequest, ParametersSchema, compile_function
-from toolkeel.define.executor_names import EXECUTOR_NAMES, ExecutorName
+from toolkeel.define.executor_names import EXECUTOR, ExecutorName
 from toolkeel.define.inject import InjectedParameter
 from toolkeel.define.invoker import InRun, get_invoker
 from toolkeel.define.options import check_names, external, validate_on_invoke, validate_options
@@ -41,7 +44,7 @@ from toolkeel.messages import ToolCall
 
 P = ParamSpec("P")
 R = TypeVar("R")
-T = TypeVar("T")
+Q = ParamSpec("Q")
 
 ErrorHandler: TypeAlias = (
     bool | str | type[Exception] | tuple[type[Exception], ...] | Callable[[Exception], str]
@@ -52,10 +55,6 @@ Enabled: TypeAlias = bool | Callable[[ToolContext], "bool | Awaitable[bool]"]
 ApprovalOption: TypeAlias = bool | Callable[..., "bool | str | Awaitable[bool | str]"]
 """Whether a person must approve a call; a text says why. A function of the validated arguments, or of
 those and the `ToolContext`; it may refuse the call itself by raising `Denied`."""
-EXECUTOR = ArgumentKind(
-    lambda value: not isinstance(value, type),
-    f"a name ({', '.join(EXECUTOR_NAMES)}), or one such as Process(max_concurrency=4) of toolkeel.executors",
-)
 DEFAULT_TIMEOUT = 30.0
 DEFAULT_MAX_OUTPUT = 50_000
 
@@ -260,12 +259,17 @@ class Tool(NotebookDisplay, Generic[P, R], metaclass=_ToolMeta):
     def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
         return self.function(*args, **kwargs)
 
-    def __get__(self, instance: object, owner: type | None = None) -> Tool[..., R]:
+    @overload
+    def __get__(self, instance: None, owner: type | None = None) -> Self: ...
+    @overload
+    def __get__(
+        self: Tool[Concatenate[Any, Q], R], instance: object, owner: Any = None
+    ) -> Tool[Q, R]: ...
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
         """Bind a method to its instance, as functions do."""
-        function: Any = self.function
-        if not self.unbound or (instance is None and not isinstance(function, classmethod)):
+        if not self.unbound or (instance is None and not isinstance(self.function, classmethod)):
             return self
-        method = function.__get__(instance, owner)
+        method: Any = self.function.__get__(instance, owner)
         return dataclasses.replace(self, function=method, unbound=False)
 
     if not TYPE_CHECKING:  # there, an unknown attribute stays unknown

@@ -22,6 +22,8 @@ from functools import partial
 from time import time
 from typing import Generic, TypeVar
 
+from toolkeel.call.body.start_thread import is_exiting
+from toolkeel.sessions.errors import SessionError
 from toolkeel.sessions.stores.store import SessionStore, Writer
 
 T = TypeVar("T")
@@ -35,7 +37,16 @@ class Arrivals:
         self._lock = threading.Lock()
 
     def arrive(self, session: Hashable) -> Arrival:
-        """Take the next place in the order of a session; callable from any thread."""
+        """Take the next place in the order of a session; callable from any thread.
+
+        Raises:
+            SessionError: Python is ending, and starts no threads that would write the run.
+        """
+        if is_exiting():
+            raise SessionError(
+                "a run of a session cannot begin in an atexit function, since Python is ending and "
+                "starts no more threads; run it before the program ends"
+            )
         with self._lock:
             arrival = Arrival(self, session, self._last.get(session))
             self._last[session] = arrival.queued

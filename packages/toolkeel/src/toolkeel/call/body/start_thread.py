@@ -14,8 +14,13 @@ class NoThread(SetupError):
     """Raised if the system has no thread left."""
 
 
-def start_thread(target: Callable[..., object], name: str, *args: Any) -> None:
-    """Start a daemon thread.
+def is_exiting() -> bool:
+    """Return True in functions of `atexit`, when Python may start no more threads."""
+    return not threading.main_thread().is_alive()
+
+
+def start_thread(target: Callable[..., object], name: str, *args: Any) -> threading.Thread:
+    """Start a daemon thread, and return it.
 
     Raises:
         NoThread: The system has none left, or Python is ending.
@@ -29,9 +34,16 @@ def start_thread(target: Callable[..., object], name: str, *args: Any) -> None:
             "-k gthread, celery --pool=threads or --pool=prefork"
         )
     try:
-        threading.Thread(target=target, args=args, name=name, daemon=True).start()
+        thread = threading.Thread(target=target, args=args, name=name, daemon=True)
+        thread.start()
     except RuntimeError as error:
+        if is_exiting():
+            raise NoThread(
+                "no thread can be started in an atexit function, since Python is ending; do this "
+                "before the program ends"
+            ) from error
         raise NoThread(
             "no thread can be started; raise the limit of threads (ulimit -u, or the container's "
             "pids limit), or await the async form with async tools"
         ) from error
+    return thread

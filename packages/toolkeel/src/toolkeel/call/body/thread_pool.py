@@ -22,7 +22,7 @@ from collections.abc import Callable
 from time import perf_counter
 
 from toolkeel.call.body.detached_tasks import log_late_failure
-from toolkeel.call.body.start_thread import NoThread, start_thread
+from toolkeel.call.body.start_thread import NoThread, is_exiting, start_thread
 from toolkeel.errors import LimitReached, SetupError
 
 MAX_THREADS = 64
@@ -159,6 +159,8 @@ class ThreadPool:
         if grows and not self._start_thread():
             with self._lock:
                 self._spare += 1
+            if is_exiting():
+                raise LimitReached("The program is ending: no thread can be started for this call.")
             raise LimitReached("The system has no thread left to run this call in.")
         self._jobs.put(job)
         return job

@@ -24,6 +24,8 @@ from typing import Any, Final, TypeVar
 
 from toolkeel._common.data_folder import register_state
 from toolkeel._records.record import record
+from toolkeel.call.body.start_thread import start_thread
+from toolkeel.errors import SetupError
 from toolkeel.sessions.errors import SessionError, SessionUnavailable
 from toolkeel.sessions.stores.sql_tables import ensure
 
@@ -84,8 +86,11 @@ class Database:
         except (OSError, sqlite3.Error) as error:
             kind = SessionUnavailable if isinstance(error, Unreachable) else SessionError
             raise kind(f"the sessions in {self.display_name} cannot be opened: {error}") from None
-        self._thread = threading.Thread(target=self._run, name="toolkeel-journal", daemon=True)
-        self._thread.start()
+        try:
+            self._thread = start_thread(self._run, "toolkeel-journal")
+        except SetupError:
+            self._connection.close()
+            raise
 
     def _open(self) -> sqlite3.Connection:
         if self.path != MEMORY:
