@@ -160,3 +160,39 @@ def test_a_thread_tells_what_waits_in_it_as_a_task() -> None:
     assert [*state.tasks[0].interrupts] == asked
     agent.invoke(Command(resume={"decisions": [{"type": "approve"}]}), ADA)
     assert agent.get_state(ADA).tasks == ()
+
+
+def test_the_history_of_a_thread_has_a_state_for_each_step_the_latest_first() -> None:
+    @tool
+    def add(a: int, b: int) -> int:
+        """Add."""
+        return a + b
+
+    saver, thread = InMemorySaver(), {"configurable": {"thread_id": "past"}}
+    model = Scripted([call("add", {"a": 1, "b": 2}), "3", "again"])
+    agent = create_agent(model, [add], checkpointer=saver)
+    assert list(agent.get_state_history(thread)) == []
+    agent.invoke({"messages": "1 + 2?"}, thread)
+    agent.invoke({"messages": "more"}, thread)
+    past = list(agent.get_state_history(thread))
+    assert [(len(one.values["messages"]), one.next) for one in past] == [
+        (6, ()),
+        (5, ("model",)),
+        (4, ("__start__",)),
+        (4, ()),
+        (3, ("model",)),
+        (2, ("tools",)),
+        (1, ("model",)),
+        (0, ("__start__",)),
+    ]
+    assert [one.metadata["step"] for one in past] == [6, 5, 4, 3, 2, 1, 0, -1]
+    assert past[0].parent_config == past[1].config and past[-1].parent_config is None
+
+    before = past[4].config["configurable"]["checkpoint_id"]
+    with pytest.raises(SetupError, match=r"saver\.sessions\.fork\('past'"):
+        agent.invoke(None, past[4].config)
+    saver.sessions.fork("past", "other", before=int(before))
+    state = create_agent(Scripted(["three"]), [add], checkpointer=saver).invoke(
+        None, {"configurable": {"thread_id": "other"}}
+    )
+    assert [m.text for m in state["messages"]] == ["1 + 2?", "", "3", "three"]

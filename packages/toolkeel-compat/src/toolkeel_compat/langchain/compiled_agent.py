@@ -147,6 +147,16 @@ class CompiledAgent(Invokable):
         about = [self._reviewer.make_interrupt(asked, state, runtime)] if asked else []
         return [*about, *inner, *list_interrupts(tickets)]
 
+    def get_state_history(self, config: Mapping[str, Any]) -> Iterator[StateSnapshot]:
+        """Yield the states of a thread after each step, the latest first.
+
+        Raises:
+            SetupError: The agent has no checkpointer.
+        """
+        if self._saver is None:
+            raise SetupError("get_state_history() needs an agent with a checkpointer")
+        return self._saver.history(self._merge_config(config))
+
     async def aget_state(self, config: Mapping[str, Any]) -> StateSnapshot:
         """Call `get_state`, for async code."""
         return self.get_state(config)

@@ -21,7 +21,14 @@ from toolkeel_compat.content_blocks import (
     to_langchain_content,
 )
 
-_UNSUPPORTED_FIELDS = ("id", "name", "additional_kwargs", "response_metadata", "invalid_tool_calls")
+_UNSUPPORTED_FIELDS: Mapping[str, str] = {
+    "id": "messages are found by their place in the transcript",
+    "name": "write it into the text",
+    "additional_kwargs": "keep it in the state, under a key of your own",
+    "response_metadata": "keep it in the state, under a key of your own",
+    "invalid_tool_calls": "they are found among the calls",
+}
+"""By field that a message does not have: what to do instead."""
 
 
 class MessageMixin:
@@ -38,9 +45,11 @@ class MessageMixin:
 
     def __new__(cls, content: Any = "", *rest: Any, **kwargs: Any) -> Self:
         """Create a message; content may be a list of any library's parts (see `content_blocks`)."""
-        for name in _UNSUPPORTED_FIELDS:
+        for name, instead in _UNSUPPORTED_FIELDS.items():
             if name not in cls.__match_args__ and kwargs.pop(name, None):  # type: ignore[attr-defined]
-                raise SetupError(f"{cls.__name__}({name}=...): messages here have no {name}")
+                raise SetupError(
+                    f"{cls.__name__}({name}=...): messages here have no {name}: leave it out; {instead}"
+                )
         content = kwargs.pop("content_blocks", None) or content
         if isinstance(content, list):
             content = to_content(content, joins=cls.type in ("ai", "tool"))
