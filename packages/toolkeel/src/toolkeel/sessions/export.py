@@ -19,6 +19,7 @@ from toolkeel._records.entries import (
     Deferred,
     Entry,
     Forked,
+    Permitted,
     Repeated,
     RunEnded,
     Waits,
@@ -102,7 +103,8 @@ def import_lines(
     try:
         for entry, data in entries:
             json_text(data).encode()  # a lone surrogate has no bytes
-            if not (isinstance(entry, Decided) and entry.decision.ticket in undone):
+            is_open = isinstance(entry, Decided) and entry.decision.ticket in undone
+            if not (is_open or isinstance(entry, Permitted)):  # anybody may have written them
                 journal.append(_renew(entry, tickets), data)
         if last is not None:
             journal.append(last)
