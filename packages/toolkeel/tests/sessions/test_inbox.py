@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -388,3 +389,18 @@ def test_the_decision_that_counted_is_told_even_while_a_later_one_is_in_the_inbo
         assert first is not None and (first.who, first.decision.verdict) == ("ada", "approve")
     known = session.find_decision(ticket.id)
     assert known is not None and known.who == "ada" and session.find_decision("none") is None
+
+
+def test_a_decision_on_another_form_of_a_ticket_does_not_stand_in_the_way_of_the_right_one(
+    sessions: Sessions, tmp_path: Path
+) -> None:
+    session = sessions["ada"]
+    payer(tmp_path / "log").run_sync("1", session=session)
+    [ticket] = session.pending
+    session.decide(replace(ticket.approve(), seal="another"))
+    assert payer(tmp_path / "log").run_sync(None, session=session).reason == "waiting"
+    assert paid(tmp_path / "log") == []
+    assert session.decide(ticket.approve()) is None
+    payer(tmp_path / "log").run_sync(None, session=session)
+    assert paid(tmp_path / "log") == ["0"]
+    sessions.close()

@@ -195,3 +195,20 @@ def test_a_list_of_sessions_shows_the_beginning_of_what_was_said() -> None:
         session = sessions[f"ada {len(said)}"]
         say(session, said, "ok")
         assert session.info.first == shown
+
+
+def test_a_damaged_checkpoint_is_computed_again_from_the_other_entries(tmp_path: Path) -> None:
+    sessions = Sessions(tmp_path / "talk.db")
+    for n in range(3):
+        say(sessions["ada"], f"q{n}", f"a{n}")
+
+    def spoil(connection: sqlite3.Connection) -> None:
+        connection.execute("UPDATE entry SET body = '{' WHERE kind = 'checkpoint'")
+
+    sessions._storage.store.database.write_now(spoil)  # type: ignore[attr-defined]
+    model = Scripted(["fine"])
+    assert Agent(model).run_sync("q3", session=sessions["ada"]).output == "fine"
+    told = [message.text for message in model.requests[0].messages]
+    assert told == ["q0", "a0", "q1", "a1", "q2", "a2", "q3"]
+    say(sessions["ada"], "q4", "a4")
+    sessions.close()

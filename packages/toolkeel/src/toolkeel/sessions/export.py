@@ -102,7 +102,8 @@ def import_lines(
     tickets: dict[str, str] = {}
     try:
         for entry, data in entries:
-            json_text(data).encode()  # a lone surrogate has no bytes
+            if isinstance(entry, RunEnded):  # a fact of the session, not only JSON
+                entry.reason.encode()
             is_open = isinstance(entry, Decided) and entry.decision.ticket in undone
             if not (is_open or isinstance(entry, Permitted)):  # anybody may have written them
                 journal.append(_renew(entry, tickets), data)

@@ -10,6 +10,7 @@ from functools import partial
 from time import time
 from typing import TypeAlias
 
+from toolkeel._common.cancel import get_logger
 from toolkeel._records.entries import (
     Checkpoint,
     Entry,
@@ -277,11 +278,14 @@ def read_entries(
         kind: Kind of the entries; all if empty.
     """
     for seq, at, _, text in read_rows(store, info, after, upto, kind):
-        try:
-            entry = load_entry(store.artifacts.load_entry(text))
-        except ValueError as error:
-            raise SessionError(f"entry {seq} of {info.name!r} is damaged: {error}") from None
-        yield StoredEntry(seq, at, entry)
+        yield StoredEntry(seq, at, _load(store, info, seq, text))
+
+
+def _load(store: SessionStore, info: SessionInfo, seq: int, text: str) -> Entry:
+    try:
+        return load_entry(store.artifacts.load_entry(text))
+    except ValueError as error:
+        raise SessionError(f"entry {seq} of {info.name!r} is damaged: {error}") from None
 
 
 def read_rows(
@@ -316,22 +320,26 @@ def apply_entries(fold: JournalState, entries: Iterable[tuple[int, Entry]]) -> J
 def load_state(store: SessionStore, info: SessionInfo) -> JournalState:
     """Load the state of a session, from its last checkpoint and the messages the model is shown.
 
+    If the checkpoint is damaged, the state is computed from all other entries.
+
     Raises:
         SessionError: it cannot be read.
     """
 
     def read(after: int, upto: int) -> Iterator[tuple[int, Entry]]:
-        found = read_entries(store, info, after, upto)
-        return ((each.seq, each.entry) for each in found)
+        for seq, _, kind, text in read_rows(store, info, after, upto):
+            if kind != Checkpoint.kind:
+                yield seq, _load(store, info, seq, text)
 
     fold, at = JournalState(), info.checkpoint
-    kept = _read_entry(store, info, at) if at else None
-    if isinstance(kept, Checkpoint):
-        first = window_start(kept)
-        try:
+    try:
+        kept = _read_entry(store, info, at) if at else None
+        if isinstance(kept, Checkpoint):
+            first = window_start(kept)
             fold = restore_state(kept, read(first - 1, at - 1) if first else ())
-        except ValueError as error:
-            raise SessionError(f"a checkpoint of {info.name!r} is damaged: {error}") from None
+    except (ValueError, SessionError) as error:
+        get_logger().warning("the checkpoint of %r is not used: %s", info.name, error)
+        fold, at = JournalState(), 0
     return apply_entries(fold, read(at, info.head))
 
 

@@ -305,11 +305,13 @@ class JournalState(RunCounts):
                 each.run_calls.pop(ticket.digest, None)
 
     def rejects(self, decision: Decision) -> bool:
-        """Return True if the ticket of a decision does not permit its verdict."""
+        """Return True if the ticket of a decision does not permit its verdict, or is another one."""
         waits = self.open_tickets.get(decision.ticket)
         if (deferred := self.deferred.get(decision.ticket)) is not None:
             waits = deferred.ticket
-        return waits is not None and decision.verdict not in waits.verdicts
+        if waits is None:
+            return False
+        return decision.verdict not in waits.verdicts or decision.seal != waits.seal
 
     def _queued(self, seq: int, entry: entries.Queued) -> None:
         self.queued[entry.id] = entry
