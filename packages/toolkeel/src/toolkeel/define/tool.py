@@ -263,7 +263,7 @@ class Tool(NotebookDisplay, Generic[P, R], metaclass=_ToolMeta):
     def __get__(self, instance: None, owner: type | None = None) -> Self: ...
     @overload
     def __get__(
-        self: Tool[Concatenate[Any, Q], R], instance: object, owner: Any = None
+        self: Tool[Concatenate[Any, Q], R], instance: object, owner: type
     ) -> Tool[Q, R]: ...
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         """Bind a method to its instance, as functions do."""
