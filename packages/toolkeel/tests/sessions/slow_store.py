@@ -69,4 +69,5 @@ def _pump(source: socket.socket, target: socket.socket, seconds: float) -> None:
         while data := source.recv(1 << 16):
             time.sleep(seconds)
             target.sendall(data)
+    with suppress(OSError):  # also of a client that was killed: the server frees its locks
         target.shutdown(socket.SHUT_WR)
