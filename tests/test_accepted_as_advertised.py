@@ -223,6 +223,8 @@ def check_sent(case: SentCase) -> None:
     losses = [each for each in made.losses if each.what not in SAYS_NO_LESS]
     _, changes, error = outcome(tool, json.loads(wire.from_wire("take", json.dumps(value))))
     note(f"{losses}\n{changes}\n{error and error.text}")
+    # 1.0 is an integer to JSON Schema, too.
+    changes = tuple(each for each in changes if "integer_from_number" not in each)
     if not losses and not made.strict:
         assert not changes, "what the sent schema allows had to be mended"
     elif not losses:

@@ -262,9 +262,7 @@ class Tool(NotebookDisplay, Generic[P, R], metaclass=_ToolMeta):
     @overload
     def __get__(self, instance: None, owner: type | None = None) -> Self: ...
     @overload
-    def __get__(
-        self: Tool[Concatenate[Any, Q], R], instance: object, owner: type
-    ) -> Tool[Q, R]: ...
+    def __get__(self: Tool[Concatenate[Any, Q], R], instance: Any, owner: type) -> Tool[Q, R]: ...
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         """Bind a method to its instance, as functions do."""
         if not self.unbound or (instance is None and not isinstance(self.function, classmethod)):
