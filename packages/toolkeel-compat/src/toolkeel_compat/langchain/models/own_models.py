@@ -50,6 +50,7 @@ class BaseChatModel(BaseModel, OwnModel):
     def _generate(
         self, messages: list[Any], stop: Any = None, run_manager: Any = None, **kwargs: Any
     ) -> ChatResult:
+        """Refuse: defined in a subclass, with or without options."""
         raise NotImplementedError(f"{type(self).__name__}: define _generate or _agenerate")
 
     async def _agenerate(
@@ -126,6 +127,7 @@ class GenericFakeChatModel(BaseChatModel):
     def _generate(
         self, messages: list[Any], stop: Any = None, run_manager: Any = None, **kwargs: Any
     ) -> ChatResult:
+        """Return the next message; the options are ignored."""
         message = next(self.messages)
         reply = AIMessage(message) if isinstance(message, str) else message
         return ChatResult([ChatGeneration(reply)])
