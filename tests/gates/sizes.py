@@ -32,6 +32,7 @@ FRONT_DOORS: dict[str, str] = {
     "toolkeel_studio.cli.worker:command": "the options of a command",
     "toolkeel_studio.cli.runs:list_command": "the options of a command",
     "toolkeel_studio.cli.runs:decide_command": "the options of a command",
+    "toolkeel_studio.durable.durable:Durable.__init__": "the limits of a queue, each by name",
     "toolkeel_studio.durable.durable:Durable.start": "the options of a run, each by name",
     "toolkeel.mcp.client.mcp_server:MCPServer.__init__": "where a server is and how far it is trusted",
     "toolkeel.builtin.hosted_mcp:HostedMCP.__init__": "where a server is, whoever talks to it, and who approves its calls",

@@ -23,6 +23,7 @@ from toolkeel_studio.cli.terminal.streams import DIM, YELLOW, note, stdout_kept_
 if TYPE_CHECKING:
     from toolkeel_studio.durable.durable import Durable
 
+LogForm = Annotated[str, typer.Option(metavar="FORMAT", help="Lines on stderr: text, or json.")]
 MOST_PAUSE: Final = 15.0
 """Seconds between two attempts to reach the database, at most."""
 
@@ -56,9 +57,7 @@ def command(
     metrics: Annotated[
         str, typer.Option(metavar="PLACE", help="/metrics at HOST:PORT, or its text in a file.")
     ] = "",
-    log: Annotated[
-        str, typer.Option(metavar="FORMAT", help="Lines on stderr: text, or json.")
-    ] = "text",
+    log: LogForm = "text",
 ) -> None:
     """Run what is in the queue of a durable agent.
 

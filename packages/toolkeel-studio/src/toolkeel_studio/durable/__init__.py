@@ -4,7 +4,7 @@ orders      what the queue stores of a run, and checks of it
 journaled   one run as its session's journal knows it: said once, gone on with, how it ended
 monitor     health and metrics of a worker, at an address or in files
 recovery    how many deaths of its workers a run survives
-scope_costs what the runs of a scope have cost today
+scope_costs  what the runs of a scope have cost today
 worker_log  the log of a worker, a line for each event of a run
 fair_queue  which run that waits is next: fair between scopes, within limits
 engine      DBOS, which moves runs: its tables, its queue, its schedules

@@ -91,8 +91,7 @@ def command(
     if str(file) == "status" and not file.exists():
         _show_status()
         return
-    if tool_metrics:
-        count_by_tool()
+    count_by_tool(tool_metrics)
     if not http:
         claim_stdout()
     options = {"prefixed": not no_prefix, "threshold": search_above}

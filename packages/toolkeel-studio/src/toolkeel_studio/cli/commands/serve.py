@@ -62,6 +62,7 @@ Workers = Annotated[
 Drain = Annotated[
     int, typer.Option(metavar="SECONDS", min=0, help="HTTP: wait for calls when told to end.")
 ]
+Stdio = Annotated[bool, typer.Option("--stdio", help="Speak on stdin and stdout, as by default.")]
 ToolMetrics = Annotated[
     bool, typer.Option("--tool-metrics", help="HTTP: durations by tool in /metrics, with names.")
 ]
@@ -89,9 +90,7 @@ def command(
     file: SessionsFile = None,
     deciders: Decider = "",
     allowed_origin: Origins = None,
-    stdio: Annotated[
-        bool, typer.Option("--stdio", help="Speak on stdin and stdout, as by default.")
-    ] = False,
+    stdio: Stdio = False,
     http: Http = "",
     name: Annotated[str, typer.Option(help="What the server calls itself.")] = "",
     instructions: Annotated[
@@ -119,8 +118,7 @@ def command(
         return
     with needs_extra("toolkeel serve", "mcp"):
         from toolkeel.mcp.server.stdio import claim_stdout, serve_stdio
-    if tool_metrics:
-        count_by_tool()
+    count_by_tool(tool_metrics)
     if not http:
         claim_stdout()  # before anything of the target runs
     said = (target, name, instructions, rules)
@@ -209,11 +207,12 @@ def _worker_app(said: _ServeOptions, host: str, token: str, hosts: list[str]) ->
     )
 
 
-def count_by_tool() -> None:
-    """Count durations by tool in this process and its workers."""
+def count_by_tool(wanted: bool) -> None:
+    """Count durations by tool in this process and its workers, if that is wanted."""
     from toolkeel.mcp.server.prometheus_metrics import TOOLS_VARIABLE
 
-    os.environ[TOOLS_VARIABLE] = "1"
+    if wanted:
+        os.environ[TOOLS_VARIABLE] = "1"
 
 
 def endpoint(host: str, port: int) -> str:
