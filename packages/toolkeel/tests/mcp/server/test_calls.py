@@ -11,10 +11,12 @@ from mcp.client.client import Client as Peer
 from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel
 
-from tests.mcp.serving import both_eras, call, talk, text
+from tests.mcp.peers import OLD_PEER, PEER
+from tests.mcp.serving import both_eras, call, person, talk, text
 from tests.waiting import until
 from toolkeel import Injected, RunContext, ToolContext, tool
 from toolkeel.events import Event
+from toolkeel.mcp.client.mcp_server import MCPServer
 from toolkeel.mcp.server.tool_server import ToolServer
 
 
@@ -179,3 +181,30 @@ def test_anything_but_a_clear_yes_means_no(answer: dict[str, Any], told: str, er
 def test_a_client_without_a_person_gets_a_refusal(era: str) -> None:
     result = call(ask_first(), "delete", {"path": "a"}, era)
     assert result.is_error and "cannot ask a person" in text(result)
+
+
+@both_eras
+@pytest.mark.parametrize("words", [PEER, OLD_PEER])
+def test_the_form_of_another_servers_tool_is_shown_to_the_clients_person(
+    era: str, words: list[str]
+) -> None:
+    other = MCPServer(words, name="other", trust=True)
+    server = ToolServer(other.tools())
+    filled = person(action="accept", content={"city": "東京", "days": 2})
+    assert text(call(server, "ask", era=era, **filled)) == "accept {'city': '東京', 'days': 2}"
+    assert text(call(server, "ask", era=era, **person(action="decline"))) == "decline None"
+    assert text(call(server, "ask", era=era, **person(action="cancel"))) == "cancel None"
+
+
+def test_progress_of_another_servers_tool_reaches_the_client() -> None:
+    server = ToolServer(MCPServer(PEER, name="other", trust=True).tools())
+    told: list[str | None] = []
+
+    async def note(progress: float, total: float | None, message: str | None) -> None:
+        told.append(message)
+
+    async def test(peer: Peer) -> None:
+        await peer.call_tool("steps", {}, progress_callback=note)
+
+    talk(server, test)
+    assert told[-1] == "step 2"

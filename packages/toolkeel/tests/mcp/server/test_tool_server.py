@@ -310,3 +310,11 @@ def test_a_schema_is_listed_word_for_word() -> None:
         return (await peer.list_tools()).tools[0].input_schema
 
     assert talk(ToolServer([made]), test) == schema
+
+
+def test_a_server_is_tested_in_memory_by_one_line() -> None:
+    async def main() -> str:
+        async with ToolServer([echo]).client() as client:
+            return text(await client.call_tool("echo", {"text": "好"}))
+
+    assert run(main) == "好"

@@ -3,6 +3,7 @@
 multi_round_calls   calls that ask their client something before they end
 calling             features of the calling client that a running tool, prompt or resource can use
 prompts_resources   prompts and resources: functions that people and programs request
+sources             where tools come from: other MCP servers are refused
 long_results        results too long for a model, which clients read in full as resources
 snapshot            an immutable snapshot of what a server offers
 calls               one call of a client through the pipeline: its run, its progress, its approval

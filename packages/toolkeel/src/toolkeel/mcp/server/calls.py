@@ -13,7 +13,7 @@ from mcp.shared.exceptions import MCPError
 from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.call.toolset import Toolset
 from toolkeel.context import RunContext
-from toolkeel.errors import CallError
+from toolkeel.errors import CallError, Suspend
 from toolkeel.events import Event, Progress
 from toolkeel.mcp.server.calling import (
     EXCHANGE_KEY,
@@ -62,7 +62,8 @@ async def run_client_call(
         run.approver = _Approver(exchange)
     progress = None
     tool = tools.find(call.name).tool
-    if tool.injected or "generator" in tool.body:  # other bodies cannot report progress
+    # Other bodies cannot report progress.
+    if tool.injected or tool.steps or "generator" in tool.body:
         progress = _ProgressSender(exchange)
         run.listeners = (*run.listeners, progress)
     batch = tools.batch([call], run)
@@ -124,7 +125,10 @@ class _ProgressSender:
 
 
 class _Approver:
-    """Approver that elicits the client's person, and denies where the client has none."""
+    """Approver that elicits the client's person, and denies where the client has none.
+
+    A ticket with a form is shown as that form, and one with a URL as that URL.
+    """
 
     def __init__(self, exchange: Exchange) -> None:
         self._exchange = exchange
@@ -132,6 +136,8 @@ class _Approver:
     async def __call__(self, ticket: Ticket) -> Decision:
         client = Client(self._exchange)
         try:
+            if ticket.form:
+                return await _fill_form(client, ticket)
             found = await client.elicit(approval_question(ticket), _APPROVAL, key="approve")
         except MissingCapability:
             return ticket.deny("it needs a person's approval, and this client cannot ask a person")
@@ -142,3 +148,28 @@ class _Approver:
         answer = found.content or {}
         silent = "did not decide" if found.action == "cancel" else "said no"
         return ticket.deny(str(answer.get("reason") or f"the person {silent}"))
+
+
+async def _fill_form(client: Client, ticket: Ticket) -> Decision:
+    """Pass the question of another server, whose tool runs here, on to the client's person.
+
+    Raises:
+        MissingCapability: The client shows no forms, or opens no addresses.
+        CallError: The answer does not fit the form.
+        Suspend: The person cancelled.
+    """
+    action, content = "", None
+    if set(ticket.arguments) == {"url"} and ticket.form == _url_form(ticket.arguments["url"]):
+        action = (await client.elicit_url(ticket.reason, str(ticket.arguments["url"]))).action
+    else:
+        found = await client.elicit(ticket.reason, ticket.form, key="form")
+        action, content = found.action, found.content
+    if action == "cancel":
+        raise Suspend(ticket)  # the other server is answered that nobody decided
+    if action == "decline":
+        return ticket.deny("the person declined")
+    return ticket.approve() if content is None else ticket.edit(content)
+
+
+def _url_form(url: object) -> Mapping[str, object]:
+    return {"type": "object", "properties": {"url": {"const": url}}}

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from typing import Any, Generic, ParamSpec, TypeAlias, TypeVar, overload
 
 import mcp_types as types
+from mcp.shared.exceptions import MCPError
 from mcp.shared.uri_template import InvalidUriTemplate, UriTemplate
 from pydantic_core import to_json
 
@@ -21,7 +22,7 @@ from toolkeel.define.reading.signature import calling_frame
 from toolkeel.define.tool import AnyTool, Prepared, Proceed, ToolOptions, compile_tool
 from toolkeel.errors import DefinitionError, ToolError
 from toolkeel.mcp.content import to_block
-from toolkeel.messages import AssistantMessage, ToolOutput, UserMessage
+from toolkeel.messages import AssistantMessage, ToolMessage, ToolOutput, UserMessage
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -334,3 +335,16 @@ def _resource_contents(
             embedded = to_block(file)
             assert isinstance(embedded, types.EmbeddedResource)
             return embedded.resource
+
+
+def result_value(part: Primitive[..., Any], message: ToolMessage) -> object:
+    """Return what the function of a prompt or resource returned.
+
+    Raises:
+        MCPError: It failed; prompts and resources have no error results.
+    """
+    if not message.failed:
+        return message.artifact
+    wrong = message.kind in ("invalid_arguments", "malformed_arguments")
+    code = types.INVALID_PARAMS if wrong else types.INTERNAL_ERROR
+    raise MCPError(code, f"{part.name}: {message.text}")

@@ -23,7 +23,6 @@ with needs_extra("A server of tools", "mcp"):
 from mcp.server import NotificationOptions, Server
 from mcp.server.caching import CACHEABLE_METHODS, CacheHint
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
-from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import (
     PromptsListChanged,
     ResourcesListChanged,
@@ -32,16 +31,16 @@ from mcp.shared.subscriptions import (
 )
 from pydantic import BaseModel
 
-from toolkeel.call.tool_sources import ToolOrSource, gather_tools, static_tools
+from toolkeel.call.tool_sources import ToolOrSource, gather_tools
 from toolkeel.call.toolset import Toolset
 from toolkeel.context import RunContext
 from toolkeel.mcp.server.calls import NewRun, run_client_call
 from toolkeel.mcp.server.multi_round_calls import CallRounds, Exchange, Params, Request, is_modern
 from toolkeel.mcp.server.prometheus_metrics import CallMetrics
 from toolkeel.mcp.server.prompts_resources import (
-    Primitive,
     Prompt,
     Resource,
+    result_value,
     to_prompt_messages,
     to_resource_contents,
 )
@@ -54,7 +53,11 @@ from toolkeel.mcp.server.snapshot import (
     not_found_error,
     paginate,
 )
+from toolkeel.mcp.server.sources import split_sources
 from toolkeel.messages import ToolCall, ToolMessage
+
+if TYPE_CHECKING:
+    from mcp import Client
 
 PAGE_SIZE = 200
 """Default number of items on one page of a list."""
@@ -95,7 +98,8 @@ class ToolServer:
         figures: What its calls came to.
 
     Raises:
-        SetupError: two prompts have one name, or two resources one URI.
+        SetupError: two prompts have one name, or two resources one URI; or an `MCPServer` is among
+            the sources, of which only the tools could be served.
 
     >>> def add(a: int, b: int) -> int:
     ...     "Add two numbers."
@@ -120,7 +124,7 @@ class ToolServer:
     ) -> None:
         if page_size < 1:
             raise SetupError(f"page_size={page_size}: a page has at least one item; use 1 or more")
-        known, self._sources = static_tools(tools)
+        known, self._sources = split_sources(tools)
         self._snapshot = ServerSnapshot(known, prompts or (), resources or ())
         self._new_run = run
         self.metrics = CallMetrics()
@@ -167,6 +171,16 @@ class ToolServer:
         if prompts or resources:
             add("completion/complete", types.CompleteRequestParams, self._complete)
 
+    def client(self, **options: Any) -> Client:
+        """Return the official client, connected to this server in memory: to test it.
+
+        Args:
+            options: Of ``mcp.Client``, such as ``elicitation_callback`` and ``mode``.
+        """
+        from mcp import Client
+
+        return Client(self.sdk, **options)
+
     # — what is offered —
 
     @property
@@ -206,7 +220,7 @@ class ToolServer:
         old, sources = self._snapshot, self._sources
         served = old.tools
         if tools is not None:
-            served, sources = static_tools(tools)
+            served, sources = split_sources(tools)
             if sources:
                 served = await gather_tools(sources, served.with_tools(()), RunContext())
         offer = ServerSnapshot(
@@ -315,7 +329,7 @@ class ToolServer:
 
         async def work(exchange: Exchange) -> types.GetPromptResult:
             message = await self._run_call(exchange, found.name, params.arguments or {}, calls)
-            messages = list(to_prompt_messages(_result_value(found, message)))
+            messages = list(to_prompt_messages(result_value(found, message)))
             return types.GetPromptResult(
                 description=found.tool.description or None, messages=messages
             )
@@ -354,7 +368,7 @@ class ToolServer:
             message = await self._run_call(exchange, found.name, variables, calls)
             if message.details.get("not_found"):
                 raise not_found_error(params.uri)
-            contents = to_resource_contents(found, params.uri, _result_value(found, message))
+            contents = to_resource_contents(found, params.uri, result_value(found, message))
             return types.ReadResourceResult(contents=contents)
 
         return await self._run_in_rounds(request, params, work)
@@ -366,16 +380,3 @@ class ToolServer:
         others = (params.context.arguments if params.context else None) or {}
         typed = params.argument
         return completion_result(await part.suggest_values(typed.name, typed.value, others))
-
-
-def _result_value(part: Primitive[..., Any], message: ToolMessage) -> object:
-    """Return what the function of a prompt or resource returned.
-
-    Raises:
-        MCPError: It failed; prompts and resources have no error results.
-    """
-    if not message.failed:
-        return message.artifact
-    wrong = message.kind in ("invalid_arguments", "malformed_arguments")
-    code = types.INVALID_PARAMS if wrong else types.INTERNAL_ERROR
-    raise MCPError(code, f"{part.name}: {message.text}")
