@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 from urllib.parse import urlsplit
 
 from toolkeel._records.record import record
@@ -90,34 +90,56 @@ class Preset:
         base_url: Its usual address.
         keys: Environment variables that may hold its key; none: it needs no key.
         profile: What it accepts.
+        checked: What the row was compared with, and the day: the vendor's document, the request
+            models of the server's own package, or a report.
     """
 
     base_url: str
     keys: tuple[str, ...] = ()
     profile: ChatProfile = COMPATIBLE
+    checked: str = ""
+
+
+class _Differences(TypedDict, total=False):
+    """What differs between the servers on this machine; see `ChatProfile`."""
+
+    null_content: bool
+    parallel: bool
+    refused: frozenset[str]
 
 
 _LONGEST = 8192
 """Tokens of the longest reply by default, of servers that go on until the context is full."""
-_REASONER = ChatProfile(reasoning="always", refused=LOCAL_SAMPLING | {"seed"})
-_DEEPSEEK = ChatProfile(media=False, reasoning="always", refused=LOCAL_SAMPLING | {"seed"})
+_SEED_TOO = LOCAL_SAMPLING | {"seed"}
+_REASONER = ChatProfile("max_completion_tokens", reasoning="always", refused=_SEED_TOO)
+_DEEPSEEK = ChatProfile(media=False, reasoning="always", refused=_SEED_TOO)
+_GLM_MODELS = ChatProfile(parallel=False, refused=_SEED_TOO | PENALTIES)
 _QWEN = Preset(
-    "https://dashscope.aliyuncs.com/compatible-mode/v1", ("DASHSCOPE_API_KEY",), _OWN_FORM
+    "https://dashscope.aliyuncs.com/compatible-mode/v1",
+    ("DASHSCOPE_API_KEY",),
+    _OWN_FORM,
+    checked="docs.qwencloud.com/api-reference/chat/openai-chat, 2026-11-28",
 )
-_MOONSHOT = Preset("https://api.moonshot.ai/v1", ("MOONSHOT_API_KEY",), _REASONER)
-_GLM = Preset("https://open.bigmodel.cn/api/paas/v4", ("ZHIPUAI_API_KEY", "ZAI_API_KEY"), _OWN_FORM)
+_MOONSHOT = Preset(
+    "https://api.moonshot.ai/v1",
+    ("MOONSHOT_API_KEY",),
+    _REASONER,
+    checked="platform.kimi.ai/docs/api/chat, 2026-11-28",
+)
+_GLM = Preset(
+    "https://open.bigmodel.cn/api/paas/v4",
+    ("ZHIPUAI_API_KEY", "ZAI_API_KEY"),
+    _GLM_MODELS,
+    checked="docs.bigmodel.cn/cn/guide/capabilities/thinking-mode, 2026-11-28",
+)
 
 
 def _local(
-    kind: ServerKind, max_tokens: int | None = None, *, null_content: bool = True
+    kind: ServerKind, max_tokens: int | None = None, **differences: Unpack[_Differences]
 ) -> ChatProfile:
     """Return the profile of a server on this machine."""
     return ChatProfile(
-        grammar=True,
-        think_tags=True,
-        null_content=null_content,
-        kind=kind,
-        max_tokens=max_tokens,
+        grammar=True, think_tags=True, kind=kind, max_tokens=max_tokens, **differences
     )
 
 
@@ -125,44 +147,96 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
     {
         # on this machine; by their manuals each holds a reply to the schema of ``response_format``:
         # docs.ollama.com/capabilities/structured-outputs: from 0.5.0; not for models in its cloud
-        "ollama": Preset("http://127.0.0.1:11434/v1", profile=_local("ollama", _LONGEST)),
+        "ollama": Preset(
+            "http://127.0.0.1:11434/v1",
+            profile=_local("ollama", _LONGEST, parallel=False, refused=LOCAL_SAMPLING),
+            checked="docs.ollama.com/api/openai-compatibility, 2026-11-28",
+        ),
         # lmstudio.ai/docs/developer/openai-compat/structured-output
-        "lmstudio": Preset("http://127.0.0.1:1234/v1", profile=_local("lmstudio", _LONGEST)),
+        "lmstudio": Preset(
+            "http://127.0.0.1:1234/v1",
+            profile=_local("lmstudio", _LONGEST, refused=frozenset({"min_p"})),
+            checked="lmstudio.ai/docs/developer/openai-compat/chat-completions, 2026-11-28",
+        ),
         # github.com/ggml-org/llama.cpp, tools/server/README.md; schema or tools, not both
         # llama-cpp-python's server, which is reached by that name too, refuses ``null``
         "llamacpp": Preset(
             "http://127.0.0.1:8080/v1",
             profile=_local("llamacpp", _LONGEST, null_content=False),
+            checked="mintlify.com/ggml-org/llama.cpp/api/rest/chat-completions, 2026-11-28",
         ),
         # docs.vllm.ai/en/latest/features/structured_outputs
-        "vllm": Preset("http://127.0.0.1:8000/v1", profile=_local("vllm")),
+        "vllm": Preset(
+            "http://127.0.0.1:8000/v1",
+            profile=_local("vllm"),
+            checked="request models of vllm 0.33.0, 2026-11-23",
+        ),
         # docs.sglang.ai, advanced features, structured outputs
-        "sglang": Preset("http://127.0.0.1:30000/v1", profile=_local("sglang")),
+        "sglang": Preset(
+            "http://127.0.0.1:30000/v1",
+            profile=_local("sglang"),
+            checked="request models of sglang 0.5.23, 2026-11-23",
+        ),
         "litellm": Preset(
-            "http://127.0.0.1:4000/v1", profile=ChatProfile(tools_with_calls=True, think_tags=True)
+            "http://127.0.0.1:4000/v1",
+            profile=ChatProfile(tools_with_calls=True, think_tags=True),
+            checked="a report, oh-my-pi#1227, 2026-11-28",
         ),
         # services
-        "deepseek": Preset("https://api.deepseek.com/v1", ("DEEPSEEK_API_KEY",), _DEEPSEEK),
+        "deepseek": Preset(
+            "https://api.deepseek.com/v1",
+            ("DEEPSEEK_API_KEY",),
+            _DEEPSEEK,
+            checked="api-docs.deepseek.com/guides/thinking_mode, 2026-11-28",
+        ),
         "qwen": _QWEN,
         "dashscope": _QWEN,
         "moonshot": _MOONSHOT,
         "kimi": _MOONSHOT,
         "glm": _GLM,
         "zhipu": _GLM,
-        "zai": Preset("https://api.z.ai/api/paas/v4", ("ZAI_API_KEY",), _OWN_FORM),
-        "minimax": Preset("https://api.minimax.io/v1", ("MINIMAX_API_KEY",)),
-        "mimo": Preset("https://api.xiaomimimo.com/v1", ("MIMO_API_KEY",), _REASONER),
-        "ark": Preset("https://ark.cn-beijing.volces.com/api/v3", ("ARK_API_KEY",), _OWN_FORM),
-        "siliconflow": Preset("https://api.siliconflow.cn/v1", ("SILICONFLOW_API_KEY",)),
+        "zai": Preset(
+            "https://api.z.ai/api/paas/v4",
+            ("ZAI_API_KEY",),
+            _GLM_MODELS,
+            checked="docs.z.ai/api-reference/llm/chat-completion, 2026-11-28",
+        ),
+        # its thinking goes back inside the content, as it came
+        "minimax": Preset(
+            "https://api.minimax.io/v1",
+            ("MINIMAX_API_KEY",),
+            ChatProfile(think_tags=True, refused=LOCAL_SAMPLING | PENALTIES),
+            checked="platform.minimax.io/docs/api-reference/text-openai-api, 2026-11-28",
+        ),
+        "mimo": Preset(
+            "https://api.xiaomimimo.com/v1",
+            ("MIMO_API_KEY",),
+            _REASONER,
+            checked="platform.xiaomimimo.com/docs/en-US/api/chat/openai-api, 2026-11-28",
+        ),
+        "ark": Preset(
+            "https://ark.cn-beijing.volces.com/api/v3",
+            ("ARK_API_KEY",),
+            ChatProfile(refused=LOCAL_SAMPLING),
+            checked="volcengine.com/docs/82379/1298454, 2026-11-28",
+        ),
+        "siliconflow": Preset(
+            "https://api.siliconflow.cn/v1",
+            ("SILICONFLOW_API_KEY",),
+            checked="docs.siliconflow.cn/cn/api-reference/chat-completions, 2026-11-28",
+        ),
         "openrouter": Preset(
             "https://openrouter.ai/api/v1",
             ("OPENROUTER_API_KEY",),
             ChatProfile(think_tags=True, max_calls=128),
+            checked="openrouter.ai/docs/api-reference/chat-completion, 2026-11-28",
         ),
+        # refuses reasoning in a message of the model, as many reports say
         "groq": Preset(
             "https://api.groq.com/openai/v1",
             ("GROQ_API_KEY",),
             ChatProfile(reasoning="never", think_tags=True, refused=LOCAL_SAMPLING),
+            checked="console.groq.com/docs/openai and gptel#774, 2026-11-28",
         ),
         "mistral": Preset(
             "https://api.mistral.ai/v1",
@@ -178,17 +252,46 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
                 refused=LOCAL_SAMPLING,
                 seed_key="random_seed",
             ),
+            checked="docs.mistral.ai/api/endpoint/chat, 2026-11-28",
         ),
-        "together": Preset("https://api.together.xyz/v1", ("TOGETHER_API_KEY",)),
-        "fireworks": Preset("https://api.fireworks.ai/inference/v1", ("FIREWORKS_API_KEY",)),
+        "together": Preset(
+            "https://api.together.xyz/v1",
+            ("TOGETHER_API_KEY",),
+            checked="docs.together.ai/docs/inference/chat/parameters, 2026-11-28",
+        ),
+        "fireworks": Preset(
+            "https://api.fireworks.ai/inference/v1",
+            ("FIREWORKS_API_KEY",),
+            checked="docs.fireworks.ai/guides/reasoning, 2026-11-28",
+        ),
         "cerebras": Preset(
             "https://api.cerebras.ai/v1",
             ("CEREBRAS_API_KEY",),
-            ChatProfile(think_tags=True, refused=LOCAL_SAMPLING | PENALTIES),
+            ChatProfile(
+                "max_completion_tokens",
+                parallel=False,
+                think_tags=True,
+                refused=LOCAL_SAMPLING | PENALTIES,
+            ),
+            checked="inference-docs.cerebras.ai/api-reference/chat-completions, 2026-11-28",
         ),
-        "xai": Preset("https://api.x.ai/v1", ("XAI_API_KEY",), ChatProfile(refused=LOCAL_SAMPLING)),
-        "nvidia": Preset("https://integrate.api.nvidia.com/v1", ("NVIDIA_API_KEY",)),
-        "huggingface": Preset("https://router.huggingface.co/v1", ("HF_TOKEN",)),
+        # its reasoning models refuse penalties and stop texts
+        "xai": Preset(
+            "https://api.x.ai/v1",
+            ("XAI_API_KEY",),
+            ChatProfile("max_completion_tokens", refused=LOCAL_SAMPLING | PENALTIES | {"stop"}),
+            checked="docs.x.ai/docs/guides/reasoning, 2026-11-28",
+        ),
+        "nvidia": Preset(
+            "https://integrate.api.nvidia.com/v1",
+            ("NVIDIA_API_KEY",),
+            checked="docs.nvidia.com/nim/large-language-models, 2026-11-28",
+        ),
+        "huggingface": Preset(
+            "https://router.huggingface.co/v1",
+            ("HF_TOKEN",),
+            checked="huggingface.co/docs/inference-providers/tasks/chat-completion, 2026-11-28",
+        ),
     }
 )
 """Servers by the name that ``connect("name:model")`` knows them by."""

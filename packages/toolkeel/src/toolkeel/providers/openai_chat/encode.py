@@ -166,12 +166,10 @@ def encode_options(settings: Settings, tools: WireTools, profile: ChatTarget) ->
             tool_choice=_tool_choice(settings.tool_choice, tools),
             parallel_tool_calls=settings.parallel_tool_calls if server.parallel else None,
         )
-    sampling = {
-        server.seed_key if name == "seed" else name: getattr(settings, name) for name in _SENT
-    }
+    sent = {name: getattr(settings, name) for name in _SENT} | {"stop": stop_texts(settings)}
+    keys = {"seed": server.seed_key}
     body |= without_none(
-        **{key: value for key, value in sampling.items() if key not in server.refused},
-        stop=stop_texts(settings),
+        **{keys.get(name, name): sent[name] for name in sent if name not in server.refused},
         **{server.max_tokens_key: settings.max_tokens},
         response_format=settings.output and _response_format(settings.output),
         stream=profile.stream or None,
