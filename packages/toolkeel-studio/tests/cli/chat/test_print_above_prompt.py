@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import re
 
 from toolkeel_studio.cli.chat.print_above_prompt import OutputAbovePrompt
+from toolkeel_studio.cli.terminal.markdown import Markdown
 
 
 def test_lines_wait_for_the_prompt_and_what_is_begun_stays_apart_from_them() -> None:
@@ -27,13 +29,20 @@ def test_lines_wait_for_the_prompt_and_what_is_begun_stays_apart_from_them() -> 
     assert terminal.getvalue() == "before one\na note\nlast\n去杭州!\n" and not above.begun
 
 
-def test_lines_are_styled_when_they_are_whole() -> None:
+def test_a_reply_is_formatted_when_its_blocks_are_complete() -> None:
     terminal, above = io.StringIO(), OutputAbovePrompt()
-    out = above.stream(terminal, str.upper)
+    out, err = above.stream(terminal, Markdown()), above.stream(terminal)
     above.opened(list)
-    out.write("one\ntwo\nth")
+    out.write("**one**\n\n|a|\n|-")
     above.print_lines()
-    out.write("ree")
-    assert (terminal.getvalue(), above.begun) == ("ONE\nTWO\n", "three")
+    assert (terminal.getvalue(), above.begun) == ("\x1b[1mone\x1b[0m\n", "|a|\n|-")
+    out.write("|\n|b|\n")
+    above.end_blocks()
+    err.write("a note\n")
+    above.print_lines()
+    assert above.begun == "" and "|" not in terminal.getvalue()
+    assert re.search("b *\\S*\na note\n$", terminal.getvalue())
+    out.write("- thr")
     above.closed()
-    assert terminal.getvalue() == "ONE\nTWO\nTHREE"
+    out.write("ee")
+    assert terminal.getvalue().endswith("a note\n\x1b[1m • \x1b[0mthree")

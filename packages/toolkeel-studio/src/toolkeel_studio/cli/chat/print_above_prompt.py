@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import TextIO
 
+from toolkeel_studio.cli.terminal.markdown import Markdown
 from toolkeel_studio.cli.terminal.streams import StreamProxy
 
 
@@ -18,21 +19,22 @@ class OutputAbovePrompt:
         self._wake: Callable[[], object] | None = None
         self._lock = threading.RLock()
 
-    def stream(self, stream: TextIO, style: Callable[[str], str] = str) -> StreamProxy:
+    def stream(self, stream: TextIO, blocks: Markdown | None = None) -> StreamProxy:
         """Return a stream that writes above the prompt.
 
         Args:
             stream: The terminal's stream.
-            style: Applied to each complete line.
+            blocks: Formats what is written, block by block.
         """
-        made = _Stream(stream, self, style)
+        made = _Stream(stream, self, blocks)
         self._streams.append(made)
         return made
 
     @property
     def begun(self) -> str:
-        """What has no end of a line yet."""
-        return "".join(stream.begun for stream in self._streams)
+        """What is not printed yet: the lines of unfinished blocks, and what has no end of a line."""
+        with self._lock:
+            return "".join(stream.unfinished for stream in self._streams)
 
     def write(self, stream: _Stream, text: str) -> None:
         """Print it now, or hand it to the prompt."""
@@ -41,10 +43,18 @@ class OutputAbovePrompt:
                 stream.stream.write(text)
                 return
             lines, end, stream.begun = (stream.begun + text).rpartition("\n")
-            if end:
-                shown = "\n".join(map(stream.style, lines.split("\n")))
-                self._lines.append((stream.stream, shown + end))
+            if end and (shown := stream.format(lines.split("\n"))):
+                self._lines.append((stream.stream, shown))
             self._wake()
+
+    def end_blocks(self) -> None:
+        """Print the blocks that are unfinished: the reply has ended."""
+        with self._lock:
+            for each in self._streams:
+                if each.blocks is not None and (shown := each.blocks.end()):
+                    self._lines.append((each.stream, shown))
+            if self._wake is not None:
+                self._wake()
 
     def opened(self, wake: Callable[[], object]) -> None:
         """Redirect output above an open prompt; `wake` is called when there is something to print."""
@@ -68,18 +78,34 @@ class OutputAbovePrompt:
         with self._lock:
             self._wake = None
             for each in self._streams:
-                self._lines.append((each.stream, each.style(each.begun)))
-                each.begun = ""
+                self._lines.append((each.stream, each.end()))
             self.print_lines()
 
 
 class _Stream(StreamProxy):
-    def __init__(
-        self, stream: TextIO, above: OutputAbovePrompt, style: Callable[[str], str]
-    ) -> None:
+    def __init__(self, stream: TextIO, above: OutputAbovePrompt, blocks: Markdown | None) -> None:
         super().__init__(stream)
-        self.begun, self.style = "", style
+        self.begun, self.blocks = "", blocks
         self._above = above
+
+    @property
+    def unfinished(self) -> str:
+        """What is not printed yet."""
+        return (self.blocks.unfinished if self.blocks else "") + self.begun
+
+    def format(self, lines: list[str]) -> str:
+        """Return what to print once these lines are complete."""
+        if self.blocks is not None:
+            return "".join(map(self.blocks.add, lines))
+        return "".join(f"{line}\n" for line in lines)
+
+    def end(self) -> str:
+        """Return the rest of what was written; its last line stays open if it was."""
+        begun, self.begun = self.begun, ""
+        if self.blocks is None:
+            return begun
+        shown = (self.blocks.add(begun) if begun else "") + self.blocks.end()
+        return shown.removesuffix("\n") if begun else shown
 
     def write(self, text: str, /) -> int:
         """Print it, above the prompt."""

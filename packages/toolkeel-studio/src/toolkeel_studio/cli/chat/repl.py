@@ -24,7 +24,7 @@ from toolkeel.context import CancelToken
 from toolkeel.errors import ToolkeelError
 from toolkeel.messages import AssistantMessage, Message, Usage, UserMessage
 from toolkeel.observe.stats import price_of_usage
-from toolkeel.observe.wording import count, dollars, visible_line
+from toolkeel.observe.wording import count, dollars, escaped, visible_line
 from toolkeel.sessions import Sessions
 from toolkeel_studio.cli.chat.steering import SIGN, Steering
 from toolkeel_studio.cli.commands.launch import (
@@ -41,6 +41,7 @@ from toolkeel_studio.cli.exit_codes import UsageProblem, too_many_words
 from toolkeel_studio.cli.history_option import HistoryOption
 from toolkeel_studio.cli.terminal.approve import TerminalApprover, argument_check, can_ask
 from toolkeel_studio.cli.terminal.interrupt import run_interruptible
+from toolkeel_studio.cli.terminal.markdown import render_markdown
 from toolkeel_studio.cli.terminal.progress import Pausable, PlainView
 from toolkeel_studio.cli.terminal.reply import ReplyView
 from toolkeel_studio.cli.terminal.streams import (
@@ -48,6 +49,7 @@ from toolkeel_studio.cli.terminal.streams import (
     RED,
     YELLOW,
     echo,
+    is_interactive,
     layout,
     note,
     stdout_is_terminal,
@@ -152,6 +154,14 @@ def usage_line(usage: Usage, messages: Sequence[Message]) -> str:
     return f"{tokens}, {dollars(sum(known))}"
 
 
+def _write_reply(output: object) -> None:
+    """Write a reply that did not arrive in pieces."""
+    if isinstance(output, str) and is_interactive(sys.stdout):
+        layout([render_markdown(escaped(output), width_of(sys.stdout) or 80)])
+    else:
+        echo(str(output))
+
+
 class Chat:
     """A chat: an agent and its session.
 
@@ -202,7 +212,7 @@ class Chat:
         return True
 
     def _run(self, text: str | None) -> None:
-        shown = ReplyView(PlainView(), stdout_is_terminal())
+        shown = ReplyView(PlainView(), stdout_is_terminal(), self.steering.end_reply)
         watched = Pausable(shown)
 
         async def run(token: CancelToken) -> Any:
@@ -237,7 +247,7 @@ class Chat:
                 told = visible_line(said.message.text)
                 note(f"not read yet, joins what you say next: {told}", YELLOW)
         if result.has_output and shown.said != result.output:
-            echo(str(result.output))
+            _write_reply(result.output)
         if result.reason not in ("answered", "returned"):
             note(f"it ended: {result.reason} {result.limit}".rstrip(), YELLOW)
         if result.usage.total_tokens:

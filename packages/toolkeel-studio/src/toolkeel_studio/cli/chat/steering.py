@@ -81,8 +81,8 @@ class Steering:
         """Print above the prompt whatever is printed within the block."""
         self._above = above = OutputAbovePrompt()
         err, self._output = above.stream(sys.stderr), create_output(sys.stderr)
-        style = Markdown() if is_interactive(sys.stdout) else str
-        out = above.stream(sys.stdout, style) if stdout_is_terminal() else sys.stdout
+        blocks = Markdown() if is_interactive(sys.stdout) else None
+        out = above.stream(sys.stdout, blocks) if stdout_is_terminal() else sys.stdout
         try:
             with redirect_stderr(err), redirect_stdout(out):
                 yield
@@ -92,6 +92,11 @@ class Steering:
             if self._said:  # a run that heard nothing any more has been ended
                 self.draft = "\n".join([*self._said, self.draft]).strip()
                 self._said.clear()
+
+    def end_reply(self) -> None:
+        """Print the rest of a reply above the prompt, before what is printed next."""
+        if self._above is not None:
+            self._above.end_blocks()
 
     @contextmanager
     def of(self, run: Run[Any]) -> Iterator[None]:

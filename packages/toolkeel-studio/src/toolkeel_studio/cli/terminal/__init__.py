@@ -3,7 +3,7 @@
 text         text for a terminal: escaped, shortened, and of known width
 streams      the two streams of a command: answers on stdout, everything about them on stderr
 two_columns  two sessions on a screen, in two columns or one below the other
-markdown     Markdown on a terminal, line by line
+markdown     Markdown on a terminal, block by block
 interrupt    Ctrl-C: the first stops the calls and lets the run end, the second ends it
 progress     progress of a run on stderr: plain lines, or live lines
 pictures     pictures of tools and models: their paths, and drawn where the terminal can

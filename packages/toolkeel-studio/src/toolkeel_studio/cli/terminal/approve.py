@@ -1,7 +1,8 @@
 """Approval at the terminal before a call runs.
 
 The complete call is shown, to its end, before any answer is accepted; invisible characters are shown as
-escapes. Only the key y, pressed after the question appeared, approves.
+escapes. Only the keys of the question, pressed after it appeared, approve: y this call, others also later
+calls of the run.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from contextlib import AbstractContextManager
 from time import monotonic
 from typing import TextIO, TypeAlias
 
-from toolkeel._records.tickets import Decision, Ticket
+from toolkeel._records.record import record
+from toolkeel._records.tickets import Decision, Reach, Ticket
 from toolkeel.call.arguments.validate import as_json, prepare
 from toolkeel.call.toolset import Toolset
 from toolkeel.errors import CallError, InvalidArguments
@@ -42,8 +44,8 @@ Arguments: TypeAlias = Mapping[str, object]
 Check: TypeAlias = Callable[[Ticket, Arguments], Arguments]
 """Gives edited arguments as they would run; raises `CallError` if they cannot."""
 
-QUESTION = "Run it?  y once   n refuse   e edit   q stop the run  "
-HINT = "(press y, n, e or q)"
+QUESTION = "Run it?  y once   {extents}n refuse   e edit   q stop the run  "
+HINT = "(press {keys} or q)"
 MORE = "space next page   a all of it   n refuse   q stop the run  "
 MORE_HINT = "(the call goes on: see its end first)"
 _SIGNS = {"+": GREEN, "-": RED, "@": CYAN}
@@ -141,6 +143,39 @@ def _resolve(
         answer.exception()  # seen, even if the run has been cancelled and does not look
 
 
+@record
+class Extent:
+    """An approval that covers more than one call.
+
+    Args:
+        key: The key that approves.
+        name: What it covers, in the question.
+        covers: The other calls that it approves.
+        reach: What the runtime calls it.
+    """
+
+    key: str
+    name: str
+    covers: str
+    reach: Reach
+
+
+def extents_of(ticket: Ticket) -> list[Extent]:
+    """Return the approvals beyond the one call that have an effect for a ticket."""
+    found = []
+    if ticket.labels and ticket.effects.get("target"):
+        place = "host" if ticket.effects.get("read_only") else "target"
+        covers = f"later calls of {ticket.tool} to the same {place}"
+        found.append(Extent(place[0], f"this {place}", covers, "target"))
+    if ticket.server:
+        covers = f"later calls of tools of the server {ticket.server}"
+        found.append(Extent("s", "this server", covers, "server"))
+    if ticket.labels:
+        covers = "calls that are asked about because of what was read so far"
+        found.append(Extent("r", "trust what was read", covers, "source"))
+    return found
+
+
 class TicketPrompt:
     """One question, with its keys.
 
@@ -158,12 +193,13 @@ class TicketPrompt:
         self._check = check
         self._arguments: Arguments = ticket.arguments
         self._edited = False
+        self._extents = {each.key: each for each in extents_of(ticket)}
 
     def ask(self) -> Decision | None:
         """Ask for a decision. Return None if the run shall stop."""
         try:
             while True:
-                key = self._show() or self._key(QUESTION, "yneq", HINT)
+                key = self._show() or self._key(*self._question())
                 if key == "e":
                     self._edit()
                     continue
@@ -175,6 +211,13 @@ class TicketPrompt:
             self._say("")
             return self._ticket.deny("nobody answered")
 
+    def _question(self) -> tuple[str, str, str]:
+        """Return the question, its keys, and a hint for other keys."""
+        named = "".join(f"{key} {each.name}   " for key, each in self._extents.items())
+        keys = ["y", *self._extents, "n", "e"]
+        hint = HINT.format(keys=", ".join(keys))
+        return QUESTION.format(extents=named), "".join([*keys, "q"]), hint
+
     def _decision(self, key: str) -> Decision | None:
         if key == "q":
             self._say("stop")
@@ -182,8 +225,11 @@ class TicketPrompt:
         if key == "n":
             self._write("no\nWhy? (for the model; Enter for no reason) ")
             return self._ticket.deny(self._keyboard.line())
-        self._say("yes", BOLD)
-        return self._ticket.edit(self._arguments) if self._edited else self._ticket.approve()
+        extent = self._extents.get(key)
+        self._say(f"yes, {extent.name}" if extent else "yes", BOLD)
+        if self._edited:
+            return self._ticket.edit(self._arguments)
+        return self._ticket.approve(extent.reach if extent else "call")
 
     # — showing —
 
@@ -224,6 +270,9 @@ class TicketPrompt:
         for line in visible_json(dict(self._arguments)).split("\n"):
             for number, part in enumerate(chopped(line, columns - 3)):
                 lines.append(f"{bar}{'↳' if number else ' '}{part}")
+        for each in self._extents.values():
+            told = visible_line(f"{each.key}: yes, and {each.covers}, in this run")
+            lines += [self._styled(line, DIM) for line in chopped(told, columns)]
         return lines
 
     def _styled(self, text: str, style: str) -> str:
@@ -265,6 +314,8 @@ class TicketPrompt:
                     raise ValueError("the arguments are one JSON object")
                 arguments = self._check(self._ticket, edited)
                 self._edited = self._edited or arguments != self._ticket.arguments
+                if self._edited:  # an edited call is approved alone
+                    self._extents = {}
                 self._arguments = arguments
         except InvalidArguments as error:
             self._say("\n".join(["not changed:", *map(visible_line, map(str, error.errors))]), RED)

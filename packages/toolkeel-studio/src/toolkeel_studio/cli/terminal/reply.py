@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 
 from toolkeel.content import Image
 from toolkeel.events import Event, Replied, RunFinished, Streamed, ToolFinished, TurnStarted
@@ -28,13 +29,15 @@ class ReplyView:
     Args:
         inner: Shows everything else.
         speaks: Write the reply; otherwise only add pictures.
+        ended: Called when a reply has ended.
 
     Attributes:
         said: The written part of the last reply.
     """
 
-    def __init__(self, inner: Display, speaks: bool) -> None:
+    def __init__(self, inner: Display, speaks: bool, ended: Callable[[], object] = bool) -> None:
         self.said = ""
+        self._ended = ended
         self._inner = inner
         self._speaks = speaks
         self._run = ""
@@ -76,6 +79,8 @@ class ReplyView:
         """Begin a new line, if the reply has not."""
         if self._open and not self.said.endswith("\n"):
             echo("")
+        if self._open:
+            self._ended()
         self._open = False
 
     def _show_pictures(self) -> None:
