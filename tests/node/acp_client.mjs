@@ -48,6 +48,9 @@ await app.connectWith(stream, async context => {
         result = await context.request(methods.agent.session[what], params);
         result = { ...result, count: happened.length };
       }
+      if (what === 'mode') {
+        result = await context.request(methods.agent.session.setMode, { sessionId, modeId: value });
+      }
       if (what === 'list') result = await context.request(methods.agent.session.list, { cwd });
       if (what === 'say' || what === 'cancel') {
         const question = new Promise(resolve => { asked = resolve; });

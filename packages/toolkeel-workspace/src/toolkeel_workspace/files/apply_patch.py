@@ -28,6 +28,7 @@ from toolkeel_workspace.files.encodings import (
     replace_invalid,
     restore_invalid,
 )
+from toolkeel_workspace.files.folder_tools import movable
 from toolkeel_workspace.files.indentation import find_shift, shift_lines
 from toolkeel_workspace.files.line_window import escape_name
 from toolkeel_workspace.files.open_beneath import FileResource
@@ -127,7 +128,7 @@ def apply_patch(workspace: Workspace, where: Where = "auto") -> AnyTool:
             return _delete_file(workspace, name)
         return workspace.change_file(name, _make_change(type, name, diff))
 
-    return run
+    return movable(run, lambda folder: apply_patch(workspace.in_folder(folder), where))
 
 
 def _make_change(type: Kind, path: str, diff: str = "") -> ContentChange:

@@ -40,6 +40,7 @@ from toolkeel_workspace.files.content_changes import describe_replaced, make_edi
 from toolkeel_workspace.files.edit import Replacement, apply_changes, make_diff, parse_changes
 from toolkeel_workspace.files.file_tools import Files
 from toolkeel_workspace.files.find import find_files
+from toolkeel_workspace.files.folder_tools import movable
 from toolkeel_workspace.files.line_window import (
     MAX_LINES,
     escape_name,
@@ -110,22 +111,39 @@ class Workspace:
             log.warning("Commands cannot be run on Windows: this Workspace has no bash; use WSL")
             sandbox = None
         self.sandbox = Sandbox(sandbox, [root]) if isinstance(sandbox, str) else sandbox
+        self._results: Literal["ours"] | None = results
+        self._moved: dict[Path, Workspace] = {}
         _warn_about_imports(self.root.path)
         self._snapshots = FileSnapshots(self.root)
         self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
         self._commands: CommandTools | None = None
         self.needs_approval = ProtectedFilePredicate(self.root)
         self.tools = self._make_tools()
-        if results == "ours":
-            self.tools = tuple(
-                but(one, metadata={**one.metadata, OURS: True}) for one in self.tools
+
+    def in_folder(self, folder: str | os.PathLike[str]) -> Workspace:
+        """Return the workspace with these options for another folder, one for each.
+
+        Raises:
+            SetupError: it is no folder, or one in which this machine cannot confine commands.
+        """
+        path = Path(folder).resolve()
+        if path not in self._moved:
+            self._moved[path] = Workspace(
+                path,
+                self.sandbox and self.sandbox.with_roots(path),
+                results=self._results,
+                overwrite=self.overwrite,
+                shell=self._shell_kind,
+                lifetime=self._lifetime,
             )
+        return self._moved[path]
 
     def with_readable(self, *folders: Path) -> Workspace:
         """Return a workspace of the same folder whose commands can read more folders."""
         made = copy.copy(self)
         if self.sandbox is not None:
             made.sandbox, made._shell_kind = self.sandbox.with_readable(*folders), "new"
+        made._moved = {}
         made.tools = made._make_tools()
         return made
 
@@ -140,12 +158,23 @@ class Workspace:
             root = self.root.path
             self._commands = CommandTools(self.sandbox, root, self._snapshots, *options)
             bash = self._commands.make_tools()
-        return (
+        made = (
             self._with_file_resource(self.read),
             *writing,
             *bash,
             *map(self._with_file_resource, self._list_search_tools()),
         )
+        return tuple(self._make_movable(one) for one in made)
+
+    def _make_movable(self, made: AnyTool) -> AnyTool:
+        """Return a tool of this workspace that can be moved, with what is known of its results."""
+
+        def make(folder: Path) -> AnyTool:
+            return next(one for one in self.in_folder(folder).tools if one.name == made.name)
+
+        if self._results == "ours":
+            made = but(made, metadata={**made.metadata, OURS: True})
+        return movable(made, make)
 
     async def close(self) -> None:
         """Stop all background commands."""

@@ -144,6 +144,18 @@ class Sandbox:
                     f"outside of {str(root)!r}"
                 )
 
+    def with_roots(self, *roots: Path) -> Sandbox:
+        """Return a copy whose commands work in other folders.
+
+        Raises:
+            SetupError: a folder is missing, or commands cannot be confined there.
+        """
+        made = copy.copy(self)
+        made.roots = resolve_paths(roots, "root")
+        if made.backend != "none" and made.mode == "workspace":
+            made._reject_writable_runtime()
+        return made
+
     def with_readable(self, *more: Path) -> Sandbox:
         """Return a copy in which more paths are readable."""
         made = copy.copy(self)

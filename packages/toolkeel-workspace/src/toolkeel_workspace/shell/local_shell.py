@@ -21,6 +21,7 @@ from toolkeel.errors import ToolError
 from toolkeel.executors.process_tree import CommandResult
 from toolkeel.hosted import Hosted, Native, Where, Wire
 from toolkeel.messages import ToolOutput
+from toolkeel_workspace.files.folder_tools import movable
 from toolkeel_workspace.files.line_window import MAX_BYTES
 from toolkeel_workspace.sandbox.confine import Sandbox
 from toolkeel_workspace.sandbox.secret_files import SecretFiles
@@ -110,7 +111,7 @@ def local_shell(sandbox: Sandbox, where: Where = "auto") -> AnyTool:
             context=context,
         )
 
-    return run
+    return movable(run, lambda folder: local_shell(sandbox.with_roots(folder), where))
 
 
 def shell(sandbox: Sandbox, where: Where = "auto") -> AnyTool:
@@ -144,7 +145,7 @@ def shell(sandbox: Sandbox, where: Where = "auto") -> AnyTool:
         read = partial(secrets.label_reads, "\n".join(commands), tool="shell")
         return make_shell_output(commands, ended, max_output_length, read)
 
-    return run
+    return movable(run, lambda folder: shell(sandbox.with_roots(folder), where))
 
 
 def make_shell_output(

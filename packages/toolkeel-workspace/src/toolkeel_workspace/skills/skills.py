@@ -87,6 +87,13 @@ class Skills:
         self.notes = tuple(notes)
         return skills
 
+    def in_folder(self, folder: Path) -> Skills:
+        """Return the same skills, whose scripts run in another folder."""
+        if self._workspace is None:
+            return self
+        moved = self._workspace.in_folder(folder)
+        return Skills(*self._folders, trust=self._trust, workspace=moved)
+
     def get_tools(self) -> list[AnyTool]:
         """Return the tools for the skills that are there now; none without a usable skill."""
         skills = self.read()

@@ -14,13 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, Unpack, over
 
 from typing_extensions import TypeForm, TypeVar
 
-from toolkeel._common.checked_arguments import (
-    ArgumentKind,
-    any_list,
-    at_least,
-    check_values,
-    checked,
-)
+from toolkeel._common.checked_arguments import ArgumentKind, at_least, check_values, checked
 from toolkeel._common.data_folder import register_state
 from toolkeel._common.loop_state import CALLBACK_TIMEOUT
 from toolkeel._common.other_libraries_words import (
@@ -33,7 +27,7 @@ from toolkeel.agent.guardrail import NO_GUARDRAILS, Check, Guardrail, as_guardra
 from toolkeel.agent.handoff import AgentLike, Handoff, HandoffsOption, as_handoffs
 from toolkeel.agent.history import HistoryPolicy
 from toolkeel.agent.inner_agent import AgentToolConfig, arguments_to_prompt, make_agent_tool
-from toolkeel.agent.options import KINDS, RunOptions
+from toolkeel.agent.options import GUARDRAILS, HANDOFFS, KINDS, MODEL, SECONDS, RunOptions
 from toolkeel.agent.output import MAX_RETRIES, plan_output
 from toolkeel.agent.plan import Plan, add_limits
 from toolkeel.agent.prompt import Instructions, Prompt, check_instructions
@@ -57,15 +51,6 @@ C = TypeVar("C", default=object)
 T = TypeVar("T", default=str)
 N = TypeVar("N")
 MAX_TURNS = 25
-SECONDS = ArgumentKind(
-    lambda value: value is None or (isinstance(value, int | float) and value > 0),
-    "a number of seconds above 0, or None",
-)
-GUARDRAILS = any_list("a list of guardrails")
-MODEL = ArgumentKind(
-    lambda value: True,
-    "a model or its name, which comes first: Agent('openai:gpt-5', [search, send])",
-)
 
 
 class Agent(Generic[C, T]):
@@ -120,7 +105,7 @@ class Agent(Generic[C, T]):
         output_retries: Annotated[int, at_least(0, "a number, 0 or more")] = MAX_RETRIES,
         limits: RunLimits | None = None,
         on_refusal: Literal["return", "raise"] = "return",
-        handoffs: Annotated[HandoffsOption, any_list("a list of agents", True)] = (),
+        handoffs: Annotated[HandoffsOption, HANDOFFS] = (),
         input_guardrails: Annotated[Iterable[Guardrail | Check[C]], GUARDRAILS] = NO_GUARDRAILS,
         output_guardrails: Annotated[Iterable[Guardrail | Check[C]], GUARDRAILS] = NO_GUARDRAILS,
         model_steps: Sequence[ModelStep] = (),
@@ -320,8 +305,20 @@ class Agent(Generic[C, T]):
 
     def with_tools(self, tools: Iterable[ToolOrSource]) -> Agent[C, T]:
         """Return this agent with further tools and tool sources; the model is the one of now."""
-        plan = dataclasses.replace(self._plan.with_tools(list(tools)), model=self.model)
+        return self._with_plan(self._plan.with_tools(list(tools)))
+
+    def map_tools(self, change: Callable[[Any], ToolOrSource], *steps: Step) -> Agent[C, T]:
+        """Return this agent with its tools and tool sources changed by a function.
+
+        Args:
+            change: Takes and returns one.
+            steps: Further steps around every call, also those of agents that it calls or hands over to.
+        """
+        return self._with_plan(self._plan.map_tools(change, steps))
+
+    def _with_plan(self, plan: Plan) -> Agent[C, T]:
         made = copy.copy(self)
+        plan = dataclasses.replace(plan, model=self.model)
         made._plan = self._with_output(plan, self._output_type)
         return made
 

@@ -7,7 +7,7 @@ from typing import Annotated, Generic, TypedDict
 
 from typing_extensions import TypeVar
 
-from toolkeel._common.checked_arguments import ArgumentKind, at_least, kinds_of
+from toolkeel._common.checked_arguments import ArgumentKind, any_list, at_least, kinds_of
 from toolkeel._records.tickets import Approver, Decision
 from toolkeel.agent.session_interface import SessionReference
 from toolkeel.context import CancelToken, Listener
@@ -19,6 +19,16 @@ C = TypeVar("C")
 SESSION = ArgumentKind(
     lambda value: value is not None,
     "a session's name, a path, or one of Sessions(...): sessions['ada']",
+)
+SECONDS = ArgumentKind(
+    lambda value: value is None or (isinstance(value, int | float) and value > 0),
+    "a number of seconds above 0, or None",
+)
+GUARDRAILS = any_list("a list of guardrails")
+HANDOFFS = any_list("a list of agents", True)
+MODEL = ArgumentKind(
+    lambda value: True,
+    "a model or its name, which comes first: Agent('openai:gpt-5', [search, send])",
 )
 
 

@@ -20,6 +20,7 @@ from toolkeel.call.tool_sources import ToolOrSource, static_tools
 from toolkeel.call.toolset import Toolset
 from toolkeel.call.waiting_tools import warn_of_idle_approver, warn_of_waiting_tools
 from toolkeel.context import RunContext
+from toolkeel.define.tool import Step
 from toolkeel.errors import SetupError
 from toolkeel.model_interface import Model, Settings
 from toolkeel.spending import RunLimits, Spending
@@ -105,6 +106,15 @@ class Plan:
             self,
             tools=self.tools.with_tools([*self.tools, *known]),
             sources=(*own, *tools) if own or sources else (),
+        )
+
+    def map_tools(self, change: Callable[[Any], ToolOrSource], steps: Sequence[Step]) -> Plan:
+        """Return the plan with its tools and tool sources changed, inside further steps."""
+        known: list[Any] = [change(each) for each in self.tools]
+        return dataclasses.replace(
+            self,
+            tools=self.tools.with_tools(known).with_steps(*steps),
+            sources=tuple(change(each) for each in self.sources),
         )
 
     def warn_of_approver(self) -> None:

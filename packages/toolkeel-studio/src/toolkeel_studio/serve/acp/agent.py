@@ -1,7 +1,7 @@
 """What an editor asks for over ACP: sessions, prompts, cancel.
 
 A session belongs to the folder that the editor has open: the folder is the session's scope. The person at
-the editor started the agent, and decides. Servers that the editor would bring are not connected.
+the editor started the agent, and decides; `editor_session` has what the folder and the mode permit. Servers that the editor would bring are not connected.
 """
 
 from __future__ import annotations
@@ -35,20 +35,24 @@ from acp.schema import (
     SessionInfo,
     SessionListCapabilities,
     SessionResumeCapabilities,
+    SetSessionModeResponse,
     TextContentBlock,
     TextResourceContents,
 )
 
 from toolkeel._records.entries import RunEnded
+from toolkeel.agent.agent import Agent
 from toolkeel.call.steps.mentioned_targets import ATTACHED
 from toolkeel.content import Audio, Block, Content, File, Image, Text
+from toolkeel.sessions.sessions import Sessions
+from toolkeel_studio.serve.acp.editor_session import MODES, EditorSession
 from toolkeel_studio.serve.acp.updates import (
     UpdateEncoder,
     is_allowed,
     permission_call,
     permission_options,
 )
-from toolkeel_studio.serve.channel import Channel, Channels
+from toolkeel_studio.serve.channel import Channel
 from toolkeel_studio.serve.contents import decode_base64, join_blocks
 from toolkeel_studio.serve.errors import ChannelError, UnknownApproval
 from toolkeel_studio.serve.items import Item, Problem, Question, is_said
@@ -69,14 +73,15 @@ class AcpAgent:
     """An agent for one editor; the methods are those of the protocol.
 
     Args:
-        channels: The sessions.
+        agent: Answers.
+        sessions: Where the sessions are.
     """
 
-    def __init__(self, channels: Channels) -> None:
-        self._channels = channels
+    def __init__(self, agent: Agent[Any, Any], sessions: Sessions) -> None:
+        self._agent = agent
+        self._sessions = sessions
         self._client: Client | None = None
-        self._open: dict[str, Channel] = {}
-        self._cancels: dict[str, asyncio.Event] = {}
+        self._open: dict[str, EditorSession] = {}
 
     def on_connect(self, conn: Client) -> None:
         """Remember the connection to the editor."""
@@ -93,33 +98,43 @@ class AcpAgent:
                 close=SessionCloseCapabilities(),
             ),
         )
-        me = Implementation(name=self._channels.agent.name, version="0.1.0")
+        me = Implementation(name=self._agent.name, version="0.1.0")
         return InitializeResponse(protocol_version=VERSION, agent_capabilities=able, agent_info=me)
 
     async def new_session(self, cwd: str, **_: Any) -> NewSessionResponse:
         """Start a session; it is in the list once something was said."""
         name = secrets.token_hex(16)
-        self._open[name] = self._channels.open(name, cwd)
-        return NewSessionResponse(session_id=name)
+        session = self._open[name] = self._make_session(name, cwd)
+        return NewSessionResponse(session_id=name, modes=session.modes)
 
     async def load_session(self, cwd: str, session_id: str, **_: Any) -> LoadSessionResponse:
         """Open a session, and send everything that happened in it before answering."""
-        channel = await self._find(cwd, session_id)
+        session = await self._find(cwd, session_id)
         encoder = UpdateEncoder(with_prompts=True)
-        for item in await asyncio.to_thread(_items, channel):
+        for item in await asyncio.to_thread(_items, session.channel):
             await self._send(session_id, encoder, item)
-        return LoadSessionResponse()
+        return LoadSessionResponse(modes=session.modes)
 
     async def resume_session(self, session_id: str, cwd: str, **_: Any) -> ResumeSessionResponse:
         """Open a session without sending what happened in it."""
-        await self._find(cwd, session_id)
-        return ResumeSessionResponse()
+        session = await self._find(cwd, session_id)
+        return ResumeSessionResponse(modes=session.modes)
+
+    async def set_session_mode(
+        self, session_id: str, mode_id: str, **_: Any
+    ) -> SetSessionModeResponse:
+        """Change what a session permits, from its next call on."""
+        session = self._session_of(session_id)
+        if mode_id not in MODES:
+            raise _invalid(f"there is no such mode; there are {', '.join(MODES)}")
+        session.mode = mode_id
+        return SetSessionModeResponse()
 
     async def list_sessions(self, cwd: str | None = None, **_: Any) -> ListSessionsResponse:
         """Return the sessions of a folder; of those that are open here if it is not named."""
-        scopes = [cwd] if cwd else {each.session.scope for each in self._open.values()}
-        sessions = self._channels.sessions
-        found = [info for s in scopes for info in await asyncio.to_thread(sessions.list, s)]
+        scopes = [cwd] if cwd else {each.channel.session.scope for each in self._open.values()}
+        listing = self._sessions.list
+        found = [info for s in scopes for info in await asyncio.to_thread(listing, s)]
         made = [
             SessionInfo(
                 session_id=info.name,
@@ -134,45 +149,53 @@ class AcpAgent:
     async def close_session(self, session_id: str, **_: Any) -> CloseSessionResponse:
         """Stop the run of a session; it can be loaded again."""
         await self.cancel(session_id)
-        self._open.pop(session_id, None)
+        if (session := self._open.pop(session_id, None)) is not None:
+            await session.channels.close("the editor has closed the session")
         return CloseSessionResponse()
+
+    async def close(self, reason: str) -> None:
+        """Stop all runs."""
+        for session in self._open.values():
+            await session.channels.close(reason)
 
     async def cancel(self, session_id: str, **_: Any) -> None:
         """Stop the run of a session, also while its person is asked."""
-        if (event := self._cancels.get(session_id)) is not None:
-            event.set()
-        if (channel := self._open.get(session_id)) is not None:
+        if (session := self._open.get(session_id)) is not None:
+            for turn in session.turns:
+                turn.set()
             with suppress(ChannelError):
-                await channel.cancel()
+                await session.channel.cancel()
 
     async def prompt(self, session_id: str, prompt: Sequence[Any], **_: Any) -> PromptResponse:
         """Say something, and return when the run has ended."""
-        channel = self._open.get(session_id)
-        if channel is None:
-            raise RequestError.invalid_params({"message": "there is no such session"})
-        canceled = self._cancels[session_id] = asyncio.Event()
+        session = self._session_of(session_id)
+        channel, canceled = session.channel, asyncio.Event()
+        session.turns.add(canceled)
         try:
             id = secrets.token_hex(8)
             after = (await channel.status()).number
             await channel.say(decode_prompt(prompt), id=id, who="editor")
-            return PromptResponse(stop_reason=await self._run(channel, after, id, canceled))
+            return PromptResponse(stop_reason=await self._run(session, after, id, canceled))
         except ChannelError as error:
-            raise RequestError.invalid_params({"message": str(error)}) from None
+            raise _invalid(str(error)) from None
         finally:
-            del self._cancels[session_id]
+            session.turns.discard(canceled)
 
     # — a run —
 
-    async def _run(self, channel: Channel, after: str, said: str, canceled: asyncio.Event) -> Any:
+    async def _run(
+        self, session: EditorSession, after: str, said: str, canceled: asyncio.Event
+    ) -> Any:
         """Send the updates of a run until it ends; return why it did.
 
         Args:
-            channel: The session.
+            session: The session.
             after: Where to start.
             said: Id of the message; what comes before it is passed over.
             canceled: Set when the editor cancels.
         """
-        encoder, name = UpdateEncoder(), channel.session.name
+        encoder, channel = UpdateEncoder(), session.channel
+        name = channel.session.name
         async with aclosing(channel.read(after)) as items:
             async for item in items:
                 if said:
@@ -186,7 +209,7 @@ class AcpAgent:
                 if isinstance(item.body, RunEnded) and not item.within:
                     if item.body.reason != "waiting":
                         return _stop_reason(item.body)
-                    await self._ask_all(channel, canceled)
+                    await self._ask_all(session, canceled)
         return "cancelled"
 
     async def _send(self, session_id: str, encoder: UpdateEncoder, item: Item) -> None:
@@ -194,13 +217,20 @@ class AcpAgent:
         for update in encoder.encode(item):
             await self._client.session_update(session_id=session_id, update=update)
 
-    async def _ask_all(self, channel: Channel, canceled: asyncio.Event) -> None:
-        """Ask the person about each call that waits; calls for somewhere else are denied."""
+    async def _ask_all(self, session: EditorSession, canceled: asyncio.Event) -> None:
+        """Ask the person about each call that waits, unless the mode approves it.
+
+        Calls for somewhere else are denied.
+        """
+        channel = session.channel
         for waiting in (await channel.status()).pending:
             if waiting.is_decided or canceled.is_set():
                 continue
             if waiting.ticket.external:
                 await channel.decide(waiting.approval_id, "deny", reason=NOT_HERE, who="editor")
+                continue
+            if await session.accepts(waiting.ticket):
+                await channel.decide(waiting.approval_id, "approve", who=f"mode {session.mode}")
                 continue
             allowed = await self._ask(channel, waiting, canceled)
             if not canceled.is_set():
@@ -227,15 +257,33 @@ class AcpAgent:
                 task.cancel()
             await asyncio.gather(asking, stopping, return_exceptions=True)
 
-    async def _find(self, cwd: str, session_id: str) -> Channel:
+    # — sessions —
+
+    def _session_of(self, session_id: str) -> EditorSession:
+        """Return a session that is open."""
+        if (session := self._open.get(session_id)) is None:
+            raise _invalid("there is no such session")
+        return session
+
+    def _make_session(self, name: str, cwd: str) -> EditorSession:
         try:
-            channel = self._channels.open(session_id, cwd)
+            return EditorSession(self._agent, self._sessions, name, cwd)
         except ChannelError as error:
-            raise RequestError.invalid_params({"message": str(error)}) from None
-        if not await asyncio.to_thread(lambda: channel.session.exists):
-            raise RequestError.invalid_params({"message": "there is no such session"})
-        self._open[session_id] = channel
-        return channel
+            raise _invalid(str(error)) from None
+
+    async def _find(self, cwd: str, session_id: str) -> EditorSession:
+        """Return a session of a folder, open already or not."""
+        session = self._open.get(session_id)
+        if session is None or session.channel.session.scope != cwd:
+            session = self._make_session(session_id, cwd)
+        if not await asyncio.to_thread(lambda: session.channel.session.exists):
+            raise _invalid("there is no such session")
+        self._open[session_id] = session
+        return session
+
+
+def _invalid(message: str) -> RequestError:
+    return RequestError.invalid_params({"message": message})
 
 
 def _stop_reason(ended: RunEnded) -> Any:

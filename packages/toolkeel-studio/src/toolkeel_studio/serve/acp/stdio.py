@@ -13,7 +13,6 @@ from toolkeel.agent.agent import Agent
 from toolkeel.mcp.server.stdio import claim_stdout
 from toolkeel.sessions.sessions import Sessions
 from toolkeel_studio.serve.acp.agent import AcpAgent
-from toolkeel_studio.serve.channel import Channels
 
 
 async def serve_acp(agent: Agent, sessions: Sessions) -> None:
@@ -25,7 +24,7 @@ async def serve_acp(agent: Agent, sessions: Sessions) -> None:
         agent: Answers.
         sessions: Where the sessions are.
     """
-    channels = Channels(agent, sessions)
+    served = AcpAgent(agent, sessions)
     printed = sys.stdout
     with os.fdopen(os.dup(claim_stdout()), "w") as wire:
         sys.stdout = wire  # the library writes to the stdout of the moment
@@ -34,6 +33,6 @@ async def serve_acp(agent: Agent, sessions: Sessions) -> None:
         finally:
             sys.stdout = printed
         try:
-            await run_agent(AcpAgent(channels), writer, reader, use_unstable_protocol=True)  # type: ignore[arg-type]
+            await run_agent(served, writer, reader, use_unstable_protocol=True)  # type: ignore[arg-type]
         finally:
-            await channels.close("the editor has closed the connection")
+            await served.close("the editor has closed the connection")
