@@ -94,3 +94,17 @@ def test_a_type_without_a_json_form_is_named_whole() -> None:
 def test_several_types_in_a_list_are_refused_with_the_union_to_write(several: object) -> None:
     with pytest.raises(DefinitionError, match=r"write output_type=int \| str$"):
         compile_output_form(several)  # type: ignore[arg-type]
+
+
+class Unfinished(BaseModel):
+    other: Later  # type: ignore[name-defined]  # noqa: F821
+
+
+class UnfinishedDict(typing.TypedDict):
+    other: Later  # type: ignore[name-defined]  # noqa: F821
+
+
+@pytest.mark.parametrize("kind", [Unfinished, UnfinishedDict, list[Unfinished]], ids=str)
+def test_a_type_that_needs_a_class_not_defined_yet_names_that_class(kind: Any) -> None:
+    with pytest.raises(DefinitionError, match="it uses 'Later', which is not defined yet; import"):
+        compile_output_form(kind)

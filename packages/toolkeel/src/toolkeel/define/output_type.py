@@ -21,7 +21,7 @@ from toolkeel._records.record import record
 from toolkeel.define.reading.annotations import modernize
 from toolkeel.define.reading.parameter import Values
 from toolkeel.define.reading.signature import MISSING, Parameter
-from toolkeel.define.schema.annotation_schema import describe_reason
+from toolkeel.define.schema.annotation_schema import describe_reason, undefined_name
 from toolkeel.define.schema.argument_schema import (
     ArgumentSchema,
     compile_arguments,
@@ -102,7 +102,12 @@ def compile_output_form(output_type: TypeForm[Any], name: str = OUTPUT_TOOL) -> 
         adapter: TypeAdapter[Any] = TypeAdapter(output_type)
         schema = _with_root_object(adapter.json_schema(schema_generator=ToolSchemaGenerator))
     except Exception as error:
-        why = f"it has no JSON form ({describe_reason(error)}); use a type JSON can carry"
+        missing = undefined_name(output_type)
+        why = (
+            f"it uses {missing!r}, which is not defined yet; import or define it before the agent"
+            if missing
+            else f"it has no JSON form ({describe_reason(error)}); use a type JSON can carry"
+        )
         raise DefinitionError(f"output_type={title}: {why}") from error
     message = str(schema.pop("description", ""))
     schema.pop("title", None)

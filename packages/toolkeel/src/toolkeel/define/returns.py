@@ -37,7 +37,10 @@ class OutputSchema:
 
 def output_schema_of(annotation: object) -> OutputSchema | None:
     """Compile the schema of a return annotation that is a model, dataclass or TypedDict."""
-    wanted = modernize(annotation)
+    try:
+        wanted = modernize(annotation)
+    except NameError:  # of a class that does not exist yet
+        return None
     if not (
         inspect.isclass(wanted)
         and (

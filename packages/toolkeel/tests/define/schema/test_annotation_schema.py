@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any
+import typing
+from dataclasses import dataclass
+from typing import Annotated, Any, NamedTuple
 
 import pytest
 from pydantic import BaseModel, Field, create_model
 
 from toolkeel import tool
+from toolkeel.define.schema.from_model import from_model
 from toolkeel.errors import DefinitionError
 
 
@@ -86,3 +89,61 @@ def test_a_pattern_that_does_not_run_is_refused_with_the_reason(pattern: str, re
         tool(take)
     assert f"({reason})" in str(caught.value)
     assert "JSON form" not in str(caught.value)
+
+
+class UnfinishedModel(BaseModel):
+    other: Later  # type: ignore[name-defined]  # noqa: F821
+
+
+@dataclass
+class UnfinishedDataclass:
+    other: list[Later]  # type: ignore[name-defined]  # noqa: F821
+
+
+class UnfinishedDict(typing.TypedDict):
+    other: Later  # type: ignore[name-defined]  # noqa: F821
+
+
+class UnfinishedTuple(NamedTuple):
+    other: Later  # type: ignore[name-defined]  # noqa: F821
+
+
+class Around(BaseModel):
+    inner: list[UnfinishedModel]
+
+
+UNFINISHED = [
+    UnfinishedModel, UnfinishedDataclass, UnfinishedDict, UnfinishedTuple, Around,
+    list[UnfinishedDict], UnfinishedModel | None, dict[str, UnfinishedDataclass],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", UNFINISHED, ids=str)
+def test_a_type_whose_field_needs_a_class_that_is_not_defined_yet_names_that_class(
+    kind: object,
+) -> None:
+    def take(number: int, x: Any) -> None: ...
+
+    take.__annotations__["x"] = kind
+    with pytest.raises(
+        DefinitionError,
+        match=r"^take: the type of parameter 'x' uses 'Later', which is not defined yet; import or "
+        "define it before the tool, outside 'if TYPE_CHECKING'$",
+    ):
+        tool(take)
+
+
+@pytest.mark.parametrize("kind", [UnfinishedModel, Around], ids=str)
+def test_so_does_a_model_whose_fields_are_the_parameters(kind: type[BaseModel]) -> None:
+    with pytest.raises(DefinitionError, match="uses 'Later', which is not defined yet"):
+        from_model("take", kind, (), "forbid")
+
+
+@pytest.mark.parametrize("kind", UNFINISHED, ids=str)
+def test_a_result_of_a_type_that_is_not_defined_yet_has_no_advertised_structure(
+    kind: object,
+) -> None:
+    def take(number: int) -> Any: ...
+
+    take.__annotations__["return"] = kind
+    assert tool(take).output_schema is None

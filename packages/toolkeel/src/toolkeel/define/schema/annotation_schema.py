@@ -16,6 +16,7 @@ from pydantic_core import SchemaError
 from typing_extensions import TypedDict
 
 from toolkeel._records.record import NOTHING
+from toolkeel.define.reading.annotations import modernize
 from toolkeel.define.reading.parameter import ParameterField, Values
 from toolkeel.define.reading.signature import MISSING
 from toolkeel.define.schema.closed_objects import (
@@ -95,12 +96,28 @@ def describe_reason(error: Exception) -> str:
     return text.replace("Unable to generate pydantic-core schema for", "there is none for")
 
 
+def undefined_name(annotation: object) -> str | None:
+    """Return the name in a type's fields that is not defined yet, or None if there is none."""
+    try:
+        TypeAdapter(modernize(annotation)).rebuild(raise_errors=True)
+    except NameError as error:  # pydantic's is one
+        return str(error.name)
+    except Exception:  # something else is wrong with it
+        return None
+    return None
+
+
 def no_json_form_error(
     title: str, fields: Mapping[str, object], error: Exception
 ) -> DefinitionError:
     """Build the error that names the parameter without JSON form, trying each alone."""
     culprit, text = "a parameter", describe_reason(error)
     for name, annotation in fields.items():
+        if missing := undefined_name(annotation):
+            return DefinitionError(
+                f"{title}: the type of parameter {name!r} uses {missing!r}, which is not defined yet; "
+                "import or define it before the tool, outside 'if TYPE_CHECKING'"
+            )
         try:
             one = TypeAdapter(typed_dict(title, {name: annotation}))
             one.json_schema(schema_generator=ToolSchemaGenerator)

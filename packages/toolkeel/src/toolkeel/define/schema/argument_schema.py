@@ -34,7 +34,7 @@ from toolkeel.define.reading.signature import (
     VAR_POSITIONAL,
     Parameter,
 )
-from toolkeel.define.schema.annotation_schema import from_annotations
+from toolkeel.define.schema.annotation_schema import from_annotations, no_json_form_error
 from toolkeel.define.schema.canonical import aliases_of
 from toolkeel.define.schema.closed_objects import SchemaFacts, find_unknown_keys
 from toolkeel.define.schema.gaps import Gaps, check_fillable, find_gaps
@@ -100,7 +100,12 @@ def from_parameters(
     Raises:
         DefinitionError: naming the parameter that has no JSON form, and the fix.
     """
-    passed = {p.name: parameter_field(p, docs) for p in parameters if p.kind is not VAR_KEYWORD}
+    try:
+        passed = {p.name: parameter_field(p, docs) for p in parameters if p.kind is not VAR_KEYWORD}
+    except NameError as error:  # in a typed dict's field
+        raise no_json_form_error(
+            title, {p.name: p.annotation for p in parameters}, error
+        ) from error
     rest = {p.name: p.annotation for p in parameters if p.kind is VAR_KEYWORD}
     if unknown_keys == "allow" and not rest:
         raise DefinitionError(
