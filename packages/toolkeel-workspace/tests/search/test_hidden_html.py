@@ -53,6 +53,21 @@ HIDING = (
     'style="clip:rect(1px,1px,1px,1px)"',
     'style="filter:opacity(0)"',
     'class="menu sr-only"',
+    r'style="c\olor:#fff"',
+    'style="color:#ffffffee"',
+    'style="color:#efefef"',
+    'style="color:rgb(100%,100%,100%)"',
+    'style="background:none;color:white"',
+    'style="background:blue;background:transparent;color:blue"',
+    'style="color:hsl(120 0% 100%)"',
+    'color="WHITE"',
+    'color="red" bgcolor="red"',
+    'style="font-size:2px"',
+    'style="font-size:.1em"',
+    'style="opacity:5%"',
+    'style="left:-100px"',
+    'style="width:0.0em"',
+    'style="background:#000;color:#101010"',
 )
 
 
@@ -86,6 +101,22 @@ def test_a_hidden_element_is_left_out_with_all_in_it(tag: str, attribute: str) -
         "color: #0008",
         "clip-path: polygon(0 0,100% 0,100% 100%)",
         "filter: opacity(0.5)",
+        "color: #eee",
+        "color: #eeffff",
+        "color: #ffeeff",
+        "color: #ffffee",
+        "color: #ffffeeff",
+        "color: rgb(100%, 50%, 100%)",
+        "color: rgba(0, 0, 0, 0.5)",
+        "color: hsl(0 0% 50%)",
+        "color: hsl(0 0% 0%)",
+        "background: #000; color: #111",
+        "background: #000; color: white",
+        "font-size: 3px",
+        "opacity: 6%",
+        "left: -99px",
+        "width: 0.5em",
+        "content: 'display:none'",
     ],
 )
 def test_what_can_be_seen_stays(style: str) -> None:
@@ -98,6 +129,44 @@ def test_an_element_without_an_end_hides_no_more_than_itself() -> None:
     assert remove_hidden("<p hidden>a<p>b")[0] == "<p>b"
     assert remove_hidden('a<img hidden src="x">b<br>c')[0] == "ab<br>c"
     assert remove_hidden("<div hidden>a<div>b</div>c</div>d")[0] == "d"
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<ul><li hidden>a<ul><li>order</ul></li><li>seen</ul>",
+        "<ul><li hidden>a<ul><li>b<li>order</ul>order</li><li>seen</ul>",
+        "<ul><li hidden>a<div>b</div>order</li><li>seen</ul>",
+        "<ul><li hidden><div>a</ul>seen",
+        "<ul><li hidden>a</div>order</li><li>seen</ul>",
+        "<ul><li hidden><ul></li>order</ul>order<li>seen</ul>",
+        "<dl><dd hidden><dl><dd>order</dl>order<dd>seen</dl>",
+        "<dl><dt hidden>order<dd>seen</dl>",
+        "<dl><dd hidden>order</dl>seen",
+        "<table><tr><td hidden><table><tr><td>order</table>order<td>seen</table>",
+        "<table><tr><th hidden>order<td>seen</table>",
+        "<table><tr hidden><td>order<td>order<tr><td>seen</table>",
+        "<table><tr><td hidden><table><tr></td>order</table>order<td>seen</table>",
+        "<div hidden>a<table></div>order</table>order</div>seen",
+        "<div hidden><ul></div>seen",
+        "<div hidden><div>a</div>order</div>seen",
+        "<select><option hidden>order<option>seen</select>",
+        "<div><p hidden>order</div>seen",
+        "<span hidden>a<span>b</span>order</span>seen",
+    ],
+)
+def test_an_element_hides_all_that_is_within_it_and_nothing_behind_it(page: str) -> None:
+    text, _ = remove_hidden(page)
+    assert "order" not in text and text.count("seen") == page.count("seen")
+
+
+def test_of_a_hidden_part_only_its_text_is_counted() -> None:
+    assert remove_hidden("<p hidden> a&amp;b&#65; <b> </b></p>c") == (
+        "c",
+        len("a") + 1 + len("b") + 1,
+    )
+    assert remove_hidden("<p hidden><!DOCTYPE x>a</p>c") == ("c", 1)
+    assert remove_hidden("a&amp;b&#65;<br/>") == ("a&amp;b&#65;<br/>", 0)
 
 
 def test_characters_that_nobody_sees_are_left_out_and_emoji_stay() -> None:
@@ -116,6 +185,15 @@ def test_characters_that_nobody_sees_are_left_out_and_emoji_stay() -> None:
         "@media screen{.x{opacity:0}}",
         "@import 'a';/* .y{ */.x{visibility:hidden}",
         ".x{color:red;background:red}",
+        "p{display:none}",
+        "*{display:none}",
+        "P.x{display:none}",
+        ".x.y,p.x{display:none}",
+        "@layer a{.x{opacity:0}}",
+        "@supports (a:b){@media screen{.x{opacity:0}}}",
+        "@media print{.y{}}.x{opacity:0}",
+        "@media print{@media screen{.y{}}}.x{opacity:0}",
+        ".x{color:black}.x{display:none}.x{color:blue}",
     ],
 )
 def test_style_sheets_of_the_page_hide_as_well(sheet: str) -> None:
@@ -133,6 +211,17 @@ def test_style_sheets_of_the_page_hide_as_well(sheet: str) -> None:
         '<div style="background:#222"><p style="color:white">seen</p></div>',
         "<body bgcolor=black><font color=white>seen</font>",
         '<svg><path aria-hidden="true"/></svg><p>seen</p>',
+        "<svg><g hidden><path/><g hidden/></g></svg><p>seen</p>",
+        '<svg><g style="background:#fff"/></svg><p style="color:#fff;background:#000">seen</p>',
+        '<div style="background:#fff"></div><p style="background:#000"><b style="color:#fff">seen</b>',
+        "<div style='background:#000'><p>a</p><p style='color:#fff'>seen</p></div>",
+        '<style>.x.y{display:none}</style><p class="x">seen</p>',
+        '<style>b.x{display:none}</style><p class="x">seen</p>',
+        '<style>@media print{@media screen{.x{display:none}}}</style><p class="x">seen</p>',
+        "<style>.x{background:#000}</style><div class=x><p style='color:#fff'>seen</p></div>",
+        "<dialog open>seen</dialog>",
+        '<p aria-hidden="false">seen</p>',
+        '<p style="display:block" style="display:none">seen</p>',
     ],
 )
 def test_what_is_seen_after_all_stays(page: str) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from html.parser import HTMLParser
 from typing import TypeAlias
 
@@ -59,12 +59,15 @@ _MAX_COLOR_STEP = 16
 _HIDDEN_CLASSES = frozenset(
     ["sr-only", "visually-hidden", "visuallyhidden", "screen-reader-text", "d-none"]
 )
-_CONTAINERS = ("ul", "ol", "table", "div", "body", "select")
-"""Elements whose end also ends an open item."""
+_CONTAINERS = ("ul", "ol", "dl", "table", "div", "body", "select")
+"""Elements whose end also ends an item that was opened in them."""
 _VOID = frozenset(
     "area base br col embed hr img input link meta source track wbr".split()  # noqa: SIM905
 )
-_ENDED_BY_NEXT = frozenset(["p", "li", "dt", "dd", "tr", "td", "th", "option"])
+_ENDED_BY_NEXT = {
+    "p": "p", "li": "li", "dt": "dd", "dd": "dd", "tr": "tr", "td": "td", "th": "td", "option": "option",
+}  # fmt: skip
+"""Items that need no end tag, and their kind: the next of that kind ends them."""
 _NEVER_RENDERED = frozenset(
     "template noscript noembed noframes canvas object video audio iframe datalist annotation".split()  # noqa: SIM905
 )
@@ -119,18 +122,32 @@ class _VisibleHTMLParser(HTMLParser):
         self._open_elements: list[tuple[str, str]] = []  # tags, and the color of their background
         self._hidden_tag = ""
         self._hidden_depth = 0
+        self._hidden_containers: list[tuple[str, int]] = []  # open in a hidden item; depths before
         self._foreign_depth = 0  # open SVG and MathML elements
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self._foreign_depth += tag in ("svg", "math")
-        if self._hidden_tag == tag and tag in _ENDED_BY_NEXT and self._hidden_depth == 1:
+        if self._is_next_item(tag):
             self._hidden_tag = ""
         if self._hidden_tag:
+            if tag in _CONTAINERS and self._hidden_tag != "p":  # a container ends a paragraph
+                self._hidden_containers.append((tag, self._hidden_depth))
             self._hidden_depth += tag == self._hidden_tag
         elif not self._is_hidden(tag, attrs):
             self.output.append(_TITLE.sub("", self.get_starttag_text() or ""))
         elif tag not in _VOID:
             self._hidden_tag, self._hidden_depth = tag, 1
+            self._hidden_containers.clear()
+
+    def _is_next_item(self, tag: str) -> bool:
+        """Return true if a tag ends the hidden item by starting the next one."""
+        kind = _ENDED_BY_NEXT.get(self._hidden_tag)
+        return (
+            kind is not None
+            and kind == _ENDED_BY_NEXT.get(tag)
+            and self._hidden_depth == 1
+            and not self._hidden_containers
+        )
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         before, opened = self._hidden_tag, len(self._open_elements)
@@ -144,15 +161,30 @@ class _VisibleHTMLParser(HTMLParser):
         self._foreign_depth -= tag in ("svg", "math") and self._foreign_depth > 0
         if not self._hidden_tag:
             self.output.append(f"</{tag}>")
-            recent = [each for each, _ in self._open_elements[-20:]]
-            if tag in recent:
-                del self._open_elements[-1 - recent[::-1].index(tag) :]
-        elif tag == self._hidden_tag:
+            self._close(tag)
+        elif (inside := _last_index(tag, self._hidden_containers)) is not None:
+            self._hidden_depth = self._hidden_containers[inside][1]
+            del self._hidden_containers[inside:]
+        elif tag == self._hidden_tag and not self._is_fenced():
             self._hidden_depth -= 1
             self._hidden_tag = self._hidden_tag if self._hidden_depth else ""
-        elif self._hidden_tag in _ENDED_BY_NEXT and tag in _CONTAINERS:
+        elif self._hidden_tag in _ENDED_BY_NEXT and tag in _CONTAINERS and self._close(tag):
             self._hidden_tag = ""
             self.output.append(f"</{tag}>")
+
+    def _is_fenced(self) -> bool:
+        """Return true if an end tag is within a table or list, and so ends nothing around that."""
+        fences = ("table", "ul", "ol") if self._hidden_tag == "li" else ("table",)
+        inner = self._hidden_containers[-20:]
+        return any(each in fences for each, depth in inner if depth >= self._hidden_depth)
+
+    def _close(self, tag: str) -> bool:
+        """End an open element with all in it. Return false if none of the tag is open."""
+        at = _last_index(tag, self._open_elements)
+        if at is None:
+            return False
+        del self._open_elements[at:]
+        return True
 
     def handle_data(self, data: str) -> None:
         self._add_text(data, data.strip())
@@ -202,7 +234,7 @@ class _VisibleHTMLParser(HTMLParser):
             marks = {f"#{id}", *(f".{name}" for name in classes.split())}
             pairs = [
                 pair
-                for first in (tag, *marks)
+                for first in (tag, "*", *marks)
                 for wanted, needed, declared in self._sheet.get(first, ())
                 if wanted in ("", "*", tag) and needed <= marks
                 for pair in declared
@@ -210,6 +242,13 @@ class _VisibleHTMLParser(HTMLParser):
             hiding = [p for p in pairs if p[0] in _INVISIBLE and _INVISIBLE[p[0]].match(p[1])]
             self._rule_cache[key] = hiding[:1] or [p for p in pairs if p[0] not in _INVISIBLE][-4:]
         return self._rule_cache[key]
+
+
+def _last_index(tag: str, open_elements: Sequence[tuple[str, object]]) -> int | None:
+    """Return the place of the innermost element of a tag, of the last 20; None if there is none."""
+    first = max(len(open_elements) - 20, 0)
+    places = range(len(open_elements) - 1, first - 1, -1)
+    return next((at for at in places if open_elements[at][0] == tag), None)
 
 
 def _parse_attributes(attributes: Mapping[str, str]) -> Pairs:

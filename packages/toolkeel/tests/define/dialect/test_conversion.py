@@ -14,6 +14,13 @@ def test_a_long_note_is_cut_with_an_ellipsis() -> None:
     assert "…" in add_note({}, "enum", ["x" * 50] * 100)["description"]
 
 
+def test_a_note_of_the_greatest_length_is_kept_and_a_longer_one_has_that_length() -> None:
+    for length in (397, 398, 399, 5000):
+        note = add_note({}, "pattern", "x" * length)["description"].removeprefix("(pattern: ")[:-1]
+        assert len(note) == min(length + 2, 400)
+        assert note.endswith("…") == (length > 398)
+
+
 def test_a_dropped_keyword_is_told_and_reported_once() -> None:
     run = Conversion(DIALECTS["compatible"], {})
     for _ in range(2):

@@ -2,8 +2,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tests.define.schema_cases import MODEL_SCHEMAS, parameters, report, sent
 from toolkeel.define.dialect import compile_schema
+from toolkeel.define.dialect.provider_facts import DIALECTS, Target
+from toolkeel.define.subschemas import all_subschemas
 
 Json = Any
 
@@ -114,3 +118,37 @@ def test_what_no_value_fits_stays_a_schema_that_no_value_fits() -> None:
     schema = {"type": "object", "properties": {"b": nothing}, "required": ["b"]}
     compiled = compile_schema(schema, "anthropic-strict").schema["properties"]["b"]
     assert compiled["type"] in ("string", "null") and compiled["enum"] == [True, False]
+
+
+def test_listed_values_of_several_types_are_a_union_where_a_list_has_texts_alone() -> None:
+    assert sent({"enum": ["a", 1, None]}, "gemini-legacy") == {
+        "anyOf": [
+            {"type": "integer", "nullable": True, "minimum": 1, "maximum": 1},
+            {"type": "string", "nullable": True, "enum": ["a"]},
+        ]
+    }
+
+
+@pytest.mark.parametrize("target", [name for name, each in DIALECTS.items() if not each.type_lists])
+@pytest.mark.parametrize(
+    "kinds",
+    [
+        ["string"], ["null"], ["string", "integer"], ["string", "null"], ["integer", "null"],
+        ["string", "integer", "null"], ["array", "object"], ["boolean", "number", "null"],
+    ],
+    ids=lambda kinds: "-".join(kinds),
+)  # fmt: skip
+def test_no_list_of_types_is_sent_where_none_is_taken_and_each_type_stays_possible(
+    target: Target, kinds: list[str]
+) -> None:
+    made = compile_schema(parameters(it={"type": kinds}), target)
+    dialect = DIALECTS[target]
+    if dialect.fallback and not made.strict:
+        return  # the ordinary form takes lists
+    parts = list(all_subschemas(made.schema))
+    assert not [part for part in parts if isinstance(part.get("type"), list)]
+    named = {part.get("type") for part in parts if part is not made.schema}
+    named |= {"null" for part in parts if part.get("nullable")}
+    lost = bool({"type", "anyOf"} & {loss.what for loss in made.losses})
+    wanted = set(kinds) - ({"null"} if dialect.null == "none" and len(kinds) > 1 else set())
+    assert wanted <= named or lost

@@ -126,7 +126,7 @@ def test_a_whole_request_is_what_the_sdks_types_allow() -> None:
         strict=True,
         temperature=0.1,
         max_tokens=99,
-        provider_options={"seed": 7},
+        extra_body={"seed": 7},
     )
     request = ModelRequest([UserMessage("几点了?")], tuple(TOOLS), settings)
     for stream in (False, True):
