@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -9,23 +10,25 @@ from dataclasses import replace
 from datetime import datetime
 from itertools import takewhile
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from prompt_toolkit import PromptSession
-from prompt_toolkit.completion import WordCompleter
 from prompt_toolkit.formatted_text import ANSI
-from prompt_toolkit.history import FileHistory, History
+from prompt_toolkit.history import FileHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
 from toolkeel._common.data_folder import sessions_file
 from toolkeel.agent.agent import Agent
+from toolkeel.content import Content
 from toolkeel.context import CancelToken
 from toolkeel.errors import ToolkeelError
 from toolkeel.messages import AssistantMessage, Message, Usage, UserMessage
 from toolkeel.observe.stats import price_of_usage
 from toolkeel.observe.wording import count, dollars, escaped, visible_line
 from toolkeel.sessions import Sessions
+from toolkeel_studio.cli.chat.attach import attached_paths, with_attachments
+from toolkeel_studio.cli.chat.complete import ChatCompleter
 from toolkeel_studio.cli.chat.steering import SIGN, Steering
 from toolkeel_studio.cli.commands.launch import (
     OFFLINE,
@@ -58,6 +61,7 @@ from toolkeel_studio.cli.terminal.streams import (
 )
 from toolkeel_studio.cli.terminal.two_columns import compare_lines
 from toolkeel_studio.inspector.compare import compare
+from toolkeel_workspace.skills.skills import Skills
 
 HINT = "Enter sends, Alt+Enter: new line, /help, Ctrl+D ends"
 
@@ -71,6 +75,10 @@ def command(
     rules: RulesFile = None,
     session: SessionName = "",
     history: HistoryOption = "",
+    skills: Annotated[
+        list[Path] | None,
+        typer.Option("--skills", metavar="FOLDER", help="Agent Skills; may be repeated."),
+    ] = None,
 ) -> None:
     """Talk with a model that may call tools, in the terminal.
 
@@ -82,9 +90,9 @@ def command(
     name = session or f"chat-{datetime.now():%Y%m%d-%H%M%S}"
     launch = Launch(tuple(targets or ()), model, instructions, rules=rules, history=history)
     with stdout_kept_clean():
-        chat = Chat(launch.agent(), launch, Sessions(), name)
+        chat = Chat(launch, Sessions(), name, Skills(*skills) if skills else None)
     chat.greet()
-    for text in read_lines(chat.steering, chat.past) if can_ask() else lines():
+    for text in read_lines(chat.steering) if can_ask() else lines():
         if not chat.handle_line(text):
             break
 
@@ -95,14 +103,13 @@ def lines() -> Iterator[str]:
         yield line.strip()
 
 
-def read_lines(steering: Steering, past: History) -> Iterator[str]:
+def read_lines(steering: Steering) -> Iterator[str]:
     """Yield the lines that a person types, until they end the chat.
 
     A line is added to the history when Enter is pressed.
 
     Args:
         steering: Holds what was typed while a run worked.
-        past: The history.
     """
     keys = KeyBindings()
 
@@ -112,8 +119,8 @@ def read_lines(steering: Steering, past: History) -> Iterator[str]:
 
     prompt: PromptSession[str] = PromptSession(
         ANSI(SIGN),
-        history=past,
-        completer=WordCompleter(WORDS, sentence=True),
+        history=steering.past,
+        completer=steering.completer,
         complete_while_typing=False,
         key_bindings=keys,
         prompt_continuation="  ",
@@ -166,23 +173,41 @@ class Chat:
     """A chat: an agent and its session.
 
     Args:
-        agent: The agent.
         launch: The options of the command.
         sessions: The store of sessions.
         name: The session's name.
+        skills: Skills for the model, which ``/name`` loads at once.
+
+    Raises:
+        SetupError: the options of the command cannot be used.
     """
 
     def __init__(
-        self, agent: Agent[Any, Any], launch: Launch, sessions: Sessions, name: str
+        self, launch: Launch, sessions: Sessions, name: str, skills: Skills | None = None
     ) -> None:
         self.sessions = sessions
         self.name = name
-        self._agent = agent
         self._launch = launch
+        self._skills = skills
+        self._agent = self._make_agent(launch)
         past = sessions_file().with_name("chat-history")
         past.parent.mkdir(0o700, parents=True, exist_ok=True)
-        self.past = FileHistory(str(past))
-        self.steering = Steering(self.past, WORDS)
+        completer = ChatCompleter(self._command_names, self._session_names)
+        self.steering = Steering(FileHistory(str(past)), completer)
+
+    def _make_agent(self, launch: Launch) -> Agent[Any, Any]:
+        agent = launch.agent()
+        return agent.with_tools([self._skills]) if self._skills is not None else agent
+
+    def _command_names(self) -> list[tuple[str, str]]:
+        """List what a line may begin with, each with its summary."""
+        own = {f"/{name}": summary for name, (summary, _) in COMMANDS.items()} | {"/quit": "end"}
+        skills = self._skills.read() if self._skills is not None else {}
+        found = {f"/{name}": skill.text.description for name, skill in skills.items()}
+        return list((found | own).items())
+
+    def _session_names(self) -> list[str]:
+        return [info.name for info in self.sessions.list(scope="")]
 
     def greet(self) -> None:
         """Say where one is."""
@@ -197,12 +222,13 @@ class Chat:
         word, _, rest = text.partition(" ")
         if not text:
             return True
-        if not word.startswith("/"):
-            self._run(text)
+        known = COMMANDS.get(word[1:])
+        message = self._skills.expand(text) if self._skills is not None and not known else text
+        if not word.startswith("/") or message != text:
+            self._send(text, message)
             return True
         if word in ("/quit", "/exit"):
             return False
-        known = COMMANDS.get(word[1:])
         try:
             if known is None:
                 raise UsageProblem(f"there is no {word}; /help lists the commands")
@@ -211,7 +237,21 @@ class Chat:
             note(str(error), RED)
         return True
 
-    def _run(self, text: str | None) -> None:
+    def _send(self, text: str, message: Content) -> None:
+        """Send a message with the files that it names; a line of a pipe names none."""
+        paths = attached_paths(text) if can_ask() else []
+        if paths:
+            try:
+                rules = self._agent.tools.rules
+                message = asyncio.run(with_attachments(message, paths, rules))
+            except UsageProblem as error:
+                note(str(error), RED)
+                self.steering.draft = text
+                return
+            note(f"attached: {visible_line(', '.join(paths))}", DIM)
+        self._run(message)
+
+    def _run(self, text: Content | None) -> None:
         shown = ReplyView(PlainView(), stdout_is_terminal(), self.steering.end_reply)
         watched = Pausable(shown)
 
@@ -272,8 +312,11 @@ class Chat:
         self.greet()
 
     def resume(self, name: str) -> None:
-        """Go on with another session."""
-        if not name or not self.sessions[name].exists:
+        """Go on with another session; without a name, list them."""
+        if not name:
+            self.list("")
+            return
+        if not self.sessions[name].exists:
             raise UsageProblem(f"there is no session {name!r}; /sessions lists them")
         self.name = name
         for message in self.sessions[name].messages[-6:]:
@@ -305,7 +348,7 @@ class Chat:
     def model(self, name: str) -> None:
         """Say who answers, or have another model answer."""
         if name:
-            self._agent = replace(self._launch, model=name).agent()
+            self._agent = self._make_agent(replace(self._launch, model=name))
         note(self._agent.model.name)
 
     def tools(self, _: str) -> None:
@@ -325,7 +368,7 @@ COMMANDS: dict[str, tuple[str, Callable[[Chat, str], None]]] = {
     "help": ("list the commands", Chat.help),
     "new": ("[NAME] begin another session", Chat.new),
     "sessions": ("list the sessions", Chat.list),
-    "resume": ("NAME go on with another session", Chat.resume),
+    "resume": ("[NAME] go on with another session", Chat.resume),
     "fork": ("[TURN] [NAME] go on in a copy, from a turn on", Chat.fork),
     "compare": ("NAME what it has in common with this one", Chat.compare),
     "model": ("[NAME] say who answers, or have another answer", Chat.model),
@@ -333,5 +376,3 @@ COMMANDS: dict[str, tuple[str, Callable[[Chat, str], None]]] = {
     "export": ("FILE write the session to a file", Chat.export),
 }
 """What each does, and how."""
-WORDS = [f"/{name}" for name in (*COMMANDS, "quit")]
-"""What Tab completes."""

@@ -12,7 +12,7 @@ import signal
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from time import monotonic
 from typing import Any
@@ -20,7 +20,7 @@ from typing import Any
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application import get_app, in_terminal
 from prompt_toolkit.buffer import Buffer
-from prompt_toolkit.completion import WordCompleter
+from prompt_toolkit.completion import Completer
 from prompt_toolkit.formatted_text import ANSI
 from prompt_toolkit.history import History
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
@@ -28,6 +28,7 @@ from prompt_toolkit.output import Output, create_output
 
 from toolkeel.agent.run import Run
 from toolkeel.observe.wording import visible_line
+from toolkeel_studio.cli.chat.attach import attached_paths
 from toolkeel_studio.cli.chat.print_above_prompt import OutputAbovePrompt
 from toolkeel_studio.cli.terminal.markdown import Markdown
 from toolkeel_studio.cli.terminal.streams import (
@@ -40,9 +41,9 @@ from toolkeel_studio.cli.terminal.streams import (
 )
 from toolkeel_studio.cli.terminal.text import wrapped
 
-RUNNING = "Enter: said to it now · Tab: after it · Esc: stop"
-COMMAND = "Enter: done at its end · Tab completes · Esc: stop"
-STOPPING = "it is stopping · Ctrl+C: end it now"
+RUNNING = "Enter: send now · Tab: send afterwards · Esc: stop"
+COMMAND = "Enter: do it afterwards · Tab: complete · Esc: stop"
+STOPPING = "stopping · Ctrl+C: end it now"
 ROWS = 8
 """Rows of the line that is begun which are shown."""
 BUNDLE = 0.03
@@ -55,7 +56,7 @@ class Steering:
 
     Args:
         past: The history; a line is added the moment it is entered.
-        words: Completions for Tab.
+        completer: Completions for Tab.
 
     Attributes:
         left: Lines that reached no run, in order.
@@ -63,10 +64,10 @@ class Steering:
         stopping: True after the run was asked to stop.
     """
 
-    def __init__(self, past: History, words: Sequence[str]) -> None:
+    def __init__(self, past: History, completer: Completer) -> None:
         self.left: deque[str] = deque()
         self.draft = ""
-        self._past, self._words = past, words
+        self.past, self.completer = past, completer
         self._said: deque[str] = deque()
         self._run: Run[Any] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -136,8 +137,8 @@ class Steering:
             lambda: ANSI(
                 f"{unfinished_line(above)}{styled(self._hint(made), DIM, sys.stderr)}\n{SIGN}"
             ),
-            history=self._past,
-            completer=WordCompleter(list(self._words), sentence=True),
+            history=self.past,
+            completer=self.completer,
             complete_while_typing=False,
             key_bindings=key_bindings(self),
             prompt_continuation="  ",
@@ -155,9 +156,9 @@ class Steering:
     # — keys —
 
     def entered(self, buffer: Buffer) -> None:
-        """Enter: say it to the run; a command waits for its end."""
+        """Enter: say it to the run; a command, or a message with files, waits for its end."""
         text = buffer.text.strip()
-        if not text or text.startswith("/"):
+        if not text or text.startswith("/") or attached_paths(text):
             self.queued(buffer)
             return
         buffer.reset(append_to_history=True)
