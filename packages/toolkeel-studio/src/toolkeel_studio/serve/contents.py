@@ -7,7 +7,8 @@ import binascii
 from collections.abc import Sequence
 from typing import Final
 
-from toolkeel.content import Audio, Block, Content, Data, File, Image, Text
+from toolkeel.content import Audio, Block, Content, Data, File, Image, Source, Text
+from toolkeel.messages import AssistantMessage
 from toolkeel_studio.serve.errors import ChannelError
 
 MAX_PARTS: Final = 64
@@ -37,6 +38,28 @@ def address_of(block: Image | Audio | File) -> str:
     if not block.data and not isinstance(block, Audio):
         return block.url
     return f"data:{block.media_type};base64,{base64_of(block)}"
+
+
+def is_on_web(source: Source) -> bool:
+    """Return True if a page may link to a source; an address of another kind could be a script."""
+    return source.url.lower().startswith(("https://", "http://"))
+
+
+def places_of(source: Source, message: AssistantMessage, end: int) -> list[tuple[int, int]]:
+    """Return the places of a source in a client's text, which ends with the text of a reply.
+
+    Args:
+        source: What the reply cites.
+        message: The reply.
+        end: Number of characters of the client's text.
+
+    Returns:
+        Start and end of each place; the end of the text if no place is known.
+    """
+    text = plain_text(message.content)
+    moved = [(start + end - len(text), stop + end - len(text)) for start, stop in source.spans]
+    known = [place for place in moved if place[0] >= 0] if text == message.text else []
+    return known or [(end, end)]
 
 
 def check_parts(parts: Sequence[object]) -> None:

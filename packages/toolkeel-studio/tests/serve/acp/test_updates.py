@@ -7,14 +7,17 @@ from typing import Any
 import pytest
 from acp.schema import AllowedOutcome, DeniedOutcome, RequestPermissionResponse
 
+from toolkeel._records import entries
 from toolkeel._records.tickets import Ticket
-from toolkeel.messages import ToolMessage
+from toolkeel.messages import AssistantMessage, ToolMessage
 from toolkeel_studio.serve.acp.updates import (
+    UpdateEncoder,
     is_allowed,
     permission_call,
     permission_options,
     result_update,
 )
+from toolkeel_studio.serve.items import Item
 
 
 def test_only_the_answer_to_this_question_allows_it() -> None:
@@ -65,3 +68,15 @@ def test_a_permission_says_why_in_its_title_and_the_rest_below() -> None:
     assert asked.title == "change: it is new" and asked.kind == "other"
     [text] = asked.content or ()
     assert text.content.text == "it is new\n+ x" and asked.locations == []
+
+
+def test_pages_that_a_reply_cites_are_links_behind_its_text() -> None:
+    pages = [{"url": "https://a.example", "title": "A"}, "https://b.example", "javascript:x"]
+    reply = AssistantMessage("Yes [1].", provider_options={"citations": pages})
+    item = Item("1.0", "", entries.ModelReplied("r", 1, reply), message_id="m1")
+    said, *links = [update.content for update in UpdateEncoder().encode(item)]
+    assert said.text == "Yes [1]."
+    assert [(link.type, link.name, link.uri) for link in links] == [
+        ("resource_link", "A", "https://a.example"),
+        ("resource_link", "https://b.example", "https://b.example"),
+    ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ag_ui.core import CustomEvent
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -108,3 +109,21 @@ def test_an_interrupt_shows_the_call_and_asks_for_a_form_of_its_own() -> None:
     form = {"type": "object", "properties": {"name": {"type": "string"}}}
     asked = interrupt_of(Ticket("i", "c1", "ask", {}, "digest", 0.0, form=form), "i.seal", "c1")
     assert (asked.reason, asked.response_schema) == ("input_required", form)
+
+
+def test_what_a_reply_cites_is_an_event_of_its_message() -> None:
+    options = {"citations": [{"url": "https://a.example", "title": "A"}]}
+    reply = AssistantMessage("Yes [1].", provider_options=options)
+    made = list(AguiEncoder("t", "r", str).encode(item(entries.ModelReplied("r", 1, reply))))
+    [event] = [each for each in made if isinstance(each, CustomEvent)]
+    [source] = event.value["sources"]
+    assert (event.name, event.value["messageId"]) == ("sources", "m1")
+    assert (source["url"], source["mark"], source["spans"]) == (
+        "https://a.example",
+        "[1]",
+        [[4, 7]],
+    )
+    plain = AguiEncoder("t", "r", str).encode(
+        item(entries.ModelReplied("r", 1, AssistantMessage("x")))
+    )
+    assert not [each for each in plain if isinstance(each, CustomEvent)]

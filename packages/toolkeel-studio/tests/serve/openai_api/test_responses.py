@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 from hypothesis import given
@@ -56,3 +57,39 @@ def test_each_way_a_run_ends_is_a_status() -> None:
         *_, last = encoder().encode(item(entries.RunEnded("r", reason, "CANARY")))
         assert EVENTS.validate_python(last).response.status == status
         assert "CANARY" not in str(last)
+
+
+CITED = AssistantMessage(
+    "Yes [1], no.",
+    provider_options={
+        "citations": ["https://a.example", {"url": "javascript:alert(1)", "title": "b"}],
+        "annotations": [{"type": "file_citation", "file_id": "f1", "filename": "c.pdf"}],
+    },
+)
+
+
+@given(st.lists(st.integers(0, 12)), st.booleans())
+def test_what_a_reply_cites_is_an_annotation_of_its_text(cuts: list[int], thinks: bool) -> None:
+    edges = sorted({0, *cuts})
+    pieces: list[Any] = [TextDelta(CITED.text[a:b]) for a, b in pairwise(edges)]
+    if thinks:
+        pieces[1:1] = [ReasoningDelta("hm")]
+    made = encoder()
+    bodies = [events.Streamed(1, 0.0, "r", each) for each in pieces]
+    out = list(made.start(1.0))
+    for body in (*bodies, entries.ModelReplied("r", 1, CITED), entries.RunEnded("r", "answered")):
+        out += made.encode(item(body))
+    typed = [EVENTS.validate_python(each) for each in out]
+    *_, last = [one for one in typed[-1].response.output if one.type == "message"]
+    [part] = last.content
+    added = [e.annotation for e in typed if e.type == "response.output_text.annotation.added"]
+    assert [dict(one) for one in added] == [one.model_dump() for one in part.annotations]
+    [page, file] = part.annotations
+    assert (page.url, file.filename) == ("https://a.example", "c.pdf")
+    assert part.text[page.start_index : page.end_index] in ("[1]", "")
+    if len(last.content[0].text) == len(CITED.text):
+        assert part.text[page.start_index : page.end_index] == "[1]"
+    [done] = [e.part for e in typed if e.type == "response.content_part.done"][-1:]
+    assert "javascript" not in str(out)
+    assert done.annotations in ([], part.annotations)  # empty if it was done before the reply was
+    assert thinks or done.annotations

@@ -11,6 +11,7 @@ import httpx2
 from tests.serve.serving import chunks_of, run_node, serve
 from tests.serve.talking import BOTH, PAY, RAN, Talk, calls, talking, text
 from tests.shared import ROOT
+from toolkeel.model_interface import Finish, TextDelta
 from toolkeel_studio.serve.app import app
 
 PAGE = str(ROOT / "tests" / "node" / "vercel_chat.mjs")
@@ -314,3 +315,21 @@ async def test_a_message_that_is_sent_twice_is_answered_once_and_shown_twice(tal
     texts = [[c["delta"] for c in each if c["type"] == "text-delta"] for each in (first, second)]
     assert texts == [["Hello."], ["Hello."]] and len(talk.sessions["t"].messages) == 2
     assert first[0] == second[0]
+
+
+@talking
+async def test_a_page_has_what_a_reply_cites_also_after_it_was_loaded_again(talk: Talk) -> None:
+    pages = [{"url": "https://a.example", "title": "A"}, {"url": "javascript:x", "title": "b.pdf"}]
+    options = {"citations": pages}
+    reply = [TextDelta("Yes "), TextDelta("[1]."), Finish("stop", provider_options=options)]
+    async with serving(talk, [reply]) as client:
+        live, loaded = await page(client, ["send", "Go."], ["reload", ""])
+    assert live["errors"] == loaded["errors"] == []
+    for shown in (live, loaded):
+        [_, message] = shown["messages"]
+        web, document = [each for each in message["parts"] if each["type"].startswith("source-")]
+        assert (web["type"], web["url"], web["title"]) == ("source-url", "https://a.example", "A")
+        assert web["providerMetadata"] == {"toolkeel": {"mark": "[1]", "spans": [[4, 7]]}}
+        assert (document["type"], document["mediaType"]) == ("source-document", "application/pdf")
+        assert document["title"] == "b.pdf" and "url" not in document
+        assert answer(message) == "Yes [1]."

@@ -26,7 +26,7 @@ from toolkeel._records.tickets import Ticket
 from toolkeel.content import Audio, Content, Image
 from toolkeel.messages import ToolCall, ToolMessage
 from toolkeel_studio.serve.call_arguments import call_arguments
-from toolkeel_studio.serve.contents import base64_of, media_of, plain_text
+from toolkeel_studio.serve.contents import base64_of, is_on_web, media_of, plain_text
 from toolkeel_studio.serve.items import Item, is_said
 from toolkeel_studio.serve.pieces import Pieces
 
@@ -62,6 +62,9 @@ class UpdateEncoder:
                 if self._with_prompts and is_said(item):
                     yield helpers.update_user_message_text(plain_text(message.content))
             case entries.ModelReplied(message=message):
+                for source in filter(is_on_web, message.sources):
+                    link = helpers.resource_link_block(source.title or source.url, source.url)
+                    yield helpers.update_agent_message(link)
                 yield from map(_start_call, message.tool_calls)
             case events.Progress(message=text) if text:
                 content = [helpers.tool_content(helpers.text_block(text))]

@@ -91,6 +91,9 @@ class AguiEncoder:
             case entries.ModelReplied(message=message):
                 yield from self._close(*self._open)
                 self._count_usage(message)
+                if cited := _json(message.sources):
+                    shown = {"messageId": item.message_id, "sources": cited}
+                    yield self.note("sources", shown)
             case entries.CallEnded(message=message):
                 yield from self._result(item, message)
             case entries.StateChanged():

@@ -12,6 +12,7 @@ from typing import Any, Final, TypeAlias
 from toolkeel._records import entries
 from toolkeel.messages import AssistantMessage, Usage
 from toolkeel_studio.serve.call_arguments import call_arguments
+from toolkeel_studio.serve.contents import is_on_web, places_of
 from toolkeel_studio.serve.items import Item, Problem
 from toolkeel_studio.serve.openai_api.ids import pack_call_id
 from toolkeel_studio.serve.pieces import Pieces
@@ -37,6 +38,7 @@ class ChatEncoder:
         error: What went wrong, masked; empty for nothing.
         text: All text so far.
         calls: The calls that the client is to run.
+        annotations: The pages that the replies cite.
         finish_reason: Why the completion ended.
         usage: Of all requests.
     """
@@ -52,6 +54,7 @@ class ChatEncoder:
         self.is_done = self.is_waiting = False
         self.error, self.text, self.finish_reason = "", "", "stop"
         self.calls: list[Chunk] = []
+        self.annotations: list[Chunk] = []
         self.usage = Usage()
         self._id, self._model, self._session = id, model, session
         self._is_external = is_external
@@ -105,6 +108,8 @@ class ChatEncoder:
     def completion(self) -> Chunk:
         """Return the completion as one object."""
         message: Chunk = {"role": "assistant", "content": self.text or None, "refusal": None}
+        if self.annotations:
+            message["annotations"] = self.annotations
         if self.calls:
             fields = ("id", "type", "function")
             message["tool_calls"] = [{name: call[name] for name in fields} for call in self.calls]
@@ -123,6 +128,9 @@ class ChatEncoder:
 
     def _reply(self, message: AssistantMessage) -> Iterator[Chunk]:
         self.usage = self.usage + message.usage
+        if cited := list(self._cite(message)):
+            self.annotations += cited
+            yield self._chunk({"annotations": cited})
         for call in message.tool_calls:
             if self._is_external(call.name):
                 id = pack_call_id(self._session, call.id)
@@ -130,6 +138,14 @@ class ChatEncoder:
                 made = {"index": len(self.calls), "id": id, "type": "function"}
                 self.calls.append({**made, "function": function})
                 yield self._chunk({"tool_calls": [self.calls[-1]]})
+
+    def _cite(self, message: AssistantMessage) -> Iterator[Chunk]:
+        """Yield an annotation for each place of a page that a reply cites."""
+        for source in filter(is_on_web, message.sources):
+            for start, end in places_of(source, message, len(self.text)):
+                cited = {"url": source.url, "title": source.title or source.url}
+                place = {"start_index": start, "end_index": end}
+                yield {"type": "url_citation", "url_citation": {**cited, **place}}
 
     def write(self, text: str) -> Chunk:
         """Return a chunk of text."""

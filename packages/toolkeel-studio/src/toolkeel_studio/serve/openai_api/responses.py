@@ -11,8 +11,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
 from toolkeel._records import entries
+from toolkeel.content import Source
 from toolkeel.messages import AssistantMessage, ToolCall, ToolMessage, Usage
 from toolkeel_studio.serve.call_arguments import call_arguments
+from toolkeel_studio.serve.contents import is_on_web, places_of
 from toolkeel_studio.serve.items import Item, Problem
 from toolkeel_studio.serve.openai_api.ids import ResponseId
 from toolkeel_studio.serve.pieces import Pieces
@@ -85,7 +87,7 @@ class ResponseEncoder:
             case entries.ModelAsked():
                 yield from self._close()
             case entries.ModelReplied(message=message):
-                yield from self._reply(message)
+                yield from self._reply(item.message_id, message)
             case entries.CallEnded(message=message):
                 yield from self._result(item, message)
             case entries.Waits(ticket=ticket) if not ticket.external:
@@ -163,7 +165,8 @@ class ResponseEncoder:
         name, place = ("content_part", "content_index")
         if kind == "reasoning":
             name, place = "reasoning_summary_part", "summary_index"
-        id, part = self._output[index]["id"], _part(kind, text)
+        id, known = self._output[index]["id"], _texts(self._output[index])
+        part = dict(known[0]) if known else _part(kind, text)
         where = {"item_id": id, "output_index": index, place: 0, "part": part}
         return self._event(f"response.{name}.{step}", **where)
 
@@ -184,9 +187,10 @@ class ResponseEncoder:
             yield self._event(f"response.mcp_call.{end}", **where)
         yield self._event("response.output_item.done", output_index=index, item=_copy(item))
 
-    def _reply(self, message: AssistantMessage) -> Iterator[Event]:
+    def _reply(self, message_id: str, message: AssistantMessage) -> Iterator[Event]:
         """Yield what follows the text of a complete reply."""
         self._usage = self._usage + message.usage
+        yield from self._cite(message_id, message)
         yield from self._close()
         for call in message.tool_calls:
             self._made[call.id] = call
@@ -194,6 +198,23 @@ class ResponseEncoder:
                 made = {"type": "function_call", "id": f"fc_{call.id}", "call_id": call.id}
                 named = {"name": call.name, "arguments": call_arguments(call)}
                 yield from self._add(**made, **named, status="completed")
+
+    def _cite(self, message_id: str, message: AssistantMessage) -> Iterator[Event]:
+        """Yield an annotation of the reply's last text for each place of what the reply cites."""
+        ids = [each["id"] for each in self._output]
+        index = max(
+            (n for n, id in enumerate(ids) if id.startswith(f"msg_{message_id}_")), default=-1
+        )
+        if index < 0:
+            return
+        part = _texts(self._output[index])[0]
+        where = {"item_id": ids[index], "output_index": index, "content_index": 0}
+        for source in (each for each in message.sources if is_on_web(each) or each.id):
+            for start, end in places_of(source, message, len(part["text"])):
+                number, cited = len(part["annotations"]), _citation(source, start, end)
+                part["annotations"] = [*part["annotations"], cited]
+                more = {"annotation_index": number, "annotation": cited}
+                yield self._event("response.output_text.annotation.added", **where, **more)
 
     def _result(self, item: Item, message: ToolMessage) -> Iterator[Event]:
         call = self._made.pop(item.call_id, None)
@@ -241,6 +262,14 @@ class ResponseEncoder:
                 "total_tokens": used.total_tokens,
             },
         }
+
+
+def _citation(source: Source, start: int, end: int) -> Event:
+    if is_on_web(source):
+        cited = {"type": "url_citation", "url": source.url, "title": source.title or source.url}
+        return {**cited, "start_index": start, "end_index": end}
+    named = {"file_id": source.id, "filename": source.title or source.id}
+    return {"type": "file_citation", **named, "index": end}
 
 
 def _named(name: str, arguments: str) -> Event:

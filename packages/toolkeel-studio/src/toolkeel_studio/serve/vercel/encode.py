@@ -10,6 +10,7 @@ the id of the message that asked, and the page goes on with that message.
 from __future__ import annotations
 
 import json
+import mimetypes
 from collections.abc import Callable, Iterator
 from typing import Any, Final, TypeAlias
 
@@ -19,7 +20,7 @@ from toolkeel._records.record_json import describe_value, to_json_data
 from toolkeel._records.tickets import Ticket
 from toolkeel.content import Content, Data
 from toolkeel.messages import AssistantMessage, ToolCall, ToolMessage, Usage
-from toolkeel_studio.serve.contents import address_of, media_of, plain_text
+from toolkeel_studio.serve.contents import address_of, is_on_web, media_of, plain_text
 from toolkeel_studio.serve.items import Item, Problem, Question
 from toolkeel_studio.serve.pieces import Piece, Pieces
 
@@ -180,6 +181,7 @@ class VercelEncoder:
         self._usage = self._usage + message.usage
         yield from self._start_step(item)
         yield from self._end_part()
+        yield from _sources(item.message_id, message)
         yield from _files(message.content)
         for call in message.tool_calls:
             yield self._input(call.id, call.name, call_input(call))
@@ -258,6 +260,25 @@ def output_of(content: Content) -> object:
     if not isinstance(content, str) and len(content) == 1 and isinstance(content[0], Data):
         return content[0].value
     return plain_text(content)
+
+
+def _sources(message_id: str, message: AssistantMessage) -> Iterator[Chunk]:
+    """Yield what a reply cites, with the mark and the places in its text as metadata."""
+    for number, source in enumerate(message.sources):
+        chunk: Chunk = {"sourceId": f"{message_id}-source-{number}"}
+        known = {"id": source.id, "mark": source.mark, "text": source.text}
+        if is_on_web(source):
+            chunk |= {"type": "source-url", "url": source.url}
+            chunk |= {"title": source.title} if source.title else {}
+        else:
+            kind = mimetypes.guess_type(source.title)[0] or "application/octet-stream"
+            title = source.title or source.id or source.url or source.text
+            chunk |= {"type": "source-document", "mediaType": kind, "title": title}
+            known["address"] = source.url
+        more: Chunk = {key: value for key, value in known.items() if value}
+        if source.spans:
+            more["spans"] = [list(span) for span in source.spans]
+        yield chunk | ({"providerMetadata": {"toolkeel": more}} if more else {})
 
 
 def _files(content: Content) -> Iterator[Chunk]:

@@ -105,7 +105,9 @@ def apply_chunk(message: dict[str, Any], chunk: Chunk) -> None:
         _set_input(parts, chunk)
     elif kind in _STATES:
         _update(parts, chunk)
-    elif kind == "file" or (kind.startswith("data-") and not chunk.get("transient")):
+    elif kind in ("file", "source-url", "source-document") or (
+        kind.startswith("data-") and not chunk.get("transient")
+    ):
         parts.append(chunk)
     elif kind == "finish" and "messageMetadata" in chunk:
         message["metadata"] = chunk["messageMetadata"]
