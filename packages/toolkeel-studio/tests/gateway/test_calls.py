@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import mcp_types as types
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from mcp.shared.exceptions import MCPError
 
 from toolkeel import Rules
@@ -18,29 +16,16 @@ from toolkeel.mcp.client.mend_responses import NOT_SENT, transport_error
 from toolkeel.mcp.content import STRUCTURE
 from toolkeel.mcp.pins import Pins
 from toolkeel_studio.gateway.calls import (
-    Call,
     PolicyEnforcer,
-    forwarded_params,
     send_asking_client,
     with_envelope,
 )
+from toolkeel_studio.gateway.client_call import Call
 from toolkeel_studio.gateway.ledger import ClientLedger
 from toolkeel_studio.gateway.policy import Policy
+from toolkeel_studio.gateway.routes import Route
 
 TOOL = types.Tool(name="act", input_schema={"type": "object"})
-META = st.dictionaries(
-    st.sampled_from(["progressToken", "traceparent", "example.com/x"])
-    | st.just("io.modelcontextprotocol/protocolVersion"),
-    st.integers(),
-)
-
-
-@given(META, st.dictionaries(st.sampled_from(["name", "arguments", "uri"]), st.integers()))
-def test_nothing_between_client_and_gateway_goes_on(meta: Any, params: Any) -> None:
-    sent = forwarded_params({**params, "_meta": meta})
-    kept = {key: meta[key] for key in ("traceparent", "example.com/x") if key in meta}
-    assert sent.get("_meta", {}) == kept
-    assert {key: value for key, value in sent.items() if key != "_meta"} == params
 
 
 def test_a_result_has_the_form_of_its_clients_revision() -> None:
@@ -88,7 +73,7 @@ def test_what_is_not_sent_of_a_later_round_stays_done_before_it(error: Exception
 
     def told(**params: object) -> str:
         server: Any = Gone()
-        route: Any = SimpleNamespace(server=server, name="act", definition=TOOL, pin=None)
+        route = Route(server, "act", TOOL)
         keeper = PolicyEnforcer(Policy(), Pins(), None, ClientLedger())
         result = asyncio.run(keeper.send(Call("", "act", route, params), None))
         return str(result["content"][0]["text"])
@@ -100,7 +85,7 @@ def test_what_is_not_sent_of_a_later_round_stays_done_before_it(error: Exception
 
 @pytest.mark.parametrize("given", [[["path", "/etc/passwd"]], "path=/etc/passwd", 5])
 def test_arguments_that_no_rule_could_be_about_are_refused(given: Any) -> None:
-    route: Any = SimpleNamespace(pin=None)
+    route = Route(cast("Any", None), "act", TOOL)
     keeper = PolicyEnforcer(Policy(Rules(deny=["act(path=/etc/*)"])), Pins(), None, ClientLedger())
     with pytest.raises(MCPError, match="one JSON object"):
         asyncio.run(
@@ -119,7 +104,7 @@ def test_what_a_client_reads_counts_from_the_moment_the_call_is_sent() -> None:
             return {"content": []}
 
     server: Any = Telling()
-    route: Any = SimpleNamespace(server=server, name="act", definition=TOOL, pin=None)
+    route = Route(server, "act", TOOL)
     keeper = PolicyEnforcer(Policy(taint={"stranger": ["web__*"]}), Pins(), None, ledger)
     asyncio.run(keeper.send(Call("ada", "web__act", route, {}), None))
     assert seen == [{"stranger": "web__act"}]

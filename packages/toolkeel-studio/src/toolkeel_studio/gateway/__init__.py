@@ -12,6 +12,7 @@ status             what is down since when and why, and who calls what: for host
 routes             what is offered at one time: every thing of every server, under the name clients know
 changes            what servers say has changed, told on to the clients at a pace that no server sets
 approve            a person's word before a call is sent: by a form in the host, and beside it
+client_call        one call as a client sends it, and as its server gets it
 calls              one call of a client: judged on the JSON it came as, sent, written down
 raw_calls          calls of a client over stdio, from line to line, without models
 search             finding tools where there are too many to list

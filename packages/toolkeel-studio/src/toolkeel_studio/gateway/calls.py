@@ -17,7 +17,6 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import SERVER_INFO_META_KEY
 from pydantic import BaseModel, TypeAdapter
 
-from toolkeel._records.record import record
 from toolkeel._records.tickets import Approver
 from toolkeel.errors import SetupError
 from toolkeel.mcp.client.connection import Unreachable
@@ -36,6 +35,7 @@ from toolkeel_studio.gateway.approve import (
 )
 from toolkeel_studio.gateway.audit import AuditLog, digest_arguments
 from toolkeel_studio.gateway.cache import ResultCache, cache_key
+from toolkeel_studio.gateway.client_call import Call, end_to_end_meta, with_translation
 from toolkeel_studio.gateway.ledger import ClientLedger
 from toolkeel_studio.gateway.policy import Policy
 from toolkeel_studio.gateway.routes import Route
@@ -50,8 +50,6 @@ class RawRequest(ServerRequestContext[Any, Any]):
     """A request that came as a line of JSON, past the SDK's session."""
 
 
-_OWN_META = ("progressToken",)
-_PROTOCOL = "io.modelcontextprotocol/"
 _ASKED: TypeAdapter[Any] = TypeAdapter(types.InputRequest)
 _INPUT_RESPONSES: Mapping[str, type[BaseModel]] = {
     "elicitation/create": types.ElicitResult,
@@ -59,35 +57,6 @@ _INPUT_RESPONSES: Mapping[str, type[BaseModel]] = {
     "roots/list": types.ListRootsResult,
 }
 _READ = {"private": "private data", "stranger": "text of strangers"}
-
-
-@record
-class Call:
-    """One call.
-
-    Args:
-        client: Who calls.
-        tool: The public name.
-        route: Where it leads.
-        params: As they came.
-    """
-
-    client: str
-    tool: str
-    route: Route
-    params: Mapping[str, Any]
-
-    @property
-    def arguments(self) -> Mapping[str, Any]:
-        """The arguments of the call.
-
-        Raises:
-            MCPError: it is no object, so no rule could be about it.
-        """
-        arguments = self.params.get("arguments") or {}
-        if not isinstance(arguments, Mapping):
-            raise MCPError(types.INVALID_PARAMS, "arguments: one JSON object is needed")
-        return arguments
 
 
 class PolicyEnforcer:
@@ -125,15 +94,15 @@ class PolicyEnforcer:
         return await self._ledger.count_call(call.client, limits) if limits else ""
 
     def _find_denial(self, call: Call) -> str:
-        """Return the rule or definition change that denies a call, or an empty string if none."""
-        rule = self.policy.find_rule(call.client, call.tool, call.arguments)
+        """Return the rule, definition change or fault that denies a call, or empty if none does."""
+        rule = self.policy.find_rule(call.client, call.tool, call.judged_arguments)
         if rule is None or rule.action != "deny":
-            return self._definition_change(call)
+            return self._definition_change(call) or call.argument_error
         return f"The gateway does not allow this call (rule: {rule}). It was not sent."
 
     async def approval_reason(self, call: Call) -> str:
         """Return why a person must approve the call, or an empty string if not required."""
-        rule = self.policy.find_rule(call.client, call.tool, call.arguments)
+        rule = self.policy.find_rule(call.client, call.tool, call.judged_arguments)
         if rule is not None and rule.action == "ask":
             return f"rule: {rule}"
         if not self.policy.is_outward(call.tool):
@@ -242,7 +211,7 @@ class PolicyEnforcer:
         if own and not call.client:
             return ""
         digest = route.pin.digest if route.pin is not None else ""
-        return cache_key(call.client if own else "", digest, forwarded_params(call.params))
+        return cache_key(call.client if own else "", digest, call.sent_params)
 
     async def _record_labels(self, call: Call) -> None:
         if labels := self.policy.labels(call.tool):
@@ -256,9 +225,8 @@ class PolicyEnforcer:
         return result
 
     async def _forward(self, call: Call, progressed: Progressed | None) -> dict[str, Any]:
-        params = {**call.params, "name": call.route.name}
-        params = forwarded_params(params)
-        return await call.route.server.send("tools/call", params, progressed)
+        result = await call.route.server.send("tools/call", call.sent_params, progressed)
+        return with_translation(call, result) if result.get("isError") else result
 
     async def _log_start(self, call: Call) -> None:
         if self._audit is None:
@@ -302,26 +270,6 @@ def _audit_fields(call: Call, audit: AuditLog) -> dict[str, object]:
     }
 
 
-def forwarded_params(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return parameters without what is between the client and the gateway.
-
-    >>> forwarded_params({"name": "x", "_meta": {"progressToken": 1, "trace": "t"}})
-    {'name': 'x', '_meta': {'trace': 't'}}
-    """
-    meta = params.get("_meta")
-    if not isinstance(meta, Mapping):
-        return dict(params)
-    passed = _end_to_end_meta(meta)
-    rest = {key: value for key, value in params.items() if key != "_meta"}
-    return {**rest, "_meta": passed} if passed else rest
-
-
-def _end_to_end_meta(meta: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the entries of a ``_meta`` that may pass through the gateway."""
-    ours = [key for key in meta if key in _OWN_META or key.startswith(_PROTOCOL)]
-    return {key: value for key, value in meta.items() if key not in ours}
-
-
 def error_result(text: str) -> dict[str, Any]:
     """Return an error result with a text."""
     return {"content": [{"type": "text", "text": text}], "isError": True}
@@ -344,7 +292,7 @@ def with_envelope(result: dict[str, Any], request: Request, server: object) -> d
         end_to_end = {**meta, SERVER_INFO_META_KEY: server}
         return {**result, "resultType": result.get("resultType", "complete"), "_meta": end_to_end}
     legacy = {key: value for key, value in result.items() if key not in ("resultType", "_meta")}
-    if end_to_end := _end_to_end_meta(meta):
+    if end_to_end := end_to_end_meta(meta):
         legacy["_meta"] = end_to_end
     structure = legacy.get("structuredContent")
     if structure is not None and not isinstance(structure, dict):

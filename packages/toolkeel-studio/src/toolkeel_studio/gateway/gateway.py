@@ -30,17 +30,16 @@ from toolkeel_studio.gateway import upstream_pool
 from toolkeel_studio.gateway.audit import AuditLog
 from toolkeel_studio.gateway.calls import (
     UPSTREAM_STATE,
-    Call,
     PolicyEnforcer,
     as_model,
     error_result,
-    forwarded_params,
     needs_rounds,
     progress_sender,
     send_asking_client,
     with_envelope,
 )
 from toolkeel_studio.gateway.changes import ChangeRelay, ListNotifier
+from toolkeel_studio.gateway.client_call import Call, forwarded_params
 from toolkeel_studio.gateway.ledger import ClientLedger, SharedStore
 from toolkeel_studio.gateway.policy import SEARCH_ABOVE, Policy
 from toolkeel_studio.gateway.raw_calls import RawCalls
@@ -261,9 +260,8 @@ class Gateway(ToolServer):
                 state = result.get("requestState")
                 marked = {"requestState": f"{UPSTREAM_STATE}{state}"} if state is not None else {}
                 return result | marked
-            params = forwarded_params({**call.params, "name": call.route.name})
             return await send_asking_client(
-                server, "tools/call", params, exchange, progress_sender(request)
+                server, "tools/call", call.sent_params, exchange, progress_sender(request)
             )
 
     async def _call_in_rounds(self, call: Call, request: Request, question: str) -> HandlerResult:
@@ -280,8 +278,9 @@ class Gateway(ToolServer):
             async with server.run_call(call.client, exchange):
                 result = await self._enforcer.send(allowed, progress_sender(request))
                 if result.get("resultType") == "input_required":
-                    sent = forwarded_params({**allowed.params, "name": call.route.name})
-                    result = await send_asking_client(server, "tools/call", sent, exchange, None)
+                    result = await send_asking_client(
+                        server, "tools/call", allowed.sent_params, exchange, None
+                    )
             self._table.name_resources(server, result)
             return as_model(result)
 

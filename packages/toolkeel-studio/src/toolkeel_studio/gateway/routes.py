@@ -6,6 +6,7 @@ apart to find them.
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
@@ -14,14 +15,17 @@ import mcp_types as types
 from mcp.shared.uri_template import UriTemplate
 
 from toolkeel._records.record import record
+from toolkeel.errors import DefinitionError
 from toolkeel.mcp.hidden_text import clean_definition
 from toolkeel.mcp.pins import Pin, make_pin
 from toolkeel.mcp.server.multi_round_calls import Request, is_modern
 from toolkeel.mcp.server.snapshot import not_found_error, unknown_name_error
 from toolkeel.mcp.server.structured import wrap_schema
+from toolkeel.mcp.transforms import ArgumentCheck, TransformedTool, transform_tool
 from toolkeel_studio.gateway.public_names import public_name, public_uri
 from toolkeel_studio.gateway.upstream import ServerLists, Upstream
 
+log = logging.getLogger("toolkeel.mcp")
 Listed = TypeVar("Listed", types.Tool, types.Prompt)
 
 
@@ -34,12 +38,16 @@ class Route:
         name: That server's own name, or address.
         definition: As clients are told of it.
         pin: The definition as the server gave it; of tools alone.
+        transformed: The way from the arguments of clients to the server's; None if they are the same.
+        check: Checks arguments of a transformed tool.
     """
 
     server: Upstream
     name: str
     definition: Any
     pin: Pin | None = None
+    transformed: TransformedTool | None = None
+    check: ArgumentCheck | None = None
 
 
 class RoutingTable:
@@ -89,9 +97,16 @@ class RoutingTable:
         found: dict[str, Route] = {}
         self._routes_made[server] = server.lists, found
         for tool in filter(server.allows_tool, server.lists.tools.values()):
-            name = self._name(server, tool.name)
+            change = server.config.transforms.get(tool.name, {})
+            name = self._name(server, change.get("name", tool.name))
             if name not in found:
-                found[name] = _tool(server, tool, name)
+                try:
+                    found[name] = _tool(server, tool, name)
+                except DefinitionError as error:
+                    log.warning("%s: the tool %r is left out: %s", server.name, tool.name, error)
+        for missing in server.config.transforms.keys() - server.lists.tools.keys():
+            if server.is_ready:
+                log.warning("%s: a transform is about no tool there is: %s", server.name, missing)
         return found
 
     def _name(self, server: Upstream, name: str) -> str:
@@ -175,12 +190,15 @@ def _matches_template(template: str, uri: str) -> bool:
 def _tool(server: Upstream, tool: types.Tool, name: str) -> Route:
     raw = tool.model_dump(mode="json", by_alias=True, exclude_none=True)
     cleaned, _ = clean_definition(raw)
+    change = server.config.transforms.get(tool.name)
+    transformed = transform_tool(cleaned, change) if change else None
+    check = ArgumentCheck(transformed, name) if transformed else None
+    cleaned = dict(transformed.definition) if transformed else cleaned
     shown = {**cleaned, "name": name}
-    if name != tool.name:
-        shown.setdefault("title", tool.name)
-    return Route(
-        server, tool.name, types.Tool.model_validate(shown), make_pin(server.config.identity, raw)
-    )
+    if name != cleaned["name"]:
+        shown.setdefault("title", cleaned["name"])
+    definition, pin = types.Tool.model_validate(shown), make_pin(server.config.identity, raw)
+    return Route(server, tool.name, definition, pin, transformed, check)
 
 
 def for_revision(request: Request, tool: types.Tool) -> types.Tool:

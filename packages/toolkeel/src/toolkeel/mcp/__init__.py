@@ -11,6 +11,8 @@ consent         a server named by a file starts only after a person saw all of t
 hidden_text     characters nobody sees, taken out of a server's texts
 pins            definitions as a person approved them (rug pulls), compared at each call in client/tool
 client          other programs' tools: connecting, reconnecting, calling
+transforms      a tool's name, description and arguments as its user wants them
+transformed_schemas  input schemas with other properties
 named_servers   servers named on the command line, as one set of tools
 server          our tools for other programs
 hosts           files of servers as other hosts write them: each host a small table, read to one form

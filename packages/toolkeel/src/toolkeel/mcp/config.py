@@ -34,6 +34,7 @@ from toolkeel.mcp.hosts import (
     workspace_of,
 )
 from toolkeel.mcp.server_entries import parse_entry
+from toolkeel.mcp.transforms import Transforms, parse_transforms
 from toolkeel.mcp.variables import FieldReader, read_env_file
 
 log = logging.getLogger("toolkeel.mcp")
@@ -87,6 +88,7 @@ class ServerConfig:
         timeout: Seconds of a call; None: the file does not say.
         connect_timeout: Seconds until it must have answered first; None likewise.
         unset: Names of variables that it does not find, though others would: those written as null.
+        transforms: What changes of its tools, by its own names of them.
     """
 
     name: str
@@ -108,6 +110,7 @@ class ServerConfig:
     agreed_fingerprint: str = ""
     set_by_program: frozenset[str] = frozenset()
     unset: tuple[str, ...] = ()
+    transforms: Transforms = NOTHING  # type: ignore[assignment]
 
     def allows_tool(self, tool: str) -> bool:
         """Return True if the file allows a tool.
@@ -294,6 +297,9 @@ def _parse_server(name: str, written: object, file: Path, data: Any) -> ServerCo
         entry.timeout,
         entry.connect_timeout,
         unset=unset,
+        transforms=parse_transforms(
+            f"{where}: transform", entry.fields.get("transform", {}), get.expand
+        ),
     )
 
 
@@ -311,6 +317,7 @@ def _display_fields(get: FieldReader, of_file: Mapping[str, str]) -> Mapping[str
         "headers": get.read_mapping("headers"),
         "url": get.read_text("url"),
         "oauth": {**oauth, "client_secret": MASK} if "client_secret" in oauth else oauth,
+        "transforms": get.raw("transform"),
     }
 
 

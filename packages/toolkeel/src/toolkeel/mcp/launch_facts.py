@@ -86,6 +86,10 @@ def _choices(config: ServerConfig) -> Iterator[LaunchFact]:
         yield LaunchFact(
             "without", f"without these tools: {names}", json.dumps(config.exclude_tools)
         )
+    for tool, change in config.transforms.items():
+        written = config.shown_fields.get("transforms", config.transforms)[tool]
+        line = f"with its tool {tool} changed: {json.dumps(written, ensure_ascii=False)}"
+        yield LaunchFact(f"transform {tool}", line, json.dumps(change))
     if config.is_legacy:
         yield LaunchFact("protocol", "in an older revision of the protocol", "older")
 

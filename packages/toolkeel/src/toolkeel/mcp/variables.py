@@ -183,6 +183,10 @@ class FieldReader:
             raise SetupError(f"{self._where}: {key}[{wrong[0]!r}] must be a text")
         return {name: self.expand(text) for name, text in value.items()}
 
+    def raw(self, key: str) -> object:
+        """Return a field as the file has it, with nothing expanded."""
+        return self._entry.get(key, {})
+
     def expand(self, text: str) -> str:
         """Expand variables in a text as the file's host does."""
         puts, host = self._host.variable_forms, self._host.name

@@ -63,6 +63,7 @@ from toolkeel.mcp.config import ServerConfig, find_server, read_config, with_ove
 from toolkeel.mcp.consent import Prompter, check_consent
 from toolkeel.mcp.hidden_text import HiddenCharacters
 from toolkeel.mcp.pins import Pin, Pins, make_pin
+from toolkeel.mcp.transforms import Transforms, parse_transforms
 
 TIMEOUT = 30.0
 CONNECT_TIMEOUT = 60.0
@@ -95,6 +96,7 @@ class MCPServer(ServerContents):
         pins: A file that keeps the approved definitions; without one they hold as long as this
             object.
         only: Names of the tools to take; all by default.
+        transform: What changes of its tools, by the server's own names; see `toolkeel.mcp.transforms`.
         headers: Sent with every request to an address; or a function of the run that returns them, so
             that each set of headers has a connection of its own.
         env: Variables a command finds besides ``PATH``, ``HOME`` and their like.
@@ -136,6 +138,7 @@ class MCPServer(ServerContents):
         effects: Mapping[str, Effects] = NOTHING,  # type: ignore[assignment]
         pins: str | Path | Pins | None = None,
         only: Sequence[str] | None = None,
+        transform: Transforms = NOTHING,  # type: ignore[assignment]
         headers: Mapping[str, str] | RunHeaders | None = None,
         env: Mapping[str, str] | None = None,
         cwd: str | Path | None = None,
@@ -159,6 +162,8 @@ class MCPServer(ServerContents):
         self.pins = pins if isinstance(pins, Pins) else Pins(pins)
         self.problems: dict[str, str] = {}
         self.hidden: dict[str, tuple[HiddenCharacters, ...]] = {}
+        own = parse_transforms("MCPServer(transform=...)", transform)
+        self._transforms = {**config.transforms, **own}
         self._only = None if only is None else frozenset(only)
         self._timeout = timeout = (config.timeout if timeout == TIMEOUT else None) or timeout
         default = config.connect_timeout if connect_timeout == CONNECT_TIMEOUT else None
@@ -191,10 +196,11 @@ class MCPServer(ServerContents):
         """Return the server's tools, listed anew; connect if necessary.
 
         Raises:
-            SetupError: the server cannot be reached, or `only` names a tool it does not have.
+            SetupError: the server cannot be reached, or `only` or `transform` names a tool it does not
+            have.
         """
         connection, listed = await self._with_tool_errors(self._list)
-        if missing := sorted((self._only or frozenset()) - listed.keys()):
+        if missing := sorted({*(self._only or ()), *self._transforms} - listed.keys()):
             raise SetupError(
                 f"the MCP server {self.name!r} has no tool {missing[0]!r}; there is "
                 f"{', '.join(listed) or 'none'}"
@@ -203,11 +209,12 @@ class MCPServer(ServerContents):
         known = self.name, self.config.identity, self.trust, self.pins
         peer = ToolServerPeer(*known, *how, *self._declared)
         self.problems, self.hidden = dict(connection.sift.problems), {}
-        names = unique_names(listed)
+        shown = {name: self._transforms.get(name, {}).get("name", name) for name in listed}
+        names = unique_names(shown.values())
         if len(self._compiled_tools) > 2 * len(listed):
             self._compiled_tools.clear()
         made = [
-            self._tool_or_none(peer, tool, names[tool.name])
+            self._tool_or_none(peer, tool, names[shown[tool.name]])
             for tool in listed.values()
             if (self._only is None or tool.name in self._only)
             and self.config.allows_tool(tool.name)
@@ -223,7 +230,7 @@ class MCPServer(ServerContents):
         try:  # one that is as it was is not made anew for each run
             key = (name, peer.trust, peer.pins, listed.model_dump_json())
             made = self._compiled_tools[key] = self._compiled_tools.get(key) or compile_server_tool(
-                peer, listed, name
+                peer, listed, name, self._transforms.get(listed.name)
             )
         except (DefinitionError, ValueError) as error:
             self.problems[listed.name] = f"left out: {error}"

@@ -37,6 +37,7 @@ from toolkeel.mcp.content import (
 )
 from toolkeel.mcp.hidden_text import HiddenCharacters, clean_definition
 from toolkeel.mcp.pins import Pin, Pins, definition_diff, make_pin
+from toolkeel.mcp.transforms import ToolTransform, TransformedTool, transform_tool
 from toolkeel.messages import ToolMessage
 
 MAX_DESCRIPTION = 10_000
@@ -243,19 +244,24 @@ def unique_names(listed: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def compile_server_tool(peer: ToolServerPeer, listed: types.Tool, name: str = "") -> CompiledTool:
+def compile_server_tool(
+    peer: ToolServerPeer, listed: types.Tool, name: str = "", change: ToolTransform | None = None
+) -> CompiledTool:
     """Compile a server's definition to a tool.
 
     Args:
         peer: The server.
         listed: Its definition.
         name: What it is called here; as the server calls it by default.
+        change: What changes of it; its pin stays that of the server's definition.
 
     Raises:
-        DefinitionError: nothing can be made of its schema.
+        DefinitionError: nothing can be made of its schema, or the change does not fit it.
     """
     raw = listed.model_dump(mode="json", by_alias=True, exclude_none=True)
     cleaned, hidden = clean_definition(raw)
+    transformed = transform_tool(cleaned, change) if change else None
+    cleaned = dict(transformed.definition) if transformed else cleaned
     shown = types.Tool.model_validate(cleaned)
     parameters, problems = make_compilable(cleaned["inputSchema"], root="object")
     output, unchecked = _compile_output(cleaned.get("outputSchema"))
@@ -266,8 +272,10 @@ def compile_server_tool(peer: ToolServerPeer, listed: types.Tool, name: str = ""
     async def run(context: ToolContext[Any], arguments: dict[str, Any]) -> ToolMessage:
         try:
             await gate.verify_definition(context)
-            result = await peer.send(listed.name, arguments, context)
-            return _check_result(from_result(result), output, peer.name)
+            sent = transformed.to_original(arguments) if transformed else arguments
+            result = await peer.send(listed.name, sent, context)
+            message = _check_result(from_result(result), output, peer.name)
+            return _translate_error(message, transformed) if transformed else message
         except CallFailed as failed:
             return failed.message
 
@@ -292,6 +300,15 @@ def compile_server_tool(peer: ToolServerPeer, listed: types.Tool, name: str = ""
     return CompiledTool(
         dataclasses.replace(made, output=output, arguments=unfilled), hidden, problems
     )
+
+
+def _translate_error(message: ToolMessage, tool: TransformedTool) -> ToolMessage:
+    """Return an error of a server with a sentence on the names that callers know otherwise."""
+    note = tool.translation(message.text) if message.failed else ""
+    if not note:
+        return message
+    blocks = (Text(message.content),) if isinstance(message.content, str) else message.content
+    return dataclasses.replace(message, content=(*blocks, Text(note)))
 
 
 def _compile_output(

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from toolkeel.call.tool_sources import ToolOrSource, static_tools
 from toolkeel.call.toolset import Toolset
 from toolkeel.errors import SetupError
+from toolkeel.mcp.config import ServerConfig
 
 
 def split_sources(
@@ -18,12 +19,9 @@ def split_sources(
         SetupError: one is an MCP server, whose other features would be lost.
     """
     known, sources = static_tools(tools)
-    if sources:
-        from toolkeel.mcp.client.mcp_server import MCPServer
-
-        for source in sources:
-            if isinstance(source, MCPServer):
-                raise SetupError(_LOST.format(source.name))
+    for source in sources:
+        if isinstance(config := getattr(source, "config", None), ServerConfig):
+            raise SetupError(_LOST.format(config.name))
     return known, sources
 
 

@@ -1,0 +1,279 @@
+"""Transforms of another author's tools: a tool's name, description and arguments as its user wants them.
+
+A transform is the same JSON in a program and in a file of servers, by the server's own names::
+
+    {"create_issue": {
+        "name": "report_bug",
+        "description": "Report a bug of the app.",
+        "arguments": {
+            "repo": {"value": "acme/app"},
+            "assignee": {"hide": true},
+            "body": {"name": "text", "description": "In Markdown.", "schema": {"maxLength": 500}}
+        }
+    }}
+
+Pins stay on the server's own definition. A transform that does not fit its tool leaves the tool out:
+an argument that was to be fixed must not become free because its name changed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias, TypedDict
+
+from toolkeel._records.record import record
+from toolkeel.define.explain.validation_errors import invalid_arguments, unknown_key
+from toolkeel.define.names import check_name
+from toolkeel.define.schema.foreign import make_compilable
+from toolkeel.define.schema.from_json_schema import compile_json_schema
+from toolkeel.define.subschemas import properties_of, required_of
+from toolkeel.errors import DefinitionError, InvalidArguments, SetupError
+from toolkeel.mcp.transformed_schemas import (
+    drop_properties,
+    inline_root,
+    named_properties,
+    narrow,
+    rename_properties,
+)
+
+Json: TypeAlias = dict[str, Any]
+
+
+class ArgumentTransform(TypedDict, total=False):
+    """What changes of one argument.
+
+    Attributes:
+        name: Its new name.
+        description: Its new description.
+        schema: More keywords that a value must satisfy; a ``default`` is sent if it is left out.
+        value: Always sent; the argument is not shown.
+        hide: True: the argument is not shown, and never sent.
+    """
+
+    name: str
+    description: str
+    schema: Mapping[str, Any]
+    value: Any
+    hide: bool
+
+
+class ToolTransform(TypedDict, total=False):
+    """What changes of one tool.
+
+    Attributes:
+        name: Its new name.
+        description: Its new description.
+        arguments: What changes of its arguments, by the server's own names.
+    """
+
+    name: str
+    description: str
+    arguments: Mapping[str, ArgumentTransform]
+
+
+Transforms: TypeAlias = Mapping[str, ToolTransform]
+_TOOL_KEYS: Mapping[str, type] = {"name": str, "description": str, "arguments": Mapping}
+_ARGUMENT_KEYS: Mapping[str, type] = {
+    "name": str, "description": str, "schema": Mapping, "value": object, "hide": bool,
+}  # fmt: skip
+_KINDS: Mapping[type, str] = {str: "a text", Mapping: "an object", bool: "true or false"}
+
+
+def parse_transforms(
+    where: str, written: object, expand: Callable[[str], str] = str
+) -> dict[str, ToolTransform]:
+    """Check transforms, and return them as plain JSON of their own.
+
+    Args:
+        where: What errors begin with.
+        written: Transforms by the server's own names of its tools.
+        expand: Puts variables into values that are texts.
+
+    Raises:
+        SetupError: they are not of the form above.
+    """
+    found: dict[str, ToolTransform] = {}
+    for tool, change in _object(where, written).items():
+        place = f"{where}[{tool!r}]"
+        fields = _fields(place, change, _TOOL_KEYS)
+        if "arguments" in fields:
+            fields["arguments"] = {
+                name: _argument(f"{place}: argument {name!r}", each, expand)
+                for name, each in _object(place, fields["arguments"]).items()
+            }
+        found[tool] = fields  # type: ignore[assignment]
+    return found
+
+
+def _argument(where: str, written: object, expand: Callable[[str], str]) -> Json:
+    fields = _fields(where, written, _ARGUMENT_KEYS)
+    if fields.get("hide") is False:
+        del fields["hide"]
+    unseen = [key for key in ("value", "hide") if key in fields]
+    if unseen and len(fields) > 1:
+        raise SetupError(f"{where}: {unseen[0]!r} hides it, so it has no other key; write one")
+    if isinstance(value := fields.get("value"), str):
+        fields["value"] = expand(value)
+    return fields
+
+
+def _fields(where: str, written: object, kinds: Mapping[str, type]) -> Json:
+    fields = _object(where, written)
+    for key, value in fields.items():
+        if key not in kinds:
+            raise SetupError(f"{where}: there is no key {key!r}; there is {', '.join(kinds)}")
+        if not isinstance(value, kinds[key]):
+            raise SetupError(f"{where}: {key!r} is {_KINDS[kinds[key]]}, not {value!r:.60}")
+    try:
+        if "name" in fields:
+            check_name(fields["name"])
+        copy: Json = json.loads(json.dumps(fields, allow_nan=False))
+    except (DefinitionError, TypeError, ValueError, RecursionError) as error:
+        raise SetupError(f"{where}: {error}") from None
+    return copy
+
+
+def _object(where: str, written: object) -> Mapping[str, Any]:
+    if not isinstance(written, Mapping) or not all(isinstance(key, str) for key in written):
+        raise SetupError(f"{where} is an object with names, not {written!r:.60}")
+    return written
+
+
+@record
+class TransformedTool:
+    """A server's tool as it is shown, and the way back.
+
+    Args:
+        definition: As it is shown.
+        original_names: The server's names of renamed arguments, by the shown ones.
+        fixed: Values that are always sent, by the server's names.
+        defaults: Values that are sent for what is left out, likewise.
+        unseen: The server's names that no caller may use.
+    """
+
+    definition: Mapping[str, Any]
+    original_names: Mapping[str, str]
+    fixed: Mapping[str, object]
+    defaults: Mapping[str, object]
+    unseen: frozenset[str]
+
+    def to_original(self, arguments: Mapping[str, Any]) -> Json:
+        """Return arguments in the form of the server's own definition.
+
+        Raises:
+            InvalidArguments: one is under a name that is not shown.
+        """
+        if wrong := [name for name in arguments if name in self.unseen]:
+            shown = list(properties_of(self.definition["inputSchema"]))
+            raise invalid_arguments(
+                self.definition["name"], [unknown_key((name,), shown) for name in wrong]
+            )
+        sent = {self.original_names.get(name, name): each for name, each in arguments.items()}
+        return {**self.defaults, **sent, **self.fixed}
+
+    def translation(self, text: str) -> str:
+        """Return a sentence about the names in a server's error, or empty if none has another."""
+        shown = {original: name for name, original in self.original_names.items()}
+        names = [f"{own!r} is {name!r}" for own, name in shown.items() if _has_word(text, own)]
+        names += [f"{own!r} is set for you" for own in self.fixed if _has_word(text, own)]
+        return f"(In these words of the server, {', '.join(names)}.)" if names else ""
+
+
+def _has_word(text: str, word: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text) is not None
+
+
+class ArgumentCheck:
+    """Checks arguments against a shown definition, where no tool of ours does.
+
+    Args:
+        tool: The tool.
+        name: What callers call it.
+
+    Raises:
+        DefinitionError: nothing can be made of its schema.
+    """
+
+    def __init__(self, tool: TransformedTool, name: str) -> None:
+        schema, _ = make_compilable(tool.definition["inputSchema"], root="object")
+        self._validator = compile_json_schema(schema)
+        self._tool, self._name = tool, name
+
+    def find_error(self, arguments: Mapping[str, Any]) -> str:
+        """Return what is wrong with arguments, for the model, or empty if nothing is."""
+        values = dict(arguments)
+        try:
+            if not self._validator.is_valid(values):
+                raise invalid_arguments(self._name, self._validator.errors(values))
+            self._tool.to_original(values)
+        except InvalidArguments as error:
+            return error.text
+        return ""
+
+
+def transform_tool(definition: Mapping[str, Any], change: ToolTransform) -> TransformedTool:
+    """Return a tool as it is shown.
+
+    Args:
+        definition: As the server gave it, in JSON.
+        change: What changes.
+
+    Raises:
+        DefinitionError: the change does not fit the tool.
+    """
+    arguments = change.get("arguments", {})
+    schema = inline_root(definition["inputSchema"])
+    properties = dict(properties_of(schema))
+    if unknown := [name for name in arguments if name not in properties]:
+        raise DefinitionError(
+            f"the transform of {definition['name']!r} names its argument {unknown[0]!r}, and there "
+            f"is {', '.join(properties) or 'none'}"
+        )
+    fixed = {name: each["value"] for name, each in arguments.items() if "value" in each}
+    hidden = {name for name, each in arguments.items() if each.get("hide")}
+    _check_removed(definition["name"], schema, fixed, hidden)
+    names = {name: each["name"] for name, each in arguments.items() if "name" in each}
+    schemas = {name: each.get("schema", {}) for name, each in arguments.items()}
+    defaults = {name: each["default"] for name, each in schemas.items() if "default" in each}
+    for name, each in arguments.items():
+        given = dict(schemas[name])
+        given |= {"description": each["description"]} if "description" in each else {}
+        properties[name] = narrow(properties[name], given) if given else properties[name]
+    shown = drop_properties({**schema, "properties": properties}, {*fixed, *hidden}, {*defaults})
+    own_names = properties.keys() - fixed.keys() - hidden
+    new_names = [names.get(name, name) for name in own_names]
+    if twice := [name for name in new_names if new_names.count(name) > 1]:
+        raise DefinitionError(
+            f"the transform of {definition['name']!r} gives two arguments the name {twice[0]!r}"
+        )
+    unseen = properties.keys() - set(new_names)
+    if unseen and named_properties(shown) <= shown["properties"].keys():
+        shown.setdefault("additionalProperties", False)
+    labels = {key: change[key] for key in ("name", "description") if key in change}  # type: ignore[literal-required]
+    return TransformedTool(
+        {**definition, **labels, "inputSchema": rename_properties(shown, names)},
+        {new: own for own, new in names.items()},
+        fixed,
+        defaults,
+        frozenset(unseen),
+    )
+
+
+def _check_removed(
+    tool: str, schema: Mapping[str, Any], fixed: Mapping[str, object], hidden: set[str]
+) -> None:
+    """Raise if a call without these arguments, or with these values, cannot be right."""
+    if needed := sorted(hidden.intersection(required_of(schema))):
+        raise DefinitionError(
+            f"the transform of {tool!r} hides {needed[0]!r}, which the tool requires; give it a value"
+        )
+    if fixed:
+        alone = {key: each for key, each in schema.items() if key != "required"}
+        checked, _ = make_compilable(alone, root="object")
+        wrong = compile_json_schema(checked).errors(dict(fixed))
+        if unfit := [each for each in wrong if each.path and each.path[0] in fixed]:
+            raise DefinitionError(
+                f"the transform of {tool!r} sets a value that does not fit: {unfit[0]}"
+            )
