@@ -48,6 +48,7 @@ MADE_EACH_TURN = (
     "toolkeel.content",
     "toolkeel.model_interface",
     "toolkeel.context",
+    "toolkeel.sessions.stores.store",
 )
 CHECKED_WHERE_USED = {"Agent", "Effects", "Settings", "RunLimits", "Source"}
 GIVEN_TO_PROGRAMS = {"Prepared", "Tool", "Rule", "RunResult", "RunState", "SafetyCheck", "Cut"}

@@ -43,8 +43,17 @@ OF_SETTINGS: dict[str, list[Any]] = {
     "strict": [1],
     "temperature": ["hot", -1, True],
     "max_tokens": [0, "many", 1.5],
-    "provider_options": [[]],
+    "extra_body": [[]],
     "keep_tool_choice": ["yes"],
+    "top_p": ["high", -1],
+    "top_k": [0, 1.5],
+    "min_p": [-0.1],
+    "stop": [3],
+    "seed": ["x"],
+    "frequency_penalty": ["x"],
+    "presence_penalty": ["x"],
+    "timeout": [-1],
+    "reasoning_effort": ["huge"],
 }
 
 

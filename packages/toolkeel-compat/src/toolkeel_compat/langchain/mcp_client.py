@@ -7,9 +7,10 @@ import dataclasses
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
-from toolkeel._records.record import NOTHING, record
+from toolkeel._records.record import record
 from toolkeel.define.tool import AnyTool
 from toolkeel.errors import SetupError
 from toolkeel.mcp.client import MCPServer
@@ -19,7 +20,8 @@ from toolkeel_compat.langchain.tools import StructuredTool
 
 __all__ = ["MCPToolCallRequest", "MultiServerMCPClient", "load_mcp_tools"]
 
-_call_headers: ContextVar[Mapping[str, str]] = ContextVar("mcp_call_headers", default=NOTHING)
+_NO_HEADERS: Mapping[str, str] = MappingProxyType({})
+_call_headers: ContextVar[Mapping[str, str]] = ContextVar("mcp_call_headers", default=_NO_HEADERS)
 """Headers that interceptors set for the running call."""
 _KINDS: Mapping[str, Any] = {
     "stdio": "stdio",

@@ -267,8 +267,8 @@ class ToolNode(Invokable):
         track_updates(run)
         with within(run):
             results = await self.tools.run([*asked], run)
-        results = convert_to_messages([*results, *run.loop_state.inbox])
-        return {self._key: results} if in_state or calls else results
+        made = convert_to_messages([*results, *run.loop_state.inbox])
+        return {self._key: made} if in_state or calls else made
 
 
 def _is_tool_call(value: Any) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, cast
 
 from toolkeel import events
 from toolkeel._records import entries
@@ -128,7 +128,7 @@ def join_pieces(items: Sequence[Item]) -> list[Item]:
 
     def end() -> None:
         if len(texts) > 1 and isinstance(body := made[-1].body, events.Streamed):
-            delta = replace(body.delta, text="".join(texts))  # type: ignore[type-var]
+            delta: Any = replace(cast("Any", body.delta), text="".join(texts))
             made[-1] = replace(made[-1], body=replace(body, delta=delta))
 
     for item in items:

@@ -21,8 +21,7 @@ from toolkeel.errors import LimitReached, ModelError, SetupError, describe_error
 from toolkeel.messages import AssistantMessage, Message, Usage, UserMessage
 from toolkeel.model_interface import Delta, Model, ModelRequest, Settings, ToolChoice
 
-M = TypeVar("M", bound=Model)
-D = TypeVar("D", bound=Delta | AssistantMessage)
+S = TypeVar("S", bound=Callable[..., AsyncIterator[Delta | AssistantMessage]])
 Stream: TypeAlias = Callable[[ModelRequest], AsyncIterator[Delta | AssistantMessage]]
 
 
@@ -69,22 +68,19 @@ class Bound:
         return run_sync(lambda: self.ainvoke(messages))
 
 
-def count_in_run(
-    stream: Callable[[M, ModelRequest], AsyncIterator[D]],
-) -> Callable[[M, ModelRequest], AsyncIterator[D]]:
+def count_in_run(stream: S) -> S:
     """Decorate a model's `stream`: requests that code of a run sends count toward that run.
 
     The run's own requests are counted by its loop, and those that a model sends for one of them, too.
     """
 
     @wraps(stream)
-    def counted(model: M, request: ModelRequest) -> AsyncIterator[D]:
+    def counted(model: Model, request: ModelRequest) -> AsyncIterator[Delta | AssistantMessage]:
         if REPORTS_USAGE.get():
             return stream(model, request)
-        replies = _stream_counted(model, partial(stream, model), request)
-        return cast("AsyncIterator[D]", replies)
+        return _stream_counted(model, partial(stream, model), request)
 
-    return counted
+    return cast("S", counted)
 
 
 def _stream_counted(

@@ -134,7 +134,7 @@ class SourceReader:
     def _tools_of(self, source: ToolOrSource) -> tuple[str, list[AnyTool]]:
         """Return the prefix of a source and the tools that it gave last."""
         if not is_tool_source(source):
-            return "", [as_tool(source)]  # type: ignore[arg-type]
+            return "", [as_tool(source)]
         prefix = getattr(source, "prefix", "")
         return (prefix if isinstance(prefix, str) else ""), self._known.get(id(source), [])
 

@@ -119,7 +119,7 @@ class Futures:
         try:
             request = make_request(prepared, context, is_local=self._is_local)
             # In this process, runs that the body starts are inside this one, as in our own threads.
-            local = partial(copy_context().run, run_request, tool=tool)
+            local = partial(copy_context().run, partial(run_request, tool=tool))
             promise = self._pool.submit(local if self._is_local else run_request, request)
             promise.add_done_callback(wake)
             await done.wait()

@@ -330,17 +330,17 @@ def test_a_reply_may_be_as_long_as_its_model_can_write() -> None:
     assert options("claude-3-haiku-20240307", stream=True)["max_tokens"] == 4096
     assert options(max_tokens=5)["max_tokens"] == 5
     thinking = {"thinking": {"type": "enabled", "budget_tokens": 60_000}}
-    assert options(provider_options=thinking)["max_tokens"] > 60_000
+    assert options(extra_body=thinking)["max_tokens"] > 60_000
 
 
 def test_a_thinking_model_is_not_told_a_temperature_nor_made_to_call() -> None:
     enabled = {"thinking": {"type": "enabled", "budget_tokens": 2000}}
-    body = options(temperature=0.5, tool_choice="required", provider_options=enabled)
+    body = options(temperature=0.5, tool_choice="required", extra_body=enabled)
     assert "temperature" not in body
     assert body["tool_choice"] == {"type": "auto"}
-    assert options(tool_choice="add", provider_options=enabled)["tool_choice"] == {"type": "auto"}
+    assert options(tool_choice="add", extra_body=enabled)["tool_choice"] == {"type": "auto"}
     adaptive = {"thinking": {"type": "adaptive"}}
-    body = options(temperature=0.5, tool_choice="required", provider_options=adaptive)
+    body = options(temperature=0.5, tool_choice="required", extra_body=adaptive)
     assert "temperature" not in body
     assert body["tool_choice"] == {"type": "any"}
     assert options(temperature=0.5)["temperature"] == 0.5
@@ -350,9 +350,7 @@ def test_a_thinking_model_is_not_told_a_temperature_nor_made_to_call() -> None:
 
 def test_further_keys_are_sent_and_the_servers_tools_stand_behind_ours() -> None:
     search = {"type": "web_search_20250305", "name": "web_search"}
-    body = options(
-        provider_options={"tools": [search], "metadata": {"user_id": "u"}}, tool_choice="auto"
-    )
+    body = options(extra_body={"tools": [search], "metadata": {"user_id": "u"}}, tool_choice="auto")
     assert [one["name"] for one in body["tools"]] == [
         "get_weather",
         "add",

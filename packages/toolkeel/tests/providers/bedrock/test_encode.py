@@ -183,7 +183,7 @@ def test_claude_may_write_as_much_as_it_can() -> None:
     }
     assert "inferenceConfig" not in request(NOVA)
     thinking = {"thinking": {"type": "enabled", "budget_tokens": 63_000}}
-    body = request(temperature=0.5, provider_options={"additionalModelRequestFields": thinking})
+    body = request(temperature=0.5, extra_body={"additionalModelRequestFields": thinking})
     assert body["inferenceConfig"] == {"maxTokens": 67_096}
     assert (
         "temperature" not in request("anthropic.claude-opus-5", temperature=0.5)["inferenceConfig"]
@@ -199,7 +199,7 @@ def test_the_choice_of_tools_is_said_in_the_wires_words() -> None:
     assert choice(tool_choice="clock.now") == {"tool": {"name": "clock_now"}}
     thinking = {"thinking": {"type": "enabled", "budget_tokens": 2000}}
     extra = {"additionalModelRequestFields": thinking}
-    assert choice(tool_choice="required", provider_options=extra) is None
+    assert choice(tool_choice="required", extra_body=extra) is None
     with pytest.raises(SetupError, match="no such tool"):
         choice(tool_choice="nothing")
 
@@ -233,7 +233,7 @@ def test_further_keys_stand_beside_ours() -> None:
         "toolConfig": {"tools": [{"systemTool": {"name": "nova_code_interpreter"}}]},
         "additionalModelRequestFields": {"top_k": 5},
     }
-    body = request(provider_options=extra, parallel_tool_calls=False)
+    body = request(extra_body=extra, parallel_tool_calls=False)
     assert body["guardrailConfig"] == guard
     assert body["inferenceConfig"] == {"maxTokens": 64_000, "topP": 0.5}
     assert [*body["toolConfig"]["tools"][-1]] == ["systemTool"]

@@ -98,11 +98,12 @@ async def _run(
     async def take_events(prepared: Prepared, context: ToolContext[Any], proceed: Proceed) -> Any:
         """Take the events that a tool returns, for the client; the model reads them as JSON."""
         value = await proceed(prepared)
-        several = value if isinstance(value, list | tuple) else [value]
-        if not several or not all(isinstance(one, ui.BaseEvent) for one in several):
+        several: Sequence[Any] = value if isinstance(value, list | tuple) else [value]
+        events = [one for one in several if isinstance(one, ui.BaseEvent)]
+        if not events or len(events) < len(several):
             return value
-        encoder.results[context.call.id] = [*several]
-        dumped = [one.model_dump(mode="json", by_alias=True, exclude_none=True) for one in several]
+        encoder.results[context.call.id] = events
+        dumped = [one.model_dump(mode="json", by_alias=True, exclude_none=True) for one in events]
         return dumped if isinstance(value, list | tuple) else dumped[0]
 
     deps = options.get("deps")

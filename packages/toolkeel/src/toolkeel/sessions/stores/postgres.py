@@ -393,6 +393,8 @@ def open_store(path: str) -> SqlStore:
         return SqliteStore(database)
     with _opening:  # the locks of a file belong to the process
         if database not in _stores:
-            is_server = isinstance(database, PostgresDatabase)
-            _stores[database] = PostgresStore(database) if is_server else SqliteStore(database)
+            if isinstance(database, PostgresDatabase):
+                _stores[database] = PostgresStore(database)
+            else:
+                _stores[database] = SqliteStore(database)
         return _stores[database]
