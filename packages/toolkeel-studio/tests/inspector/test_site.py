@@ -17,7 +17,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from tests.inspector.serving import GATE, HOSTILE, Served, busy, served
-from toolkeel import Agent
+from toolkeel import Agent, AssistantMessage
 from toolkeel.content import Image, Text
 from toolkeel.testing import Scripted
 from toolkeel_studio.inspector.site import (
@@ -218,3 +218,21 @@ def test_a_body_without_end_is_read_no_further_than_a_form_may_be_long() -> None
 
     with pytest.raises(HTTPException, match="413"):
         asyncio.run(read_body(Request({"type": "http", "method": "POST", "headers": []}, receive)))
+
+
+def test_marks_in_a_reply_lead_to_its_sources_and_no_address_runs_a_script(tmp_path: Path) -> None:
+    results = [
+        {"url": "https://yr.no/a", "title": "Yr <b>"},
+        {"url": "javascript:alert(1)", "title": "no"},
+    ]
+    reply = AssistantMessage(
+        "Rain [1], `[1]`, [2], [3].\n```\n[1]", provider_options={"citations": results}
+    )
+    with served(tmp_path) as page:
+        Agent(Scripted([reply])).run_sync("Rain?", session=page.sessions["ada"])
+        text = page.client.get("/sessions/ada").text
+    first, second = re.findall(r'<li id="(s0-\d+-\d)">', text)
+    linked = re.findall('<a rel="noopener noreferrer nofollow" href="#(.*?)">(.)</a>', text)
+    assert linked == [(first, "1"), (second, "2")]
+    assert '<a href="https://yr.no/a" rel="noopener noreferrer nofollow">Yr &lt;b&gt;</a>' in text
+    assert "<code>[1]</code>" in text and "[3]" in text and 'href="javascript' not in text

@@ -12,7 +12,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -20,11 +20,12 @@ from urllib.parse import parse_qsl, quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markdown_it import MarkdownIt
+from markdown_it.common.utils import normalizeReference
 from markupsafe import Markup, escape
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
-from toolkeel.content import Content, Image, content_text, data_url, detect_media_type
+from toolkeel.content import Content, Image, Source, content_text, data_url, detect_media_type
 from toolkeel.observe.wording import (
     badges,
     compact,
@@ -113,12 +114,35 @@ def without_controls(text: str) -> str:
     return escaped(_ANSI.sub("", text.replace("\r\n", "\n")))
 
 
-def markdown(text: str) -> Markup:
-    """Render Markdown as HTML without the author's HTML, pictures and scripts."""
+def markdown(text: str, references: Mapping[str, Mapping[str, str]] | None = None) -> Markup:
+    """Render Markdown as HTML without the author's HTML, pictures and scripts.
+
+    Args:
+        text: The text.
+        references: Links that it may refer to, by their labels.
+    """
     if len(text) > MARKED:
         return Markup('<pre tabindex="0">{}</pre>').format(truncate_for_page(text))
-    made = _MARKDOWN.render(without_controls(text))
+    made = _MARKDOWN.render(without_controls(text), {"references": dict(references or {})})
     return Markup(made.replace("<a href=", '<a rel="noopener noreferrer nofollow" href='))
+
+
+def markdown_with_sources(text: str, sources: Sequence[Source], place: str) -> Markup:
+    """Render Markdown whose marks, such as ``[1]``, lead to the list of sources below it.
+
+    Args:
+        text: The reply.
+        sources: Its sources.
+        place: Beginning of the ids of the entries of that list, which end in their number.
+    """
+    marked = {s.mark: n for n, s in enumerate(sources, 1) if _MARK.fullmatch(s.mark)}
+    known = {normalizeReference(mark[1:-1]): f"#{place}{n}" for mark, n in marked.items()}
+    return markdown(text, {label: {"href": href, "title": ""} for label, href in known.items()})
+
+
+def _is_link(url: str) -> bool:
+    """Return True for an address that a page may link to."""
+    return url.startswith(("https://", "http://"))
 
 
 def truncate_for_page(text: str) -> str:
@@ -167,6 +191,7 @@ def quote_segment(name: str) -> str:
 _WORDS: Mapping[str, str] = json.loads(
     (files("toolkeel_studio.inspector") / "static" / "zh.json").read_text("utf-8")
 )
+_MARK = re.compile(r"\[\w{1,8}\]")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _MANY = re.compile(r"(\{n\} \w+)s\b")
 _PAGES = Environment(
@@ -179,9 +204,11 @@ _PAGES = Environment(
 _PAGES.tests |= {"expanded": is_expanded, "date_value": _is_date_value}
 _PAGES.filters |= {
     "address": quote_segment,
+    "cited": markdown_with_sources,
     "compact": compact,
     "dollars": dollars,
     "duration": duration,
+    "is_link": _is_link,
     "markdown": markdown,
     "name_at": name_at,
     "pictures": picture_urls,

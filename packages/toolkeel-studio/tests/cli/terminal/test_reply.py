@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from tests.cli.commandline import Terminal, readable, toolkeel
 MODELS = '''
 import asyncio
 from pathlib import Path
-from toolkeel import Image, tool
+from toolkeel import AssistantMessage, Image, tool
 from toolkeel.model_interface import CallDelta, Finish, TextDelta
 from toolkeel.testing import Scripted
 
@@ -28,6 +29,9 @@ class Slow:
         yield Finish("stop")
 
 slow = Slow()
+cited = Scripted([AssistantMessage(
+    "Rain [1].", provider_options={"citations": [{"url": "https://yr.no", "title": "Yr\\n\\x1b[2J"}]}
+)])
 both = Scripted([[TextDelta("I look."), CallDelta(0, "1", "plot", "{}"), Finish("tool_calls")],
                  "Here it is."], name="both")
 
@@ -56,6 +60,11 @@ def test_the_answer_of_a_run_is_on_the_screen_before_it_is_whole(place: Path) ->
     said = readable(ended.err)
     assert ended.code == 0
     assert said.count("first 第二") == 1 and said.count("end\n") == 1
+
+
+def test_what_a_reply_cites_is_listed_below_it(place: Path) -> None:
+    said = readable(Terminal(["run", "hi", "-m", "m.py:cited"], place).end().err)
+    assert re.search(r"Rain \[1\]\.\n\[1\] Yr.*\\u001b\[2J  https://yr\.no\n", said), said
 
 
 def test_a_pipe_gets_the_answer_once_and_whole(place: Path) -> None:

@@ -25,7 +25,7 @@ from toolkeel.context import CancelToken
 from toolkeel.errors import ToolkeelError
 from toolkeel.messages import AssistantMessage, Message, Usage, UserMessage
 from toolkeel.observe.stats import price_of_usage
-from toolkeel.observe.wording import count, dollars, escaped, visible_line
+from toolkeel.observe.wording import count, dollars, visible_line
 from toolkeel.sessions import Sessions
 from toolkeel_studio.cli.chat.attach import attached_paths, with_attachments
 from toolkeel_studio.cli.chat.complete import ChatCompleter
@@ -44,7 +44,6 @@ from toolkeel_studio.cli.exit_codes import UsageProblem, too_many_words
 from toolkeel_studio.cli.history_option import HistoryOption
 from toolkeel_studio.cli.terminal.approve import TerminalApprover, argument_check, can_ask
 from toolkeel_studio.cli.terminal.interrupt import run_interruptible
-from toolkeel_studio.cli.terminal.markdown import render_markdown
 from toolkeel_studio.cli.terminal.progress import Pausable, PlainView
 from toolkeel_studio.cli.terminal.reply import ReplyView
 from toolkeel_studio.cli.terminal.streams import (
@@ -52,7 +51,6 @@ from toolkeel_studio.cli.terminal.streams import (
     RED,
     YELLOW,
     echo,
-    is_interactive,
     layout,
     note,
     stdout_is_terminal,
@@ -159,14 +157,6 @@ def usage_line(usage: Usage, messages: Sequence[Message]) -> str:
     if not known or len(known) < len(costs) or spent.total_tokens != usage.total_tokens:
         return tokens
     return f"{tokens}, {dollars(sum(known))}"
-
-
-def _write_reply(output: object) -> None:
-    """Write a reply that did not arrive in pieces."""
-    if isinstance(output, str) and is_interactive(sys.stdout):
-        layout([render_markdown(escaped(output), width_of(sys.stdout) or 80)])
-    else:
-        echo(str(output))
 
 
 class Chat:
@@ -287,7 +277,7 @@ class Chat:
                 told = visible_line(said.message.text)
                 note(f"not read yet, joins what you say next: {told}", YELLOW)
         if result.has_output and shown.said != result.output:
-            _write_reply(result.output)
+            echo(str(result.output))
         if result.reason not in ("answered", "returned"):
             note(f"it ended: {result.reason} {result.limit}".rstrip(), YELLOW)
         if result.usage.total_tokens:

@@ -1,4 +1,4 @@
-"""The model's reply, written to the terminal as it arrives, and the pictures of calls with their paths.
+"""The model's reply, written to the terminal as it arrives, then its sources, and the pictures of calls.
 
 Written text is never drawn again: live lines end before it begins.
 """
@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from toolkeel.content import Image
+from toolkeel.content import Image, Source
 from toolkeel.events import Event, Replied, RunFinished, Streamed, ToolFinished, TurnStarted
 from toolkeel.model_interface import TextDelta
+from toolkeel.observe.wording import visible_line
 from toolkeel_studio.cli.terminal.pictures import (
     draw,
     drawing_protocol,
@@ -21,6 +22,25 @@ from toolkeel_studio.cli.terminal.pictures import (
 )
 from toolkeel_studio.cli.terminal.progress import Display
 from toolkeel_studio.cli.terminal.streams import DIM, echo, note, width_of
+
+LONGEST = 300
+"""Maximum number of characters of a title or an address."""
+
+
+def source_lines(sources: Sequence[Source]) -> list[str]:
+    """Return a line for each source of a reply: its mark, its title, and its address or id.
+
+    >>> source_lines([Source("https://a.example", "A", mark="[1]"), Source(id="7")])
+    ['[1] A  https://a.example', '(2) 7']
+    """
+    lines = []
+    for number, each in enumerate(sources, 1):
+        known = (
+            [each.title, each.url or each.id] if each.title or each.url or each.id else [each.text]
+        )
+        parts = [visible_line(part)[:LONGEST] for part in known if part]
+        lines.append(f"{visible_line(each.mark) or f'({number})'} {'  '.join(parts)}")
+    return lines
 
 
 class ReplyView:
@@ -57,8 +77,12 @@ class ReplyView:
                 self.said = ""
             case Replied(message=message):
                 self._pictures += pictures_of(message.content)
+                if mine and message.text and not self.said:  # it did not arrive in pieces
+                    self._say(message.text)
                 if mine and self.said:
                     self.end_line()
+                    for line in source_lines(message.sources):
+                        note(line, DIM)
                     return
             case ToolFinished(message=message):
                 self._pictures += pictures_of(message.content)
