@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import mcp_types as types
@@ -17,6 +18,7 @@ from mcp.shared.uri_template import UriTemplate
 from toolkeel._records.record import record
 from toolkeel.errors import DefinitionError
 from toolkeel.mcp.hidden_text import clean_definition
+from toolkeel.mcp.page_links import page_of, with_page
 from toolkeel.mcp.pins import Pin, make_pin
 from toolkeel.mcp.server.multi_round_calls import Request, is_modern
 from toolkeel.mcp.server.snapshot import not_found_error, unknown_name_error
@@ -75,7 +77,7 @@ class RoutingTable:
         )
         for server in servers:
             for name, route in self._tools_of(server, before).items():
-                self.tools.setdefault(name, route)
+                self.tools.setdefault(name, self._with_public_page(route, uris))
             for prompt in server.lists.prompts.values():
                 name = self._name(server, prompt.name)
                 renamed = prompt.model_copy(update={"name": name})
@@ -114,6 +116,14 @@ class RoutingTable:
 
     def _uri(self, server: Upstream, uri: str, owners: int) -> str:
         return public_uri(server.name, uri) if owners > 1 and self._prefixed else uri
+
+    def _with_public_page(self, route: Route, uris: Mapping[str, int]) -> Route:
+        """Return the route of a tool whose page has the address that clients know."""
+        uri = page_of(route.definition)
+        public = self._uri(route.server, uri, uris[uri]) if uri else uri
+        if public == uri:
+            return route
+        return replace(route, definition=with_page(route.definition, public))
 
     def tool(self, name: str, hidden: Callable[[str], bool]) -> Route:
         """Return the route of a tool's public name.

@@ -26,6 +26,7 @@ from toolkeel.mcp.client.elicitation import OpenCalls, limit_concurrency
 from toolkeel.mcp.client.oauth.login import stored_login
 from toolkeel.mcp.client.raw_requests import MAX_CALLBACKS
 from toolkeel.mcp.config import ServerConfig
+from toolkeel.mcp.page_links import Pages
 from toolkeel.mcp.server.calling import LEVELS, Client, Feature, Level
 from toolkeel.mcp.server.multi_round_calls import Exchange, is_modern
 from toolkeel.mcp.server.sessions import Sessions
@@ -85,7 +86,13 @@ class ServerConnection:
         self._on_question = asked
         seconds = config.timeout or CALL_SECONDS, config.connect_timeout or CONNECT_SECONDS
         options = ConnectionOptions(
-            config, stored_login(config), self._elicit, *seconds, self._sample, self._roots
+            config,
+            stored_login(config),
+            self._elicit,
+            *seconds,
+            self._sample,
+            self._roots,
+            extensions=(Pages(),),
         )
         self.link = Connection(options)
         self.link.on_log, self.link.on_open = (

@@ -19,7 +19,6 @@ preview              a preview of a call's change for the approver
 protected_changes    protected files that a command made or changed: an event and a question
 protected_writes     which writes need approval whatever rules allow: those of protected files
 file_tools           tools that read: read, ls, grep
-folder_tools         tools that work in a folder, made again for another folder
 workspace            tools for a folder to work in: read, write, edit, bash, grep, find, ls
 apply_patch          ``apply_patch``, as OpenAI's models know it, with any model
 """

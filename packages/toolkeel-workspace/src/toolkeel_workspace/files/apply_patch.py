@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
 
 from toolkeel.define.decorator import tool
+from toolkeel.define.folder_tools import movable
 from toolkeel.define.tool import AnyTool
 from toolkeel.effects import Effects
 from toolkeel.errors import ToolError
@@ -28,7 +29,6 @@ from toolkeel_workspace.files.encodings import (
     replace_invalid,
     restore_invalid,
 )
-from toolkeel_workspace.files.folder_tools import movable
 from toolkeel_workspace.files.indentation import find_shift, shift_lines
 from toolkeel_workspace.files.line_window import escape_name
 from toolkeel_workspace.files.open_beneath import FileResource

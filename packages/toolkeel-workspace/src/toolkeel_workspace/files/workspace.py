@@ -29,6 +29,7 @@ from toolkeel.call.steps.label_sources import OURS
 from toolkeel.call.steps.taint import BUILDS
 from toolkeel.call.truncate import KEEPER
 from toolkeel.define.decorator import tool
+from toolkeel.define.folder_tools import movable
 from toolkeel.define.options import PREVIEW
 from toolkeel.define.tool import AnyTool
 from toolkeel.effects import Effects
@@ -40,7 +41,6 @@ from toolkeel_workspace.files.content_changes import describe_replaced, make_edi
 from toolkeel_workspace.files.edit import Replacement, apply_changes, make_diff, parse_changes
 from toolkeel_workspace.files.file_tools import Files
 from toolkeel_workspace.files.find import find_files
-from toolkeel_workspace.files.folder_tools import movable
 from toolkeel_workspace.files.line_window import (
     MAX_LINES,
     escape_name,

@@ -16,12 +16,12 @@ from toolkeel._records.result_store import RESULTS
 from toolkeel.content import Data
 from toolkeel.context import ToolContext
 from toolkeel.define.decorator import tool
+from toolkeel.define.folder_tools import movable
 from toolkeel.define.tool import AnyTool
 from toolkeel.errors import ToolError
 from toolkeel.executors.process_tree import CommandResult
 from toolkeel.hosted import Hosted, Native, Where, Wire
 from toolkeel.messages import ToolOutput
-from toolkeel_workspace.files.folder_tools import movable
 from toolkeel_workspace.files.line_window import MAX_BYTES
 from toolkeel_workspace.sandbox.confine import Sandbox
 from toolkeel_workspace.sandbox.secret_files import SecretFiles

@@ -18,6 +18,7 @@ options             what a tool's options may be, checked where it is defined
 invoker             how a tool runs outside a toolset: set by the package, since `define` is below `call`
 tool                `Tool`, the one record; `Step`, the one extension point
 decorator           ``@tool``
+folder_tools        tools that work in a folder, made again for another folder
 tool_mistakes       what is reported when something that is no tool is passed as one
 base_tool           `BaseTool`: tools written as classes
 output_type         a type becomes the form of an answer (structured output)

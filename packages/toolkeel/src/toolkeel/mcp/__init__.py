@@ -10,6 +10,7 @@ launch_facts    everything that decides what a server's entry starts: shown, and
 consent         a server named by a file starts only after a person saw all of that and agreed
 hidden_text     characters nobody sees, taken out of a server's texts
 pins            definitions as a person approved them (rug pulls), compared at each call in client/tool
+page_links      the pages that tools name in their definitions (MCP Apps)
 client          other programs' tools: connecting, reconnecting, calling
 transforms      a tool's name, description and arguments as its user wants them
 transformed_schemas  input schemas with other properties

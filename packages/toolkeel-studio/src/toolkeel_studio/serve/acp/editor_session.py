@@ -20,13 +20,13 @@ from toolkeel.agent.agent import Agent
 from toolkeel.call.steps.approve import definition_of
 from toolkeel.call.steps.resources import resource_keys
 from toolkeel.context import ToolContext
+from toolkeel.define.folder_tools import in_folder
 from toolkeel.define.options import PREVIEW
 from toolkeel.define.tool import Prepared, Proceed
 from toolkeel.errors import Refused, SetupError
 from toolkeel.sessions.sessions import Sessions
 from toolkeel_studio.serve.channel import Channels
 from toolkeel_studio.serve.errors import ChannelError
-from toolkeel_workspace.files.folder_tools import in_folder
 
 ASK, EDIT, PLAN = "ask", "edit", "plan"
 MODES: Final[Mapping[str, SessionMode]] = {

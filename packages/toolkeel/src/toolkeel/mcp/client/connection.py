@@ -38,6 +38,7 @@ from typing import Any, TypeVar
 import httpx2
 import mcp_types as types
 from mcp import Client
+from mcp.client.extension import ClientExtension
 from mcp.client.session import ElicitationFnT, ListRootsFnT, LoggingFnT, SamplingFnT
 from mcp.shared.exceptions import MCPError
 
@@ -86,6 +87,7 @@ class ConnectionOptions:
         connect_timeout: Seconds until it must have answered first.
         sample: Answers what the server asks the program's model; None: it may not ask.
         roots: Gives the folders it may work in; None: it is told none.
+        extensions: What is declared to the server besides; none by default.
         lent: A client of the program's own, by which requests on the network are sent.
     """
 
@@ -97,6 +99,7 @@ class ConnectionOptions:
     sample: SamplingFnT | None = None
     roots: ListRootsFnT | None = None
     http_client: httpx2.AsyncClient | None = None
+    extensions: tuple[ClientExtension, ...] = ()
 
 
 class Connection:
@@ -277,6 +280,7 @@ class Connection:
             logging_callback=self._on_log_message,
             message_handler=self._on_message,
             client_info=types.Implementation(name="toolkeel", version="0"),
+            extensions=options.extensions,
             mode="legacy" if self._legacy or self._sse else "auto",
         )
         async with client:

@@ -62,6 +62,7 @@ from toolkeel.mcp.client.tool import (
 from toolkeel.mcp.config import ServerConfig, find_server, read_config, with_overrides
 from toolkeel.mcp.consent import Prompter, check_consent
 from toolkeel.mcp.hidden_text import HiddenCharacters
+from toolkeel.mcp.page_links import is_for_models
 from toolkeel.mcp.pins import Pin, Pins, make_pin
 from toolkeel.mcp.transforms import Transforms, parse_transforms
 
@@ -217,6 +218,7 @@ class MCPServer(ServerContents):
             self._tool_or_none(peer, tool, names[shown[tool.name]])
             for tool in listed.values()
             if (self._only is None or tool.name in self._only)
+            and is_for_models(tool)
             and self.config.allows_tool(tool.name)
         ]
         made += self.content_tools(peer) if self._resources else ()

@@ -2,6 +2,7 @@
 
 multi_round_calls   calls that ask their client something before they end
 calling             features of the calling client that a running tool, prompt or resource can use
+pages               pages that hosts show for a tool's calls (MCP Apps)
 prompts_resources   prompts and resources: functions that people and programs request
 sources             where tools come from: other MCP servers are refused
 long_results        results too long for a model, which clients read in full as resources
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from toolkeel.mcp.server.http import asgi as asgi
     from toolkeel.mcp.server.http import serve_http as serve_http
     from toolkeel.mcp.server.long_results import stored_results as stored_results
+    from toolkeel.mcp.server.pages import ui_resource as ui_resource
+    from toolkeel.mcp.server.pages import with_ui as with_ui
     from toolkeel.mcp.server.prompts_resources import NotFound as NotFound
     from toolkeel.mcp.server.prompts_resources import Prompt as Prompt
     from toolkeel.mcp.server.prompts_resources import Resource as Resource
@@ -43,6 +46,7 @@ else:
             "toolkeel.mcp.server.calling": "MissingCapability Client ElicitationResult",
             "toolkeel.mcp.server.http": "BearerToken asgi serve_http",
             "toolkeel.mcp.server.long_results": "stored_results",
+            "toolkeel.mcp.server.pages": "ui_resource with_ui",
             "toolkeel.mcp.server.prompts_resources": "NotFound Prompt Resource prompt resource",
             "toolkeel.mcp.server.stdio": "serve_stdio",
             "toolkeel.mcp.server.tool_server": "ToolServer",

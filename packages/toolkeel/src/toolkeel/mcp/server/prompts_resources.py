@@ -22,6 +22,7 @@ from toolkeel.define.reading.signature import calling_frame
 from toolkeel.define.tool import AnyTool, Prepared, Proceed, ToolOptions, compile_tool
 from toolkeel.errors import DefinitionError, ToolError
 from toolkeel.mcp.content import to_block
+from toolkeel.mcp.page_links import PAGE_TYPE
 from toolkeel.messages import AssistantMessage, ToolMessage, ToolOutput, UserMessage
 
 P = ParamSpec("P")
@@ -314,9 +315,13 @@ def to_resource_contents(
     resource: Resource[..., Any], uri: str, value: object
 ) -> list[types.TextResourceContents | types.BlobResourceContents]:
     """Convert the return value of a resource's function to resource contents."""
-    return [
+    made = [
         _resource_contents(block, resource.media_type, uri) for block in to_content_blocks(value)
     ]
+    if resource.media_type != PAGE_TYPE:
+        return made
+    meta = resource.metadata.get("_meta")  # hosts read it here, before that of the list
+    return [each.model_copy(update={"meta": meta}) for each in made]
 
 
 def _resource_contents(

@@ -6,6 +6,7 @@ import base64
 import binascii
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -21,7 +22,9 @@ from toolkeel.call.toolset import Toolset
 from toolkeel.define.names import POLICIES, wire_names
 from toolkeel.errors import DuplicateToolError
 from toolkeel.mcp.content import ABSENT, to_definition, to_result
+from toolkeel.mcp.page_links import page_of, with_page
 from toolkeel.mcp.server.long_results import with_stored_results
+from toolkeel.mcp.server.pages import pages_of
 from toolkeel.mcp.server.prompts_resources import Primitive, Prompt, Resource, return_artifact
 from toolkeel.mcp.server.structured import StructuredOutput, infer_structured_output
 from toolkeel.messages import ToolMessage
@@ -62,13 +65,16 @@ class ServerSnapshot:
         resources: Iterable[Resource[..., Any]] = (),
     ) -> None:
         resources = tuple(resources)
+        self.own_resources = resources
+        pages = [each for each in pages_of(tools) if each not in resources]
         self.tools = with_stored_results(tools, resources)
         self.prompts: Mapping[str, Prompt[..., Any]] = _index_unique(
             "prompts", ((each.name, each) for each in prompts)
         )
         self.resources: Mapping[str, Resource[..., Any]] = _index_unique(
-            "resources", ((each.uri, each) for each in resources)
+            "resources", ((each.uri, each) for each in (*resources, *pages))
         )
+        self.has_pages = bool(pages)
 
     @cached_property
     def served_tools(self) -> Mapping[str, ServedTool]:
@@ -80,8 +86,16 @@ class ServerSnapshot:
         for tool in self.tools:
             if tool.enabled is not False:
                 alias = aliases[tool.name]
-                found[alias] = _serve_tool(self.tools.find(tool.name), alias, may_ask, others)
+                served = _serve_tool(self.tools.find(tool.name), alias, may_ask, others)
+                found[alias] = self._without_dead_link(served)
         return found
+
+    def _without_dead_link(self, served: ServedTool) -> ServedTool:
+        """Return a tool that names no page which this server does not have, such as another's."""
+        uri = page_of(served.definition)
+        if not uri or uri in self.resources:
+            return served
+        return replace(served, definition=with_page(served.definition, ""))
 
     @cached_property
     def prompt_toolset(self) -> Toolset:

@@ -34,6 +34,7 @@ from pydantic import BaseModel
 from toolkeel.call.tool_sources import ToolOrSource, gather_tools
 from toolkeel.call.toolset import Toolset
 from toolkeel.context import RunContext
+from toolkeel.mcp.page_links import EXTENSION
 from toolkeel.mcp.server.calls import NewRun, run_client_call
 from toolkeel.mcp.server.multi_round_calls import CallRounds, Exchange, Params, Request, is_modern
 from toolkeel.mcp.server.prometheus_metrics import CallMetrics
@@ -147,7 +148,10 @@ class ToolServer:
         # Clients store the state of a call between its rounds: it is sealed and bound to the call.
         sealed = RequestStateBoundary(RequestStateSecurity.ephemeral(), default_audience=name)
         self.sdk.middleware.append(sealed)
-        self._add_handlers(prompts is not None, resources is not None)
+        if self._snapshot.has_pages:
+            self.sdk.extensions[EXTENSION] = {}
+        offers_resources = resources is not None or self._snapshot.has_pages
+        self._add_handlers(prompts is not None, offers_resources)
 
     if not TYPE_CHECKING:  # there, an unknown attribute stays unknown
         __getattr__ = attribute_hints("ToolServer.")
@@ -226,8 +230,9 @@ class ToolServer:
         offer = ServerSnapshot(
             served,
             old.prompts.values() if prompts is None else prompts,
-            old.resources.values() if resources is None else resources,
+            old.own_resources if resources is None else resources,
         )
+        self._check_pages(offer)
         _ = offer.served_tools  # raises here rather than at the next client's list
         self._snapshot, self._sources = offer, sources
         if tools is not None:
@@ -236,6 +241,11 @@ class ToolServer:
             await self._sessions.notify(PromptsListChanged())
         if resources is not None:
             await self._sessions.notify(ResourcesListChanged())
+
+    def _check_pages(self, offer: ServerSnapshot) -> None:
+        """Raise if tools have pages, and clients were told that there are no resources."""
+        if offer.has_pages and self.sdk.get_request_handler("resources/list") is None:
+            raise SetupError("tools with pages came later: make the server with resources=[]")
 
     def handle_line(self, line: bytes, send: Callable[[bytes], Awaitable[None]]) -> bool:
         """Handle a stdio line outside the SDK's session. Return True if that was done."""
@@ -254,7 +264,9 @@ class ToolServer:
         if self._sources:
             old = self._snapshot
             tools = await gather_tools(self._sources, old.tools.with_tools(()), RunContext())
-            self._snapshot = ServerSnapshot(tools, old.prompts.values(), old.resources.values())
+            offer = ServerSnapshot(tools, old.prompts.values(), old.own_resources)
+            self._check_pages(offer)
+            self._snapshot = offer
         try:
             yield
         finally:

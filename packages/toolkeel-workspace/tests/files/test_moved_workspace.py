@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from toolkeel import tool
+from toolkeel.define.folder_tools import in_folder
 from toolkeel.errors import SetupError, ToolError
 from toolkeel.tools import Workspace
 from toolkeel_workspace.files.apply_patch import apply_patch
-from toolkeel_workspace.files.folder_tools import in_folder
 from toolkeel_workspace.sandbox.confine import Sandbox
 from toolkeel_workspace.shell.local_shell import local_shell, shell
 
