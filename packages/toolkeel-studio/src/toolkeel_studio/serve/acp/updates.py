@@ -23,7 +23,7 @@ from toolkeel import events
 from toolkeel._records import entries
 from toolkeel._records.record_json import describe_value, to_json_data
 from toolkeel._records.tickets import Ticket
-from toolkeel.content import Audio, Content, Image
+from toolkeel.content import Audio, Content, Image, Source
 from toolkeel.messages import ToolCall, ToolMessage
 from toolkeel_studio.serve.call_arguments import call_arguments
 from toolkeel_studio.serve.contents import base64_of, is_on_web, media_of, plain_text
@@ -62,9 +62,7 @@ class UpdateEncoder:
                 if self._with_prompts and is_said(item):
                     yield helpers.update_user_message_text(plain_text(message.content))
             case entries.ModelReplied(message=message):
-                for source in filter(is_on_web, message.sources):
-                    link = helpers.resource_link_block(source.title or source.url, source.url)
-                    yield helpers.update_agent_message(link)
+                yield from map(_link, filter(is_on_web, message.sources))
                 yield from map(_start_call, message.tool_calls)
             case events.Progress(message=text) if text:
                 content = [helpers.tool_content(helpers.text_block(text))]
@@ -73,6 +71,11 @@ class UpdateEncoder:
                 yield result_update(item.call_id, message)
             case _:
                 pass
+
+
+def _link(source: Source) -> Any:
+    link = helpers.resource_link_block(source.title or source.url, source.url)
+    return helpers.update_agent_message(link)
 
 
 def _start_call(call: ToolCall) -> Any:

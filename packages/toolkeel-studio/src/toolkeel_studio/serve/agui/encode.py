@@ -89,11 +89,7 @@ class AguiEncoder:
             yield from self._encode_piece(item.message_id, piece)
         match item.body:
             case entries.ModelReplied(message=message):
-                yield from self._close(*self._open)
-                self._count_usage(message)
-                if cited := _json(message.sources):
-                    shown = {"messageId": item.message_id, "sources": cited}
-                    yield self.note("sources", shown)
+                yield from self._reply(item.message_id, message)
             case entries.CallEnded(message=message):
                 yield from self._result(item, message)
             case entries.StateChanged():
@@ -145,6 +141,13 @@ class AguiEncoder:
             )
         if piece.text:
             yield ui.ToolCallArgsEvent(tool_call_id=id, delta=piece.text)
+
+    def _reply(self, message_id: str, message: AssistantMessage) -> Iterator[ui.BaseEvent]:
+        """Yield what follows the text and the calls of a complete reply."""
+        yield from self._close(*self._open)
+        self._count_usage(message)
+        if cited := _json(message.sources):
+            yield self.note("sources", {"messageId": message_id, "sources": cited})
 
     def _count_usage(self, message: AssistantMessage) -> None:
         used, spent = self._usage.setdefault(message.model, {}), message.usage

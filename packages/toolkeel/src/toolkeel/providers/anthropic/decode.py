@@ -51,18 +51,26 @@ class StoredMessages(StoredTurns):
                 return Image(url=url)
             case "document", ("base64" | "text" | "url"):
                 return _document(block, source)
+            case "document", "content" if all(
+                one.get("type") == "text" for one in blocks_of(source.get("content"))
+            ):
+                return _document(block, source)
         return unknown_block(WIRE, block)
 
 
 def _document(block: Json, source: Json) -> Block:
     """Decode a document. What only this wire knows of it, such as its citations, is kept."""
-    name, extra = as_text(block.get("title")) or "file", {}
-    if rest := {key: one for key, one in block.items() if key not in _DOCUMENT_KEYS}:
-        extra = {WIRE: rest}
+    name = as_text(block.get("title")) or "file"
+    rest = {key: one for key, one in block.items() if key not in _DOCUMENT_KEYS}
+    extra = {WIRE: rest} if rest else {}
     match source.get("type"):
         case "text":
             data = as_text(source.get("data")).encode(errors="replace")
             return File(data, name, "text/plain", extra=extra or {WIRE: {}})
+        case "content":  # its parts go back on this wire; other wires get their text
+            parts = blocks_of(source.get("content"))
+            data = "\n".join(as_text(one.get("text")) for one in parts).encode(errors="replace")
+            return File(data, name, "text/plain", extra={WIRE: {**rest, "source": source}})
         case "url":
             return File(b"", name, "application/pdf", as_text(source.get("url")), extra)
     made = base64_block(source.get("data"), source.get("media_type"), name)

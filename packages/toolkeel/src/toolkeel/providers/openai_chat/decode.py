@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolkeel.content import Audio, Block, File, Image, Text
+from toolkeel.content import Audio, Block, Image, Text
 from toolkeel.messages import Message, UserMessage
 from toolkeel.providers.openai_chat.stream import StreamDecoder
-from toolkeel.providers.wire.media import inline, unknown_block
+from toolkeel.providers.wire.media import file_block, inline, unknown_block
 from toolkeel.providers.wire.plain_json import Json, as_dict, as_list, as_text, decode_base64
 from toolkeel.providers.wire.stored_conversations import StoredCalls, StoredConversation
 from toolkeel.providers.wire.tools import WireTools
@@ -55,8 +55,11 @@ class StoredChat(StoredConversation):
                 return Audio(decode_base64(as_text(sound.get("data"))), f"audio/{form}")
             case "file" if as_dict(block.get("file")).get("file_data"):
                 file = as_dict(block["file"])
-                name = as_text(file.get("filename")) or "file"
-                return inline(File(url=as_text(file.get("file_data")), name=name))
+                return file_block(as_text(file.get("file_data")), file.get("filename"))
+            case "document_url":  # Mistral's
+                place = block.get("document_url")
+                url = place if isinstance(place, str) else as_text(as_dict(place).get("url"))
+                return file_block(url, block.get("document_name"))
         return unknown_block(self.decoder.target, block)
 
 

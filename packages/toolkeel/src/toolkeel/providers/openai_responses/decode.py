@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from toolkeel.content import Block, Content, File, Image, Text
+from toolkeel.content import Block, Content, Image, Text
 from toolkeel.messages import Message, UserMessage
 from toolkeel.providers.openai_responses.native_calls import NATIVE_CALLS, to_function_call
 from toolkeel.providers.openai_responses.profile import CALLS, WIRE
 from toolkeel.providers.openai_responses.stream import StreamDecoder
-from toolkeel.providers.wire.media import data_block, inline, unknown_block
+from toolkeel.providers.wire.media import data_block, file_block, inline, unknown_block
 from toolkeel.providers.wire.plain_json import Json, as_dict, as_text
 from toolkeel.providers.wire.stored_conversations import StoredCalls, StoredConversation
 from toolkeel.providers.wire.tools import WireTools
@@ -99,7 +99,7 @@ class StoredItems(StoredConversation):
                 return inline(Image(url=as_text(block["image_url"])))
             case "input_file" if block.get("file_data") or block.get("file_url"):
                 url = as_text(block.get("file_data")) or as_text(block.get("file_url"))
-                return inline(File(url=url, name=as_text(block.get("filename")) or "file"))
+                return file_block(url, block.get("filename"))
         return unknown_block(WIRE, block)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from mimetypes import guess_type
 
 from toolkeel._records.messages_json import inline as inline
 from toolkeel._records.messages_json import is_text_type
@@ -145,3 +146,18 @@ def base64_block(text: object, media_type: object, name: str = "file") -> Block:
     """Return a picture, a sound or a file from base64 text."""
     kind = as_text(media_type) or "application/octet-stream"
     return media_block(decode_base64(as_text(text)), kind, "", name)
+
+
+def file_block(address: str, name: object) -> Block:
+    """Return a file from its address, or from bare base64, which some clients store in its place.
+
+    >>> file_block("JVBERi0=", "a.pdf")
+    File(data=b'%PDF-', name='a.pdf', media_type='application/pdf', url='', extra={})
+    """
+    named = as_text(name) or "file"
+    data = b"" if ":" in address else decode_base64(address)
+    return (
+        base64_block(address, guess_type(named)[0], named)
+        if data
+        else inline(File(url=address, name=named))
+    )
