@@ -16,7 +16,6 @@ edit                 replacing passages of a text, leaving every other byte as i
 changed_since_read   snapshots of read files, to detect changes by others
 content_changes      how a call changes a file's content, and what is said of what it replaced
 preview              a preview of a call's change for the approver
-protected_changes    protected files that a command made or changed: an event and a question
 protected_writes     which writes need approval whatever rules allow: those of protected files
 file_tools           tools that read: read, ls, grep
 workspace            tools for a folder to work in: read, write, edit, bash, grep, find, ls

@@ -9,6 +9,7 @@ lifetime      how long background commands and a persistent shell last
 background    commands that run on between calls
 job_tool      what a model does with a command in the background
 persistent    a shell whose folder, variables and functions last from command to command
+protected_changes  protected files that a command made or changed: an event and a question
 bash_tool     the tools bash and job of a workspace
 local_shell   the shell tools of OpenAI's models, run here, with any model
 """

@@ -14,7 +14,6 @@ from toolkeel.effects import Effects
 from toolkeel.errors import Cancelled, ToolError
 from toolkeel.messages import ToolOutput
 from toolkeel_workspace.files.changed_since_read import FileSnapshots
-from toolkeel_workspace.files.protected_changes import ProtectedChanges, list_names
 from toolkeel_workspace.sandbox.confine import Sandbox
 from toolkeel_workspace.shell.background import Jobs
 from toolkeel_workspace.shell.command import (
@@ -28,6 +27,7 @@ from toolkeel_workspace.shell.command import (
 from toolkeel_workspace.shell.job_tool import JobTool
 from toolkeel_workspace.shell.lifetime import Lifetime
 from toolkeel_workspace.shell.persistent import PersistentShell, ShellCall, ShellPredicate
+from toolkeel_workspace.shell.protected_changes import ProtectedChanges, list_names
 
 Shell: TypeAlias = Literal["new", "persistent"]
 """What a command starts with: nothing, or the folder, variables and functions of the one before."""

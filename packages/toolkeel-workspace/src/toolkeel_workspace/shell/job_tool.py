@@ -16,11 +16,11 @@ from toolkeel.define.tool import AnyTool
 from toolkeel.effects import LABELS, Effects
 from toolkeel.errors import ToolError
 from toolkeel.messages import ToolOutput
-from toolkeel_workspace.files.protected_changes import ProtectedChanges
 from toolkeel_workspace.sandbox.confine import Sandbox
 from toolkeel_workspace.shell.background import FIRST_LOOK, Job, Jobs
 from toolkeel_workspace.shell.command import MAX_TIMEOUT, derive_effects, make_read_detector
 from toolkeel_workspace.shell.lifetime import Lifetime
+from toolkeel_workspace.shell.protected_changes import ProtectedChanges
 
 _LASTING_SHELL = 'For a shell that lasts, start the command "bash" and send it lines.'
 _ENDS = {

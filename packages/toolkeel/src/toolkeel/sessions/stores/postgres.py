@@ -393,8 +393,7 @@ def open_store(path: str) -> SqlStore:
         return SqliteStore(database)
     with _opening:  # the locks of a file belong to the process
         if database not in _stores:
-            if isinstance(database, PostgresDatabase):
-                _stores[database] = PostgresStore(database)
-            else:
-                _stores[database] = SqliteStore(database)
+            is_server = isinstance(database, PostgresDatabase)
+            kind: Any = PostgresStore if is_server else SqliteStore
+            _stores[database] = kind(database)
         return _stores[database]

@@ -14,8 +14,8 @@ from toolkeel.context import ToolContext
 from toolkeel.effects import Effects, reads
 from toolkeel.events import Emitted, Event
 from toolkeel.testing.scripted import Scripted, call
-from toolkeel_workspace.files.protected_changes import MOST_NAMES, ProtectedChanges, list_names
 from toolkeel_workspace.sandbox import protected_files
+from toolkeel_workspace.shell.protected_changes import MOST_NAMES, ProtectedChanges, list_names
 
 
 def play(
