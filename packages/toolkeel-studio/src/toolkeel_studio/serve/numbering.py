@@ -7,11 +7,14 @@ piece of the reply arrives.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from toolkeel import events
 from toolkeel._records import entries
 from toolkeel._records.tickets import Ticket
 from toolkeel.model_interface import CallDelta, ReasoningDelta, TextDelta
 from toolkeel.sessions.journal import StoredEntry
+from toolkeel.sessions.session import Session
 from toolkeel_studio.serve.items import (
     Item,
     LiveEvent,
@@ -171,3 +174,9 @@ def is_live_only(event: events.Event) -> bool:
             return True
         case _:
             return False
+
+
+def number_journal(session: Session) -> Iterator[Item]:
+    """Yield the items of all entries that are in a session's journal now, in order."""
+    numbering = Numbering()
+    return map(numbering.number_entry, session.entries())

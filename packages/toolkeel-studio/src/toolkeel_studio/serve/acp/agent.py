@@ -56,7 +56,7 @@ from toolkeel_studio.serve.channel import Channel
 from toolkeel_studio.serve.contents import decode_base64, join_blocks
 from toolkeel_studio.serve.errors import ChannelError, UnknownApproval
 from toolkeel_studio.serve.items import Item, Problem, Question, is_said
-from toolkeel_studio.serve.numbering import Numbering
+from toolkeel_studio.serve.numbering import number_journal
 from toolkeel_studio.serve.service import mask_error
 
 VERSION: Final = 1
@@ -111,7 +111,7 @@ class AcpAgent:
         """Open a session, and send everything that happened in it before answering."""
         session = await self._find(cwd, session_id)
         encoder = UpdateEncoder(with_prompts=True)
-        for item in await asyncio.to_thread(_items, session.channel):
+        for item in await asyncio.to_thread(lambda: list(number_journal(session.channel.session))):
             await self._send(session_id, encoder, item)
         return LoadSessionResponse(modes=session.modes)
 
@@ -290,11 +290,6 @@ def _stop_reason(ended: RunEnded) -> Any:
     if ended.reason == "failed":
         raise RequestError.internal_error({"message": mask_error(ended.error)})
     return STOP.get(ended.reason, "end_turn")
-
-
-def _items(channel: Channel) -> list[Item]:
-    numbering = Numbering()
-    return [numbering.number_entry(each) for each in channel.session.entries()]
 
 
 def decode_prompt(blocks: Sequence[Any]) -> Content:

@@ -26,7 +26,7 @@ from toolkeel_studio.serve.channel import Channel
 from toolkeel_studio.serve.client_tools import ClientTool
 from toolkeel_studio.serve.errors import ChannelError, UnknownApproval, UnknownSession
 from toolkeel_studio.serve.items import Item
-from toolkeel_studio.serve.numbering import Numbering
+from toolkeel_studio.serve.numbering import number_journal
 from toolkeel_studio.serve.openai_api.completions import Completions
 from toolkeel_studio.serve.openai_api.decode import ResponseRequest, decode_response_request
 from toolkeel_studio.serve.openai_api.ids import ResponseId, parse_response_id
@@ -216,19 +216,19 @@ def _has_begun(channel: Channel, after: int) -> bool:
 
 
 def _items(channel: Channel, after: int) -> list[Item]:
-    """Return the items of the entries that are in the journal now."""
-    numbering = Numbering()
-    made = [numbering.number_entry(each) for each in channel.session.entries()]
-    return [item for item in made if item.position.entry > after]
+    """Return the items after an entry that are in the journal now."""
+    return [each for each in number_journal(channel.session) if each.position.entry > after]
 
 
 def _end_of(channel: Channel, after: int) -> tuple[int, bool]:
     """Return the number of a response's last entry, 0 if it is being made, and if anything follows."""
+    end = 0
     for item in _items(channel, after):
-        if isinstance(item.body, RunEnded) and not item.within:
-            later = (each for each in _items(channel, item.position.entry))
-            return item.position.entry, any(isinstance(each.body, RunBegan) for each in later)
-    return 0, False
+        if isinstance(item.body, RunEnded) and not (end or item.within):
+            end = item.position.entry
+        elif end and isinstance(item.body, RunBegan):
+            return end, True
+    return end, False
 
 
 def _turns_until(channel: Channel, end: int) -> int:

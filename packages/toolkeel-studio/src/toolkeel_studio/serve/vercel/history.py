@@ -10,7 +10,7 @@ from toolkeel.content import Content, File
 from toolkeel.sessions.session import Session
 from toolkeel_studio.serve.contents import address_of, media_of, plain_text
 from toolkeel_studio.serve.items import is_said
-from toolkeel_studio.serve.numbering import Numbering
+from toolkeel_studio.serve.numbering import number_journal
 from toolkeel_studio.serve.vercel.encode import Chunk, VercelEncoder
 
 MakeEncoder = Callable[[], VercelEncoder]
@@ -22,9 +22,7 @@ def last_message(session: Session) -> tuple[str, str]:
     The id is empty while nothing was asked.
     """
     number, id = "0.0", ""
-    numbering, head = Numbering(), session.info.head
-    for stored in session.entries(0, head):
-        item = numbering.number_entry(stored)
+    for item in number_journal(session):
         if is_said(item):
             number, id = item.number, ""
         elif isinstance(item.body, entries.ModelAsked) and not item.within:
@@ -39,9 +37,8 @@ def request_before(session: Session, message_id: str) -> int:
         session: The session.
         message_id: Id of the agent's message; empty for the last one.
     """
-    numbering, asked, found, is_in = Numbering(), 0, 0, not message_id
-    for stored in session.entries():
-        item = numbering.number_entry(stored)
+    asked, found, is_in = 0, 0, not message_id
+    for item in number_journal(session):
         if item.within:
             continue
         if is_said(item):
@@ -49,7 +46,7 @@ def request_before(session: Session, message_id: str) -> int:
                 return found
             asked = 0
         elif isinstance(item.body, entries.ModelAsked):
-            asked = stored.seq
+            asked = item.position.entry
             is_in = is_in or item.message_id == message_id
         elif isinstance(item.body, entries.ModelReplied):
             found = asked if is_in else 0
@@ -58,10 +55,8 @@ def request_before(session: Session, message_id: str) -> int:
 
 def read_messages(session: Session, encoder: MakeEncoder) -> list[dict[str, Any]]:
     """Return all messages of a session as ``useChat`` has them."""
-    numbering, made = Numbering(), []
-    encoding, answer = encoder(), new_message()
-    for stored in session.entries():
-        item = numbering.number_entry(stored)
+    made, encoding, answer = [], encoder(), new_message()
+    for item in number_journal(session):
         if is_said(item):
             if answer["parts"]:
                 made.append(answer)

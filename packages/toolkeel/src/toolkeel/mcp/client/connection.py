@@ -17,13 +17,11 @@ future, and waits until the connection ends. States of a `Connection`::
   what they agreed to (`check_unchanged`). A lock makes concurrent callers share one attempt.
 - OPENING: `mode="auto"` negotiates the newest revision. After a server has answered in an older one,
   later attempts start with that. A failed HTTP attempt is repeated once with the older SSE transport.
-- OPEN: `GuardedStream` limits the rate of incoming messages, repairs responses before the SDK
-  validates them, and sets the end event when the transport ends. Lists are cached until the server
-  reports a change.
-- On loss, open requests fail with an error of their own; nothing is repeated. The next `client()`
-  reopens the connection, and resource subscriptions are renewed.
-- If the server has only forgotten the session, its client is retired: the next `client()` opens a new
-  one at once, and the old one ends when its last request has an answer.
+- OPEN: `GuardedStream` limits incoming messages, repairs responses before the SDK validates them, and
+  sets the end event when the transport ends. Lists are cached until the server reports a change.
+- On loss, open requests fail, and nothing is repeated. The next `client()` reopens the connection, and
+  resource subscriptions are renewed. If the server has only forgotten the session, its client is
+  retired: a new one opens at once, and the old one ends when its last request has an answer.
 """
 
 from __future__ import annotations
@@ -37,8 +35,7 @@ from typing import Any, TypeVar
 
 import httpx2
 import mcp_types as types
-from mcp import Client
-from mcp.client.extension import ClientExtension
+from mcp.client import Client, ClientExtension
 from mcp.client.session import ElicitationFnT, ListRootsFnT, LoggingFnT, SamplingFnT
 from mcp.shared.exceptions import MCPError
 

@@ -61,18 +61,9 @@ def ui_resource(
     """
     if not uri.startswith(SCHEME):
         raise DefinitionError(f"ui_resource(uri={uri!r:.80}): a page's URI starts with {SCHEME}")
-    for kind, origins in (csp or {}).items():
-        if kind not in get_args(Domains):
-            known = ", ".join(get_args(Domains))
-            raise DefinitionError(f"ui_resource(csp={{{kind!r:.40}: ...}}): there are {known}")
-        for origin in origins:
-            if isinstance(origins, str) or not _ORIGIN.fullmatch(origin):
-                raise DefinitionError(
-                    f"ui_resource(csp={{{kind!r}: ...}}): {origin!r:.80} is no origin; "
-                    'give a list such as ["https://api.example.com"]'
-                )
     asked: dict[str, object] = {**about}
     if csp:
+        _check_origins(csp)
         asked["csp"] = {kind: list(origins) for kind, origins in csp.items()}
     if permissions:
         asked["permissions"] = {each: {} for each in permissions}
@@ -86,6 +77,19 @@ def ui_resource(
         return html
 
     return make(page)
+
+
+def _check_origins(csp: Mapping[Domains, Sequence[str]]) -> None:
+    for kind, origins in csp.items():
+        if kind not in get_args(Domains):
+            known = ", ".join(get_args(Domains))
+            raise DefinitionError(f"ui_resource(csp={{{kind!r:.40}: ...}}): there are {known}")
+        for origin in origins:
+            if not _ORIGIN.fullmatch(origin):
+                raise DefinitionError(
+                    f"ui_resource(csp={{{kind!r}: ...}}): {origin!r:.80} is no origin; "
+                    'give a list such as ["https://api.example.com"]'
+                )
 
 
 @checked
