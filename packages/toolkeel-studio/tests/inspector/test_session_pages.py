@@ -281,23 +281,6 @@ def test_a_long_session_is_shown_a_window_at_a_time(tmp_path: Path) -> None:
         assert "Hello 399?" in page.client.get(f"/sessions/long?before={'9' * 5000}").text
 
 
-def test_stats_read_what_is_new_alone_and_begin_anew_when_a_session_is_gone(tmp_path: Path) -> None:
-    def requests(text: str) -> list[str]:
-        return re.findall(r'data-label="Requests">(\d+)<', text)
-
-    with served(tmp_path) as page:
-        agent = Agent(Scripted(["Hello."] * 2, name="play"))
-        assert requests(page.client.get("/stats").text) == []
-        for times in (1, 2):
-            agent.run_sync("Hello?", session=page.sessions["ada"])
-            assert requests(page.client.get("/stats").text) == [str(times)]
-        page.sessions.fork("ada", "second")
-        assert requests(page.client.get("/stats").text) == ["2"]
-        page.sessions.delete("second")
-        page.sessions.delete("ada")
-        assert requests(page.client.get("/stats").text) == []
-
-
 def test_a_program_error_is_shown_and_the_page_lives_on(tmp_path: Path) -> None:
     with served(tmp_path, [ValueError("odd 猫")]) as page:
         page.post("/sessions", text="Hello?", name="ada")

@@ -11,7 +11,9 @@ access_guard   who may see a page: token, Host, Origin, security headers (CSP)
 runs           runs that the page starts, each in its session: message, stop, decide
 tool_pages     pages of tools: provider schemas, a form, the result of a call
 server_pages   the page of MCP servers: approved definitions, changes since, gateway traffic
-session_pages  pages of sessions: talk, watch, decide, fork, compare, stats
+session_pages  pages of sessions: talk, watch, decide, fork, compare
+daily_stats    stats with numbers by day, and bar charts of them
+stats_pages    the page of stats, over all days or some
 desk_pages     the page of approvals: what waits in sessions and in a shared queue
 app            all pages as one application, and its server
 """

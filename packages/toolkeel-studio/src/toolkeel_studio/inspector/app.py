@@ -29,6 +29,7 @@ from toolkeel_studio.inspector.runs import Runs
 from toolkeel_studio.inspector.server_pages import ServerPages
 from toolkeel_studio.inspector.session_pages import SessionPages
 from toolkeel_studio.inspector.site import LANGUAGES, render_page
+from toolkeel_studio.inspector.stats_pages import StatsPages
 from toolkeel_studio.inspector.tool_pages import ToolPages
 
 ADDRESS = "127.0.0.1"
@@ -158,7 +159,7 @@ def _application(
             Route("/approvals", desks.decide, methods=["POST"]),
             Route("/compare", sessions.compare),
             Route("/servers", servers.show),
-            Route("/stats", sessions.stats),
+            Route("/stats", StatsPages(runs.sessions).show),
         ],
         exception_handlers={HTTPException: _problem, SessionError: _problem, 500: _problem},
         lifespan=living,

@@ -1,4 +1,4 @@
-"""Pages of sessions: talk, watch a run live, decide what waits, fork, compare, and how it went (stats)."""
+"""Pages of sessions: talk, watch a run live, decide what waits, fork, and compare."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 
 from toolkeel._records.entries import ModelAsked, PersonSaid, RunBegan
 from toolkeel.errors import InvalidArguments, SetupError, ToolkeelError
-from toolkeel.observe.stats import Stats, StatsReader
 from toolkeel.sessions.session import Session
 from toolkeel_studio.inspector.compare import compare
 from toolkeel_studio.inspector.forms import (
@@ -57,10 +56,6 @@ class SessionPages:
     def __init__(self, runs: Runs) -> None:
         self._runs = runs
         self._sessions = runs.sessions
-        self._counting = asyncio.Lock()
-        self._reader = StatsReader()
-        self._counted: dict[tuple[int, float], int] = {}
-        """Last counted entry, by session id and creation time."""
 
     # — lists —
 
@@ -99,27 +94,6 @@ class SessionPages:
         return next(
             n for n in chain([base], (f"{base}-{i}" for i in range(2, 9999))) if n not in known
         )
-
-    async def stats(self, request: Request) -> Response:
-        """Show how well models call the tools, over all sessions."""
-        async with self._counting:
-            stats = await asyncio.to_thread(self._count)
-        return HTMLResponse(self._page("stats.html", request, stats=stats))
-
-    def _count(self) -> Stats:
-        """Return stats over all sessions; read only new entries."""
-        found = self._sessions.list(scope="")
-        if self._counted.keys() - {
-            (info.id, info.created) for info in found
-        }:  # deleted sessions, with their calls
-            self._counted, self._reader = {}, StatsReader()
-        for info in found:
-            known = info.id, info.created
-            after = self._counted.setdefault(known, info.base)
-            for each in self._sessions[info.name].entries(after):
-                self._reader.add(each.at, each.entry)
-                self._counted[known] = each.seq
-        return self._reader.stats
 
     def _page(self, name: str, request: Request, **values: Any) -> str:
         return render_page(name, request, model=self._runs.agent.model.name, **values)
