@@ -87,3 +87,10 @@ def test_every_text_of_a_definition_is_cleaned_and_what_is_compared_is_left() ->
     assert ("inputSchema.properties.n.enum[0]", False) in told
     assert any(each.path.startswith("inputSchema.properties.m") for each in found)
     assert "U+200B" in str(found[0])
+
+
+@given(st.text(st.characters(codec="utf-8"), max_size=8))
+def test_a_definition_is_cleaned_as_its_texts_are(text: str) -> None:
+    visible, removed = remove_hidden(text)
+    cleaned, found = clean_definition({"name": "x", "description": text})
+    assert cleaned["description"] == visible and bool(found) == bool(removed)

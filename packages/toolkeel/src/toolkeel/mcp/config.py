@@ -263,6 +263,7 @@ def _parse_server(name: str, written: object, file: Path, data: Any) -> ServerCo
     for note in entry.notes:
         log.warning("%s: %s", where, note)
     get = FieldReader(where, entry.fields, file, data.get("inputs"))
+    shown = FieldReader(where, entry.fields, file, data.get("inputs"), masked=True)
     url, program = get.read_text("url"), get.read_text("command")
     if bool(url) == bool(program):
         raise SetupError(f"{where} needs either a command or a url")
@@ -286,9 +287,7 @@ def _parse_server(name: str, written: object, file: Path, data: Any) -> ServerCo
         get.read_mapping("headers"),
         kind,
         str(file),
-        _display_fields(
-            FieldReader(where, entry.fields, file, data.get("inputs"), masked=True), more
-        ),
+        _display_fields(shown, more),
         entry.include_tools,
         entry.exclude_tools,
         _tls_paths(get.read_mapping("tls"), file.parent, where),
@@ -297,9 +296,7 @@ def _parse_server(name: str, written: object, file: Path, data: Any) -> ServerCo
         entry.timeout,
         entry.connect_timeout,
         unset=unset,
-        transforms=parse_transforms(
-            f"{where}: transform", entry.fields.get("transform", {}), get.expand
-        ),
+        transforms=parse_transforms(f"{where}: transform", get.raw("transform"), get.expand),
     )
 
 

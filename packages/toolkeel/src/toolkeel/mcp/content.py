@@ -25,7 +25,7 @@ from toolkeel._records.record import NOTHING
 from toolkeel.content import Audio, Block, Content, Data, File, Image, Text
 from toolkeel.define.dialect.definition import definition
 from toolkeel.define.returns import OutputSchema
-from toolkeel.define.schema.from_json_schema import compile_json_schema
+from toolkeel.define.schema.from_json_schema import compile_when_used
 from toolkeel.define.tool import AnyTool, ToolOptions
 from toolkeel.effects import UNKNOWN, Effects
 from toolkeel.errors import InvalidOutput
@@ -313,7 +313,7 @@ def output_from_schema(schema: Mapping[str, object]) -> OutputSchema:
     Args:
         schema: Of the result; one that compiles.
     """
-    compiled = compile_json_schema(schema)
+    compiled = compile_when_used(schema)
 
     def check(value: object) -> object:
         if not compiled.is_valid(value):

@@ -8,9 +8,12 @@ an emoji stay.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Callable, Mapping
 from typing import Any
+
+from pydantic_core import to_json
 
 from toolkeel._records.record import record
 
@@ -97,6 +100,8 @@ def clean_definition(
     Returns:
         A copy, and what was found where.
     """
+    if _is_plain_ascii(definition):
+        return dict(definition), ()
     found: list[HiddenCharacters] = []
 
     def text(value: str, where: str, readable: bool) -> str:
@@ -108,6 +113,18 @@ def clean_definition(
         return cleaned if readable else value
 
     return _walk(definition, "", text, 0), tuple(found)
+
+
+def _is_plain_ascii(definition: Mapping[str, Any]) -> bool:
+    """Return True if a definition has only letters and signs of ASCII, as most have."""
+    try:
+        text = to_json(definition)
+    except ValueError:
+        return False
+    return text.isascii() and not _ESCAPED.search(text)
+
+
+_ESCAPED = re.compile(rb"\\[^nt\"\\]|\x7f")
 
 
 def _walk(value: Any, where: str, text: Callable[[str, str, bool], str], depth: int) -> Any:

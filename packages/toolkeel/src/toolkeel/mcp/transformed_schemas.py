@@ -115,21 +115,24 @@ def rename_properties(schema: Any, names: Mapping[str, str]) -> Any:
     if not isinstance(schema, Mapping) or not names:
         return schema
     renamed = dict(schema)
-    for key in ("properties", *_DEPENDENT):
-        if isinstance(found := schema.get(key), Mapping):
-            renamed[key] = {
-                names.get(name, name): each if key == "properties" else _dependent(each, names)
-                for name, each in found.items()
-            }
+    if isinstance(found := schema.get("properties"), Mapping):
+        renamed["properties"] = {names.get(name, name): each for name, each in found.items()}
     if isinstance(required := schema.get("required"), list):
         renamed["required"] = [names.get(name, name) for name in required]
+    for key in schema.keys() & set(_DEPENDENT):
+        renamed[key] = _dependent(schema[key], names)
     for key in (*_COMBINED, *_CONDITIONS):
         if key in schema:
             renamed[key] = rename_properties(schema[key], names)
     return renamed
 
 
-def _dependent(found: object, names: Mapping[str, str]) -> object:
-    if isinstance(found, list):
-        return [names.get(name, name) for name in found]
-    return rename_properties(found, names)
+def _dependent(found: Any, names: Mapping[str, str]) -> Any:
+    if not isinstance(found, Mapping):
+        return found
+    return {
+        names.get(name, name): [names.get(one, one) for one in each]
+        if isinstance(each, list)
+        else rename_properties(each, names)
+        for name, each in found.items()
+    }

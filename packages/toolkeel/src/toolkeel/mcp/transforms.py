@@ -225,33 +225,23 @@ def transform_tool(definition: Mapping[str, Any], change: ToolTransform) -> Tran
     """
     arguments = change.get("arguments", {})
     schema = inline_root(definition["inputSchema"])
-    properties = dict(properties_of(schema))
-    if unknown := [name for name in arguments if name not in properties]:
-        raise DefinitionError(
-            f"the transform of {definition['name']!r} names its argument {unknown[0]!r}, and there "
-            f"is {', '.join(properties) or 'none'}"
-        )
     fixed = {name: each["value"] for name, each in arguments.items() if "value" in each}
     hidden = {name for name, each in arguments.items() if each.get("hide")}
-    _check_removed(definition["name"], schema, fixed, hidden)
     names = {name: each["name"] for name, each in arguments.items() if "name" in each}
     schemas = {name: each.get("schema", {}) for name, each in arguments.items()}
     defaults = {name: each["default"] for name, each in schemas.items() if "default" in each}
+    _check_names(definition["name"], schema, arguments, names)
+    _check_removed(definition["name"], schema, fixed, hidden)
+    properties = dict(properties_of(schema))
     for name, each in arguments.items():
-        given = dict(schemas[name])
-        given |= {"description": each["description"]} if "description" in each else {}
-        properties[name] = narrow(properties[name], given) if given else properties[name]
+        about = {"description": each["description"]} if "description" in each else {}
+        if given := {**schemas[name], **about}:
+            properties[name] = narrow(properties[name], given)
     shown = drop_properties({**schema, "properties": properties}, {*fixed, *hidden}, {*defaults})
-    own_names = properties.keys() - fixed.keys() - hidden
-    new_names = [names.get(name, name) for name in own_names]
-    if twice := [name for name in new_names if new_names.count(name) > 1]:
-        raise DefinitionError(
-            f"the transform of {definition['name']!r} gives two arguments the name {twice[0]!r}"
-        )
-    unseen = properties.keys() - set(new_names)
+    unseen = properties.keys() - {names.get(name, name) for name in shown["properties"]}
     if unseen and named_properties(shown) <= shown["properties"].keys():
         shown.setdefault("additionalProperties", False)
-    labels = {key: change[key] for key in ("name", "description") if key in change}  # type: ignore[literal-required]
+    labels = {key: each for key, each in change.items() if key != "arguments"}
     return TransformedTool(
         {**definition, **labels, "inputSchema": rename_properties(shown, names)},
         {new: own for own, new in names.items()},
@@ -259,6 +249,27 @@ def transform_tool(definition: Mapping[str, Any], change: ToolTransform) -> Tran
         defaults,
         frozenset(unseen),
     )
+
+
+def _check_names(
+    tool: str,
+    schema: Mapping[str, Any],
+    arguments: Mapping[str, ArgumentTransform],
+    names: Mapping[str, str],
+) -> None:
+    """Raise if an argument is not there, or two would have one name."""
+    properties = properties_of(schema)
+    if unknown := [name for name in arguments if name not in properties]:
+        raise DefinitionError(
+            f"the transform of {tool!r} names its argument {unknown[0]!r}, and there is "
+            f"{', '.join(properties) or 'none'}"
+        )
+    unseen = {name for name, each in arguments.items() if "value" in each or each.get("hide")}
+    shown = [names.get(name, name) for name in properties if name not in unseen]
+    if twice := [name for name in shown if shown.count(name) > 1]:
+        raise DefinitionError(
+            f"the transform of {tool!r} gives two arguments the name {twice[0]!r}"
+        )
 
 
 def _check_removed(

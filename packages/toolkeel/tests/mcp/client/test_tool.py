@@ -12,9 +12,8 @@ import mcp_types as types
 import pytest
 
 from toolkeel import Agent, RunContext, ToolCall, ToolContext, ToolMessage, Toolset, tool
-from toolkeel.content import Text
 from toolkeel.effects import acts, reads
-from toolkeel.mcp.client.tool import ToolServerPeer, compile_server_tool, split_audience
+from toolkeel.mcp.client.tool import ToolServerPeer, compile_server_tool
 from toolkeel.mcp.pins import Pin, Pins, make_pin
 from toolkeel.sessions import Sessions
 from toolkeel.testing.scripted import Scripted, call
@@ -116,17 +115,6 @@ def test_a_change_that_nobody_sees_is_a_change_too() -> None:
     assert server.call().content == "done"
     server.change("Act.\u200b")
     assert server.call().kind == "denied"
-
-
-def test_what_is_for_the_person_alone_is_not_for_the_model() -> None:
-    person = {"annotations": {"audience": ["user"]}}
-    both = {"annotations": {"audience": ["user", "assistant"]}}
-    content = (Text("a"), Text("b", person), Text("c", both))
-    block = {"type": "text", "text": "b", **person}
-    assert split_audience(content) == ((content[0], content[2]), (block,))
-    told, apart = split_audience((Text("b", person),))
-    assert "not for you" in str(told) and apart == (block,)
-    assert split_audience("plain") == ("plain", ())
 
 
 def test_metadata_names_the_server_and_the_tools_own_name() -> None:

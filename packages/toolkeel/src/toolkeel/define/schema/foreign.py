@@ -15,6 +15,7 @@ from typing import Any, cast
 from toolkeel.define.explain.phrases import short_json
 from toolkeel.define.explain.schema_limits import MAX_DEPTH, is_too_deep
 from toolkeel.define.schema.from_json_schema import compile_json_schema
+from toolkeel.define.schema.plain import is_plain
 from toolkeel.define.subschemas import (
     Location,
     Schema,
@@ -53,6 +54,8 @@ def make_compilable(schema: Schema, *, root: str = "") -> tuple[dict[str, Any], 
     >>> make_compilable({"type": "object", "properties": {"x": {"type": "strng", "maxLength": 9}}})
     ({'type': 'object', 'properties': {'x': {'maxLength': 9}}}, ('#/properties/x/type "strng" is not checked: "strng" is not a JSON Schema type; leave it out to take any value',))
     """
+    if (not root or schema.get("type") == root) and is_plain(schema):  # nothing of it can fail
+        return deepcopy(dict(schema)), ()
     retained = dict(schema)
     problems: list[str] = []
     if is_too_deep(retained):

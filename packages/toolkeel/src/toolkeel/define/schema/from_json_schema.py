@@ -8,6 +8,7 @@ another engine, whose steps are counted. What it is passed comes from other peop
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Mapping
 from copy import deepcopy
@@ -24,6 +25,7 @@ from toolkeel.define.explain.validation_errors import invalid_arguments
 from toolkeel.define.mutable_defaults import copy_factory
 from toolkeel.define.reading.parameter import Values
 from toolkeel.define.schema.argument_schema import ArgumentSchema, UnknownKeys
+from toolkeel.define.schema.plain import is_plain
 from toolkeel.define.secret import mask_of
 from toolkeel.define.subschemas import (
     OTHER_TYPES,
@@ -92,6 +94,39 @@ class JsonSchemaValidator:
             return {**value, **absent} if absent else value
         filled = _with_defaults(value, self.schema, self.schema, ())
         return filled if isinstance(filled, dict) else value
+
+
+class LazyValidator:
+    """A plain JSON Schema, compiled when the first value comes. See `JsonSchemaValidator`."""
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = to_plain_schema(schema)
+        self.has_defaults = any("default" in each for each in all_subschemas(schema))
+
+    @functools.cached_property
+    def _compiled(self) -> JsonSchemaValidator:
+        return compile_json_schema(self.schema)
+
+    def is_valid(self, value: object) -> bool:
+        """Return True if the schema admits a value of JSON data."""
+        return self._compiled.is_valid(value)
+
+    def errors(self, value: object) -> list[FieldError]:
+        """Return an error for each field that failed."""
+        return self._compiled.errors(value)
+
+    def with_defaults(self, value: dict[str, object]) -> dict[str, object]:
+        """Fill in `default` where a property is absent."""
+        return self._compiled.with_defaults(value)
+
+
+def compile_when_used(schema: Schema) -> JsonSchemaValidator | LazyValidator:
+    """Return the validator of a schema; one that surely compiles is compiled when it is used.
+
+    Raises:
+        DefinitionError: as `compile_json_schema`.
+    """
+    return LazyValidator(schema) if is_plain(schema) else compile_json_schema(schema)
 
 
 def compile_json_schema(
@@ -170,7 +205,7 @@ def arguments_from_schema(
     """
     check_tool_schema(schema, name)
     try:
-        compiled = compile_json_schema(close_root(schema) if unknown_keys == "forbid" else schema)
+        compiled = compile_when_used(close_root(schema) if unknown_keys == "forbid" else schema)
     except DefinitionError as error:
         raise DefinitionError(f"Tool {name!r}: {error}") from error
 

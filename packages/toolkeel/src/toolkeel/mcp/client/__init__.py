@@ -17,6 +17,7 @@ lost_sessions           sessions that a server has forgotten: recognized, and re
 connection              one server, connected when it is needed and again when it was lost; listed anew each time
 connections             the connections of one server: one for all runs, or one for each set of headers
 tool                    a server's tool as one of ours: asked about, pinned, called, and its result checked
+results                 results of servers as the model may see them
 outcome                 what is known of a call that ended without a result
 resources_prompts       resources, prompts and instructions: what a server has besides tools
 mcp_server              `MCPServer`: a server whose tools an agent is given

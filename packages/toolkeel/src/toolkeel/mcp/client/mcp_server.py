@@ -127,6 +127,7 @@ class MCPServer(ServerContents):
     """
 
     tools_timeout = None  # its requests have timeouts of their own
+    trust: Trust
     _revision: str | None = None
 
     def __init__(
@@ -155,20 +156,17 @@ class MCPServer(ServerContents):
         required: bool = True,
     ) -> None:
         fixed = None if callable(headers) else headers
-        more = with_overrides(find_server(source, name), fixed, env, cwd)
-        self.config = config = check_consent(more, consent)
-        self.name, self.required = config.name, required
-        self.trust: Trust = trust
+        config = check_consent(with_overrides(find_server(source, name), fixed, env, cwd), consent)
+        self.config, self.name, self.required = config, config.name, required
         self._declared = dict(effects), results == "ours"
         self.pins = pins if isinstance(pins, Pins) else Pins(pins)
         self.problems: dict[str, str] = {}
         self.hidden: dict[str, tuple[HiddenCharacters, ...]] = {}
-        own = parse_transforms("MCPServer(transform=...)", transform)
-        self._transforms = {**config.transforms, **own}
+        self._transforms = {**config.transforms, **parse_transforms("transform=", transform)}
         self._only = None if only is None else frozenset(only)
         self._timeout = timeout = (config.timeout if timeout == TIMEOUT else None) or timeout
         default = config.connect_timeout if connect_timeout == CONNECT_TIMEOUT else None
-        self._elicit, self._resources = elicit, resources
+        self._elicit, self._resources, self.trust = elicit, resources, trust
         self._options = ConnectionOptions(
             config,
             resolve_auth(auth, config),

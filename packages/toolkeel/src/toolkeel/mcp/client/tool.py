@@ -8,6 +8,7 @@ the definition is still the one that was noted, and then pins it.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
@@ -20,21 +21,16 @@ from toolkeel._records.record import NOTHING, record
 from toolkeel._records.taint_sources import UNREAD
 from toolkeel.call.steps.label_sources import ORIGIN, WORDS
 from toolkeel.call.steps.taint import OWN_RESULTS, is_server_approved
-from toolkeel.content import Content, Text
 from toolkeel.context import ToolContext
 from toolkeel.define.names import check_name, wire_name
 from toolkeel.define.returns import OutputSchema
 from toolkeel.define.schema.foreign import make_compilable
-from toolkeel.define.tool import AnyTool, Prepared, Proceed, Tool
+from toolkeel.define.schema.from_json_schema import arguments_from_schema
+from toolkeel.define.tool import AnyTool, Prepared, Proceed, Tool, ToolOptions
 from toolkeel.effects import Effects, Resource, Shared
 from toolkeel.errors import DefinitionError, Kind
-from toolkeel.mcp.content import (
-    FOR_USER,
-    from_definition,
-    from_result,
-    output_from_schema,
-    to_block,
-)
+from toolkeel.mcp.client.results import check_result, translate_error
+from toolkeel.mcp.content import from_definition, from_result, output_from_schema
 from toolkeel.mcp.hidden_text import HiddenCharacters, clean_definition
 from toolkeel.mcp.pins import Pin, Pins, definition_diff, make_pin
 from toolkeel.mcp.transforms import ToolTransform, TransformedTool, transform_tool
@@ -268,19 +264,66 @@ def compile_server_tool(
     description, cut = _shorten_description(shown.description or shown.title or "")
     problems += unchecked + cut
     gate = DefinitionGate(peer, listed.name, make_pin(peer.identity, raw))
+    call = _call_function(peer, listed.name, gate, output, transformed)
+    options = _tool_options(peer, listed.name, shown, gate)
+    # Servers tell what is absent from what is said: a default they state is theirs to fill in.
+    name = check_name(name or shown.name)
+    arguments = arguments_from_schema(name, parameters, "allow")
+    arguments = dataclasses.replace(arguments, fill_defaults=None)
+    description = description or _schema_description(parameters) or name.replace("_", " ")
+    made = dataclasses.replace(
+        _blank_tool(), name=name, description=description, function=call, arguments=arguments,
+        output=output, **options,
+    )  # fmt: skip
+    return CompiledTool(made, hidden, problems)
+
+
+@functools.cache
+def _blank_tool() -> AnyTool:
+    """Return what all tools of servers share: reading a function's signature costs much."""
+
+    async def run(context: ToolContext[Any], arguments: dict[str, Any]) -> ToolMessage:
+        raise NotImplementedError
+
+    return Tool.from_schema("blank", "", {"type": "object"}, run, unknown_keys="allow")
+
+
+def _schema_description(schema: Mapping[str, Any]) -> str:
+    description = schema.get("description")
+    return description if isinstance(description, str) else ""
+
+
+def _call_function(
+    peer: ToolServerPeer,
+    tool: str,
+    gate: DefinitionGate,
+    output: OutputSchema | None,
+    transformed: TransformedTool | None,
+) -> Callable[..., Awaitable[ToolMessage]]:
+    """Return the function that calls a tool of a server."""
 
     async def run(context: ToolContext[Any], arguments: dict[str, Any]) -> ToolMessage:
         try:
             await gate.verify_definition(context)
             sent = transformed.to_original(arguments) if transformed else arguments
-            result = await peer.send(listed.name, sent, context)
-            message = _check_result(from_result(result), output, peer.name)
-            return _translate_error(message, transformed) if transformed else message
+            result = await peer.send(tool, sent, context)
+            message = check_result(from_result(result), output, peer.name)
+            return translate_error(message, transformed) if transformed else message
         except CallFailed as failed:
             return failed.message
 
+    def call(_tool_context: ToolContext[Any], /, **arguments: Any) -> Awaitable[ToolMessage]:
+        return run(_tool_context, arguments)
+
+    return call
+
+
+def _tool_options(
+    peer: ToolServerPeer, tool: str, shown: types.Tool, gate: DefinitionGate
+) -> ToolOptions:
+    """Return the options of a server's tool."""
     options = from_definition(shown)
-    effects = peer.effects_of(listed.name, options.get("effects"))
+    effects = peer.effects_of(tool, options.get("effects"))
     # What an untrusted server says of order is taken.
     if (reads := shown.annotations and shown.annotations.read_only_hint) is not None:
         place = (Shared if reads else Resource)(f"mcp:{peer.name}")
@@ -289,26 +332,12 @@ def compile_server_tool(
     options["timeout"], options["approval"] = peer.timeout, gate
     options["steps"] = (gate.step,)
     options["metadata"] = {
-        "mcp": {"server": peer.name, "tool": listed.name},
+        "mcp": {"server": peer.name, "tool": tool},
         WORDS: gate.unapproved_words,
         **peer.metadata,
     }
     options["tags"] = ("mcp", peer.name)
-    made = Tool.from_schema(name or shown.name, description, parameters, run, **options)
-    # Servers tell what is absent from what is said: a default they state is theirs to fill in.
-    unfilled = dataclasses.replace(made.arguments, fill_defaults=None)
-    return CompiledTool(
-        dataclasses.replace(made, output=output, arguments=unfilled), hidden, problems
-    )
-
-
-def _translate_error(message: ToolMessage, tool: TransformedTool) -> ToolMessage:
-    """Return an error of a server with a sentence on the names that callers know otherwise."""
-    note = tool.translation(message.text) if message.failed else ""
-    if not note:
-        return message
-    blocks = (Text(message.content),) if isinstance(message.content, str) else message.content
-    return dataclasses.replace(message, content=(*blocks, Text(note)))
+    return options
 
 
 def _compile_output(
@@ -332,51 +361,3 @@ def _shorten_description(description: str) -> tuple[str, tuple[str, ...]]:
         f"{description[:MAX_DESCRIPTION]} [cut here]",
         (f"its description has {len(description):,} characters; {MAX_DESCRIPTION:,} are shown",),
     )
-
-
-def _check_result(message: ToolMessage, output: OutputSchema | None, server: str) -> ToolMessage:
-    """Return the result as the model may see it; failed if it does not fit the output schema."""
-    content, apart = split_audience(message.content)
-    details = {**message.details, FOR_USER: apart} if apart else message.details
-    checked = dataclasses.replace(message, content=content, details=details)
-    if output is None or message.failed:
-        return checked
-    try:
-        output.check(message.artifact)
-    except ValueError as error:
-        blocks = (Text(content),) if isinstance(content, str) else content
-        return dataclasses.replace(
-            checked,
-            content=(Text(_UNFIT.format(server)), *blocks),
-            status="error",
-            kind="invalid_output",
-            details={**details, "error": str(error), "artifact": message.artifact},
-        )
-    return checked
-
-
-_UNFIT = (
-    "The server {} returned a result that does not fit what its tool promises. This is a fault of "
-    "the server, not of the call, which has run. The result:"
-)
-
-
-def split_audience(content: Content) -> tuple[Content, tuple[dict[str, Any], ...]]:
-    """Split a result into the content for the model and the blocks for the person."""
-    if isinstance(content, str):
-        return content, ()
-    for_assistant = tuple(block for block in content if _is_for_model(block.extra))
-    apart = tuple(
-        to_block(block).model_dump(mode="json", by_alias=True, exclude_none=True)
-        for block in content
-        if not _is_for_model(block.extra)
-    )
-    if apart and not for_assistant:
-        return "(the result is for the person, not for you)", apart
-    return for_assistant, apart
-
-
-def _is_for_model(extra: Mapping[str, object]) -> bool:
-    annotations = extra.get("annotations")
-    audience = annotations.get("audience") if isinstance(annotations, Mapping) else None
-    return not audience or (isinstance(audience, list) and "assistant" in audience)
