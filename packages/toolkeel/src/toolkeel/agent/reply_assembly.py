@@ -201,3 +201,18 @@ def make_unique_ids(ids: Iterable[str]) -> list[str]:
 def make_call_id() -> str:
     """Create an id for a call that arrived without one."""
     return f"call_{secrets.token_hex(12)}"
+
+
+def reported_end(reply: AssistantMessage) -> str:
+    """Return the provider's own words for why a reply ended, where ours are less precise.
+
+    >>> end = {"finish_reason": "OTHER", "finish_message": "busy"}
+    >>> reported_end(AssistantMessage(provider_options={"gemini": end}))
+    'OTHER: busy'
+    """
+    for held in (reply.provider_options, *reply.provider_options.values()):
+        options = held if isinstance(held, Mapping) else {}
+        words = [options.get(key) for key in ("finish_reason", "stop_reason", "finish_message")]
+        if any(words):
+            return ": ".join(str(word) for word in words if word)
+    return ""

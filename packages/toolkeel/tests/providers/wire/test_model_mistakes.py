@@ -18,7 +18,7 @@ from toolkeel.errors import ModelError, ModelUnavailable
 from toolkeel.events import Event, Retrying
 from toolkeel.messages import UserMessage
 from toolkeel.model_interface import Delta, Finish, ModelRequest, RetryDelta, TextDelta
-from toolkeel.providers.openai_chat import decode
+from toolkeel.providers.openai_chat import StreamDecoder, decode
 from toolkeel.providers.wire.plain_json import clean_text
 from toolkeel.providers.wire.retry import Deltas, Retries
 from toolkeel.providers.wire.server_errors import (
@@ -65,7 +65,9 @@ def run(model: Any) -> tuple[Any, list[Event]]:
 
 
 @pytest.mark.parametrize("stream", [True, False])
-@pytest.mark.parametrize("reason", ["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL"])
+@pytest.mark.parametrize(
+    "reason", ["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "MALFORMED_RESPONSE"]
+)
 def test_geminis_message_about_a_call_is_in_the_next_request(reason: str, stream: bool) -> None:
     wrong = gemini_answer(stream, reason, "Malformed call: print(东京")
     with saying(wrong, gemini_answer(stream, "STOP", "", "42")) as server:
@@ -189,3 +191,59 @@ def test_a_request_is_never_changed_by_a_correction() -> None:
     assert isinstance(retry, RetryDelta)
     assert text == TextDelta("42")
     assert request.messages == [UserMessage("6 times 7?")]
+
+
+IN_A_SUCCESS: list[Any] = [
+    lambda text: {"error_code": 336003, "error_msg": text},
+    lambda text: {"success": False, "errors": [{"code": 7003, "message": text}], "result": None},
+    lambda text: {"object": "error", "message": text, "code": 400},
+    lambda text: {"code": "InvalidParameter", "message": text, "request_id": "r"},
+    lambda text: {"detail": [{"loc": ["body"], "msg": text}]},
+    lambda text: {"choices": None, "base_resp": {"status_code": 1008, "status_msg": text}},
+    lambda text: {"error": text},
+    lambda text: [{"error": {"code": 400, "message": text}}],
+]
+"""Errors of Baidu, Cloudflare, vLLM, DashScope, FastAPI, MiniMax, LM Studio and Google."""
+
+
+@given(words, st.sampled_from(IN_A_SUCCESS), st.booleans())
+def test_each_vendors_error_inside_a_success_is_raised_in_its_words(
+    text: str, make: Any, stream: bool
+) -> None:
+    sent = make(text)
+    with pytest.raises(ModelError) as raised:
+        if stream:
+            decoder = StreamDecoder()
+            for one in sent if isinstance(sent, list) else [sent]:
+                decoder.feed(one)
+        else:
+            decode(sent)
+    assert text in str(raised.value)
+    assert not raised.value.mistake
+
+
+EMPTY_MESSAGE = {"choices": [{"index": 0, "message": None, "finish_reason": "stop"}]}
+
+
+def test_an_answer_whose_message_is_null_is_asked_for_again() -> None:
+    with saying(answer(json.dumps(EMPTY_MESSAGE)), chat_answer(False, "42")) as server:
+        result, heard = run(chat(server, stream=False))
+    assert result.output == "42"
+    assert len([one for one in heard if isinstance(one, Retrying)]) == 1
+
+
+@pytest.mark.parametrize("text", ["", "I will"])
+@pytest.mark.parametrize(
+    "reason", ["OTHER", "TOO_MANY_TOOL_CALLS", "MISSING_THOUGHT_SIGNATURE", "NEW_REASON_OF_2027"]
+)
+def test_any_end_that_is_no_end_has_geminis_words_in_its_error(reason: str, text: str) -> None:
+    said = pytest.raises(ModelError, match=f"{reason}: 说明.*{text}")
+    with saying(gemini_answer(True, reason, "说明", text)) as server, said:
+        run(gemini(server))
+    assert len(server.requests) == 1
+
+
+def test_a_malformed_call_behind_a_text_that_was_shown_is_an_error_with_both() -> None:
+    wrong = gemini_answer(True, "MALFORMED_FUNCTION_CALL", "print(x", "I will")
+    with saying(wrong) as server, pytest.raises(ModelError, match=r"print\(x; I will"):
+        run(gemini(server))

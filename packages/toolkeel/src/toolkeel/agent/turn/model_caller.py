@@ -15,7 +15,7 @@ from toolkeel._records.result_store import RESULTS
 from toolkeel.agent.guardrail import check_input
 from toolkeel.agent.history import HistoryPolicy, ShortenedTranscript, TranscriptWindow
 from toolkeel.agent.plan import Plan
-from toolkeel.agent.reply_assembly import ReplyBuilder, normalize_reply
+from toolkeel.agent.reply_assembly import ReplyBuilder, normalize_reply, reported_end
 from toolkeel.agent.transcript import has_called_since_person
 from toolkeel.agent.turn.active_agent import ActiveAgent
 from toolkeel.agent.turn.context_overflow import OverflowRecovery, small_context_policy
@@ -393,6 +393,7 @@ def unanswered_messages(messages: Sequence[Message]) -> list[Message]:
 
 def _raise_if_empty(reply: AssistantMessage) -> None:
     if reply.finish_reason == "error" or not reply.content:
-        error = ModelError(f"the model's reply broke off: {reply.text or 'nothing arrived'}")
+        said = "; ".join(filter(None, (reported_end(reply), reply.text))) or "nothing arrived"
+        error = ModelError(f"the model's reply broke off: {said}")
         error.text, error.usage = reply.text, reply.usage
         raise error

@@ -19,11 +19,14 @@ from toolkeel.providers.wire.plain_json import (
     clean,
     decode_base64,
     parse_response,
+    plain,
 )
 from toolkeel.providers.wire.server_errors import incomplete_response, reported_error
 from toolkeel.providers.wire.tools import WireTools
 
-_FAILURE_KEYS = frozenset({"error", "base_resp", "detail"})
+_BARE_FAILURE_KEYS = frozenset({"detail", "errors", "error_code", "error_msg", "errorMessage"})
+"""Keys of an error that has no choices beside it."""
+_FAILURE_KEYS = _BARE_FAILURE_KEYS | {"error", "base_resp"}
 _SOURCE_KEYS = frozenset({"citations", "search_results"})
 """Keys beside the choices that hold what the answer cites (Perplexity, xAI)."""
 _NO_TEXT_KEYS = frozenset({"role", "tool_calls"})
@@ -97,12 +100,13 @@ class StreamDecoder(Decoder):
                 data = {"choices": [{"message": data, "finish_reason": "stop"}]}
         deltas = self._read_choice(self._read_chunk(data), ("message", "delta"))
         if not data.get("choices"):
-            raise incomplete_response("choices", data)
-        fields = map(as_dict, as_list(data["choices"]))
+            raise incomplete_response("choices", data or plain(reply))
+        fields = [as_dict(one) for one in as_list(data["choices"])] or [{}]
         if self._reason in ("", "stop") and not any(
             isinstance(one.get("message"), dict) or "delta" in one for one in fields
         ):
-            raise incomplete_response("message", data)
+            rest = {key: one for key, one in fields[0].items() if key != "finish_reason"}
+            raise incomplete_response("message", {**data, "choices": None, **rest})
         self._reason = self._reason or "stop"  # a complete answer without a reason ended normally
         return deltas
 
@@ -264,7 +268,8 @@ class StreamDecoder(Decoder):
 def _reports_failure(data: Json) -> bool:
     """Return True if a key of `_FAILURE_KEYS` says that a chunk or an answer is an error."""
     code = as_dict(data.get("base_resp")).get("status_code")  # MiniMax's
-    return bool(data.get("error") or code or ("choices" not in data and data.get("detail")))
+    bare = "choices" not in data and any(map(data.get, _BARE_FAILURE_KEYS))
+    return bool(data.get("error") or code or bare)
 
 
 def _call_entries(message: Json) -> list[Json]:
