@@ -152,3 +152,12 @@ def test_no_list_of_types_is_sent_where_none_is_taken_and_each_type_stays_possib
     lost = bool({"type", "anyOf"} & {loss.what for loss in made.losses})
     wanted = set(kinds) - ({"null"} if dialect.null == "none" and len(kinds) > 1 else set())
     assert wanted <= named or lost
+
+
+@pytest.mark.parametrize("target", ["gemini-legacy", "compatible"])
+@pytest.mark.parametrize("beside", [{}, {"description": "d"}])
+def test_a_reference_to_what_no_value_fits_is_reported(
+    target: Target, beside: dict[str, str]
+) -> None:
+    schema = parameters(it={"$ref": "#/$defs/N", **beside}) | {"$defs": {"N": False}}
+    assert ("#/properties/it", "false") in report(schema, target)

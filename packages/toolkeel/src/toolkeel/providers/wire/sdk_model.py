@@ -117,7 +117,7 @@ async def drop_key_elsewhere(request: httpx2.Request) -> None:
     """
     first: httpx2.URL = request.extensions.setdefault(_FIRST_URL, request.url)
     url = request.url
-    if url.origin == first.origin:
+    if (url.scheme, url.host, url.port) == (first.scheme, first.host, first.port):
         return
     if url.host == first.host and (first.scheme, url.scheme) == ("http", "https"):
         return
