@@ -41,6 +41,8 @@ class OpenItem(Block):
         """Return the text, reasoning or arguments in the item's own form."""
         if self.type in CALLS:
             value = self.wire.get(CALLS[self.type])
+            if self.type == "custom_tool_call" and isinstance(value, str):
+                return value  # any text, even a blank one
             return complete_arguments_text(value) if value else ""
         if self.type == "reasoning":
             parts = [*as_list(self.wire.get("summary")), *as_list(self.wire.get("content"))]

@@ -295,9 +295,10 @@ class StreamDecoder(Decoder):
         item.complete_wire()
         item.is_open = False
         self._refused = self._refused or is_refusal(item.wire)
-        if item.type in CALLS and (self._is_renamed(item) or not "".join(item.pieces).strip()):
-            text = "".join(item.pieces)
-            if item.type == "function_call":
+        text, is_function = "".join(item.pieces), item.type == "function_call"
+        is_missing = is_function and not text.strip()  # a freeform text may be blank
+        if item.type in CALLS and (self._is_renamed(item) or is_missing):
+            if is_function:
                 text = self._tools.from_wire(self._tool_name(item), text) if text.strip() else "{}"
             deltas.append(CallDelta(item.call_index, arguments=text))
         if item.type == "image_generation_call":
