@@ -172,3 +172,16 @@ def test_dates_have_the_browsers_picker_and_empty_values_are_offered_where_they_
         assert "/remark~empty" in text and "/note~empty" not in text and "/day~empty" not in text
         odd = page.post("/tools/book", **{"/day": "tomorrow", "/note": "x", "_do": "run"}).text
         assert 'type="date"' not in odd and 'value="tomorrow"' in odd  # the text stays
+
+
+def test_the_first_page_names_the_last_run_and_something_to_try(tmp_path: Path) -> None:
+    with served(tmp_path, tools=[book]) as page:
+        empty = page.client.get("/tools").text
+        assert "Try the tool search by hand" in empty and "Look at the run" not in empty
+        assert "not declared" not in empty
+        page.post("/sessions", text="Hello?", name="a/b")
+        page.until("/sessions/a%2Fb", "Hello\\.")
+        text = page.client.get("/tools").text
+        assert "Look at the run a/b" in text and f'href="{page.place}/sessions/a%2Fb#end"' in text
+        assert "Look at the run" not in page.client.get("/tools?q=book").text
+        assert "查看运行 a/b" in page.client.get("/tools", headers={"Accept-Language": "zh"}).text

@@ -71,7 +71,7 @@ class Inspector:
         self._socket = _listening(port)
         self._port: int = self._socket.getsockname()[1]
         self._runs = Runs(agent, sessions)
-        tools = ToolPages(agent.tools, target, f"http://{ADDRESS}:{self._port}")
+        tools = ToolPages(self._runs, target, f"http://{ADDRESS}:{self._port}")
         servers = ServerPages(agent.tools, audit)
         desks = DeskPages(self._runs, desk)
         self.app = _application(tools, SessionPages(self._runs), servers, desks, self._runs)

@@ -26,6 +26,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from toolkeel.content import Content, Image, Source, content_text, data_url, detect_media_type
+from toolkeel.effects import UNKNOWN, Effects
 from toolkeel.observe.wording import (
     badges,
     compact,
@@ -183,6 +184,11 @@ def _is_date_value(text: str) -> bool:
     return not text or _DATE.fullmatch(text) is not None
 
 
+def _is_declared(effects: Effects) -> bool:
+    """Return True if the tool's author declared its effects."""
+    return effects != UNKNOWN
+
+
 def quote_segment(name: str) -> str:
     """Quote a name as one segment of a URL."""
     return quote(name, safe="")
@@ -201,7 +207,7 @@ _PAGES = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-_PAGES.tests |= {"expanded": is_expanded, "date_value": _is_date_value}
+_PAGES.tests |= {"expanded": is_expanded, "date_value": _is_date_value, "declared": _is_declared}
 _PAGES.filters |= {
     "address": quote_segment,
     "cited": markdown_with_sources,

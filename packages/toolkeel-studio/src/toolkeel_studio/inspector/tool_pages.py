@@ -12,7 +12,6 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
 from toolkeel._records.tickets import Ticket
-from toolkeel.call.toolset import Toolset
 from toolkeel.context import RunContext
 from toolkeel.define.dialect.definition import Form, definition
 from toolkeel.define.names import POLICIES, wire_names
@@ -30,10 +29,13 @@ from toolkeel_studio.inspector.forms import (
     pointer_of,
     submitted_value,
 )
+from toolkeel_studio.inspector.runs import Runs
 from toolkeel_studio.inspector.site import read_body, read_form, render_page
 
 FORMS: tuple[Form, ...] = get_args(Form)
 VIEWS = ("form", "json")
+RECENT = 3
+"""Number of sessions that the first page names."""
 
 
 @dataclass
@@ -50,21 +52,24 @@ class ToolPages:
     """Handlers of the tool pages.
 
     Args:
-        tools: All tools.
+        runs: Runs of the inspector, with the agent's tools and the store of all sessions.
         target: The tools as named on the command line, for the command to copy.
         origin: Scheme and host of the inspector.
     """
 
-    def __init__(self, tools: Toolset, target: str, origin: str) -> None:
-        self._tools = tools
+    def __init__(self, runs: Runs, target: str, origin: str) -> None:
+        self._runs = runs
+        self._tools = runs.agent.tools
         self._target = target
         self._origin = origin
 
     async def list(self, request: Request) -> Response:
-        """Show all tools."""
+        """Show all tools, and what to do next: the first page."""
         wanted = request.query_params.get("q", "").lower()
         found = [t for t in self._tools if wanted in f"{t.name} {t.description}".lower()]
-        return HTMLResponse(render_page("tools.html", request, tools=found, q=wanted, tool=None))
+        shown = {"tools": found, "q": wanted, "tool": None, "model": self._runs.agent.model.name}
+        shown["recent"] = self._runs.sessions.list(scope="")[:RECENT]
+        return HTMLResponse(render_page("tools.html", request, **shown))
 
     async def show(self, request: Request) -> Response:
         """Show one tool with its form."""
