@@ -18,6 +18,8 @@ from toolkeel.mcp.messages import (
     repair_event,
     repair_response_body,
     replace_lone_surrogates,
+    unreadable_reason,
+    visible_id,
 )
 
 
@@ -153,3 +155,37 @@ def test_an_event_holds_what_can_be_read_of_it(block: bytes, read: bytes) -> Non
 )
 def test_an_event_that_holds_no_message_stays(block: bytes) -> None:
     assert repair_event(block) == block
+
+
+@given(st.integers(-(10**15), 10**15) | st.text(max_size=5), st.integers(1, 40), st.booleans())
+def test_the_id_of_a_broken_line_is_the_one_it_shows_or_none(
+    id: object, cut: int, escaped: bool
+) -> None:
+    inner = {"id": "inner", "arguments": {"id": 3}}
+    line = json.dumps(
+        {"jsonrpc": "2.0", "id": id, "method": "a", "params": inner}, ensure_ascii=escaped
+    )
+    assert visible_id(line.encode()[:-cut]) == id
+
+
+def test_an_id_that_is_not_the_requests_own_is_none() -> None:
+    for line in (
+        b'{"params": {"id": 3',
+        b'[{"id": 1',
+        b'{"text": "\\"id\\": 4", ',
+        b"nothing",
+        b'{"id": 1.5',
+    ):
+        assert visible_id(line) is None
+
+
+def test_a_reason_names_the_field_and_no_library() -> None:
+    for line, why in [
+        (b'{"jsonrpc": "2.0", "id": 1, "method": 5}', "method: "),
+        (b'{"jsonrpc": "2.0", "id": 1, "method": "a", "params": 7}', "params: "),
+        (b"{", "EOF while parsing"),
+    ]:
+        with pytest.raises(ValueError) as caught:
+            read_message(line)
+        reason = unreadable_reason(caught.value)
+        assert reason.startswith(why) and "JSONRPC" not in reason and "validation" not in reason

@@ -30,6 +30,7 @@ from toolkeel.mcp.client.pages import fetch_pages
 from toolkeel.mcp.client.raw_requests import Progressed
 from toolkeel.mcp.config import ServerConfig, with_overrides
 from toolkeel.mcp.hidden_text import remove_hidden
+from toolkeel.mcp.messages import unreadable_reason
 from toolkeel.mcp.server.multi_round_calls import Exchange, Request, is_modern
 from toolkeel.mcp.server.sessions import Sessions
 from toolkeel_studio.gateway.server_connection import (
@@ -144,7 +145,7 @@ class Upstream:
         try:
             lists = await self._fetch_lists()
         except (Unreachable, SetupError, MCPError, ValueError) as error:
-            problem = str(error)
+            problem = unreadable_reason(error) if isinstance(error, ValueError) else str(error)
             if problem != self.problem:
                 log.warning("%s is left out: %s", self.name, error)
         except BaseException:

@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from mcp_types import INTERNAL_ERROR, JSONRPCMessage, jsonrpc_message_adapter
+from pydantic import ValidationError
 from pydantic_core import from_json, to_json
 
 # Half of a surrogate pair, as JSON escapes it; whole pairs and backslashes are stepped over.
@@ -27,10 +28,62 @@ def read_message(line: bytes) -> JSONRPCMessage:
     try:
         return jsonrpc_message_adapter.validate_json(line, by_name=False)
     except ValueError:
-        mended = _strip_invalid_bytes(line)
+        mended = strip_invalid_bytes(line)
         if mended == line:
             raise
     return jsonrpc_message_adapter.validate_json(mended, by_name=False)
+
+
+def unreadable_reason(error: Exception) -> str:
+    """Return why a message or a part of it cannot be read, in one sentence without a library's names.
+
+    >>> try: read_message(b'{"jsonrpc": "2.0", "id": 1, "method": 5}')
+    ... except ValueError as error: unreadable_reason(error)
+    'method: Input should be a valid string'
+    """
+    if not isinstance(error, ValidationError):
+        return str(error).split("\n", 1)[0][:300]
+    # Of the kinds of messages, the one that fits best is meant.
+    kinds: dict[object, list[Any]] = {}
+    for each in error.errors(include_url=False, include_input=False):
+        place = each["loc"]
+        of_kind = bool(place) and str(place[0]).startswith("JSONRPC")
+        kinds.setdefault(place[0] if of_kind else "", []).append(each)
+    kind, found = min(kinds.items(), key=lambda item: (_misses_key(item[1]), len(item[1])))
+    where = ".".join(str(key) for key in found[0]["loc"][bool(kind) :])
+    text = str(found[0]["msg"]).removeprefix("Invalid JSON: ")
+    return (f"{where}: {text}" if where else text)[:300]
+
+
+def _misses_key(errors: list[Any]) -> bool:
+    return any(each["type"] == "missing" and each["loc"][-1:] != ("jsonrpc",) for each in errors)
+
+
+_ID = re.compile(rb'"id"\s*+:\s*+("(?:[^"\\]|\\.)*+"|-?[0-9]{1,18}(?![0-9.eE]))')
+
+
+def visible_id(line: bytes) -> str | int | None:
+    """Return the id that a request shows though it cannot be parsed, or None.
+
+    >>> visible_id(b'{"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {')
+    7
+    """
+    data: object = None
+    with suppress(ValueError):
+        data = _json(line)
+    if isinstance(data, dict):
+        id = data.get("id")
+    else:
+        found = [each for each in _ID.finditer(line) if _depth(line[: each.start()]) == 1]
+        id = None
+        with suppress(ValueError):
+            id = json.loads(found[0][1]) if len(found) == 1 else None
+    return id if isinstance(id, str | int) and not isinstance(id, bool) else None
+
+
+def _depth(text: bytes) -> int:
+    marks = [each[0] for each in _BRACKETS.finditer(text)]
+    return sum(mark in (b"[", b"{") for mark in marks) - sum(mark in (b"]", b"}") for mark in marks)
 
 
 def read_server_message(line: bytes) -> JSONRPCMessage:
@@ -191,14 +244,14 @@ def _json(line: bytes) -> object:
     try:
         return from_json(line)
     except ValueError:
-        text = limit_depth(_strip_invalid_bytes(line))
+        text = limit_depth(strip_invalid_bytes(line))
     try:
         return json.loads(text, strict=False)  # with tabs and their like within texts
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
 
 
-def _strip_invalid_bytes(line: bytes) -> bytes:
+def strip_invalid_bytes(line: bytes) -> bytes:
     """Return a line without byte order mark and invalid characters."""
     return replace_lone_surrogates(line.decode("utf-8-sig", "replace").encode())
 

@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from typing import Any, cast
 
+from pydantic_core import from_json, to_json
+
 from toolkeel.define.explain.phrases import short_json
 from toolkeel.define.explain.schema_limits import MAX_DEPTH, is_too_deep
 from toolkeel.define.schema.from_json_schema import compile_json_schema
@@ -55,7 +57,8 @@ def make_compilable(schema: Schema, *, root: str = "") -> tuple[dict[str, Any], 
     ({'type': 'object', 'properties': {'x': {'maxLength': 9}}}, ('#/properties/x/type "strng" is not checked: "strng" is not a JSON Schema type; leave it out to take any value',))
     """
     if (not root or schema.get("type") == root) and is_plain(schema):  # nothing of it can fail
-        return deepcopy(dict(schema)), ()
+        copy: dict[str, Any] = from_json(to_json(schema))
+        return copy, ()
     retained = dict(schema)
     problems: list[str] = []
     if is_too_deep(retained):

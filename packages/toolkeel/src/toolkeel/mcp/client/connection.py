@@ -58,6 +58,7 @@ from toolkeel.mcp.client.resource_subscriptions import ResourceSubscriptions, li
 from toolkeel.mcp.client.stdio import Stderr, stdio
 from toolkeel.mcp.config import ServerConfig
 from toolkeel.mcp.consent import check_unchanged
+from toolkeel.mcp.messages import unreadable_reason
 
 MAX_TOOLS = 10_000
 """Most tools of one server."""
@@ -342,7 +343,7 @@ class Connection:
                 return found
             why = error.message
         except ValueError as error:
-            why = f"its answer breaks the protocol: {str(error)[:500]}"
+            why = f"its answer breaks the protocol: {unreadable_reason(error)}"
         else:
             return found
         raise Unreachable(f"the MCP server {self._name!r} does not list its tools: {why}")

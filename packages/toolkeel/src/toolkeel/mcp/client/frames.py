@@ -15,7 +15,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCError, JSONRPCResponse
 
 from toolkeel.mcp.client.mend_responses import LOST, transport_error
-from toolkeel.mcp.messages import read_server_message, split_messages
+from toolkeel.mcp.messages import read_server_message, split_messages, unreadable_reason
 
 MAX_FRAME_BYTES = 32 * 1024 * 1024
 """Most bytes of one message: a few large pictures."""
@@ -84,7 +84,7 @@ class FrameReader:
         except ValueError as error:
             if (joined := self._join_lines(line)) is not None:
                 return self._message(joined) if joined else None
-            why = f"it is no message of the protocol: {str(error)[:300]}"
+            why = f"it is no message of the protocol: {unreadable_reason(error)}"
             return self._report_unreadable(line[: self._edge], line[-self._edge :], why)
 
     def _join_lines(self, line: bytes) -> bytes | None:

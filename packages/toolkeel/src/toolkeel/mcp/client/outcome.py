@@ -22,6 +22,7 @@ from toolkeel.mcp.client.mend_responses import (
     error_data,
 )
 from toolkeel.mcp.client.tool import CallFailed
+from toolkeel.mcp.messages import unreadable_reason
 
 
 def failure_of(error: MCPError, tool: str, server: str, first: bool = True) -> CallFailed:
@@ -70,7 +71,7 @@ def broken_result(error: Exception, server: str) -> CallFailed:
         "invalid_output",
         f"The server {server} sent a result that breaks the protocol. This is a fault of the server, "
         "not of the call.",
-        error=str(error)[:2000],
+        error=unreadable_reason(error),
     )
 
 

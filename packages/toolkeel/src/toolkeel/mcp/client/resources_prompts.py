@@ -31,6 +31,7 @@ from toolkeel.mcp.client.pages import fetch_pages
 from toolkeel.mcp.client.tool import ToolServerPeer
 from toolkeel.mcp.content import file_from_contents, from_blocks
 from toolkeel.mcp.hidden_text import remove_hidden
+from toolkeel.mcp.messages import unreadable_reason
 from toolkeel.messages import AssistantMessage, UserMessage
 
 T = TypeVar("T")
@@ -229,7 +230,9 @@ class ServerContents:
             verb = "refused" if isinstance(error.data, PeerErrorData) else "answered"
             raise ToolError(f"The server {self.name} {verb}: {error.message}") from error
         except ValueError as error:
-            text = f"The server {self.name} sent what breaks the protocol: {str(error)[:500]}"
+            text = (
+                f"The server {self.name} sent what breaks the protocol: {unreadable_reason(error)}"
+            )
             raise ToolError(text) from error
 
 

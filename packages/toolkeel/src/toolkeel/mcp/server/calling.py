@@ -21,6 +21,7 @@ from toolkeel.define.schema.from_json_schema import compile_json_schema
 from toolkeel.errors import SetupError, ToolError
 from toolkeel.mcp.content import from_blocks, to_blocks
 from toolkeel.mcp.hidden_text import BLANK
+from toolkeel.mcp.messages import unreadable_reason
 from toolkeel.mcp.server.multi_round_calls import Exchange, is_modern
 from toolkeel.messages import AssistantMessage, FinishReason, UserMessage
 
@@ -242,7 +243,8 @@ class Client:
             with clock:
                 return await self._exchange.ask(key, question, kind)
         except (MCPError, ValidationError) as error:
-            raise ToolError(f"The client did not answer {question.method}: {error}") from error
+            why = error.message if isinstance(error, MCPError) else unreadable_reason(error)
+            raise ToolError(f"The client did not answer {question.method}: {why}") from error
 
 
 _Answer = TypeVar("_Answer", bound=BaseModel)

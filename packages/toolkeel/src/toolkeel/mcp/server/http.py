@@ -30,6 +30,7 @@ from toolkeel.mcp.server.drain import (
     graceful_shutdown,
 )
 from toolkeel.mcp.server.keep_alive import web_config
+from toolkeel.mcp.server.readable_bodies import ReadableBodies
 from toolkeel.mcp.server.tool_server import ToolServer
 
 if TYPE_CHECKING:
@@ -115,6 +116,7 @@ def asgi(
     app = server.sdk.streamable_http_app(transport_security=security, host=host, **options)
     manager: Any = server.sdk.session_manager
     manager._admit_session = partial(_admit_session, manager, manager._admit_session)
+    app.user_middleware.append(Middleware(ReadableBodies))  # after access control
     if token:
         app.user_middleware.insert(0, Middleware(BearerToken, token=token))
     app.state.draining = DrainState(server.metrics, server.close_streams)

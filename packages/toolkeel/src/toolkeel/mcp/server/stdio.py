@@ -27,7 +27,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCMessage
 from pydantic_core import from_json
 
-from toolkeel.mcp.messages import read_message
+from toolkeel.mcp.messages import read_message, unreadable_reason, visible_id
 from toolkeel.mcp.server.tool_server import ToolServer
 
 Incoming: TypeAlias = "MemoryObjectReceiveStream[SessionMessage | Exception]"
@@ -149,21 +149,20 @@ async def _answer_unreadable(line: bytes, error: ValueError, wire: _StdoutWriter
     Specification of JSON-RPC, section 5.1: -32700 for what is no JSON, -32600 for what is no
     request. A notification is never answered.
     """
-    why = str(error).split("\n", 2)
-    reason = " ".join(part.strip() for part in why[:2])[:300]
+    reason = unreadable_reason(error)
     print(f"toolkeel: a message cannot be read: {reason}: {line[:200]!r}", file=sys.stderr)
     try:
         data = from_json(line)
     except ValueError:
-        code, id, text = types.PARSE_ERROR, None, "Parse error"
+        code, text = types.PARSE_ERROR, "Parse error"
     else:
         code, text = types.INVALID_REQUEST, "Invalid Request"
-        id = data.get("id") if isinstance(data, dict) else None
         if isinstance(data, dict) and "method" in data and "id" not in data:
             return
-    known = id if isinstance(id, str | int) and not isinstance(id, bool) else None
     reply = types.JSONRPCError(
-        jsonrpc="2.0", id=known, error=types.ErrorData(code=code, message=f"{text}: {reason}")
+        jsonrpc="2.0",
+        id=visible_id(line),
+        error=types.ErrorData(code=code, message=f"{text}: {reason}"),
     )
     with suppress(OSError):
         await wire.send(reply)
