@@ -11,7 +11,7 @@ from toolkeel.model_interface import CallDelta, Delta, Finish, ModelRequest, Set
 
 def test_settings_leave_every_choice_to_the_provider() -> None:
     chosen = {name: getattr(Settings(), name) for name in Settings.__match_args__}
-    assert chosen.pop("provider_options") == {}
+    assert chosen.pop("extra_body") == {}
     assert chosen.pop("keep_tool_choice") is False
     assert set(chosen.values()) == {None}
 
