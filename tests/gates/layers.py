@@ -35,7 +35,7 @@ LAYERS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("skills",),
     ),
     "toolkeel_studio": (
-        ("ray", "durable", "gateway", "notebook", "weather", "weather_fixture"),
+        ("ray", "durable", "evals", "gateway", "notebook", "weather", "weather_fixture"),
         ("serve",),
         ("inspector",),
         ("cli",),

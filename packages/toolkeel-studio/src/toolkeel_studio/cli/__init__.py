@@ -16,6 +16,8 @@ http_workers    several server processes at one address, replaced without a lost
 runs            ``toolkeel runs``: durable runs of a database, as an operator has them
 skills          ``toolkeel skills``: list and check Agent Skills
 worker          ``toolkeel worker``: run the queue of a durable agent
+eval_command    ``toolkeel eval``: does a model call these tools right?
+eval_tables     the tables of ``toolkeel eval``
 completion      ``toolkeel completion``: completion scripts for shells
 start           ``toolkeel`` without a command: what to do next
 main            the entry point, and exit codes

@@ -46,6 +46,10 @@ COMMANDS = {
         "toolkeel_studio.cli.commands.record_replay:replay",
         "Play a recorded run: no model is asked; changed requests fail.",
     ),
+    "eval": (
+        "toolkeel_studio.cli.eval_command",
+        "Say how well models call tools, over a file of cases.",
+    ),
     "stats": (
         "toolkeel_studio.cli.commands.stats",
         "Say how well models call tools, over sessions.",

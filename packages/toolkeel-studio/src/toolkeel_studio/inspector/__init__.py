@@ -15,5 +15,6 @@ session_pages  pages of sessions: talk, watch, decide, fork, compare
 daily_stats    stats with numbers by day, and bar charts of them
 stats_pages    the page of stats, over all days or some
 desk_pages     the page of approvals: what waits in sessions and in a shared queue
+eval_pages     pages of saved reports of toolkeel eval
 app            all pages as one application, and its server
 """

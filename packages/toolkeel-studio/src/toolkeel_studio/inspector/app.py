@@ -23,8 +23,10 @@ from toolkeel.mcp.server.keep_alive import BACKLOG, BoundedConnection
 from toolkeel.sessions.approval_queue import ApprovalQueue
 from toolkeel.sessions.errors import SessionError
 from toolkeel.sessions.sessions import Sessions
+from toolkeel_studio.evals.report import reports_folder
 from toolkeel_studio.inspector.access_guard import Guard
 from toolkeel_studio.inspector.desk_pages import DeskPages
+from toolkeel_studio.inspector.eval_pages import EvalPages
 from toolkeel_studio.inspector.runs import Runs
 from toolkeel_studio.inspector.server_pages import ServerPages
 from toolkeel_studio.inspector.session_pages import SessionPages
@@ -140,7 +142,7 @@ def _application(
         yield
         await runs.close()
 
-    name = "{name:path}"
+    name, evals = "{name:path}", EvalPages(reports_folder)
     return Starlette(
         routes=[
             Route("/", _home),
@@ -158,6 +160,8 @@ def _application(
             Route("/approvals", desks.show, methods=["GET"]),
             Route("/approvals", desks.decide, methods=["POST"]),
             Route("/compare", sessions.compare),
+            Route("/evals", evals.list),
+            Route(f"/evals/{name}", evals.show),
             Route("/servers", servers.show),
             Route("/stats", StatsPages(runs.sessions).show),
         ],

@@ -69,7 +69,7 @@ class Approve(StrEnum):
     DENY = "deny"
 
 
-def _resolve_model_name(context: typer.Context, name: str) -> str:
+def resolve_model_name(context: typer.Context, name: str) -> str:
     """Resolve ``auto``, and the default (``toolkeel local`` if it runs), to a model's name."""
     if name == AUTO:
         return choose_auto()
@@ -92,7 +92,7 @@ ModelName = Annotated[
         metavar="MODEL",
         help="vendor:model, auto, offline, or file.py:name of a model of your own.",
         envvar=MODEL_VARIABLE,
-        callback=_resolve_model_name,
+        callback=resolve_model_name,
     ),
 ]
 Instructions = Annotated[
@@ -188,7 +188,7 @@ class Launch:
             SetupError: the model, a target, the rules or the history cannot be used.
         """
         tape = self.tape
-        model = "" if tape and not tape.records else _model(self.model)
+        model = "" if tape and not tape.records else load_model(self.model)
         return Agent(
             TapedModel(tape, model) if tape else model,
             _tools(self.targets, self.model),
@@ -236,10 +236,12 @@ def _tools(targets: Sequence[str], model: str) -> Toolset:
     return load_targets(targets)
 
 
-def _model(name: str) -> Model:
-    """Load the model called `name`, or the user's own object."""
+def load_model(name: str, **options: str) -> Model:
+    """Load the model called `name` with options of its class, or the user's own object."""
     if ".py:" not in name:
-        return connect(name)
+        return connect(name, **options)
+    if options:
+        raise SetupError(f"{name} is made already and takes no {', '.join(options)}; leave it out")
     found: Any = load_object(name)
     named = isinstance(getattr(found, "name", None), str)
     if not named or not callable(getattr(found, "stream", None)):
