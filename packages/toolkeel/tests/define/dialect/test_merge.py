@@ -7,7 +7,14 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.define.schema_cases import JSON_VALUES, is_valid, tool_schemas, values_of
-from toolkeel.define.dialect.merge import admits_null, conjoin, disjoint, merge_objects, nullable
+from toolkeel.define.dialect.merge import (
+    admits_null,
+    conjoin,
+    constrains,
+    disjoint,
+    merge_objects,
+    nullable,
+)
 
 Json = Any
 
@@ -138,3 +145,17 @@ def test_several_objects_become_one_that_holds_each() -> None:
     closed = {"properties": {}, "additionalProperties": False}
     assert (merge_objects([closed, closed]) or {})["additionalProperties"] is False
     assert "additionalProperties" not in (merge_objects([closed, {}]) or {})
+
+
+@pytest.mark.parametrize(
+    ("node", "expected"),
+    [
+        ({}, False),
+        ({"title": "T", "description": "D", "examples": [1]}, False),
+        ({"$defs": {"A": {"type": "string"}}}, False),
+        ({"type": "string"}, True),
+        ({"description": "D", "minLength": 1}, True),
+    ],
+)
+def test_annotations_and_definitions_constrain_nothing(node: Json, expected: bool) -> None:
+    assert constrains(node) is expected
