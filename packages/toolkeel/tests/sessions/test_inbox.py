@@ -404,3 +404,14 @@ def test_a_decision_on_another_form_of_a_ticket_does_not_stand_in_the_way_of_the
     payer(tmp_path / "log").run_sync(None, session=session)
     assert paid(tmp_path / "log") == ["0"]
     sessions.close()
+
+
+@pytest.mark.parametrize("id", ["u1", 'a"b\\c', "猫", "é" * 3, "x" * 2000])
+def test_a_message_that_is_in_the_journal_is_known_by_its_id(sessions: Sessions, id: str) -> None:
+    session = sessions.open("s")
+    answering = Agent(Scripted(["One.", "Two."]))
+    for n, other in enumerate((id, f"{id}+"), 1):
+        assert session.say(f"Say {n}, {id}", id=other)
+        answering.run_sync(None, session=session)
+    assert not session.say("Again.", id=id)
+    assert session.say("Another.", id=f"{id}-")

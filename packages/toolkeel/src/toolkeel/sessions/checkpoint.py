@@ -24,6 +24,8 @@ from toolkeel.messages import Usage
 from toolkeel.sessions.journal_state import MESSAGE_ENTRIES, JournalState
 
 T = TypeVar("T")
+WINDOW_KINDS = frozenset(each.kind for each in (*MESSAGE_ENTRIES, entries.RunBegan))
+"""Kinds of the entries before a checkpoint that are part of its state."""
 
 
 def make_checkpoint(fold: JournalState) -> entries.Checkpoint:
@@ -64,7 +66,7 @@ def restore_state(
     fold = JournalState()
     fold.view = HistoryView((), saved["first"])
     for seq, entry in written:
-        if isinstance(entry, (*MESSAGE_ENTRIES, entries.RunBegan)):
+        if entry.kind in WINDOW_KINDS:
             fold.apply(seq, entry)
     for each in map(load_entry, saved["cuts"]):
         cut = _a(entries.Compacted, each)

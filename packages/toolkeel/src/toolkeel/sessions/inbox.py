@@ -52,6 +52,8 @@ _ENTRY_OF: Final[dict[Kind, str]] = {
 }
 """Kind of the entry that a post becomes. A cancel names the last entry, of any kind."""
 DEFAULT_REASON: Final = "somebody asked to stop"
+SHORT: Final = 1000
+"""Characters below which an id is always stored within its entry."""
 POLL_SECONDS: Final = 0.25
 """Seconds between two looks into the inbox while a run goes on."""
 
@@ -351,8 +353,10 @@ def post_message_once(
     """
     who, after = sender
     fields: Fields = who, "message", message_body(content, id)
+    holding = json_text(id) if id and id.isascii() and len(id) < SHORT else ""
     while True:
-        entries = read_entries(storage.store, info, after, info.head, Queued.kind)
+        span = after, info.head, Queued.kind
+        entries = read_entries(storage.store, info, *span, holding)
         queued = [each.entry for each in entries]
         posts = storage.store.read_posts(info.id)
         said = [post for post in posts if post.kind == "message"]

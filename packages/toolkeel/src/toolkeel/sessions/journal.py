@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
 from time import time
@@ -22,7 +22,7 @@ from toolkeel._records.entries import (
 from toolkeel._records.entries_json import dump_entry, load_entry
 from toolkeel._records.record import NOTHING, record
 from toolkeel.messages import UserMessage
-from toolkeel.sessions.checkpoint import restore_state, window_start
+from toolkeel.sessions.checkpoint import WINDOW_KINDS, restore_state, window_start
 from toolkeel.sessions.errors import SessionError
 from toolkeel.sessions.journal_state import JournalState
 from toolkeel.sessions.session_lock import LiveSessions, WriterLocks
@@ -266,7 +266,12 @@ def make_excerpt(text: str) -> str:
 
 
 def read_entries(
-    store: SessionStore, info: SessionInfo, after: int, upto: int, kind: str = ""
+    store: SessionStore,
+    info: SessionInfo,
+    after: int,
+    upto: int,
+    kind: str = "",
+    holding: str = "",
 ) -> Iterator[StoredEntry]:
     """Yield entries of a session in order, a page per read so that no read takes long.
 
@@ -276,9 +281,11 @@ def read_entries(
         after: Number of the entry before the first one.
         upto: Number of the last one.
         kind: Kind of the entries; all if empty.
+        holding: Text of JSON that they have as they are stored.
     """
     for seq, at, _, text in read_rows(store, info, after, upto, kind):
-        yield StoredEntry(seq, at, _load(store, info, seq, text))
+        if holding in text:
+            yield StoredEntry(seq, at, _load(store, info, seq, text))
 
 
 def _load(store: SessionStore, info: SessionInfo, seq: int, text: str) -> Entry:
@@ -326,9 +333,9 @@ def load_state(store: SessionStore, info: SessionInfo) -> JournalState:
         SessionError: it cannot be read.
     """
 
-    def read(after: int, upto: int) -> Iterator[tuple[int, Entry]]:
+    def read(after: int, upto: int, kinds: Container[str] = ()) -> Iterator[tuple[int, Entry]]:
         for seq, _, kind, text in read_rows(store, info, after, upto):
-            if kind != Checkpoint.kind:
+            if kind in kinds if kinds else kind != Checkpoint.kind:
                 yield seq, _load(store, info, seq, text)
 
     fold, at = JournalState(), info.checkpoint
@@ -336,7 +343,7 @@ def load_state(store: SessionStore, info: SessionInfo) -> JournalState:
         kept = _read_entry(store, info, at) if at else None
         if isinstance(kept, Checkpoint):
             first = window_start(kept)
-            fold = restore_state(kept, read(first - 1, at - 1) if first else ())
+            fold = restore_state(kept, read(first - 1, at - 1, WINDOW_KINDS) if first else ())
     except (ValueError, SessionError) as error:
         get_logger().warning("the checkpoint of %r is not used: %s", info.name, error)
         fold, at = JournalState(), 0
