@@ -117,8 +117,8 @@ def rename_properties(schema: Any, names: Mapping[str, str]) -> Any:
     renamed = dict(schema)
     if isinstance(found := schema.get("properties"), Mapping):
         renamed["properties"] = {names.get(name, name): each for name, each in found.items()}
-    if isinstance(required := schema.get("required"), list):
-        renamed["required"] = [names.get(name, name) for name in required]
+    if "required" in schema:
+        renamed["required"] = _renamed_list(schema["required"], names)
     for key in schema.keys() & set(_DEPENDENT):
         renamed[key] = _dependent(schema[key], names)
     for key in (*_COMBINED, *_CONDITIONS):
@@ -127,11 +127,15 @@ def rename_properties(schema: Any, names: Mapping[str, str]) -> Any:
     return renamed
 
 
+def _renamed_list(found: Any, names: Mapping[str, str]) -> Any:
+    return [names.get(name, name) for name in found] if isinstance(found, list) else found
+
+
 def _dependent(found: Any, names: Mapping[str, str]) -> Any:
     if not isinstance(found, Mapping):
         return found
     return {
-        names.get(name, name): [names.get(one, one) for one in each]
+        names.get(name, name): _renamed_list(each, names)
         if isinstance(each, list)
         else rename_properties(each, names)
         for name, each in found.items()

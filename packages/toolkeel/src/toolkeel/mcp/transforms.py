@@ -228,15 +228,10 @@ def transform_tool(definition: Mapping[str, Any], change: ToolTransform) -> Tran
     fixed = {name: each["value"] for name, each in arguments.items() if "value" in each}
     hidden = {name for name, each in arguments.items() if each.get("hide")}
     names = {name: each["name"] for name, each in arguments.items() if "name" in each}
-    schemas = {name: each.get("schema", {}) for name, each in arguments.items()}
-    defaults = {name: each["default"] for name, each in schemas.items() if "default" in each}
+    defaults = _defaults(arguments)
     _check_names(definition["name"], schema, arguments, names)
     _check_removed(definition["name"], schema, fixed, hidden)
-    properties = dict(properties_of(schema))
-    for name, each in arguments.items():
-        about = {"description": each["description"]} if "description" in each else {}
-        if given := {**schemas[name], **about}:
-            properties[name] = narrow(properties[name], given)
+    properties = _narrowed(properties_of(schema), arguments)
     shown = drop_properties({**schema, "properties": properties}, {*fixed, *hidden}, {*defaults})
     unseen = properties.keys() - {names.get(name, name) for name in shown["properties"]}
     if unseen and named_properties(shown) <= shown["properties"].keys():
@@ -249,6 +244,23 @@ def transform_tool(definition: Mapping[str, Any], change: ToolTransform) -> Tran
         defaults,
         frozenset(unseen),
     )
+
+
+def _defaults(arguments: Mapping[str, ArgumentTransform]) -> Json:
+    schemas = {name: each.get("schema", {}) for name, each in arguments.items()}
+    return {name: each["default"] for name, each in schemas.items() if "default" in each}
+
+
+def _narrowed(
+    properties: Mapping[str, Any], arguments: Mapping[str, ArgumentTransform]
+) -> dict[str, Any]:
+    """Return properties with the schemas and descriptions that the arguments get."""
+    found = dict(properties)
+    for name, each in arguments.items():
+        about = {"description": each["description"]} if "description" in each else {}
+        if given := {**each.get("schema", {}), **about}:
+            found[name] = narrow(found[name], given)
+    return found
 
 
 def _check_names(

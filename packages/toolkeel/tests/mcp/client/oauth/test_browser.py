@@ -29,7 +29,7 @@ ADDRESS = re.compile(r"http://\S+/authorize\?\S+")
 WAITS = """
 import asyncio, sys
 from toolkeel.mcp.client.oauth.browser import Browser
-print("CAME", asyncio.run(Browser("far", int(sys.argv[1]))("http://login.example.com/authorize?state=s1")))
+print("CAME", asyncio.run(Browser("far", int(sys.argv[1]), "https://far.example.com/mcp")("http://login.example.com/authorize?state=s1")))
 """
 
 
@@ -85,8 +85,10 @@ _SCREEN = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
 
 
 def test_a_login_nobody_can_see_is_refused_rather_than_waited_for() -> None:
-    with pytest.raises(SetupError, match="nobody is there to log in"):
-        asyncio.run(Browser("web", 0)("https://login.example.com"))
+    with pytest.raises(SetupError, match="nobody is there to log in") as caught:
+        asyncio.run(Browser("web", 0, "https://web.example/mcp")("https://login.example.com"))
+    assert "login.example.com" in str(caught.value)
+    assert "toolkeel mcp login https://web.example/mcp" in str(caught.value)
 
 
 def test_only_this_logins_answer_ends_the_wait_whoever_else_comes_to_the_port() -> None:

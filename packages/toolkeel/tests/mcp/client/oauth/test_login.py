@@ -302,7 +302,7 @@ def test_a_login_page_that_sends_no_code_is_told() -> None:
         return "http://127.0.0.1:1/callback?state=s"
 
     async def main() -> None:
-        login = _Login(OAuth(visit=visit), "web")
+        login = _Login(OAuth(visit=visit), ServerConfig("web"))
         await login.begin("https://login.example.com?state=s")
         await login.end(None)
 
@@ -314,7 +314,7 @@ def test_nobody_waits_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("toolkeel.mcp.client.oauth.login.LOGIN", 0.05)
 
     async def main() -> None:
-        login = _Login(OAuth(visit=lambda _: asyncio.sleep(60, "")), "web")
+        login = _Login(OAuth(visit=lambda _: asyncio.sleep(60, "")), ServerConfig("web"))
         await login.begin("https://login.example.com?state=s")
         await login.end(None)
 

@@ -26,10 +26,11 @@ class Browser:
     Args:
         server: What is logged in to.
         port: Where the page ends on this machine.
+        address: Of the server.
     """
 
-    def __init__(self, server: str, port: int) -> None:
-        self._server = server
+    def __init__(self, server: str, port: int, address: str) -> None:
+        self._server, self._address = server, address
         self._port = port
 
     async def __call__(self, url: str) -> str:
@@ -40,8 +41,9 @@ class Browser:
         """
         if not sys.stderr.isatty():
             raise SetupError(
-                f"the MCP server {self._server!r} wants a login, and nobody is there to log in; "
-                "run in a terminal first: toolkeel mcp login with its name or address"
+                f"the MCP server {self._server!r} wants a login at {urlsplit(url).netloc}, and nobody "
+                f"is there to log in; run in a terminal first: toolkeel mcp login {self._address}; "
+                "the login is kept for programs without a terminal. Or send a token by headers="
             )
         back: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         state = query_of(url).get("state", "")

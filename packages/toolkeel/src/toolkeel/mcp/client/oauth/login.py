@@ -95,7 +95,7 @@ def resolve_auth(auth: Auth, config: ServerConfig) -> httpx2.Auth | None:
         scope=auth.scope,
         token_endpoint_auth_method="client_secret_basic" if secret else None,
     )
-    login = _Login(auth, config.name)
+    login = _Login(auth, config)
     flow = LoginFlow(
         config.url,
         metadata,
@@ -166,15 +166,15 @@ async def delete_login(config: ServerConfig) -> None:
 class _Login:
     """One person's login through a browser."""
 
-    def __init__(self, auth: OAuth, server: str) -> None:
+    def __init__(self, auth: OAuth, config: ServerConfig) -> None:
         self._auth = auth
-        self._server = server
+        self._server, self._address = config.name, config.identity
         self._state = ""
         self._visit: asyncio.Future[str] | None = None
 
     async def begin(self, url: str) -> None:
         """Open the login page."""
-        visit = self._auth.visit or Browser(self._server, self._auth.port)
+        visit = self._auth.visit or Browser(self._server, self._auth.port, self._address)
         self._state = query_of(url).get("state", "")
         self._visit = asyncio.ensure_future(visit(url))
 
