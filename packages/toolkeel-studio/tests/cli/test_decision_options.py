@@ -11,8 +11,8 @@ from toolkeel._records.tickets import Ticket
 from toolkeel_studio.cli.decision_options import check_decisions, read_decisions
 from toolkeel_studio.cli.exit_codes import UsageProblem
 
-WRITE = Ticket("0f11aa22", "c1", "write", {"text": "猫"}, "d" * 64, time.time() + 60)
-PICK = Ticket("1e22bb33", "c2", "pick", {}, "d" * 64, time.time() + 60, external=True)
+WRITE = Ticket("0f11aa22", "c1", "write", {"text": "猫"}, "d" * 64, time.time() + 86_400)
+PICK = Ticket("1e22bb33", "c2", "pick", {}, "d" * 64, time.time() + 86_400, external=True)
 WAITING = WRITE, PICK
 
 

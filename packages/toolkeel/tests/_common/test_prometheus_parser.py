@@ -6,7 +6,7 @@ import pytest
 
 from toolkeel.mcp.server.prometheus_metrics import TOOLS_VARIABLE, CallMetrics
 
-pytestmark = pytest.mark.nightly
+pytestmark = [pytest.mark.slow, pytest.mark.nightly]
 
 
 def test_prometheus_reads_each_family_with_its_type_and_any_tool_by_its_name(

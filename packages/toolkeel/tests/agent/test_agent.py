@@ -152,10 +152,14 @@ def test_agents_run_side_by_side_without_seeing_each_other() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("program", ["typed_deps.py", "typed_program.py"])
+@pytest.mark.parametrize("program", ["typed_deps.py", "typed_program.txt"])
 @pytest.mark.parametrize("checker", ["mypy", "basedpyright"])
-def test_type_checkers_find_what_does_not_fit_and_nothing_else(checker: str, program: str) -> None:
-    sample = Path(__file__).with_name(program)
+def test_type_checkers_find_what_does_not_fit_and_nothing_else(
+    checker: str, program: str, tmp_path: Path
+) -> None:
+    text = Path(__file__).with_name(program).read_text("utf-8")
+    sample = tmp_path / Path(program).with_suffix(".py")  # beside the tests it would be run by them
+    sample.write_text(text, "utf-8")
     root = Path(__file__).parents[4]
     options = {
         "mypy": ["--strict", "--no-incremental", "--config-file", str(root / "pyproject.toml")],
@@ -163,8 +167,8 @@ def test_type_checkers_find_what_does_not_fit_and_nothing_else(checker: str, pro
     }
     words = [str(Path(sys.executable).with_name(checker)), *options[checker], str(sample)]
     done = subprocess.run(words, cwd=root, capture_output=True, text=True, timeout=280)
-    found = {int(line) for line in re.findall(rf"{program}:(\d+):.*?error", done.stdout)}
-    lines = sample.read_text("utf-8").splitlines()
+    found = {int(line) for line in re.findall(rf"{sample.name}:(\d+):.*?error", done.stdout)}
+    lines = text.splitlines()
     assert found == {n for n, line in enumerate(lines, 1) if "  # expect: " in line}, done.stdout
 
 

@@ -99,6 +99,28 @@ def test_of_many_that_post_or_create_under_one_condition_one_is_first(kept: Sess
     assert sorted(won) == ["create", "post"]
 
 
+def test_a_name_that_is_taken_is_found(kept: SessionStore) -> None:
+    """Who creates a session second finds the first, however close together they are."""
+    found: list[object] = []
+
+    def race(name: str, start: Barrier) -> None:
+        start.wait()
+        try:
+            found.append(kept.create("", name, 1.0, Batch()))
+        except SessionError:
+            found.append(kept.find("", name))
+
+    for number in range(20):
+        start = Barrier(4)
+        threads = [Thread(target=race, args=(f"s{number}", start)) for _ in range(4)]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+    assert len(found) == 80
+    assert None not in found
+
+
 def test_a_fork_outlives_its_parent_and_its_parents_parent(kept: SessionStore) -> None:
     one = kept.create("", "one", 1.0, Batch(rows(1, 4), {"head": 4}))
     kept.post(one.id, SAID)

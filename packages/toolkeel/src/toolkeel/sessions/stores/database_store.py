@@ -9,6 +9,7 @@ from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
 
+from toolkeel.sessions.errors import SessionError
 from toolkeel.sessions.stores import sql_queries
 from toolkeel.sessions.stores.artifacts import Artifacts
 from toolkeel.sessions.stores.file_lock import FileLock
@@ -63,7 +64,11 @@ class SqlStore(SessionStore):
             self._write(made.id, batch, connection)
             return sql_queries.get_session(connection, made.id)
 
-        return self.database.write_now(do)
+        try:
+            return self.database.write_now(do)
+        except SessionError:  # the name may be taken by a write of the same transaction
+            self.database.write_now(lambda connection: None)
+            raise
 
     def append(self, id: int, batch: Batch) -> Future[None]:
         """See `SessionStore`."""

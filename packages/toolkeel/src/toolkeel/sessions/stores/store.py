@@ -174,7 +174,7 @@ class SessionStore(ABC):
 
         Args:
             scope: Its scope.
-            name: Its name; an error if it is taken.
+            name: Its name; an error if it is taken. `find` returns the session that has it then.
             at: When it is created, in seconds since the epoch.
             batch: Its first entries and facts; may be empty.
             parent: The session whose entries up to `batch.after` are its own, too. Copy them, or refer
