@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from pydantic_core import from_json, to_json
 
@@ -107,17 +107,8 @@ class LazyValidator:
     def _compiled(self) -> JsonSchemaValidator:
         return compile_json_schema(self.schema)
 
-    def is_valid(self, value: object) -> bool:
-        """Return True if the schema admits a value of JSON data."""
-        return self._compiled.is_valid(value)
-
-    def errors(self, value: object) -> list[FieldError]:
-        """Return an error for each field that failed."""
-        return self._compiled.errors(value)
-
-    def with_defaults(self, value: dict[str, object]) -> dict[str, object]:
-        """Fill in `default` where a property is absent."""
-        return self._compiled.with_defaults(value)
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._compiled, name)  # all that needs the compiled schema
 
 
 def compile_when_used(schema: Schema) -> JsonSchemaValidator | LazyValidator:

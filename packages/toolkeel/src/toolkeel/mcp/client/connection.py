@@ -291,9 +291,8 @@ class Connection:
     @asynccontextmanager
     async def _guarded_transport(self, over: asyncio.Event) -> AsyncIterator[Any]:
         """Yield the transport with a rate limit, repaired responses and an end event."""
-        if (
-            self._options.config.agreed_fingerprint
-        ):  # what it starts may have changed since the last time
+        # What it starts may have changed since the last time.
+        if self._options.config.agreed_fingerprint:
             await asyncio.to_thread(check_unchanged, self._options.config)
         async with self._transport() as (read, write):
             yield GuardedStream(read, RateLimiter(self._name), over.set, self.sift), write
