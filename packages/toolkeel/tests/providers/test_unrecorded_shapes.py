@@ -65,10 +65,10 @@ def test_signed_thinking_is_thinking_again_for_each_name_of_its_model(
     call = {"type": "tool_use", "id": "toolu_1", "name": "f", "input": {}}
     stored = {"type": "message", "role": "assistant", "model": f"{family}-20250514"}
     answer = {**stored, "content": [block, call], "stop_reason": "tool_use"}
-    requested = {"model": family + ending} if is_requested else {}
+    requested: Json = {"model": family + ending} if is_requested else {}
     reply = anthropic.decode(answer, **requested)
     messages = [UserMessage("go"), reply, ToolMessage("1", "toolu_1")]
-    sent = anthropic.encode_messages(messages, model=family + ending)
+    sent: Any = anthropic.encode_messages(messages, model=family + ending)
     assert sent[1]["content"][0] == block
     other = anthropic.encode_messages(messages, model="claude-haiku-3-5")
     assert "signature" not in str(other)
