@@ -58,7 +58,7 @@ def _keep_approvals(inner: Mapping[str, InnerRun]) -> dict[str, InnerRun]:
 
 
 class Conversation(Protocol):
-    """A session, as an agent sees it."""
+    """Start runs in a session: the one method that an agent needs of it."""
 
     def open_run(
         self, run: RunContext, said: Sequence[Message], decisions: Sequence[Decision]

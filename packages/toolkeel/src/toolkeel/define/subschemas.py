@@ -244,13 +244,17 @@ def is_allowed_value(value: object, schema: Schema) -> bool:
 def violates(
     value: object, part: Any, root: Schema, known: dict[tuple[int, int], bool] | None = None
 ) -> bool:
-    """Return True if a JSON value certainly breaks a schema's types, fixed values, bounds or sizes.
+    """Return True if a JSON value certainly breaks a schema.
+
+    Checks the type, `const`, `enum`, bounds and sizes of the value, and those of the schemas behind
+    `$ref`, `anyOf` and the items of a list. Does not look into the properties of an object. A float
+    without a fraction counts as an integer.
 
     Args:
         value: Any JSON value.
-        part: What it should fit.
-        root: What references of `part` refer to.
-        known: What was found of values and schemas already: each is asked once.
+        part: The schema that `value` should fit.
+        root: The schema that `$ref` in `part` refers to.
+        known: Answers so far, by ids of value and schema; they are reused, and new ones are added.
 
     >>> violates("x", {"type": "integer"}, {}), violates(3, {"type": "number", "minimum": 2}, {})
     (True, False)

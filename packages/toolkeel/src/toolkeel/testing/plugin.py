@@ -111,12 +111,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture
 def cassette(request: pytest.FixtureRequest) -> Iterator[Tape]:
-    r"""Provide the test's own cassette, ``cassettes/<file>/<test>.json`` beside the test file.
+    r"""Provide the test's `Tape`: give `cassette.model(...)` and `cassette.tools()` to the agent.
 
-    ``pytest --cassette-mode=once`` records it; without the option it is played, needs no key, and
-    fails if a request differs from the recorded one or was not made. Keys in the environment
-    (``*_API_KEY``, ``*_TOKEN``) never reach the file. What may differ is named by a marker:
-    ``@pytest.mark.cassette(ignore=[r"\d\d:\d\d"])``.
+    Nothing is intercepted: only models and steps taken from the tape are recorded or replayed. The
+    file is ``cassettes/<file>/<test>.json`` beside the test file. ``pytest --cassette-mode=once``
+    records it if it is missing. Without the option it is replayed, needs no key, and the test fails
+    if the file is missing, if a request differs from the recorded one, or if a recorded one was not
+    made. Values of the environment's ``*_API_KEY`` and ``*_TOKEN`` never reach the file. A marker
+    names what may differ: ``@pytest.mark.cassette(ignore=[r"\d\d:\d\d"])``.
     """
     folder = request.path.parent / "cassettes" / request.path.stem
     name = re.sub(r"[^\w.\[\]-]+", "_", request.node.name)

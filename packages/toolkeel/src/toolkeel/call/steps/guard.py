@@ -104,12 +104,15 @@ class _Guard:
         self._is_inline = inline and not is_async(check)
 
     def refusal(self, prepared: Prepared, context: ToolContext, why: str) -> str:
-        """Return the text for the model when the guard stops a call.
+        """Write the sentence the model reads when this guard refuses a call or ends the run.
+
+        Has no side effects; each kind of guard implements it. An output guard says whether the tool
+        has run.
 
         Args:
-            prepared: The call.
-            context: The same, as it runs.
-            why: The end of the sentence.
+            prepared: The call, which gives the tool's name.
+            context: The running call; tells whether the body has run.
+            why: The end of the sentence, with its punctuation: ``", because ..."``.
         """
         raise NotImplementedError
 

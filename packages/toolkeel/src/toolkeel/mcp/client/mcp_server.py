@@ -263,7 +263,13 @@ class MCPServer(ServerContents):
         return make_pin(self.config.identity, raw)
 
     async def _current_pin(self, tool: str) -> Pin | None:
-        """Return the current definition of a tool, or None if it no longer exists.
+        """Return the pin of a tool as the server last listed it; None if the tool is not listed.
+
+        Uses the cached list of a live connection. Connects and lists the tools only if there is no
+        such list.
+
+        Args:
+            tool: The server's own name of the tool.
 
         Raises:
             ToolError: the server cannot be reached.

@@ -63,7 +63,16 @@ def failure_of(error: MCPError, tool: str, server: str, first: bool = True) -> C
 
 
 def broken_result(error: Exception, server: str) -> CallFailed:
-    """Convert what the SDK raises of a result that cannot be used to the exception with its message."""
+    """Return the failure for a call whose result the SDK refused, with a text for the model.
+
+    The kind is `tool_error` if the server asked for more input too often, else `invalid_output`.
+    The text never quotes the SDK: the first 2000 characters of its message are kept as the detail
+    `error`, only for `invalid_output`.
+
+    Args:
+        error: What the SDK raised.
+        server: Name of the server, for the text.
+    """
     if isinstance(error, InputRequiredRoundsExceededError):
         text = f"The server {server} asked again and again for more; the call was given up."
         return CallFailed("tool_error", text)

@@ -301,7 +301,13 @@ class CallTracker:
 
 
 def _continues(call: _OpenCall, piece: _Piece) -> bool:
-    """Return True if a piece with a new id still belongs to `call`."""
+    """Return True if a piece whose id is new is still part of the call found at its place.
+
+    The caller has matched the index already. The piece starts another call if it has another tool's
+    name, if it brings text after arguments that are complete, or if it starts an object while
+    arguments are under way (a piece with an index and no name may). A piece with a name and a call
+    with an id must also bring text that continues the arguments.
+    """
     if not call.id:
         same_name = not piece.name or not call.name or piece.name == call.name
         return same_name and not (piece.text and call.is_complete)

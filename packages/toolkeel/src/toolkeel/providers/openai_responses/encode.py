@@ -135,10 +135,17 @@ def encode_turn(reply: object, results: Sequence[ToolMessage], *, tools: Tools =
 
 
 def encode_options(settings: Settings, tools: WireTools, profile: ModelProfile) -> Json:
-    """Return the keys of a body without its ``input``.
+    """Return the keys of a request body except ``input``.
 
-    Nothing is stored at the server and reasoning is requested in its encrypted form, unless the settings'
-    extra keys say otherwise: the transcript is complete.
+    Sets ``store`` to false. For reasoning models it asks for the encrypted reasoning, which the
+    next request must send back. Keys of `settings.extra_body` replace the ones set here, with these
+    exceptions: ``tools`` and ``include`` are appended; ``reasoning`` and ``text`` are merged where
+    `settings` sets an effort or an output format (the settings' format wins).
+
+    Args:
+        settings: Settings of the request.
+        tools: The tools as they are sent, with the server's own.
+        profile: The model's name and whether the reply is streamed.
     """
     extra, model = dict(settings.extra_body), profile.model
     body: Json = {**({"model": model} if model else {}), "store": False}
