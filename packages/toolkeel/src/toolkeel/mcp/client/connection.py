@@ -1,9 +1,8 @@
 """The connection to one MCP server: opened on first use, reopened after a loss.
 
-Theory of operation. All of this runs on the library's own event loop. Callers on other loops use
-`on_own_loop`. The SDK's cancel scopes must be left by the task that entered them, so one task per
-connection (`_hold_open`) enters the transport and the SDK's client, publishes the client through a
-future, and waits until the connection ends. States of a `Connection`::
+Theory of operation. All of this runs on the library's own event loop; callers on others use `on_own_loop`.
+The SDK's cancel scopes are left by the task that entered them, so one task per connection (`_hold_open`)
+enters transport and client, publishes the client, and waits for the end. States of a `Connection`::
 
                client()                  handshake done
     CLOSED ------------------> OPENING ------------------> OPEN --+
