@@ -291,18 +291,7 @@ class ModelCaller:
     def _record_failure(
         self, error: Exception, assembly: ReplyBuilder | None, model: str
     ) -> AssistantMessage | None:
-        """Add a failed request to the journal and the usage. Return its partial reply, if any.
-
-        Only a `ModelError` has a cost and a reply: of any other error None is returned and nothing
-        is added to the usage. On a `ModelError` with pieces or usage this also sets `error.text`,
-        if empty, to the partial text, and `error.was_streamed` to whether listeners have received
-        pieces.
-
-        Args:
-            error: Why the request failed.
-            assembly: The pieces that arrived; None if there were none.
-            model: Name of the model.
-        """
+        """Add a failed request to the journal and the usage, and what arrived to the error."""
         run, reply = self._run, None
         usage = error.usage if isinstance(error, ModelError) else Usage()
         if isinstance(error, ModelError) and (assembly is not None or usage != Usage()):
