@@ -50,7 +50,8 @@ class RowChange:
     def chance(self) -> float:
         """Probability of a difference as large as this if nothing had changed (sign test, two-sided)."""
         n, k = len(self.better) + len(self.worse), min(len(self.better), len(self.worse))
-        return min(1.0, 2 * sum(comb(n, i) for i in range(k + 1)) / 2**n)
+        tail: float = sum(comb(n, i) for i in range(k + 1)) / 2**n
+        return min(1.0, 2 * tail)
 
 
 @record

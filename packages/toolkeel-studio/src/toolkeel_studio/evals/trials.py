@@ -218,10 +218,10 @@ async def _run(
     if conditions.timeout is not None:
         options["timeout"] = conditions.timeout
     if conditions.executes:
-        return await agent.run(
-            case.question, approver=lambda ticket: ticket.deny(REFUSED), **options
-        )
-    result = await agent.run(case.question, **options)
+        options["approver"] = lambda ticket: ticket.deny(REFUSED)
+    result: RunResult = await agent.run(case.question, **options)
+    if conditions.executes:
+        return result
     while result.reason == "returned" and _expects_more(case, result.messages, conditions):
         result = await agent.run(result.messages, **options)
     return result
@@ -263,7 +263,8 @@ def _made_call(
     call: ToolCall, result: Message | None, read: Mapping[str, object] | None, turn: int
 ) -> MadeCall:
     is_result = isinstance(result, ToolMessage)
-    name, kind = (result.name, result.kind or "") if is_result else (call.name, "")
+    name = result.name if isinstance(result, ToolMessage) else call.name
+    kind = (result.kind or "") if isinstance(result, ToolMessage) else ""
     raw = call.arguments if isinstance(call.arguments, str) else compact(call.arguments)
     made = MadeCall(name, raw, kind, turn)
     if not made.valid or not is_result:

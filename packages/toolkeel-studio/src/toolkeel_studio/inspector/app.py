@@ -160,7 +160,7 @@ def _application(
             Route("/approvals", desks.show, methods=["GET"]),
             Route("/approvals", desks.decide, methods=["POST"]),
             Route("/compare", sessions.compare),
-            Route("/evals", evals.list),
+            Route("/evals", evals.show_all),
             Route(f"/evals/{name}", evals.show),
             Route("/servers", servers.show),
             Route("/stats", StatsPages(runs.sessions).show),

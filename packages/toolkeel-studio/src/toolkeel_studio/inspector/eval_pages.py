@@ -32,7 +32,7 @@ class EvalPages:
     def __init__(self, folder: Callable[[], Path]) -> None:
         self._folder = folder
 
-    async def list(self, request: Request) -> Response:
+    async def show_all(self, request: Request) -> Response:
         """Show the saved reports, newest first."""
         found = await asyncio.to_thread(self._read_all)
         return HTMLResponse(render_page("evals.html", request, found=found))

@@ -67,7 +67,12 @@ class ToolPages:
         """Show all tools, and what to do next: the first page."""
         wanted = request.query_params.get("q", "").lower()
         found = [t for t in self._tools if wanted in f"{t.name} {t.description}".lower()]
-        shown = {"tools": found, "q": wanted, "tool": None, "model": self._runs.agent.model.name}
+        shown: dict[str, Any] = {
+            "tools": found,
+            "q": wanted,
+            "tool": None,
+            "model": self._runs.agent.model.name,
+        }
         shown["recent"] = self._runs.sessions.list(scope="")[:RECENT]
         return HTMLResponse(render_page("tools.html", request, **shown))
 

@@ -11,7 +11,7 @@ from toolkeel.effects import Effects, acts
 from toolkeel.testing import Scripted
 from toolkeel.tools import Workspace
 
-FOLDER = Path(os.environ.get("AGENT_FOLDER", tempfile.gettempdir()))
+FOLDER = Path(os.environ.get("AGENT_FOLDER") or tempfile.mkdtemp())
 
 
 @tool(effects=Effects(read_only=True, open_world=False, resources=("file:{path}",)))

@@ -265,7 +265,7 @@ def compile_server_tool(
     problems += unchecked + cut
     gate = DefinitionGate(peer, listed.name, make_pin(peer.identity, raw))
     call = _call_function(peer, listed.name, gate, output, transformed)
-    options = _tool_options(peer, listed.name, shown, gate)
+    options: dict[str, Any] = {**_tool_options(peer, listed.name, shown, gate)}
     # Servers tell what is absent from what is said: a default they state is theirs to fill in.
     name = check_name(name or shown.name)
     arguments = arguments_from_schema(name, parameters, "allow")
