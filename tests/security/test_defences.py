@@ -202,7 +202,7 @@ BREAKS = (
     Break(
         "T26: annotations of anybody count",
         "toolkeel/mcp/client/tool.py",
-        'peer.effects_of(listed.name, options.get("effects"))',
+        'peer.effects_of(tool, options.get("effects"))',
         'options.get("effects")',
         f"{MCP}/test_tool.py::test_annotations_count_only_of_a_server_that_is_trusted",
     ),
