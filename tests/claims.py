@@ -191,6 +191,8 @@ CLAIMS: tuple[Claim, ...] = (
           "packages/toolkeel-workspace/tests/shell/test_background.py::test_a_command_that_cannot_start_leaves_no_job",
           "packages/toolkeel-workspace/tests/shell/test_background.py::test_a_command_that_fails_at_once_fails_the_call"),
     Claim("toolkeel_workspace/shell/command.py", "it and all it started were killed", _COMMAND, DOER),
+    Claim("toolkeel_workspace/shell/persistent.py", "so the command was not run",
+          "packages/toolkeel-workspace/tests/shell/test_persistent.py::test_a_command_whose_folder_is_gone_is_not_run", DOER),
     Claim("toolkeel_workspace/shell/command.py", "Command was killed by", _COMMAND, DOER),
     Claim("toolkeel_workspace/shell/command.py", "Command was killed: its processes",
           "packages/toolkeel-workspace/tests/shell/test_command.py::test_why_a_command_failed_is_told_by_who_ended_it", DOER),

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from toolkeel import tool
 from toolkeel.agent.reply_assembly import assemble
 from toolkeel.content import File, Image
 from toolkeel.errors import ModelError
@@ -371,3 +372,87 @@ def test_json_in_a_result_reaches_nova_as_text() -> None:
     ]
     sent: Any = bedrock.encode_messages(messages, model="amazon.nova-pro-v1:0")[-1]
     assert "json" not in str(sent["content"][0]["toolResult"]["content"][0].keys())
+
+
+# — what a stranger tried —
+
+
+def test_the_message_so_far_beside_an_empty_delta_is_not_read_again() -> None:
+    whole = {"role": "assistant", "content": "Hello you"}
+    last = {"choices": [{"index": 0, "delta": {}, "message": whole, "finish_reason": "stop"}]}
+    assert (
+        assemble(openai_chat.decode_stream([chunk(content="Hello you"), last])).text == "Hello you"
+    )
+    assert assemble(openai_chat.decode_stream([last])).text == "Hello you"
+
+
+@pytest.mark.parametrize("pieces", [["{}", '{"n": 2}'], ["{}"], ["", "{}"]])
+def test_an_empty_object_before_arguments_is_a_placeholder(pieces: list[str]) -> None:
+    start = {"type": "tool_use", "id": "c", "name": "f", "input": {}}
+    delta = "content_block_delta"
+    events = [
+        {"type": "message_start", "message": {"model": "m", "usage": {}}},
+        {"type": "content_block_start", "index": 0, "content_block": start},
+        *(
+            {"type": delta, "index": 0, "delta": {"type": "input_json_delta", "partial_json": text}}
+            for text in pieces
+        ),
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": {"stop_reason": "tool_use"}},
+        {"type": "message_stop"},
+    ]
+    stream = [
+        {"messageStart": {"role": "assistant"}},
+        {
+            "contentBlockStart": {
+                "contentBlockIndex": 0,
+                "start": {"toolUse": {"toolUseId": "c", "name": "f"}},
+            }
+        },
+        *(
+            {"contentBlockDelta": {"contentBlockIndex": 0, "delta": {"toolUse": {"input": text}}}}
+            for text in pieces
+        ),
+        {"contentBlockStop": {"contentBlockIndex": 0}},
+        {"messageStop": {"stopReason": "tool_use"}},
+    ]
+    expected = {"n": 2} if len(pieces[-1]) > 2 else {}
+    for reply in (
+        assemble(anthropic.decode_stream(events)),
+        assemble(bedrock.decode_stream(stream)),
+    ):
+        [call] = reply.tool_calls
+        assert (arguments_object(call.arguments), call.complete) == (expected, True)
+
+
+@pytest.mark.parametrize("reason", ["max_tokens", "end_turn"])
+def test_unsigned_thinking_never_goes_to_claude(reason: str) -> None:
+    blocks = [
+        {"type": "text", "text": "I think."},
+        {"type": "thinking", "thinking": "T", "signature": ""},
+    ]
+    reply = anthropic.decode({"model": "m", "content": blocks, "stop_reason": reason})
+    for model in ("claude-sonnet-4-0", "m"):
+        sent = anthropic.encode_messages([UserMessage("go"), reply, UserMessage("?")], model=model)
+        kinds = [block["type"] for block in sent[1]["content"]]  # type: ignore[attr-defined]
+        assert ("thinking" in kinds) == (model == "m" and reason == "end_turn")
+
+
+@pytest.mark.parametrize("name", ["read<|channel|>commentary", "functions.read:0", "read:3"])
+def test_what_a_server_leaves_of_a_models_own_format_is_no_part_of_a_name(name: str) -> None:
+    @tool
+    def read(path: str) -> str:
+        """Read a file."""
+        return path
+
+    entry = {"id": "c", "type": "function", "function": {"name": name, "arguments": "{}"}}
+    message = {"role": "assistant", "content": None, "tool_calls": [entry]}
+    answer = {"choices": [{"message": message, "finish_reason": "tool_calls"}]}
+    assert openai_chat.decode(answer, tools=[read]).tool_calls[0].name == "read"
+    assert openai_chat.decode(answer).tool_calls[0].name == name
+
+
+def test_a_call_that_bedrock_did_not_accept_is_the_models_mistake() -> None:
+    decoder = bedrock.StreamDecoder()
+    decoder.feed({"messageStop": {"stopReason": "malformed_tool_use"}})
+    assert decoder.mistake() == "malformed_tool_use"

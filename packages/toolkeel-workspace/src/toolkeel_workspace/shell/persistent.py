@@ -71,6 +71,10 @@ _tk_save() {
   LC_ALL=C
   printf '\0NONCE %d\0%s\0NONCE\0' "${#_tk_state}" "$_tk_state" >&"$_tk_out"
 }
+_tk_gone() {
+  printf 'The folder of this shell is gone, so the command was not run. The next one starts in %s.\n' "$PWD" >&2
+  exit 1
+}
 _tk_list
 for _tk_n in "${!_tk_now[@]}"; do _tk_base[$_tk_n]=${_tk_now[$_tk_n]}; done
 """
@@ -105,7 +109,10 @@ class PersistentShell:
     def restore(self, run: RunContext, command: str) -> str:
         """Return a line of shell that runs a command in the state of a run's shell, and saves none."""
         state = self._states.get(find_owner(run, self.lifetime), "")
-        return f"{state}\n{command}" if state else command
+        if not state:
+            return command
+        folder, _, rest = state.partition("\n")  # elsewhere the command could do harm
+        return f"{rest}\n{folder} || exit 1\n{command}"
 
     def begin(self, run: RunContext, report: Callable[[str], object]) -> ShellCall:
         """Return what runs the next command of a run's shell.
@@ -185,7 +192,9 @@ class PersistentCall(ShellCall):
     def make_line(self, command: str) -> str:
         """Return the line that runs a command in the state, and prints the state behind its output."""
         script = _SCRIPT.replace("NONCE", self.tail.nonce)
-        before = f"{script}{self._states[self._owner]}\ntrap _tk_save EXIT"
+        folder, _, rest = self._states[self._owner].partition("\n")
+        enter = f"\n{folder} 2>/dev/null || _tk_gone" if folder else ""
+        before = f"{script}{rest}\ntrap _tk_save EXIT{enter}"
         return f"eval {_quote_in_one_line(before)}; eval {_quote_in_one_line(command)}"
 
     def finish(self) -> list[str]:

@@ -14,6 +14,7 @@ from toolkeel.providers.chat_servers import provider_at
 from toolkeel.providers.claude import (
     can_reason,
     claude_reasoning,
+    is_claude,
     longest_reply,
     takes_temperature,
 )
@@ -200,7 +201,8 @@ class AnthropicEncoder(ClaudeEncoder[AnthropicProfile]):
     def __init__(self, tools: WireTools, profile: AnthropicProfile) -> None:
         super().__init__(tools, profile)
         self.container = ""
-        self._is_anthropic = provider_at(profile.endpoint) in _SIGNING_PROVIDERS
+        signs = provider_at(profile.endpoint) in _SIGNING_PROVIDERS
+        self._is_anthropic = signs or is_claude(profile.model)
         self._accepts_unsigned = profile.unsigned_thinking
 
     def text_block(self, text: str) -> Json:

@@ -177,7 +177,8 @@ class StreamDecoder(BlockDecoder[MessageBlock]):
             self._extra["container"] = self._container
         if self._reason == PAUSE or self._reason not in {"", *REASONS}:
             self._extra["stop_reason"] = self._reason
-        if self._ended and any(map(_is_unsigned_thinking, self._blocks)):
+        is_whole = self._ended and REASONS.get(self._reason) in ("stop", "tool_calls")
+        if is_whole and any(map(_is_unsigned_thinking, self._blocks)):
             self._extra[UNSIGNED] = True
         return super().provider_options()
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from toolkeel.messages import FinishReason
 from toolkeel.model_interface import Delta
 from toolkeel.providers.bedrock.profile import (
+    MISTAKES,
     REASONS,
     WIRE,
     append_bytes,
@@ -120,6 +121,10 @@ class StreamDecoder(BlockDecoder[ConverseBlock]):
         self._end_message({"stopReason": answer.get("stopReason") or "end_turn", **answer})
         self._read_metadata(answer)
         return deltas
+
+    def mistake(self) -> str:
+        """Return the reason if the service did not accept how the model called a tool."""
+        return self._reason if self._reason in MISTAKES else ""
 
     def finish_reason(self) -> FinishReason:
         """Return why the answer ended; a guardrail that only masked words did not end it."""

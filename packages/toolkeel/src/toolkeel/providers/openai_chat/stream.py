@@ -72,7 +72,10 @@ class StreamDecoder(Decoder):
         """Return the deltas of a choice, by the first of these keys that has content."""
         first, second = order
         key, value = first, choice.get(first)
-        if not value and choice.get(second):
+        is_summary = (
+            first == "delta" and (self._has_output or self._call_count) and value is not None
+        )
+        if not value and choice.get(second) and not is_summary:
             key, value = second, choice[second]
         message = as_dict(value)
         if key == "message":

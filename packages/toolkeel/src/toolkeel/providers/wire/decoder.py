@@ -365,6 +365,8 @@ class BlockDecoder(Decoder, Generic[B]):
     def _arguments_delta(self, block: Block, piece: str) -> list[Delta]:
         """Return a delta for a piece of arguments; none for a server tool's input."""
         text = block.arguments.feed(piece)
+        if text.strip() == "{}" and not "".join(block.pieces).strip():
+            return []  # it is all there is, or a proxy's placeholder before the arguments
         block.pieces.append(text)
         if block.layout_kind != "call" or not text or self._is_translated(block.name):
             return []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
 from typing import TypeAlias
@@ -155,7 +156,10 @@ class WireTools:
 
     def name_of(self, alias: str) -> str:
         """Return the tool's name for an alias on the wire."""
-        return self._by_alias.get(alias, alias)
+        if alias in self._by_alias:
+            return self._by_alias[alias]
+        found = _BARE_NAME.fullmatch(alias)
+        return self._by_alias.get(found[1], alias) if found else alias
 
     def with_wire_names(self, result: ToolMessage) -> ToolMessage:
         """Replace tool names in a result by their names on this wire. See `rename_keys`."""
@@ -212,6 +216,8 @@ Tools: TypeAlias = Iterable[ToolDefinition] | WireTools
 """The tools of a request, such as a `Toolset`, which is prepared once."""
 
 _TOOLSETS: WeakKeyDictionary[Toolset, dict[tuple[str, bool | None, bool], WireTools]]
+_BARE_NAME = re.compile(r"(?:functions\.)?([^<]+?)(?::\d+)?(?:<\|.*)?", re.DOTALL)
+"""A tool's name with what servers leave of a model's own format: ``functions.f:0``, ``f<|channel|>``."""
 _TOOLSETS = WeakKeyDictionary()
 
 
