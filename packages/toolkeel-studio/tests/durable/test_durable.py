@@ -46,6 +46,7 @@ def check_whole(durable: Durable, plans: list[str]) -> None:
     """Each run has ended as if nothing had been killed."""
     for plan in plans:
         end = durable.result(plan, 1)
+        assert end.reason == "answered", end.error
         assert (end.reason, end.text, end.session) == ("answered", f"all of {plan}", plan)
         texts = [message.text for message in durable.sessions[plan].messages]
         did = [text for n in range(STEPS) for text in ("", f"did {n}")]

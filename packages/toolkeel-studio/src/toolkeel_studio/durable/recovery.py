@@ -32,7 +32,7 @@ from toolkeel._records.record import record
 
 MAX_RECOVERIES: Final = 5
 """How many times a run is resumed after a death within a step, with no call completed in between."""
-MAX_EARLY: Final = 20
+MAX_EARLY: Final = 100
 """How many times it is resumed after a death before any step, likewise."""
 
 

@@ -81,7 +81,12 @@ def started(state: Path) -> Iterator[Weights]:
         yield Weights(url, process, state)
     finally:
         process.terminate()
-        process.communicate(timeout=30)
+        try:
+            process.communicate(timeout=60)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+            raise
 
 
 @pytest.fixture(scope="module")
@@ -226,7 +231,7 @@ def test_a_server_that_is_killed_in_the_middle_is_named(tmp_path: Path) -> None:
 def test_an_interrupt_ends_it_cleanly(tmp_path: Path) -> None:
     with started(tmp_path) as server:
         server.process.send_signal(signal.SIGINT)
-        out, err = server.process.communicate(timeout=30)
+        out, err = server.process.communicate(timeout=120)
         assert server.process.returncode == 0, err
         assert out == ""
     assert not (tmp_path / "toolkeel" / "local.json").exists()
