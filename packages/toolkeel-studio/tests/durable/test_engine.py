@@ -7,13 +7,13 @@ import json
 import pickle
 import sqlite3
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from tests.durable.working import STEPS, done_in, durable_of, working
+from tests.durable.working import STEPS, done_in, working
 from tests.waiting import until_sync
 from toolkeel.errors import SetupError
 from toolkeel_studio.durable import Durable
@@ -21,20 +21,6 @@ from toolkeel_studio.durable.engine import RunQueue
 from toolkeel_studio.durable.orders import RunOrder
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture
-def make(tmp_path: Path) -> Iterator[Callable[..., Durable]]:
-    made: list[Durable] = []
-
-    def new(**words: object) -> Durable:
-        made.append(durable_of(tmp_path, str(tmp_path / "talk.db"), **words))  # type: ignore[arg-type]
-        return made[-1]
-
-    yield new
-    for each in made:
-        each.close()
-        each.sessions.close()
 
 
 def test_the_same_id_is_one_run_and_what_is_kept_of_it_is_json_of_its_owner_alone(

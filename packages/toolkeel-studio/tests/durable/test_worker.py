@@ -3,31 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.durable.working import done_in, durable_of, working
+from tests.durable.working import done_in, working
 from tests.waiting import until_sync
 from toolkeel.errors import SetupError
 from toolkeel_studio.durable import Durable
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture
-def make(tmp_path: Path) -> Iterator[Callable[..., Durable]]:
-    made: list[Durable] = []
-
-    def new(**words: object) -> Durable:
-        made.append(durable_of(tmp_path, str(tmp_path / "talk.db"), **words))  # type: ignore[arg-type]
-        return made[-1]
-
-    yield new
-    for each in made:
-        each.close()
-        each.sessions.close()
 
 
 def test_a_worker_that_is_told_to_end_ends_its_runs_and_takes_no_more(
