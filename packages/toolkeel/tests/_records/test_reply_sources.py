@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from toolkeel import AssistantMessage
 from toolkeel._records.messages_json import dump_message, load_message
-from toolkeel._records.reply_sources import read_sources
+from toolkeel._records.reply_sources import _READERS, read_sources
+from toolkeel.agent.reply_assembly import assemble
 from toolkeel.messages import Source
 from toolkeel.providers import anthropic, bedrock, gemini, openai_chat, openai_responses
 
@@ -137,6 +138,145 @@ def test_citations_of_bedrock_are_sources() -> None:
     assert cited(message) == [(A, "D", ["cold"])]
 
 
+D = "https://d.example/"
+KEYS: dict[str, tuple[str, dict[str, Any], dict[str, Any], list[Any]]] = {
+    # text, keys beside the choices, keys of the message, and what it cites
+    "DashScope, by its own numbers": (
+        "Cold [ref_2], a[1].",
+        {"search_info": {"search_results": [{"index": 2, "title": "B", "url": B}, {"index": 1, "title": "A", "url": A}]}},
+        {}, [(B, "B", ["[ref_2]"]), (A, "A", [])],
+    ),
+    "GLM": (
+        "Cold[ref_1]",
+        {"web_search": [{"title": "A", "link": A, "refer": "ref_1", "content": "c", "media": "m"}]},
+        {}, [(A, "A", ["[ref_1]"])],
+    ),
+    "Ark": ("Cold", {"references": [{"url": A, "title": "A", "summary": "s"}]}, {}, [(A, "A", [])]),
+    "Open WebUI": (
+        "Cold [1]",
+        {"sources": [{"source": {"id": "i", "name": "f.pdf"}, "document": ["passage"], "metadata": [{"source": A, "name": "N"}]}]},
+        {}, [(A, "N", ["[1]"])],
+    ),
+    "LiteLLM, of Vertex": (
+        "Is cold.",
+        {"vertex_ai_grounding_metadata": [{
+            "groundingChunks": [{"web": {"uri": A, "title": "A"}}],
+            "groundingSupports": [{"segment": {"endIndex": 2, "text": "Is"}, "groundingChunkIndices": [0]}]}],
+         "vertex_ai_url_context_metadata": [{"urlMetadata": [{"retrievedUrl": B}]}]},
+        {}, [(A, "A", ["Is"]), (B, "", [])],
+    ),
+    "LiteLLM, of Anthropic": (
+        "Cold", {},
+        {"provider_specific_fields": {"citations": [[{"type": "web_search_result_location", "url": A, "title": "A"}]],
+         "web_search_results": [{"type": "web_search_tool_result", "content": [{"url": B, "title": "B"}]}]}},
+        [(A, "A", []), (B, "B", [])],
+    ),
+    "Azure, two passages of one file": (
+        "Yes [doc1], no [doc2].", {},
+        {"context": {"intent": "[]", "citations": [
+            {"content": "c", "title": "T", "url": None, "filepath": "f.pdf", "chunk_id": "0"},
+            {"content": "d", "title": "T", "url": None, "filepath": "f.pdf", "chunk_id": "1"}]}},
+        [("f.pdf", "T", ["[doc1]"]), ("f.pdf", "T", ["[doc2]"])],
+    ),
+    "Groq": (
+        "Cold", {},
+        {"executed_tools": [{"index": 0, "type": "search", "search_results": {"results": [{"title": "A", "url": A, "score": 0.9}]}},
+                            {"index": 1, "type": "browser", "browser_results": [{"title": "B", "url": B}]}]},
+        [(A, "A", []), (B, "B", [])],
+    ),
+    "Cohere": (
+        "Cold ice", {},
+        {"citations": [{"start": 0, "end": 4, "text": "Cold", "sources": [
+            {"type": "document", "id": "d0", "document": {"id": "d0", "title": "D", "snippet": "s"}},
+            {"type": "tool", "id": "t0", "tool_output": {"url": A}}]},
+            {"start": 5, "end": 8, "text": "ice", "document_ids": ["d0"]}]},
+        [("d0", "D", ["Cold", "ice"]), (A, "", ["Cold"])],
+    ),
+    "Exa": ("Cold [1]", {}, {"citations": [{"id": A, "url": A, "title": "A", "text": "t"}]}, [(A, "A", ["[1]"])]),
+    "OpenRouter, whose files are no sources": (
+        "Cold", {},
+        {"annotations": [{"type": "file", "file": {"hash": "h", "name": "a.pdf", "content": []}},
+                         {"type": "url_citation", "url_citation": {"url": A, "title": "A", "start_index": 0, "end_index": 4}}]},
+        [(A, "A", ["Cold"])],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("server", KEYS)
+def test_each_server_of_the_chat_wire_has_its_own_keys(server: str, stream: bool) -> None:
+    text, beside, fields, expected = KEYS[server]
+    if stream:
+        chunks = [
+            {"choices": [{"delta": {"content": text[:3]}}], **beside},
+            {"choices": [{"delta": {"content": text[3:], **fields}, "finish_reason": "stop"}]},
+        ]
+        message = assemble(openai_chat.decode_stream(chunks))
+    else:
+        answer = {"role": "assistant", "content": text, **fields}
+        message = openai_chat.decode({"choices": [{"message": answer}], **beside})
+    assert cited(message) == expected
+    for one in message.sources:
+        assert all(message.text[start:end] == one.mark for start, end in one.spans if one.mark)
+
+
+def test_litellm_streams_each_citation_by_itself() -> None:
+    pages = [{"type": "web_search_result_location", "url": url} for url in (A, B)]
+    fields = [{"provider_specific_fields": {"citation": one}} for one in pages]
+    chunks = [{"choices": [{"delta": {"content": "x", **one}}]} for one in fields]
+    message = assemble(
+        openai_chat.decode_stream([*chunks, {"choices": [{"finish_reason": "stop"}]}])
+    )
+    assert [one.url for one in message.sources] == [A, B]
+
+
+def test_a_page_that_anthropic_fetched_is_a_source() -> None:
+    fetched = {
+        "type": "web_fetch_result",
+        "url": A,
+        "content": {"type": "document", "title": "A", "source": {}},
+    }
+    failed = {"type": "web_fetch_tool_result_error", "error_code": "url_not_accessible"}
+    content = [
+        {"type": "web_fetch_tool_result", "tool_use_id": "s", "content": one}
+        for one in (fetched, failed)
+    ]  # fmt: skip
+    answer = {"content": [*content, {"type": "text", "text": "Cold"}], "stop_reason": "end_turn"}
+    assert cited(anthropic.decode(answer)) == [(A, "A", [])]
+
+
+def test_pages_that_were_opened_on_the_responses_wire_are_sources() -> None:
+    output = [
+        {"type": "web_search_call", "id": "w", "action": {"type": "open_page", "url": A}},
+        {"type": "search_results", "results": [{"id": 1, "url": B, "title": "B", "snippet": "s"}]},
+        {"type": "fetch_url_results", "contents": [{"url": C, "title": "C"}]},
+    ]
+    answer = {"object": "response", "id": "r", "status": "completed", "output": output}
+    assert cited(openai_responses.decode(answer)) == [(A, "", []), (B, "B", []), (C, "C", [])]
+
+
+@pytest.mark.parametrize(
+    ("citation", "expected"),
+    [
+        ({"location": {"documentPage": {"documentIndex": 0, "start": 1, "end": 1}}}, "0"),
+        ({"location": {"searchResultLocation": {"searchResultIndex": 2}}, "source": D}, D),
+        ({"location": {"documentChar": {"documentIndex": 1}}, "source": "kb-1"}, "kb-1"),
+    ],
+)
+def test_each_kind_of_place_that_bedrock_cites_is_a_source(citation: Any, expected: str) -> None:
+    block = {"citationsContent": {"content": [{"text": "cold"}], "citations": [citation]}}
+    message = {"role": "assistant", "content": [block]}
+    reply = bedrock.decode({"output": {"message": message}, "stopReason": "end_turn"})
+    assert cited(reply) == [(expected, "", ["cold"])]
+
+
+def test_a_picture_that_gemini_cites_is_a_source() -> None:
+    chunk = {"image": {"sourceUri": A, "imageUri": B, "title": "A"}}
+    candidate = {"content": {"parts": [{"text": "x"}]}, "finishReason": "STOP"}
+    metadata = {"groundingMetadata": {"groundingChunks": [chunk]}}
+    assert cited(gemini.decode({"candidates": [{**candidate, **metadata}]})) == [(A, "A", [])]
+
+
 def test_a_stored_reply_has_its_sources() -> None:
     message = openai_chat.decode(chat(citations=[A, B]))
     stored = load_message(json.loads(json.dumps(dump_message(message))))
@@ -158,7 +298,9 @@ _JSON = st.recursive(
                 ["url", "uri", "title", "type", "text", "content", "citations", "segment", "location", "web",
                  "start_index", "end_index", "output", "action", "sources", "results", "annotations",
                  "groundingMetadata", "groundingChunks", "groundingSupports", "groundingChunkIndices",
-                 "citationsContent", "sourceContent", "citationMetadata", "startIndex", "endIndex"]
+                 "citationsContent", "sourceContent", "citationMetadata", "startIndex", "endIndex",
+                 "search_results", "web_search_results", "source", "document", "metadata", "index", "refer", "start", "end",
+                 "reference_ids", "documentIndex"]
             ),
             inner,
             max_size=4,
@@ -168,9 +310,7 @@ _JSON = st.recursive(
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "key", ["citations", "search_results", "annotations", "openai-responses", "anthropic", "bedrock", "gemini"]
-)  # fmt: skip
+@pytest.mark.parametrize("key", sorted(_READERS))
 @given(wire=_JSON, text=st.sampled_from(["", "a [1] text", "北京 [2][9]"]))
 def test_whatever_a_server_sends_sources_are_read_and_their_places_exist(
     key: str, wire: object, text: str

@@ -5,6 +5,7 @@ record_json    records as JSON and back (serialization), each field by its annot
 stored_types   types that have a stored form besides JSON: the standard library's, and a program's own classes
 typed_values   values of a program as JSON and back (serialization), with their types: state, artifacts
 reply_sources  what a reply cites, in one form for every wire
+source_data    a source from what a provider says of it; marks of sources in a text
 messages_json  messages as JSON and back (serialization): saved runs, journals, exports; ``data:`` URLs as bytes
 tickets        approvals: what a person is asked before a call runs, and what they may answer (Edit: what was changed in a call)
 used_tickets   which tickets were decided, noted in a folder that processes share: none serves twice

@@ -6,15 +6,22 @@ stored reply are known, whichever version wrote it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
+from toolkeel._records.source_data import (
+    Json,
+    field,
+    find_marks,
+    make_source,
+    number_of,
+    object_in,
+    objects_in,
+    span_of,
+)
 from toolkeel.content import Source
-
-Json = Mapping[str, Any]
-_MARK = re.compile(r"\[(\d{1,3})\]")
 
 
 def read_sources(text: str, options: Json) -> tuple[Source, ...]:
@@ -29,11 +36,10 @@ def read_sources(text: str, options: Json) -> tuple[Source, ...]:
     """
     found: dict[object, Source] = {}
     for key, read in _READERS.items():
-        wire = options.get(key)
-        if not isinstance(wire, list if key in _LISTS else Mapping):
-            continue
-        for source in read(wire, text):
-            name = source.url or source.id or (source.title, source.text)
+        for source in read(options[key], text) if options.get(key) else ():
+            name: object = source.url or source.id or (source.title, source.text)
+            if name in found and source.mark and found[name].mark not in ("", source.mark):
+                name = (name, source.mark)  # another passage of one document
             found[name] = _joined(found[name], source) if name in found else source
     return tuple(found.values())
 
@@ -46,71 +52,107 @@ def _joined(one: Source, other: Source) -> Source:
     return replace(one, text=text.strip(), spans=spans, **names)
 
 
-def _source(data: Any, spans: tuple[tuple[int, int], ...] = (), mark: str = "") -> Source | None:
-    """Return the source that a citation, a search result or an address describes."""
-    if isinstance(data, str):
-        return Source(data, mark=mark, spans=spans) if data else None
-    if not isinstance(data, Mapping):
-        return None
-    url, title, text, name = (_first(data, keys) for keys in (_URLS, _TITLES, _TEXTS, _IDS))
-    return Source(url, title, text, name, mark, spans) if url or title or text or name else None
-
-
-_URLS = ("url", "uri", "source")
-_TITLES = ("title", "document_title", "filename")
-_TEXTS = ("cited_text", "snippet", "text")
-_IDS = ("file_id", "document_index", "id")
-
-
-def _first(data: Json, keys: tuple[str, ...]) -> str:
-    found = (data.get(key) for key in keys)
-    return next((str(one) for one in found if isinstance(one, (str, int)) and str(one)), "")
-
-
-def _items(value: object) -> list[Json]:
-    """Return the objects of a list, which may not be one."""
-    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
-
-
-def _span(start: object, end: object, text: str) -> tuple[tuple[int, int], ...]:
-    """Return a place of the text; none if it lies outside."""
-    inside = isinstance(start, int) and isinstance(end, int) and 0 <= start < end <= len(text)
-    return ((start, end),) if inside else ()  # type: ignore[return-value]
-
-
-# — one wire —
+# — Chat Completions: keys of the answer and of its message —
 
 
 def _numbered(wire: Any, text: str) -> Iterator[Source]:
-    """Yield addresses or results whose place in the list is a mark in the text: Perplexity, xAI."""
-    places: dict[int, list[tuple[int, int]]] = {}
-    for match in _MARK.finditer(text):
-        places.setdefault(int(match[1]), []).append(match.span())
-    for number, one in enumerate(wire if isinstance(wire, list) else (), 1):
-        mark = f"[{number}]" if number in places else ""
-        if source := _source(one, tuple(places.get(number, ())), mark):
-            yield source
+    """Yield addresses or results whose number is a mark in the text, such as ``[1]``.
+
+    A result has its own number (DashScope, Baidu, GLM), or that of its place in the list.
+    """
+    marks = find_marks(text)
+    for place, one in enumerate(wire if isinstance(wire, list) else (), 1):
+        if isinstance(one, Mapping) and any(isinstance(one.get(key), int) for key in _STARTS):
+            yield from _annotations([one], text)  # it names its own place
+            continue
+        for each in objects_in([one]) or ([one] if isinstance(one, str) else []):
+            own = number_of(each) if isinstance(each, Mapping) else None
+            mark, spans = marks.get(place if own is None else own, ("", ()))
+            if source := make_source(each, spans, mark):
+                yield source
 
 
-def _chat_annotations(wire: Any, text: str) -> Iterator[Source]:
-    for one in _items(wire):
-        cited = one.get(str(one.get("type")))
-        cited = cited if isinstance(cited, Mapping) else one
-        span = _span(cited.get("start_index"), cited.get("end_index"), text)
-        if source := _source(cited, span):
+_STARTS, _ENDS = ("start_index", "start"), ("end_index", "end")
+
+
+def _annotations(wire: Any, text: str) -> Iterator[Source]:
+    """Yield what annotations cite: a source each, Cohere's several, Mistral's by their ids."""
+    for one in objects_in(wire):
+        if one.get("type") == "file":  # OpenRouter's: a file of the request, as text
+            continue
+        cited = object_in(one, str(one.get("type"))) or one
+        start, end = (
+            next((cited[key] for key in keys if key in cited), None) for keys in (_STARTS, _ENDS)
+        )
+        span = span_of(start, end, text)
+        if span and cited.get("text") == text[slice(*span[0])]:  # the reply's words
+            cited = {key: value for key, value in cited.items() if key != "text"}
+        for part in _cited_parts(cited):
+            if source := make_source(part, span):
+                yield source
+
+
+def _cited_parts(cited: Json) -> list[Json]:
+    """Return the sources of one annotation: Cohere's list, Mistral's ids, or itself."""
+    ids = cited.get("reference_ids", cited.get("document_ids"))
+    if isinstance(ids, list):
+        return [{"id": each} for each in ids]
+    return [
+        {**part, **(object_in(part, "document") or object_in(part, "tool_output"))}
+        for part in objects_in(cited.get("sources")) or [cited]
+    ]
+
+
+def _executed_tools(wire: Any, text: str) -> Iterator[Source]:
+    """Yield what Groq's own tools found."""
+    for tool in objects_in(wire):
+        for key in ("search_results", "browser_results"):
+            for one in objects_in(object_in(tool, key).get("results") or tool.get(key)):
+                if source := make_source(one):
+                    yield source
+
+
+def _with_documents(wire: Any, text: str) -> Iterator[Source]:
+    """Yield numbered sources, whose passages and addresses Open WebUI has in lists beside them."""
+    flat: list[Any] = []
+    for one in wire if isinstance(wire, list) else ():
+        origin, passages = object_in(one, "source"), field(one, "document")
+        about = next(iter(objects_in(field(one, "metadata"))), {})
+        passage = passages[0] if isinstance(passages, list) and passages else ""
+        flat.append({**origin, **about, "content": passage} if origin else one)
+    yield from _numbered(flat, text)
+
+
+def _vertex(key: str, wire: Any, text: str) -> Iterator[Source]:
+    """Yield the sources of Gemini's metadata, of which LiteLLM has a list."""
+    for one in objects_in(wire if isinstance(wire, list) else [wire]):
+        yield from _grounding({key: one}, text)
+
+
+def _litellm(wire: Any, text: str) -> Iterator[Source]:
+    """Yield the sources of Anthropic's and Bedrock's answers, as LiteLLM passes them on."""
+    for one in objects_in(field(wire, "citations")):
+        if source := make_source(one):
             yield source
+    yield from _blocks({"content": field(wire, "web_search_results")}, text)
+    cited = [{"citationsContent": one} for one in objects_in(field(wire, "citationsContent"))]
+    yield from _converse({"content": cited}, text)
+
+
+# — the other wires —
 
 
 def _responses(wire: Any, text: str) -> Iterator[Source]:
     offset = 0
-    for item in _items(wire.get("output")):
-        action = item.get("action")
-        results = action.get("sources") if isinstance(action, Mapping) else item.get("results")
-        for one in _items(results):
-            if source := _source(one):
+    for item in objects_in(field(wire, "output")):
+        action = object_in(item, "action")
+        results = action.get("sources") or item.get("results") or item.get("contents")
+        opened = [action] if action.get("url") else []
+        for one in [*objects_in(results), *opened]:
+            if source := make_source(one):
                 yield source
-        for part in _items(item.get("content")) if item.get("type") == "message" else ():
-            for source in _chat_annotations(part.get("annotations"), str(part.get("text", ""))):
+        for part in objects_in(item.get("content")) if item.get("type") == "message" else ():
+            for source in _annotations(part.get("annotations"), str(part.get("text", ""))):
                 moved = [(start + offset, end + offset) for start, end in source.spans]
                 yield replace(source, spans=tuple(moved))
             offset += len(str(part.get("text", "")))
@@ -119,77 +161,78 @@ def _responses(wire: Any, text: str) -> Iterator[Source]:
 def _blocks(wire: Any, text: str) -> Iterator[Source]:
     """Yield the sources of Anthropic's blocks: a text's citations are about all of it."""
     offset = 0
-    for block in _items(wire.get("content")):
+    for block in objects_in(field(wire, "content")):
         if block.get("type") == "text":
             said = str(block.get("text", ""))
             start = text.find(said, offset)
-            span = _span(start, start + len(said), text)
+            span = span_of(start, start + len(said), text)
             offset = span[0][1] if span else offset
-            found = [(one, span) for one in _items(block.get("citations"))]
-        else:
-            found = [(one, ()) for one in _items(block.get("content"))]
+            found = [(one, span) for one in objects_in(block.get("citations"))]
+        else:  # results of a search, or the one page that was fetched
+            page = object_in(block, "content")
+            about = {"url": page.get("url"), "title": object_in(page, "content").get("title")}
+            found = [(one, ()) for one in objects_in(block.get("content")) or [about]]
             found = [one for one in found if one[0].get("url")]
         for one, place in found:
-            if source := _source(one, place):
+            if source := make_source(one, place):
                 yield source
 
 
 def _converse(wire: Any, text: str) -> Iterator[Source]:
     offset = 0
-    for block in _items(wire.get("content")):
-        cited = block.get("citationsContent")
-        cited = cited if isinstance(cited, Mapping) else {}
-        said = "".join(str(one.get("text", "")) for one in _items(cited.get("content")))
+    for block in objects_in(field(wire, "content")):
+        cited = object_in(block, "citationsContent")
+        said = "".join(str(one.get("text", "")) for one in objects_in(cited.get("content")))
         start = text.find(said, offset)
-        span = _span(start, start + len(said), text)
+        span = span_of(start, start + len(said), text)
         offset = span[0][1] if span else offset
-        for one in _items(cited.get("citations")):
-            web = (
-                one.get("location", {}).get("web")
-                if isinstance(one.get("location"), Mapping)
-                else {}
-            )
-            passages = [str(each.get("text", "")) for each in _items(one.get("sourceContent"))]
-            address = web if isinstance(web, Mapping) else {}
-            data = {**address, "title": one.get("title"), "text": "\n".join(passages)}
-            if source := _source(data if address else {**data, "id": one.get("source")}, span):
+        for one in objects_in(cited.get("citations")):
+            passages = [str(each.get("text", "")) for each in objects_in(one.get("sourceContent"))]
+            about = {"title": one.get("title"), "text": "\n".join(passages)}
+            if source := make_source({**about, **_location(one)}, span):
                 yield source
+
+
+def _location(citation: Json) -> Json:
+    """Return the address of what Bedrock cites, or the id or the number of a document."""
+    location = object_in(citation, "location")
+    if web := object_in(location, "web"):
+        return web
+    inner = next((one for one in location.values() if isinstance(one, Mapping)), {})
+    number = inner.get("documentIndex", inner.get("searchResultIndex"))
+    origin = citation.get("source")
+    key = "url" if isinstance(origin, str) and "://" in origin else "id"
+    return {key: origin if origin else number}
 
 
 def _grounding(wire: Any, text: str) -> Iterator[Source]:
     """Yield Gemini's chunks; its places count bytes, so the cited text itself is looked up."""
-    data = _inner(wire, "groundingMetadata")
+    data = object_in(wire, "groundingMetadata")
     places = _supported_places(data, text)
-    for number, chunk in enumerate(_items(data.get("groundingChunks"))):
+    for number, chunk in enumerate(objects_in(data.get("groundingChunks"))):
         inner = next((one for one in chunk.values() if isinstance(one, Mapping)), chunk)
-        if source := _source(inner, tuple(places.get(number, ()))):
+        if source := make_source(inner, tuple(places.get(number, ()))):
             yield source
-    for page in _items(_inner(wire, "urlContextMetadata").get("urlMetadata")):
-        if source := _source(page.get("retrievedUrl")):
+    for page in objects_in(object_in(wire, "urlContextMetadata").get("urlMetadata")):
+        if source := make_source(page.get("retrievedUrl")):
             yield source
-    cited = _inner(wire, "citationMetadata")
-    for one in _items(cited.get("citationSources") or cited.get("citations")):
-        if source := _source(one, _span(one.get("startIndex", 0), one.get("endIndex"), text)):
+    cited = object_in(wire, "citationMetadata")
+    for one in objects_in(cited.get("citationSources") or cited.get("citations")):
+        if source := make_source(one, span_of(one.get("startIndex", 0), one.get("endIndex"), text)):
             yield source
-
-
-def _inner(data: Json, key: str) -> Json:
-    """Return the object under a key; an empty one if there is none."""
-    found = data.get(key)
-    return found if isinstance(found, Mapping) else {}
 
 
 def _supported_places(data: Json, text: str) -> Mapping[int, list[tuple[int, int]]]:
     """Return the places of the text that each chunk supports, by the chunk's number."""
     places: dict[int, list[tuple[int, int]]] = {}
-    for support in _items(data.get("groundingSupports")):
-        segment = _inner(support, "segment")
+    for support in objects_in(data.get("groundingSupports")):
+        segment = object_in(support, "segment")
         said = str(segment.get("text", ""))
         start = _byte_position(text, segment, said) if said else -1
         numbers = support.get("groundingChunkIndices")
         for number in numbers if isinstance(numbers, list) else ():
             if isinstance(number, int):
-                places.setdefault(number, []).extend(_span(start, start + len(said), text))
+                places.setdefault(number, []).extend(span_of(start, start + len(said), text))
     return places
 
 
@@ -202,9 +245,22 @@ def _byte_position(text: str, segment: Json, said: str) -> int:
 
 
 _READERS: Mapping[str, Callable[[Any, str], Iterator[Source]]] = {
-    "citations": _numbered, "search_results": _numbered, "annotations": _chat_annotations,
-    "openai-responses": _responses, "anthropic": _blocks, "bedrock": _converse, "gemini": _grounding,
-}  # fmt: skip
-"""Keys of a reply's ``provider_options`` that hold sources."""
-_LISTS = frozenset({"citations", "search_results", "annotations"})
-"""Those of them that are lists; the others are one wire's own data."""
+    "citations": _numbered,
+    "search_results": _numbered,
+    "references": _numbered,
+    "web_search": _numbered,
+    "search_info": lambda wire, text: _numbered(field(wire, "search_results"), text),
+    "context": lambda wire, text: _numbered(field(wire, "citations"), text),
+    "sources": _with_documents,
+    "annotations": _annotations,
+    "executed_tools": _executed_tools,
+    "provider_specific_fields": _litellm,
+    "vertex_ai_grounding_metadata": partial(_vertex, "groundingMetadata"),
+    "vertex_ai_url_context_metadata": partial(_vertex, "urlContextMetadata"),
+    "vertex_ai_citation_metadata": partial(_vertex, "citationMetadata"),
+    "openai-responses": _responses,
+    "anthropic": _blocks,
+    "bedrock": _converse,
+    "gemini": _grounding,
+}
+"""Readers by the key of a reply's ``provider_options`` that holds sources."""

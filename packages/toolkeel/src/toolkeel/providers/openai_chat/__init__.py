@@ -21,6 +21,7 @@ https://platform.openai.com/docs/api-reference/chat; the differences of its imit
 the top of ``call_pieces.py`` and in ``toolkeel.providers.chat_servers``.
 
 call_pieces  which call a streamed piece belongs to
+content_parts  content in parts: thinking, text, and what the text cites
 profile      constants and options of the wire: options, finish reasons, statuses, usage
 stream       decodes answers, complete and streamed, into deltas
 decode       decodes stored conversations into messages

@@ -9,6 +9,7 @@ from toolkeel.content import Audio, Image, detect_media_type
 from toolkeel.messages import FinishReason
 from toolkeel.model_interface import CallDelta, Delta
 from toolkeel.providers.openai_chat.call_pieces import CallTracker, arguments_text_of, extra_keys
+from toolkeel.providers.openai_chat.content_parts import PartReader, merge_fields
 from toolkeel.providers.openai_chat.profile import REASONING_KEYS, REASONS, parse_usage
 from toolkeel.providers.wire.decoder import Decoder
 from toolkeel.providers.wire.plain_json import (
@@ -27,8 +28,12 @@ from toolkeel.providers.wire.tools import WireTools
 _BARE_FAILURE_KEYS = frozenset({"detail", "errors", "error_code", "error_msg", "errorMessage"})
 """Keys of an error that has no choices beside it."""
 _FAILURE_KEYS = _BARE_FAILURE_KEYS | {"error", "base_resp"}
-_SOURCE_KEYS = frozenset({"citations", "search_results"})
-"""Keys beside the choices that hold what the answer cites (Perplexity, xAI)."""
+_SOURCE_KEYS = frozenset(
+    {"citations", "search_results", "search_info", "web_search", "references", "sources"}
+    | {f"vertex_ai_{what}_metadata" for what in ("grounding", "url_context", "citation")}
+)
+"""Keys beside the choices that hold what the answer cites: Perplexity's, xAI's, DashScope's, GLM's,
+Ark's, Open WebUI's, LiteLLM's."""
 _NO_TEXT_KEYS = frozenset({"role", "tool_calls"})
 _TEXT_KEYS = _NO_TEXT_KEYS | {"content"}
 _KNOWN_KEYS = frozenset(
@@ -56,7 +61,10 @@ class StreamDecoder(Decoder):
         super().__init__(tools, model)
         self._tracker = CallTracker()
         self._refused = False
-        self._has_output = False
+        self._text_length = 0
+        self._has_more = False
+        """True if there was anything else that is shown, such as reasoning."""
+        self._parts = PartReader()
         self._unknown_keys: Json = {}
         self._audio = b""
         self._audio_extra: Json = {}
@@ -72,9 +80,8 @@ class StreamDecoder(Decoder):
         """Return the deltas of a choice, by the first of these keys that has content."""
         first, second = order
         key, value = first, choice.get(first)
-        is_summary = (
-            first == "delta" and (self._has_output or self._call_count) and value is not None
-        )
+        has_output = self._text_length or self._call_count or self._has_more
+        is_summary = first == "delta" and has_output and value is not None
         if not value and choice.get(second) and not is_summary:
             key, value = second, choice[second]
         message = as_dict(value)
@@ -115,7 +122,7 @@ class StreamDecoder(Decoder):
 
     def mark_done(self) -> None:
         """Handle ``[DONE]``: the reply is complete, if it has any content."""
-        if self._call_count or self._has_output:
+        if self._call_count or self._text_length or self._has_more:
             self._reason = self._reason or "stop"
 
     def _with_own_names(self, pieces: list[CallDelta]) -> list[CallDelta]:
@@ -188,14 +195,14 @@ class StreamDecoder(Decoder):
             return []
         content = message.get("content")
         if isinstance(content, str) and _TEXT_KEYS.issuperset(message):  # most say no more
-            deltas = self._text_delta(content)
-        else:
-            deltas = self._read_all_keys(message)
-        self._has_output = self._has_output or bool(deltas)
+            self._text_length += len(content)
+            return self._text_delta(content)
+        deltas = self._read_all_keys(message)
+        self._has_more = self._has_more or bool(deltas)
         return deltas
 
     def _read_all_keys(self, message: Json) -> list[Delta]:
-        thought, spoken = _split_thinking(message.get("content"))
+        thought, spoken = self._parts.read(message.get("content"), self._text_length)
         thought = self._reasoning_text(message) or thought
         refusal = as_text(message.get("refusal"))
         self._refused = self._refused or bool(refusal)
@@ -205,6 +212,7 @@ class StreamDecoder(Decoder):
         spoken += self._add_audio(as_dict(message.get("audio")))
         for key in message.keys() - _KNOWN_KEYS:
             self._keep_unknown(key, message[key])
+        self._text_length += len(spoken + refusal)
         return self._thinking_delta(thought) + self._text_delta(spoken + refusal)
 
     def _add_images(self, images: list[object]) -> None:
@@ -228,8 +236,8 @@ class StreamDecoder(Decoder):
         before = self._unknown_keys.get(key)
         if isinstance(before, list) and isinstance(value, list):
             self._unknown_keys[key] = [*before, *value]
-        elif isinstance(before, dict) and isinstance(value, dict):
-            self._unknown_keys[key] = {**before, **value}
+        elif isinstance(value, dict) and value:
+            self._unknown_keys[key] = merge_fields(as_dict(before), value)
         elif value not in (None, "", [], {}):
             self._unknown_keys[key] = value
 
@@ -259,6 +267,8 @@ class StreamDecoder(Decoder):
     def provider_options(self) -> Json:
         """Return what the wire needs back: foreign keys, and the reasoning."""
         extra: Json = dict(self._unknown_keys)
+        if self._parts.citations:
+            extra["annotations"] = [*as_list(extra.get("annotations")), *self._parts.citations]
         if self._reasoning_key:
             extra["reasoning_key"] = self._reasoning_key
         if self._details:
@@ -285,22 +295,3 @@ def _call_entries(message: Json) -> list[Json]:
         if old.get("name") or old.get("arguments"):
             calls.append({"index": 0, "function": old})
     return calls
-
-
-def _split_thinking(content: object) -> tuple[str, str]:
-    """Return the thinking and the text in content: a string or a list of parts."""
-    if isinstance(content, str):
-        return "", content
-    thought, spoken = [], []
-    for part in map(as_dict, as_list(content)):
-        if "thinking" in part:
-            thought.append(_part_text(part["thinking"]))
-        else:
-            spoken.append(as_text(part.get("text")) or as_text(part.get("refusal")))
-    return "".join(thought), "".join(spoken)
-
-
-def _part_text(parts: object) -> str:
-    if isinstance(parts, str):
-        return parts
-    return "".join(as_text(as_dict(part).get("text")) for part in as_list(parts))

@@ -1,0 +1,84 @@
+"""Reads content that is a list of parts: thinking, text, and what the text cites with its places."""
+
+from __future__ import annotations
+
+from toolkeel.providers.wire.plain_json import Json, as_dict, as_list, as_text
+
+_REFERENCES = frozenset({"reference", "tool_reference"})
+"""Types of Mistral's parts that cite something for the text before them."""
+
+
+class PartReader:
+    """Reader of the parts of one answer, complete or streamed.
+
+    Attributes:
+        citations: What the parts cite, as annotations of the answer's complete text.
+    """
+
+    def __init__(self) -> None:
+        self.citations: list[Json] = []
+        self._cited = (0, 0)
+        """Start and end of the text before the latest reference."""
+
+    def read(self, content: object, position: int) -> tuple[str, str]:
+        """Return the thinking and the text in content: a string or a list of parts.
+
+        Args:
+            content: Content of a message or delta.
+            position: Number of characters of text before it.
+        """
+        if isinstance(content, str):
+            return "", content
+        thought, spoken = "", ""
+        for part in map(as_dict, as_list(content)):
+            end = position + len(spoken)
+            if "thinking" in part:
+                thought += _part_text(part["thinking"])
+            elif part.get("type") in _REFERENCES:
+                self._add_reference(part, end)
+            else:
+                text = as_text(part.get("text")) or as_text(part.get("refusal"))
+                spoken += text
+                for key in ("annotations", "citations"):
+                    self._add_annotations(as_list(part.get(key)), end, len(text))
+        return thought, spoken
+
+    def _add_reference(self, part: Json, end: int) -> None:
+        """Keep a reference, which is about the text since the one before."""
+        if end > self._cited[1]:
+            self._cited = (self._cited[1], end)
+        start, end = self._cited
+        self.citations.append({**part, "start_index": start, "end_index": end})
+
+    def _add_annotations(self, annotations: list[object], offset: int, length: int) -> None:
+        """Keep the annotations of a text, whose places count from its start; else all is cited."""
+        for one in map(as_dict, annotations):
+            cited = as_dict(one.get(as_text(one.get("type")))) or one
+            places = (cited.get("start_index", 0), cited.get("end_index", length))
+            start, end = (offset + each if isinstance(each, int) else offset for each in places)
+            self.citations.append({**cited, "start_index": start, "end_index": end})
+
+
+def _part_text(parts: object) -> str:
+    if isinstance(parts, str):
+        return parts
+    return "".join(as_text(as_dict(part).get("text")) for part in as_list(parts))
+
+
+def merge_fields(before: Json, fields: Json) -> Json:
+    """Return the fields of a server's own object in a delta, joined to those before: lists grow.
+
+    LiteLLM sends each citation of a stream by itself.
+
+    >>> merge_fields({"citations": [1]}, {"citation": 2, "end": True})
+    {'citations': [1, 2], 'end': True}
+    """
+    fields = dict(fields)
+    if "citation" in fields:
+        fields["citations"] = [*as_list(fields.get("citations")), fields.pop("citation")]
+    grown = {
+        key: [*as_list(before.get(key)), *one]
+        for key, one in fields.items()
+        if isinstance(one, list)
+    }
+    return {**before, **fields, **grown}
