@@ -60,15 +60,17 @@ class Agent(Generic[C, T]):
         model: ``"vendor:model"``, such as ``openai:gpt-5``, or ``offline``, or a `Model`.
         tools: A `Toolset`, or tools, plain functions and tool sources.
         instructions: The system message: a text, or a function of the `RunContext`, also async.
-        name: For people and events.
+        name: Name shown to people, in events, and to agents that hand over to this one.
         settings: Sampling settings.
-        max_turns: The most model requests of one run.
+        max_turns: Maximum number of model requests in one run; the run then ends with reason
+            ``limit``.
         steps: Steps around every call, outside those of the tools.
         rules: Rules that refuse, allow or ask about calls; by default those of the `Toolset`.
         search_tools: Offer the model a tool that finds the others, for sets too large for each request.
         used_tickets: The folder of decided tickets; by default in the user's data folder.
         output_type: The type of the answer: anything pydantic can validate; `str` for plain text.
-        output_retries: How often the model may correct an answer that is not of that type.
+        output_retries: How often the model may correct an answer of another type before `OutputError`
+            is raised.
         limits: What a run and the runs inside it may spend. See `RunLimits`.
         on_refusal: What happens to a text that was refused or cut off: ``return`` it with that
             `reason`, or ``raise`` an `OutputError`, as every other `output_type` does.
@@ -139,7 +141,7 @@ class Agent(Generic[C, T]):
         self._plan = self._with_output(self._checked(plan, rules), output_type)
 
     def _checked(self, plan: Plan, rules: Rules | None) -> Plan:
-        """Return the plan with its handoffs, validated, unless those are known only when it runs."""
+        """Add the handoffs to a plan and validate it; if a function gives them, return the plan unchanged."""
         if callable(self._handoffs):
             return plan
         plan = plan.with_handoffs(self._handoffs)
@@ -159,7 +161,7 @@ class Agent(Generic[C, T]):
 
     @property
     def tools(self) -> Toolset:
-        """Return the agent's own tools, without those of tool sources."""
+        """The agent's own tools, without those of tool sources."""
         return self._plan.tools
 
     @property
@@ -169,12 +171,12 @@ class Agent(Generic[C, T]):
 
     @property
     def handoffs(self) -> tuple[Handoff, ...]:
-        """To whom it may give its runs."""
+        """The handoffs by which this agent may pass its runs to others."""
         return as_handoffs(self._handoffs()) if callable(self._handoffs) else self._handoffs
 
     @contextmanager
     def override(self, *, model: str | Model) -> Iterator[None]:
-        """Use another model, for tests, in all runs that begin inside the block.
+        """Use another model in all runs that start inside the block, for tests.
 
         Args:
             model: Its name, or a `Model`, such as `toolkeel.testing.scripted.Scripted`.
@@ -193,7 +195,7 @@ class Agent(Generic[C, T]):
         self, prompt: Prompt, *, output_type: TypeForm[N], **options: Unpack[RunOptions[C]]
     ) -> RunResult[N]: ...
     async def run(self, prompt: Prompt, *more: object, **options: Any) -> RunResult[Any]:
-        """Run to the end.
+        """Run the agent to its end, and return the result.
 
         Args:
             prompt: A message, or a transcript or saved run to continue, whose open calls run first.
@@ -233,10 +235,11 @@ class Agent(Generic[C, T]):
         self, prompt: Prompt, *, output_type: TypeForm[N], **options: Unpack[RunOptions[C]]
     ) -> Run[N]: ...
     def start(self, prompt: Prompt, *more: object, **options: Any) -> Run[Any]:
-        """`run` as a handle that is there before the run begins, and after every end.
+        """Create a run and return its handle, without waiting for its result. Options are those of `run`.
 
-        ``result = await run``, ``run.state`` at any time, ``run.cancel()``. In an event loop it
-        begins at once, in a task of its own; else when it is first awaited.
+        Use ``result = await run``, ``run.state`` at any time, and ``run.cancel()``. In an event loop
+        the run
+        starts at once, in a task of its own; without one it starts when it is first awaited.
         """
         run = self._make_run(prompt, more, options)
         with suppress(RuntimeError):  # no loop runs here
@@ -251,9 +254,10 @@ class Agent(Generic[C, T]):
         self, prompt: Prompt, *, output_type: TypeForm[N], **options: Unpack[RunOptions[C]]
     ) -> Run[N]: ...
     def stream(self, prompt: Prompt, *more: object, **options: Any) -> Run[Any]:
-        """Start a run whose events can be read as they happen.
+        """Create a run whose events can be read as they happen, and return its handle.
 
-        It begins when its events are first asked for; ``run.stream_text()`` gives what the model says.
+        The run starts when its events are first read. ``async for event in run`` yields all events,
+        ``run.stream_text()`` only the model's text. Options are those of `run`.
         """
         run = self._make_run(prompt, more, options)
         run.buffer_events()
@@ -294,7 +298,7 @@ class Agent(Generic[C, T]):
         return make_agent_tool(nesting, (name, told), parameters, options)
 
     def _start_inner_run(self, prompt: Any, call: ToolContext, deps: object) -> Run[Any]:
-        """Begin a run that is a call of another."""
+        """Create the run of this agent that a call of another run waits for; it is not started."""
         plan = self._make_plan({})
         run = call.run.make_inner(call, self.name, deps)
         run.agent, run.loop_state.can_suspend = self, call.run.can_wait
@@ -304,14 +308,14 @@ class Agent(Generic[C, T]):
         return Run(plan, run, prompt)
 
     def with_tools(self, tools: Iterable[ToolOrSource]) -> Agent[C, T]:
-        """Return this agent with further tools and tool sources; the model is the one of now."""
+        """Return a copy of this agent with further tools and tool sources, and with its present model."""
         return self._with_plan(self._plan.with_tools(list(tools)))
 
     def map_tools(self, change: Callable[[Any], ToolOrSource], *steps: Step) -> Agent[C, T]:
-        """Return this agent with its tools and tool sources changed by a function.
+        """Return a copy of this agent with each tool and tool source replaced by a function's result.
 
         Args:
-            change: Takes and returns one.
+            change: Takes a tool or tool source, and returns its replacement.
             steps: Further steps around every call, also those of agents that it calls or hands over to.
         """
         return self._with_plan(self._plan.map_tools(change, steps))
@@ -323,17 +327,17 @@ class Agent(Generic[C, T]):
         return made
 
     def set_change_finder(self, find_change: Callable[[], Awaitable[AgentLike | None]]) -> None:
-        """Let runs of this agent ask before each turn if it was changed; see `Plan.find_change`."""
+        """Set the function that runs await before each turn for a changed agent. See `Plan.find_change`."""
         self._plan = dataclasses.replace(self._plan, find_change=find_change)
 
     def plan_for(self, asked: Mapping[str, Any]) -> Plan:
-        """See `toolkeel.agent.handoff.AgentLike`."""
+        """Return the plan of this agent for a run that it takes over. See `AgentLike.plan_for`."""
         return self._make_plan({"model": asked.get("model")}, asked.get("output_type"))
 
     def _make_plan(
         self, options: Mapping[str, Any], output_type: TypeForm[Any] | None = None
     ) -> Plan:
-        """Build the plan of one run from the agent and the run's own options."""
+        """Build the plan of one run: the agent's own plan, changed by the run's options."""
         changes: dict[str, Any] = {
             name: options[name] for name in ("settings", "limits") if options.get(name) is not None
         }
@@ -358,7 +362,7 @@ class Agent(Generic[C, T]):
         return self._with_output(plan, output_type)
 
     def _with_output(self, plan: Plan, output_type: TypeForm[Any]) -> Plan:
-        """Return the plan with answers of a type."""
+        """Return the plan with the way in which its model returns answers of a type."""
         tools = len(plan.tools) > 0 or len(plan.sources) > 0
         output = plan_output(output_type, plan.model, plan.tools, tools, self._retries)
         return dataclasses.replace(plan, output=output)
@@ -366,7 +370,7 @@ class Agent(Generic[C, T]):
     def _make_run(
         self, prompt: Prompt, more: tuple[object, ...], options: dict[str, Any]
     ) -> Run[Any]:
-        """Create a run that is not running yet."""
+        """Check the options, and create the run; it is not started."""
         output_type = options.pop("output_type", None)
         if more:
             raise too_many_arguments("Agent.run", len(more) + 1, "prompt")

@@ -29,9 +29,9 @@ class Bound:
     """A model with its tools and settings, as `bind_tools` returns it.
 
     Args:
-        model: Who answers.
-        tools: What it may call.
-        settings: How to sample.
+        model: The model that answers.
+        tools: The tools that it may call.
+        settings: Sampling settings of each request.
     """
 
     def __init__(self, model: Model, tools: Toolset, settings: Settings) -> None:
@@ -41,9 +41,9 @@ class Bound:
         self._offered = tuple(tools)
 
     def stream(self, messages: str | Sequence[Message]) -> AsyncIterator[Delta | AssistantMessage]:
-        """Yield the reply as it arrives.
+        """Send one request and yield its reply as it arrives. Calls are not run.
 
-        Asked by code of a run, as in a tool's body or a guardrail, it counts toward that run.
+        Sent by code of a run, as in a tool's body or a guardrail, the request counts toward that run.
 
         Raises:
             LimitReached: a limit of that run does not permit the request.
@@ -53,7 +53,7 @@ class Bound:
         return _stream_counted(self.model, self.model.stream, request)
 
     async def ainvoke(self, messages: str | Sequence[Message]) -> AssistantMessage:
-        """Request one reply. Its calls are not run.
+        """Send one request and return the complete reply. Its calls are not run.
 
         Args:
             messages: The transcript, or what the person says.
@@ -69,9 +69,10 @@ class Bound:
 
 
 def count_in_run(stream: S) -> S:
-    """Decorate a model's `stream`: requests that code of a run sends count toward that run.
+    """Decorate a model's `stream` so that requests sent by a run's code count toward that run.
 
-    The run's own requests are counted by its loop, and those that a model sends for one of them, too.
+    Requests of the run's own loop, and those that a model sends to answer one of them, are counted there
+    and not a second time here.
     """
 
     @wraps(stream)
@@ -86,6 +87,7 @@ def count_in_run(stream: S) -> S:
 def _stream_counted(
     model: Model, stream: Stream, request: ModelRequest
 ) -> AsyncIterator[Delta | AssistantMessage]:
+    """Stream a reply, counted toward the enclosing run if there is one that does not count it already."""
     enclosing = find_enclosing()
     if enclosing is None or SENDING.get() is enclosing[0]:
         return stream(request)
@@ -95,7 +97,7 @@ def _stream_counted(
 async def _send(
     run: RunContext, stream: Stream, request: ModelRequest
 ) -> AsyncGenerator[Delta | AssistantMessage, None]:
-    """Yield a reply while `SENDING` is set to the run: it is counted once, however models are nested."""
+    """Yield a reply with `SENDING` set to the run, so that nested models do not count it again."""
     with sending(run):
         deltas = aiter(stream(request))
     try:
@@ -113,7 +115,11 @@ async def _send(
 async def _stream_joined(
     model: Model, stream: Stream, request: ModelRequest
 ) -> AsyncGenerator[Delta | AssistantMessage, None]:
-    """Yield a reply as that of a run of one request, which belongs to the run around it."""
+    """Yield a reply, recorded and counted as an inner run of one request of the enclosing run.
+
+    Raises:
+        LimitReached: A limit of that run does not permit the request; nothing is sent.
+    """
     run = make_run_context(None, model.name, (), {})
     outer, budget, assembly = run.scope.outer_run, RequestBudget(run, model.name), ReplyBuilder()
     messages, recorder = [*request.messages], run.recorder
@@ -156,12 +162,12 @@ def bind_tools(
     strict: bool | None = None,
     parallel_tool_calls: bool | None = None,
 ) -> Bound:
-    """Combine a model with tools and settings.
+    """Combine a model with tools and settings for single requests. Nothing is sent yet.
 
     Args:
-        model: Any.
-        tools: What it may call.
-        tool_choice: ``auto``, ``none``, ``required`` (or ``any``), or the name of the one to call.
+        model: Any model.
+        tools: The tools that it may call.
+        tool_choice: ``auto``, ``none``, ``required`` (or ``any``), or the name of the tool to call.
         strict: True if the provider shall hold arguments to the schema.
         parallel_tool_calls: True if it may call several at once.
 
@@ -177,6 +183,6 @@ def bind_tools(
 
 
 class Binds:
-    """Gives a model class the method `bind_tools`."""
+    """A base of model classes that adds the method `bind_tools`."""
 
     bind_tools = bind_tools

@@ -64,10 +64,14 @@ class Guardrail:
     blocking: bool = False
 
     async def check_value(self, about: object, run: RunContext, stage: Stage) -> None:
-        """Run the check and record its verdict.
+        """Run the check, write its verdict to the journal, and raise if it refuses.
+
+        A check that raises, or returns no verdict, refuses; a warning is logged.
 
         Raises:
-            Exception: the one of its `Stop`.
+            GuardrailTripped: The check refused or failed.
+            CallbackTimeout: It took longer than the run's `callback_timeout`.
+            Exception: The one that its `Stop` has.
         """
         error: Exception | None = None
         try:
@@ -95,10 +99,15 @@ class Guardrail:
 
     @property
     def display_name(self) -> str:
-        """Its name."""
+        """The guardrail's name, or that of its check if it has none."""
         return self.name or str(getattr(self.check, "__name__", type(self.check).__name__))
 
     def _refusal_of(self, verdict: object, stage: Stage) -> Exception | None:
+        """Return the exception for a verdict that refuses, or None for `Allow`.
+
+        Raises:
+            TypeError: The check returned no verdict, or a changed value.
+        """
         if isinstance(verdict, Stop):
             return verdict.error
         if isinstance(verdict, Reject):
@@ -116,10 +125,10 @@ NO_GUARDRAILS: tuple[Guardrail, ...] = ()
 
 
 def as_guardrails(given: Iterable[Guardrail | Check[Any]]) -> tuple[Guardrail, ...]:
-    """Guardrails, plain functions among them.
+    """Convert a mix of `Guardrail` objects and plain check functions to guardrails.
 
     Raises:
-        SetupError: for something else.
+        SetupError: an item is neither.
     """
     known = tuple(given)
     for each in known:
@@ -131,7 +140,9 @@ def as_guardrails(given: Iterable[Guardrail | Check[Any]]) -> tuple[Guardrail, .
 async def check_input(
     guardrails: Sequence[Guardrail], said: Sequence[Message], run: RunContext
 ) -> None:
-    """Run the input guardrails. Later requests of a session omit a refused message.
+    """Run the input guardrails on the person's messages.
+
+    If one refuses, the journal notes that later requests of the session omit the messages.
 
     Raises:
         Exception: that of the first guardrail that refused.
@@ -149,7 +160,9 @@ async def check_input(
 async def check_output(
     guardrails: Sequence[Guardrail], answer: object, run: RunContext, window: TranscriptWindow
 ) -> None:
-    """Run the output guardrails. Later requests of a session omit a refused answer.
+    """Run the output guardrails on the answer.
+
+    If one refuses, the window and the journal omit the answer from later requests.
 
     Raises:
         Exception: that of the first guardrail that refused.
@@ -172,7 +185,7 @@ async def check_output(
 async def _run_guardrails(
     guardrails: Sequence[Guardrail], about: object, run: RunContext, stage: Stage
 ) -> None:
-    """Run guardrails concurrently. The first refusal cancels the others.
+    """Run guardrails concurrently and wait for all. The first refusal cancels the others.
 
     Raises:
         Exception: that of the first guardrail that refused.

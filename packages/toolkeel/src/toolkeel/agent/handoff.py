@@ -30,30 +30,30 @@ HANDOFF_EFFECTS = Effects(read_only=True, idempotent=True, safe_after=LABELS)
 
 
 class AgentLike(Protocol):
-    """An agent, as those see it that give it the run."""
+    """What a handoff needs of the agent that takes over the run."""
 
     name: str
 
     @property
     def handoffs(self) -> Sequence[Handoff]:
-        """To whom it may give the run."""
+        """The handoffs by which it may pass the run on."""
         ...
 
     def plan_for(self, asked: Mapping[str, Any]) -> Any:
-        """Return the agent's `toolkeel.agent.plan.Plan`, with the options of the run."""
+        """Return the agent's `toolkeel.agent.plan.Plan`, with the options that the run's caller requested."""
         ...
 
 
 @record
 class HandoffHistory:
-    """What there is to be seen by an agent that is given the run.
+    """The history that an `input_filter` receives.
 
     Args:
-        messages: All that the agent before was shown, without instructions; the handoff's call and
-            its result are the last.
-        given: How many of them the run began with.
+        messages: The messages that the previous agent was shown, without instructions; the handoff's
+            call and its result are the last.
+        initial_count: How many of them the run started with.
         run: The run.
-        handoff: By which it is given.
+        handoff: The handoff that was called.
     """
 
     messages: tuple[Message, ...]
@@ -72,23 +72,22 @@ class Handoff:
     """A transfer of the run to another agent: ``Agent(..., handoffs=[Handoff(billing)])``.
 
     Args:
-        agent: Who takes it.
-        name: Of the tool; ``transfer_to_`` and the agent's name by default.
-        description: For the model: when to give it away.
-        input_type: What the model says along with it, as a pydantic model or JSON Schema; nothing
-            by default.
-        on_handoff: Called when it is given away, with the run and the arguments; may be async. A
-            `ToolError` keeps the run where it is, and the model is told.
-        input_filter: Chooses what the other agent sees of the history; all by default. See
+        agent: The agent that takes over.
+        name: The tool's name; ``transfer_to_`` and the agent's name by default.
+        description: Tells the model when to hand over.
+        input_type: Arguments of the tool, as a pydantic model or JSON Schema; none by default.
+        on_handoff: Called before the handoff, with the run and the arguments; may be async. A
+            `ToolError` that it raises prevents the handoff and becomes the call's result.
+        input_filter: Returns the messages that the other agent is shown; all by default. See
             `remove_tool_calls` and `flatten_history`.
-        stays: True if the other agent also answers what the person says next in a session.
-        options: Of the tool, such as ``approval`` and ``enabled``; see `ToolOptions`.
+        sticky: True if the other agent also answers the next runs of a session.
+        options: Options of the tool, such as ``approval`` and ``enabled``; see `ToolOptions`.
 
     Attributes:
-        tool: What the model calls.
+        tool: The tool that the model calls.
 
     Raises:
-        DefinitionError: the name or the input type will not do.
+        DefinitionError: the name or the input type is invalid.
     """
 
     def __init__(
@@ -116,7 +115,7 @@ class Handoff:
 
     @property
     def result_text(self) -> str:
-        """What the result of its call says."""
+        """The text of the result of a successful handoff call."""
         return f"Handed over to the agent {self.agent.name!r}."
 
     async def _body(self, context: ToolContext) -> str:
@@ -126,6 +125,11 @@ class Handoff:
         return await self._request_handoff(arguments, context)
 
     async def _request_handoff(self, arguments: dict[str, Any], context: ToolContext) -> str:
+        """Call `on_handoff`, and set the handoff as the run's pending one. Return the call's result.
+
+        Raises:
+            ToolError: Code made the call, or another handoff of this turn is pending already.
+        """
         run = context.run
         if not _is_made_by_model(run, context):
             raise ToolError(
@@ -143,10 +147,13 @@ class Handoff:
         return self.result_text
 
     async def filter_history(self, history: HandoffHistory) -> list[Message] | None:
-        """Return the history that the other agent receives, or None for all of it.
+        """Return the messages that the other agent is shown, or None for all of the history.
+
+        The filter's messages are repaired, so that each call has its result.
 
         Raises:
-            SetupError: the filter gave something else than messages.
+            SetupError: the filter returned something else than messages, or none.
+            CallbackTimeout: it took longer than the run's `callback_timeout`.
         """
         if self.input_filter is None:
             return None
@@ -176,10 +183,10 @@ HandoffsOption: TypeAlias = HandoffTargets | Callable[[], HandoffTargets]
 
 
 def as_handoffs(given: HandoffTargets) -> tuple[Handoff, ...]:
-    """Handoffs, plain agents among them.
+    """Convert a mix of `Handoff` objects and plain agents to handoffs.
 
     Raises:
-        SetupError: for something else.
+        SetupError: an item is neither.
     """
     for each in (given := tuple(given)):
         if not (isinstance(each, Handoff) or hasattr(each, "plan_for")):
@@ -196,11 +203,13 @@ def _is_made_by_model(run: RunContext, context: ToolContext) -> bool:
 def find_pending_handoff(
     messages: Sequence[Message], handoffs: Mapping[str, Handoff]
 ) -> Handoff | None:
-    """Find the handoff of a transcript's last turn that was not carried out yet.
+    """Return the handoff whose call succeeded in the last turn of a saved transcript, or None.
+
+    A run that was saved between the call and the handoff makes it when it is resumed.
 
     Args:
-        messages: A transcript, as it was saved.
-        handoffs: Those of the agent in charge, by their tools' names.
+        messages: A saved transcript.
+        handoffs: Handoffs of the agent that owns the run, by tool name.
     """
     for message in reversed(messages):
         if not isinstance(message, ToolMessage):
@@ -212,11 +221,14 @@ def find_pending_handoff(
 
 
 def find_agent(first: AgentLike, name: str) -> tuple[AgentLike, Handoff | None] | None:
-    """Find an agent by name among those reachable, and the handoff that leads to it, or None.
+    """Search an agent by name among those reachable by handoffs, nearest first.
 
     Args:
-        first: Who begins.
-        name: Who is looked for.
+        first: Agent at which the search starts.
+        name: Name of the agent.
+
+    Returns:
+        The agent and the handoff that leads to it (None for `first`), or None if there is no such agent.
     """
     seen, reached = {first.name}, [(first, None)]
     waiting: list[tuple[AgentLike, Handoff | None]] = list(reached)
@@ -235,7 +247,7 @@ def find_agent(first: AgentLike, name: str) -> tuple[AgentLike, Handoff | None] 
 
 
 def remove_tool_calls(history: HandoffHistory) -> list[Message]:
-    """Remove all calls and results from a history, as an `input_filter`.
+    """Return a history without calls, results and replies that have no text, as an `input_filter`.
 
     >>> from toolkeel.messages import ToolCall
     >>> seen = [UserMessage("hi"), AssistantMessage("", (ToolCall("1", "f"),)), ToolMessage("x", "1")]
@@ -251,9 +263,9 @@ def remove_tool_calls(history: HandoffHistory) -> list[Message]:
 
 
 def flatten_history(history: HandoffHistory) -> list[Message]:
-    """Turn a history into one text, as an `input_filter`, so that no model imitates foreign calls.
+    """Return a history as one user message of text, as an `input_filter`.
 
-    The last message of the person is unchanged.
+    A model then does not imitate another agent's calls. The person's last message stays a message of its own.
     """
     last = max(
         (n for n, m in enumerate(history.messages) if isinstance(m, UserMessage)), default=None

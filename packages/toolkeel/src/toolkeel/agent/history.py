@@ -1,7 +1,7 @@
-"""History policies: what of a long transcript the model is still shown (trim, budget, compact).
+"""History policies: which parts of a long transcript requests omit or replace (trim, budget, compact).
 
-The transcript itself stays whole. A policy says which of its messages are cut or replaced, seldom
-and then a lot: a provider's cache of the beginning holds only as long as the beginning stays.
+The transcript itself stays complete. A policy chooses which messages are cut or replaced, seldom and
+then many: a provider's cache of the beginning holds only as long as the beginning stays.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ SUMMARY_PREFIX = "Summary of the conversation so far:\n"
 
 @record
 class Cut:
-    """A part of the transcript, and the message that requests have in its place.
+    """A part of the transcript that requests omit, and the messages that they have in its place.
 
     Args:
-        start: The first message replaced, counted from 0 over the whole conversation.
-        stop: One behind the last.
-        messages: What stands in their place; nothing if they are left out.
-        policy: Who says so.
-        usage: What it cost to say so.
-        name: By which the model can read what was replaced; empty if it cannot.
+        start: Position of the first replaced message, counted from 0 over the whole conversation.
+        stop: Position after the last.
+        messages: The replacement; empty if the part is omitted.
+        policy: Name of the policy that made the cut.
+        usage: Tokens that making the replacement took.
+        name: Name by which the model can read the original; empty if it cannot.
     """
 
     start: int
@@ -62,18 +62,18 @@ class Cut:
 
 
 class HistoryView:
-    """The messages that the model is shown, and where each stands in the whole transcript.
+    """The messages that the model is shown, each with its position in the complete transcript.
 
     Args:
-        messages: The transcript, or as much of it as is known.
-        first: Where the first of them stands.
+        messages: The transcript, or the known end of it.
+        first: Position of the first of them.
 
     Attributes:
-        messages: What the model is shown; grows with the transcript.
-        places: Where each stands; what replaces others stands where the first of those did.
-        total: Messages of the whole transcript.
-        asked: Where stands what the person asked in the run that goes on; None between runs.
-        reader: The tool by which the model can read what is replaced; empty if there is none.
+        messages: The messages shown; the list grows with the transcript.
+        positions: The position of each; a replacement has the position of the first message it replaces.
+        total: Number of messages of the complete transcript.
+        prompt_position: Position of the current run's prompt; None between runs.
+        reader_tool: Name of the tool that reads omitted parts; empty if there is none.
 
     >>> view = HistoryView([UserMessage("a"), AssistantMessage("b"), UserMessage("c")])
     >>> view.apply_cut(Cut(0, 2, (UserMessage("a and b"),)))
@@ -110,11 +110,11 @@ class HistoryView:
         self.total += 1
 
     def span(self, cut: Cut) -> tuple[int, int]:
-        """Which of the messages shown a cut is about."""
+        """Return the start and stop index, in the messages shown, of the part that a cut replaces."""
         return bisect_left(self.positions, cut.start), bisect_left(self.positions, cut.stop)
 
     def apply_cut(self, cut: Cut) -> None:
-        """Show something else in place of a part."""
+        """Replace a part of the messages shown by the messages of a cut."""
         start, stop = self.span(cut)
         self.messages[start:stop] = cut.messages
         self.positions[start:stop] = [cut.start] * len(cut.messages)
@@ -123,18 +123,18 @@ class HistoryView:
     # — for policies —
 
     def count_sizes(self, count: Count) -> list[int]:
-        """Measure each message, once."""
+        """Return the size of each message by a counting function. Known sizes are not counted again."""
         if self._count is not count:
             self._count, self._sizes = count, []
         self._sizes += [count([message]) for message in self.messages[len(self._sizes) :]]
         return self._sizes
 
     def can_split_at(self, index: int) -> bool:
-        """Return True if a cut can begin before a message: a replacement has one position."""
+        """Return True if a cut can begin before a message: not inside a replacement of several messages."""
         return index == 0 or self.positions[index - 1] < self.positions[index]
 
     def find_turn_starts(self) -> list[int]:
-        """Return the positions where turns begin. The current run counts as one turn."""
+        """Return the indexes at which the messages shown can be cut. The current run counts as one turn."""
         last = self.total if self.prompt_position is None else self.prompt_position
         return [
             index
@@ -143,10 +143,10 @@ class HistoryView:
         ]
 
     def shorten_result(self, index: int) -> Cut | None:
-        """Cut a result to its beginning and end, with a name by which the model can read all of it.
+        """Return a cut that shortens a result to its beginning and end, with a name to read all of it.
 
-        Return None if it is no result, is pinned, the model has not seen it yet, or it has no position
-        of its own.
+        Return None if the message is no result, is pinned, is new to the model, or has no position of its
+        own. The cut is not applied.
         """
         message, place = self.messages[index], self.positions[index]
         alone = self.can_split_at(index) and (
@@ -162,15 +162,16 @@ class HistoryView:
         return Cut(place, place + 1, shown, "reference", name=name)
 
     def omit(self, start: int, stop: int, policy: str, summary: str = "") -> Cut:
-        """Omit a part, except system and pinned messages, and the person's of the current run.
+        """Return the cut that omits a part; it is not applied.
 
-        Where the model can read it again, a note says how.
+        System messages, pinned results and the person's messages of the current run stay. If the model
+        can read the part again, a note says how.
 
         Args:
-            start: The first message of it, by its place in `messages`.
-            stop: One behind the last.
-            policy: Who says so.
-            summary: What stands for it.
+            start: Index in `messages` of the first one.
+            stop: Index after the last.
+            policy: Name of the policy.
+            summary: Text in place of the part; empty for none.
         """
         part, place = self.messages[start:stop], self.positions[start]
         end = self.positions[stop] if stop < len(self.positions) else self.total
@@ -192,7 +193,7 @@ class TranscriptWindow:
     """The part of a run's transcript that is sent to the model.
 
     Args:
-        cuts: Cuts made before, in a resumed run; places count without instructions.
+        cuts: Cuts made before, in a resumed run; positions count without instructions.
 
     Attributes:
         cuts: All cuts made so far.
@@ -209,11 +210,14 @@ class TranscriptWindow:
         self._messages: list[Message] | None = None
 
     def restore(self, cuts: Sequence[Cut]) -> None:
-        """Show a saved run's transcript as it was shown before."""
+        """Restore the cuts of a saved run."""
         self.cuts, self._view, self._messages = list(cuts), None, None
 
     def view(self, run: RunContext) -> HistoryView:
-        """Return the messages that are sent now, without instructions."""
+        """Return the messages that are sent now, without instructions, up to the end of the transcript.
+
+        It is the same object each time; policies must not change it.
+        """
         view = self._view
         if view is None:
             view = self._view = HistoryView(run.messages)
@@ -228,7 +232,10 @@ class TranscriptWindow:
         return view
 
     def messages(self, run: RunContext) -> list[Message]:
-        """Return the messages to send. Until the next cut, it is the same list, extended."""
+        """Return the messages to send, instructions included.
+
+        Between cuts it is the same list, which grows; without cuts it is the transcript itself.
+        """
         if not self.cuts:
             return run.transcript
         shown, head = self.view(run).messages, run.transcript[: run.loop_state.instruction_count]
@@ -238,7 +245,7 @@ class TranscriptWindow:
         return self._messages
 
     def apply_cut(self, cut: Cut) -> None:
-        """Show something else in place of a part from now on."""
+        """Replace a part of the transcript in requests from now on. `add_cut` also writes the journal."""
         self.cuts = [c for c in self.cuts if not (cut.start <= c.start and c.stop <= cut.stop)]
         self.cuts.append(cut)
         self._messages = None
@@ -246,15 +253,11 @@ class TranscriptWindow:
             self._view.apply_cut(cut)
 
     async def shorten(self, policy: HistoryPolicy, run: RunContext, view: HistoryView) -> Usage:
-        """Let a policy cut the transcript. Its cuts are saved before the shorter request is sent.
+        """Let a policy cut the transcript, and write its cuts to the journal.
 
-        Args:
-            policy: It.
-            run: The run.
-            view: What `view` gives, with what the policy may know of the run.
+        A policy that takes longer than `callback_timeout` changes nothing, with a warning in the log.
 
-        Returns:
-            What it cost.
+        Returns: The usage of the policy's own requests.
         """
         used, seconds = Usage(), run.scope.callback_timeout
         name = f"the history policy {type(policy).__name__}"
@@ -272,7 +275,7 @@ class TranscriptWindow:
         return used
 
     def add_cut(self, cut: Cut, run: RunContext, view: HistoryView) -> None:
-        """Apply a cut, and save it first."""
+        """Write a cut to the journal and apply it. Do nothing if the part is not shown any more."""
         start, stop = view.span(cut)
         if start < stop:
             if run.recorder is not None:
@@ -288,7 +291,7 @@ def _to_entry(cut: Cut) -> Compacted:
 class HistoryPolicy(Protocol):
     """A policy that shortens the transcript that requests contain.
 
-    An agent asks it before each model request, a session before each run: never between a call and
+    It is called before each model request, and by a session before each run, never between a call and
     its result.
     """
 
@@ -296,18 +299,18 @@ class HistoryPolicy(Protocol):
         """Return the cuts to make now, usually none.
 
         Args:
-            view: What the model would be shown; not to be changed.
+            view: The messages that would be sent; must not be changed.
         """
         ...
 
 
 @record
 class ShortenedTranscript:
-    """A transcript and its cuts, which together give the messages to send.
+    """A complete transcript and its cuts, to find omitted parts by name.
 
     Args:
-        cuts: Gives that.
-        messages: Gives all of the transcript; asked only when something of it is read.
+        get_cuts: Returns the cuts.
+        get_messages: Returns the complete transcript; called only when an omitted part is read.
     """
 
     get_cuts: Callable[[], Sequence[Cut]]
@@ -343,7 +346,7 @@ def _content_name(*texts: str) -> str:
 
 
 def message_to_text(message: Message) -> str:
-    """Format a message as text for a model that shall neither continue nor imitate its calls."""
+    """Format a message as text with its role, for a model that must not continue or imitate its calls."""
     if isinstance(message, ToolMessage):
         return f"Result of {message.name}: {message.text}"
     if isinstance(message, AssistantMessage):
@@ -353,10 +356,10 @@ def message_to_text(message: Message) -> str:
 
 
 def find_turn_starts(messages: Sequence[Message]) -> list[int]:
-    """List the positions where a transcript can be cut: before a person's message, with no open call.
+    """Return the indexes at which a transcript can be cut: before people's messages, with no open call.
 
-    So no call is parted from its result and no signed thought from its turn, and what is left
-    begins with the person, as some providers ask for.
+    A cut there separates no call from its result and no signed reasoning from its turn, and the rest
+    begins with a user message, as some providers require.
 
     >>> find_turn_starts([UserMessage("a"), AssistantMessage("b"), UserMessage("c")])
     [0, 2]

@@ -53,11 +53,11 @@ class AgentToolConfig(Generic[T]):
     """How an agent is called as a tool.
 
     Args:
-        agent: Its name.
-        begin: Begins a run of it.
-        prompt: Makes the prompt of the arguments.
-        deps: Makes its deps of the outer run's.
-        output: Makes the tool's result of the run's.
+        agent: The agent's name.
+        start: Creates its run from prompt, call and deps.
+        prompt: Converts the call's arguments to a prompt.
+        deps: Converts the outer run's deps; None shares them.
+        output: Converts the run's result to the tool's; None returns its output.
         max_depth: How many agents may call each other in a row.
     """
 
@@ -75,13 +75,13 @@ def make_agent_tool(
     parameters: ParametersSchema | None,
     options: ToolOptions,
 ) -> AnyTool:
-    """Make the tool that calls an agent.
+    """Make a tool whose body runs an agent and returns its answer.
 
     Args:
-        nesting: How.
-        names: The tool's name, made of the agent's if None, and its description.
-        parameters: What the caller fills; None: one text, ``input``.
-        options: Of the tool.
+        nesting: The agent, and how calls become runs.
+        names: The tool's name (None derives it from the agent's) and its description.
+        parameters: The tool's parameters; None for one text, ``input``.
+        options: Options of the tool.
     """
     if parameters is None:
 
@@ -107,7 +107,7 @@ def make_agent_tool(
 
 
 def arguments_to_prompt(arguments: Mapping[str, object]) -> str:
-    """Convert arguments to a prompt: their only text, or all of them as JSON."""
+    """Convert a call's arguments to a prompt: the text itself if it is the only one, else JSON."""
     values = list(arguments.values())
     if len(values) == 1 and isinstance(values[0], str):
         return values[0]
@@ -117,7 +117,14 @@ def arguments_to_prompt(arguments: Mapping[str, object]) -> str:
 async def _run(
     nesting: AgentToolConfig[Any], arguments: dict[str, Any], call: ToolContext
 ) -> object:
-    """Run the agent within a call of another."""
+    """Run the agent to its end as the body of a call, or continue the saved run of that call.
+
+    Raises:
+        Suspend: the inner run waits for a person, or the outer run was stopped and can be resumed.
+        ToolError: the agent gave no answer.
+        Cancelled: the agent was cancelled.
+        TimedOut: the call's time is over, and the agent's tools may still run.
+    """
     outer = call.run
     check_depth(nesting.agent, outer.scope.depth, nesting.max_depth)
     own = outer.deps if nesting.deps is None else nesting.deps(outer.deps)
@@ -151,12 +158,12 @@ async def _run(
 
 
 def continue_joined(call: ToolContext | None, agent: str, prompt: Any) -> Any:
-    """Return the saved run that a body starts again with this prompt, or the prompt.
+    """Return the saved run that a repeated body would start again, or the prompt if there is none.
 
     Args:
-        call: The call whose body starts the run; None for another place.
-        agent: Name of the run's agent.
-        prompt: What the run is given.
+        call: The call whose body starts the run; None if no body does.
+        agent: Name of the run's agent; a saved run of another agent does not match.
+        prompt: The run's prompt; a saved run must begin with it.
     """
     saved = {} if call is None else call.run.loop_state.inner_runs
     if call is None or not saved or not isinstance(prompt, str | list | tuple):
@@ -174,7 +181,7 @@ def continue_joined(call: ToolContext | None, agent: str, prompt: Any) -> Any:
 
 
 def join_call(run: Run[T], call: ToolContext | None) -> Run[T]:
-    """Note that the body of a call has started a run, and return the run."""
+    """Register a run with the call whose body has started it, and return the run. None registers nothing."""
     if call is not None:
         run.enclosing_call = call
         call.run.loop_state.joined_runs.setdefault(call.call.id, []).append(run)
@@ -182,11 +189,12 @@ def join_call(run: Run[T], call: ToolContext | None) -> Run[T]:
 
 
 def _tool_result_of(nesting: AgentToolConfig[Any], result: RunResult[Any]) -> object:
-    """Return the result of the call.
+    """Return the answer of an ended inner run as the result of the call.
 
     Raises:
         Suspend: the inner run waits for a person, and so does this call.
-        ToolError: there is no answer.
+        Cancelled: the inner run was cancelled.
+        ToolError: there is no answer, for example because of a limit.
     """
     name = nesting.agent
     if result.reason == "waiting":
@@ -205,7 +213,7 @@ def _tool_result_of(nesting: AgentToolConfig[Any], result: RunResult[Any]) -> ob
 
 
 def _may_still_be_running(run: RunContext) -> bool:
-    """Return True if a call of a stopped run may still be running."""
+    """Return True if a result of the run's last turn says that its call may still be running."""
     for message in reversed(run.transcript):
         if not isinstance(message, ToolMessage):
             break
@@ -224,7 +232,7 @@ def _stopped_error(name: str, call: ToolContext) -> Cancelled | TimedOut:
 
 
 def _has_own_timeout(call: ToolContext) -> bool:
-    """Return True if the timeout of the call itself is over, and no bound or cancel of its run."""
+    """Return True if the call's own timeout has passed, rather than a deadline or cancel of its run."""
     run, left = call.run, call.time_left
     is_over = left is not None and left <= 0 and not run.cancel.cancelled
     return is_over and call.deadline != run.scope.deadline

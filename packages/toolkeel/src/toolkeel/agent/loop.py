@@ -51,18 +51,18 @@ class RunLoop(Generic[T]):
     """One run of an agent, from its prompt to its end. `Run` is its public handle.
 
     Args:
-        plan: What it needs of its agent.
-        context: What its calls share.
-        prompt: What it starts with, or a saved run.
-        decisions: Answers to the tickets of the saved run.
-        session: The conversation it belongs to.
+        plan: Model, tools and options of the agent.
+        context: State that the run's calls share.
+        prompt: The prompt, or a saved run to resume.
+        decisions: Decisions on the tickets of the saved run.
+        session: The session that the run continues; None for a run without one.
 
     Attributes:
-        enclosing_call: The call whose body has started the run, and starts it again; mostly None.
-        reason: How it ended; None before that.
+        enclosing_call: The call whose body started the run; None if no body did.
+        reason: Why the run ended; None before that.
 
     Raises:
-        SetupError: the prompt is none, or a decision is for no call that waits.
+        SetupError: the prompt is invalid, or a decision matches no waiting call.
     """
 
     enclosing_call: ToolContext | None = None
@@ -107,13 +107,13 @@ class RunLoop(Generic[T]):
 
     @property
     def pending(self) -> tuple[Ticket, ...]:
-        """The calls that wait for a person."""
+        """Tickets of the calls that wait for a person."""
         waits = self._calls.waits.values()
         return (*self._undecided, *(ticket for wait in waits for ticket in wait.tickets))
 
     @property
     def state(self) -> RunState:
-        """Return the run's state, to save and resume, at any time, also in an ``except`` block.
+        """The run's state, to save and resume, at any time, also in an ``except`` block.
 
         While calls run, each has its result or the note that its outcome is unknown.
         """
@@ -125,6 +125,7 @@ class RunLoop(Generic[T]):
         return self._saved(self._calls.results_so_far(), inner, instructions)
 
     def _saved(self, known: Sequence[Message], inner: Any, instructions: str | None) -> RunState:
+        """Build the run's state from the transcript, results known so far, inner runs and instructions."""
         run, plan = self.context, self._active.plan
         values, left, cost, counts = resuming.collect_saved_values(run)
         return RunState(
@@ -148,12 +149,14 @@ class RunLoop(Generic[T]):
         )
 
     async def run(self) -> RunResult[T]:
-        """Run to the end in the caller's task. May be called once.
+        """Run to the end in the caller's task, and return the result. May be called once.
+
+        A run that was stopped by a limit also stops the call whose body started it.
 
         Raises:
-            ModelError: the model failed, or its reply broke off before it said or called anything.
-            OutputError: it did not answer in the form that was asked for.
-            BaseException: cancellation from outside, and what else tools may not swallow.
+            ModelError: the model failed, or its reply broke off before any content.
+            OutputError: the model gave no answer of the required type.
+            BaseException: cancellation from outside, and other exceptions that tools may not swallow.
         """
         try:
             with enclose(self.context):
@@ -168,6 +171,7 @@ class RunLoop(Generic[T]):
             raise
 
     async def _run_in(self, session: Conversation) -> RunResult[T]:
+        """Run within a locked session. If its last run has ended or waits undecided, repeat its result."""
         run = self.context
         async with session.open_run(run, run.transcript, self._new_decisions) as going:
             self._join(going)
@@ -184,7 +188,7 @@ class RunLoop(Generic[T]):
             return await self._run()
 
     def _join(self, going: SessionStart) -> None:
-        """Continue from where the session is."""
+        """Load the session's transcript, context, history policy and active agent into this run."""
         run, caller, state = self.context, self._caller, going.state
         self._start, self._undecided = state, going.pending
         run.loop_state.transcript = [*state.messages, *going.new_messages]
@@ -194,6 +198,7 @@ class RunLoop(Generic[T]):
         self._active.restore(state, resumed=state.instructions is not None)
 
     async def _run(self) -> RunResult[T]:
+        """Set up, run all turns, check the answer, and record and emit the end, however it comes."""
         run, problem = self.context, ""
         reason: EndReason = "failed"
         WATCHDOG.watch()  # listeners and predicates are at work before the first call
@@ -223,11 +228,7 @@ class RunLoop(Generic[T]):
         return result
 
     async def _set_up(self) -> None:
-        """Evaluate instructions, gather tools, distribute decisions.
-
-        Raises:
-            SetupError: the program is wired up wrongly; no decision is used up then.
-        """
+        """Evaluate instructions, gather tools, apply decisions; on `SetupError` no decision is used up."""
         run, active, start = self.context, self._active, self._start
         self._caller.window.initial_count = len(run.transcript)
         text = await active.instruct(start.instructions if isinstance(start, RunState) else None)
@@ -249,7 +250,7 @@ class RunLoop(Generic[T]):
         self._is_set_up = True
 
     def _use_tools(self, tools: Toolset) -> None:
-        """Prepare the loop for the agent that owns the run now."""
+        """Use these tools in requests and calls from now on, and start the output attempts anew."""
         output = self._active.plan.output
         self._calls.tools = self._caller.use_tools(tools)
         self._attempts = None if output is None else OutputAttempts(output)
@@ -296,7 +297,7 @@ class RunLoop(Generic[T]):
         )
 
     async def _run_turns(self) -> EndReason:
-        """Repeat turns until nothing is left to do. At every end, only calls that wait lack a result."""
+        """Alternate calls and requests until the run ends; return why. Then only waiting calls lack a result."""
         run, state = self.context, self.context.loop_state
         if (ended := self._had_ended()) is not None and not self._has_more_input(ended):
             return ended
@@ -344,7 +345,7 @@ class RunLoop(Generic[T]):
         return "returned" if self._calls.end_run(results) else None
 
     async def _apply_changes(self) -> None:
-        """Hand the run over if a call asked for it, and append the inbox to the transcript."""
+        """Make a pending handoff, and append the inbox to the transcript."""
         run, state, caller = self.context, self.context.loop_state, self._caller
         if state.pending_handoff is not None:
             handoff, state.pending_handoff = state.pending_handoff, None
@@ -356,14 +357,14 @@ class RunLoop(Generic[T]):
         caller.unchecked_messages.extend(messages)
 
     async def _refresh_tools(self, *, is_first: bool) -> None:
-        """Use the agent as it is now, if it was changed, and what its sources give now."""
+        """Apply changes of the agent, and read tool sources again that have changed."""
         if (tools := await self._active.refresh()) is not None:
             self._use_tools(tools)
         elif not is_first and (tools := await self._active.update_tools()) is not None:
             self._calls.tools = self._caller.use_tools(tools)
 
     def _has_more_input(self, reason: EndReason) -> bool:
-        """Return True if a run that would end like this continues with a message or a follow-up."""
+        """Return True if a message or follow-up, moved to the inbox, continues a run that would end."""
         state = self.context.loop_state
         if reason not in ("answered", "returned") or not (state.inbox or state.follow_ups):
             return False
@@ -374,14 +375,14 @@ class RunLoop(Generic[T]):
         return True
 
     def _is_answer(self, reply: AssistantMessage) -> bool:
-        """Return True if a reply without calls ends the run. Otherwise add a correction."""
+        """Return True if a reply without calls ends the run. Otherwise append a correction for the model."""
         check = self._caller.require_call if self._attempts is None else self._attempts.check_reply
         if (correction := check(reply)) is not None:
             self.context.transcript.append(correction)
         return correction is None
 
     def _had_ended(self) -> EndReason | None:
-        """Return how a resumed run had ended already, if it had."""
+        """Return how the saved run that this run resumes had ended; None if it goes on."""
         count = len(self.context.messages)
         is_refused = any(cut.stop >= count for cut in self._caller.window.cuts)
         if is_refused or not isinstance(self._start, RunState):

@@ -33,22 +33,22 @@ MODEL = ArgumentKind(
 
 
 class RunOptions(TypedDict, Generic[C], total=False):
-    """What a run may be given besides the prompt.
+    """Options of a run besides the prompt.
 
     Attributes:
-        deps: The user's own object, handed to tools that ask for it.
+        deps: The user's own object, passed to tools that ask for it.
         state: Data that tools write; saved with the run.
         store: Memory that outlives the run.
         inject: Values of parameters marked with a plain `Injected`, by name.
-        listeners: Called with each event.
-        cancel: Stops the run.
-        approver: Asked when a call needs approval; without one the run waits.
-        decisions: Answers to the tickets of the saved run it goes on from.
-        model: Who answers in this run; a name or a `Model`.
-        settings: How to sample in this run.
-        limits: What this run may spend, runs within it included.
-        timeout: Seconds it may take; then it ends with ``limit``.
-        session: A conversation that the run goes on with and is written to: a `Session`, its name
+        listeners: Functions called with each event.
+        cancel: A token that stops the run.
+        approver: Called when a call needs approval; without one the run waits.
+        decisions: Decisions on the tickets of the saved run that is resumed.
+        model: The model of this run; a name or a `Model`.
+        settings: Sampling settings of this run.
+        limits: Limits of this run, runs within it included.
+        timeout: Maximum seconds; the run then ends with reason ``limit``.
+        session: The conversation that the run continues and is written to: a `Session`, its name
             in the user's data folder, or the path of its file (see ``docs/sessions.md``).
         standalone: True to share nothing with the run whose code starts this one, such as a tool's
             body or a guardrail. By default that run's rules, limits, approver, deadline and cancel

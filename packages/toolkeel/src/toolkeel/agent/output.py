@@ -38,12 +38,12 @@ MAX_RETRIES = 3
 
 @record
 class OutputPlan:
-    """How the answers of a run are had.
+    """How a run's model returns answers of a type.
 
     Args:
-        form: Their form.
-        native: What the wire is told that holds replies to it; None: the model calls a tool.
-        retries: How often the model may correct itself.
+        form: The type, with its schema and validation.
+        native: The schema that the wire constrains replies to; None if the model calls a tool instead.
+        retries: How often the model may correct its answer.
     """
 
     form: OutputForm
@@ -52,11 +52,11 @@ class OutputPlan:
 
     @property
     def tools(self) -> tuple[AnyTool, ...]:
-        """The tool that takes the answer, if one does."""
+        """The tool by which the model answers; empty if replies are constrained instead."""
         return () if self.native else (self.form.tool,)
 
     def apply_to(self, settings: Settings) -> Settings:
-        """Return settings that make a model answer in this form."""
+        """Return settings that constrain replies to the type, or force a call if `tool_choice` is unset."""
         if self.native:
             return dataclasses.replace(settings, output=self.native)
         if settings.tool_choice is None:
@@ -64,21 +64,21 @@ class OutputPlan:
         return settings
 
     def make_partial(self) -> PartialOutput:
-        """Create the reader of an answer that is still arriving."""
+        """Create a reader that returns an answer while it is still arriving."""
         return PartialOutput("" if self.native else self.form.tool.name, self.form.partial_value)
 
 
 def plan_output(
     output_type: TypeForm[Any] | None, model: Model, taken: Toolset, tools: bool, retries: int
 ) -> OutputPlan | None:
-    """Plan how a model returns answers of a type, or return None for plain text.
+    """Choose how a model returns answers of a type, or return None for plain text.
 
     Args:
-        output_type: The type.
-        model: Who answers.
-        taken: Tools whose names are taken.
+        output_type: The type; `str` or None for plain text.
+        model: The model; it decides if replies can be constrained to a schema.
+        taken: Tools whose names the output tool must not have.
         tools: True if the model has tools to call.
-        retries: How often it may correct itself.
+        retries: How often the model may correct its answer.
 
     Raises:
         DefinitionError: the type has no JSON form.
@@ -94,6 +94,7 @@ def plan_output(
 
 
 def _free_name(taken: Container[str]) -> str:
+    """Return the output tool's name, with a number appended if it is taken."""
     name, number = OUTPUT_TOOL, 1
     while name in taken:
         number += 1
@@ -102,13 +103,13 @@ def _free_name(taken: Container[str]) -> str:
 
 
 class OutputAttempts:
-    """What one run's model has answered, right or wrong.
+    """The answers of a run's model so far, valid or not.
 
     Args:
-        plan: How answers are had.
+        plan: How the model returns answers.
 
     Attributes:
-        has_value: True if there is an answer of the right form.
+        has_value: True if there is a valid answer.
         value: That answer.
     """
 
@@ -120,14 +121,14 @@ class OutputAttempts:
         self.value: object = None
 
     def restart(self) -> OutputAttempts:
-        """Return an empty copy for a further answer."""
+        """Return an empty copy, for a further answer of the same run."""
         return OutputAttempts(self._plan)
 
     def take_results(self, calls: Sequence[ToolCall], results: Sequence[ToolMessage]) -> None:
-        """Read a turn's results: an accepted answer, or one more failed attempt, however many failed.
+        """Read a turn's results: store an accepted answer, else count one failed attempt if any was made.
 
         Raises:
-            OutputError: the model gave one wrong answer too many.
+            OutputError: the model gave more invalid answers than it may correct.
         """
         name = self._plan.form.tool.name
         said = {call.id: call.arguments for call in calls}
@@ -152,10 +153,10 @@ class OutputAttempts:
         return self._plan.form.tool.function(**prepared.arguments).artifact
 
     def check_reply(self, reply: AssistantMessage) -> Message | None:
-        """Read a reply without calls as an answer. Return a correction if it is invalid.
+        """Read a reply without calls as an answer: store it and return None, or return a correction.
 
         Raises:
-            OutputError: the model refused, or gave one wrong answer too many.
+            OutputError: the model refused, or gave more invalid answers than it may correct.
         """
         text = reply.text
         if reply.finish_reason in ("refusal", "filtered"):
@@ -176,6 +177,7 @@ class OutputAttempts:
         return UserMessage(self._correction(problem, cut_off), "correction")
 
     def _correction(self, problem: InvalidArguments | MalformedArguments, cut_off: bool) -> str:
+        """Describe to the model what is wrong with its answer, and how to answer again."""
         tool = self._plan.form.tool
         if cut_off:
             how = "Your answer was cut off before it was complete. Give a shorter one."
@@ -190,6 +192,11 @@ class OutputAttempts:
         return f"{how}\nAnswer again with JSON alone, of this JSON Schema: {schema}"
 
     def _count_failure(self, text: str, errors: Sequence[FieldError], problem: str = "") -> None:
+        """Count a failed attempt.
+
+        Raises:
+            OutputError: there were more than the model may correct.
+        """
         self._failed += 1
         self._errors = errors = errors or self._errors
         if self._failed > self._plan.retries:
@@ -202,7 +209,7 @@ class OutputAttempts:
 
 
 def check_no_tool_ends_run(tools: Toolset) -> None:
-    """Refuse tools whose own word is the answer, where the answer must have a form.
+    """Raise if a tool's result would be the answer (`ends_run`), which a run with an output type cannot have.
 
     Raises:
         SetupError: naming the tool.

@@ -31,27 +31,27 @@ TREE_REQUESTS = 10
 
 @record
 class Plan:
-    """What a run needs of its agent.
+    """Everything a run needs to know of its agent, with the run's own options applied.
 
     Args:
-        model: Who answers.
-        tools: What it may call.
-        settings: How to sample.
-        max_turns: How often it may be asked.
-        search: True if it is told of a tool that finds the others, rather than of all.
-        output: How answers of a given form are had; None if text will do.
+        model: The model that is asked.
+        tools: The tools that it may call.
+        settings: Sampling settings.
+        max_turns: Maximum number of model requests.
+        search: True to offer a tool that finds the others, rather than all of them.
+        output: How the model returns answers of a type; None for plain text.
         agent: The agent's name.
-        instructions: What it is told before anything else.
-        sources: Tools and those who bring some when a run begins; none if all are known.
-        limits: What a run may spend; None if nothing was said.
-        on_refusal: What becomes of a text that was refused or cut off.
-        used_tickets: A folder where decided tickets are noted; None: one of the user's data folder.
-        handoffs: To whom it may give the run, by the tools' names.
-        input_guardrails: Look at what a person says.
-        output_guardrails: Look at what it answers.
-        model_steps: Stand around each model request, outermost first.
-        asked: What the caller wants of the whole run, whoever has it: ``model``, ``output_type``.
-        history: Says what of a long transcript the model is still shown.
+        instructions: The system message, or a function that returns it.
+        sources: Tools and tool sources, if there is a source among them; else empty.
+        limits: Limits of the run; None for none.
+        on_refusal: ``return`` or ``raise`` for a text that was refused or cut off.
+        used_tickets: The folder that marks decided tickets; None for one in the user's data folder.
+        handoffs: Handoffs by tool name.
+        input_guardrails: Checks of the person's messages.
+        output_guardrails: Checks of the answer.
+        model_steps: Steps around each model request, outermost first.
+        requested: Options of the caller for all agents of the run: ``model``, ``output_type``.
+        history: The policy that shortens long transcripts; None for the session's.
         callback_timeout: Seconds that a guardrail, predicate or other callback may take.
         find_change: Returns the agent as it is now if it was changed since the plan was made, else
             None; awaited before each turn. None for agents that do not change.
@@ -82,7 +82,7 @@ class Plan:
         """Return the plan with the tools that pass the run to other agents.
 
         Raises:
-            SetupError: two of the agents have one name, by which a saved run knows them.
+            SetupError: two of the agents have the same name, which saved runs identify them by.
         """
         if not handoffs:
             return self
@@ -109,7 +109,7 @@ class Plan:
         )
 
     def map_tools(self, change: Callable[[Any], ToolOrSource], steps: Sequence[Step]) -> Plan:
-        """Return the plan with its tools and tool sources changed, inside further steps."""
+        """Return the plan with each tool and source replaced by a function's result, inside further steps."""
         known: list[Any] = [change(each) for each in self.tools]
         return dataclasses.replace(
             self,
@@ -118,15 +118,17 @@ class Plan:
         )
 
     def warn_of_approver(self) -> None:
-        """Log a warning if no call of the tools that are known can reach a run's approver."""
+        """Log a warning if no known tool has an approval, so that the run's approver is never called."""
         if not (self.sources or self.handoffs):
             warn_of_idle_approver(self.tools)
 
     def validate(self, rules: Rules | None) -> None:
-        """Raise unless the tools, agents and arguments that options name exist.
+        """Raise unless the tools that rules, limits and settings name exist.
+
+        Plans with tool sources or handoffs are not checked, since their tools are not all known yet.
 
         Args:
-            rules: The agent's own.
+            rules: The agent's own rules.
 
         Raises:
             SetupError: naming the option and what it should be.

@@ -26,10 +26,10 @@ _BLOCKS = (Text, Image, Audio, File, Data)
 
 
 def prompt_to_messages(prompt: Prompt) -> list[Message]:
-    r"""Convert a prompt to messages that are valid for every provider.
+    r"""Convert a prompt to a list of messages in which each call has its result.
 
     Raises:
-        SetupError: it is no prompt; the message names what is wrong.
+        SetupError: it is empty or no prompt; the message names what is wrong.
 
     >>> prompt_to_messages(["What is this?", Image(url="https://example.org/a.png")])[0].text
     'What is this?\n[image/png, https://example.org/a.png]'
@@ -49,7 +49,7 @@ def prompt_to_messages(prompt: Prompt) -> list[Message]:
 
 
 def session_prompt_to_messages(prompt: object) -> list[Message]:
-    """Convert a prompt to messages for a session, which has the earlier ones. None adds nothing.
+    """Convert a prompt to the new messages of a session; None, to only resume, gives no message.
 
     Raises:
         SetupError: it is a saved run, or no prompt.
@@ -68,6 +68,11 @@ _WANTED = (
 
 
 def _list_items(prompt: Any) -> list[Any]:
+    """Return the blocks or messages of a prompt as a list.
+
+    Raises:
+        SetupError: it has none, such as a dict or another library's object.
+    """
     if isinstance(prompt, (*_MESSAGES, *_BLOCKS)):
         return [prompt]
     if isinstance(prompt, RunState):
@@ -81,13 +86,13 @@ def _list_items(prompt: Any) -> list[Any]:
 async def insert_instructions(
     run: RunContext, instructions: Instructions[Any], text: str | None = None
 ) -> str:
-    """Insert the instructions as the first system message, replacing an earlier one.
+    """Insert the instructions at the start of the run's transcript, replacing earlier ones.
 
     Args:
-        text: As they were evaluated before, in a run that goes on.
+        text: Their text as evaluated before, in a resumed run; None to evaluate them now.
 
     Returns:
-        What they say.
+        Their text.
     """
     text = await _evaluate(instructions, run) if text is None else text
     run.transcript[: run.loop_state.instruction_count] = [SystemMessage(text)] if text else []
@@ -96,10 +101,11 @@ async def insert_instructions(
 
 
 async def _evaluate(instructions: Instructions[Any], run: RunContext) -> str:
-    """Return the instructions of one run.
+    """Return the text of the instructions, or await the function that gives it.
 
     Raises:
-        SetupError: a function gave something else than text.
+        SetupError: the function returned something else than text.
+        CallbackTimeout: it took longer than the run's `callback_timeout`.
     """
     if isinstance(instructions, str):
         return instructions
@@ -113,10 +119,10 @@ async def _evaluate(instructions: Instructions[Any], run: RunContext) -> str:
 
 
 def check_instructions(instructions: Instructions[C]) -> Instructions[C]:
-    """Instructions that are a text or a function.
+    """Return the instructions unchanged.
 
     Raises:
-        SetupError: they are neither.
+        SetupError: they are neither text nor a function.
     """
     if not (isinstance(instructions, str) or callable(instructions)):
         raise SetupError(

@@ -20,7 +20,7 @@ _COMPLETE: frozenset[FinishReason] = frozenset({"stop", "tool_calls"})
 
 
 class _CallBuilder:
-    """A call whose pieces are still coming."""
+    """A call whose deltas are still arriving."""
 
     __slots__ = ("id", "name", "pieces", "provider_options")
 
@@ -31,6 +31,7 @@ class _CallBuilder:
         self.provider_options: Mapping[str, object] = NOTHING
 
     def add(self, delta: CallDelta) -> None:
+        """Append a delta's arguments; its id, name and options replace or extend earlier ones."""
         if delta.arguments:
             self.pieces.append(delta.arguments)
         if delta.id:
@@ -80,7 +81,7 @@ class ReplyBuilder:
         self._whole: AssistantMessage | None = None
 
     def add(self, delta: Delta | AssistantMessage) -> None:
-        """Add the next delta, or a complete reply."""
+        """Add the next delta, or a complete reply, which replaces all deltas. A `RetryDelta` is ignored."""
         if isinstance(delta, CallDelta):
             call = self._calls.get(delta.index)
             if call is None:
@@ -96,7 +97,7 @@ class ReplyBuilder:
             self._whole = normalize_reply(delta)
 
     def build(self) -> AssistantMessage:
-        """Build the reply from the pieces that have arrived.
+        """Return the reply from the deltas that have arrived. May be called at any time.
 
         Its calls are in the order of their indexes and have unique ids. Without a `Finish` the
         reply was cut off: its reason is ``incomplete``. Unless it ended with ``stop`` or
@@ -125,6 +126,7 @@ class ReplyBuilder:
         )
 
     def _think(self, delta: ReasoningDelta) -> None:
+        """Add a reasoning delta to the current block, or to a new one if a signature has ended it."""
         if not self._thoughts or self._thoughts[-1].signature:
             self._thoughts.append(_ReasoningBuilder())
         thought = self._thoughts[-1]
@@ -135,10 +137,10 @@ class ReplyBuilder:
 
 
 def assemble(deltas: Iterable[Delta | AssistantMessage]) -> AssistantMessage:
-    """Assemble a reply from its deltas.
+    """Return the reply that deltas make up.
 
     Args:
-        deltas: All of one reply, in order, or the one whole message.
+        deltas: All deltas of one reply, in order, or one complete message.
 
     >>> assemble([TextDelta("Hel"), TextDelta("lo"), Finish("stop")]).text
     'Hello'
@@ -152,10 +154,10 @@ def assemble(deltas: Iterable[Delta | AssistantMessage]) -> AssistantMessage:
 
 
 def normalize_reply(reply: AssistantMessage) -> AssistantMessage:
-    """`reply` with calls the runtime can rely on.
+    """Return a reply whose calls have unique ids and are marked incomplete if the reply broke off.
 
-    Missing ids are made, repeated ones get a suffix, and calls of a reply that did not end well
-    are marked incomplete. Whatever is right already is returned as it is.
+    A missing id is created, and a repeated one gets a number. A reply that is already normal is
+    returned itself.
 
     >>> twins = AssistantMessage(tool_calls=(ToolCall("a", "f"), ToolCall("a", "f")))
     >>> [call.id for call in normalize_reply(twins).tool_calls]
@@ -178,7 +180,7 @@ def normalize_reply(reply: AssistantMessage) -> AssistantMessage:
 
 
 def make_unique_ids(ids: Iterable[str]) -> list[str]:
-    """Return the ids, with a number appended to each that occurred before.
+    """Return the ids in order, with a number appended to each that occurred before.
 
     >>> make_unique_ids(["a", "a", "b", "a_2", "a"])
     ['a', 'a_3', 'b', 'a_2', 'a_4']
@@ -204,7 +206,7 @@ def make_call_id() -> str:
 
 
 def reported_end(reply: AssistantMessage) -> str:
-    """Return the provider's own words for why a reply ended, where ours are less precise.
+    """Return the provider's own words for why a reply ended, or "" if it sent none.
 
     >>> end = {"finish_reason": "OTHER", "finish_message": "busy"}
     >>> reported_end(AssistantMessage(provider_options={"gemini": end}))

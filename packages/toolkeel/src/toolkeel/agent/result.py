@@ -30,6 +30,8 @@ T = TypeVar("T", default=str)
 
 
 class _NoOutput:
+    """The type of `NO_OUTPUT`, the value of a run that has no answer."""
+
     def __repr__(self) -> str:
         return "NO_OUTPUT"
 
@@ -57,11 +59,11 @@ class CallFailure:
     Args:
         tool: Name of the tool.
         call_id: Id of the call.
-        kind: How it failed, such as ``crashed`` or ``invalid_arguments``.
-        text: What the model was told.
-        error: What went wrong: the exception with its text, or what the model was told.
+        kind: Kind of failure, such as ``crashed`` or ``invalid_arguments``.
+        text: The result text sent to the model.
+        error: The exception with its text, or `text` if there is none.
         exception: Class name of the exception behind it; empty if there is none.
-        file: The tool's file where it was raised, or from where what raised was called.
+        file: The tool's file in which it was raised, or from which the raising code was called.
         line: The line of that file; 0 if there is none.
         traceback: The traceback; empty if there is none.
     """
@@ -78,7 +80,7 @@ class CallFailure:
 
 
 class FinishedRun(Protocol):
-    """The run a result is of."""
+    """What a result needs of its run: state and agent."""
 
     @property
     def state(self) -> RunState:
@@ -87,7 +89,7 @@ class FinishedRun(Protocol):
 
     @property
     def agent(self) -> object:
-        """Who has it."""
+        """The agent that owns it."""
         ...
 
 
@@ -97,16 +99,16 @@ class RunResult(Generic[T]):
 
     Args:
         output_value: See `output`.
-        messages: The whole transcript, without the agent's instructions; valid for every provider,
-            so a run can go on from it.
+        messages: The complete transcript, without the agent's instructions; a prompt that continues
+            the conversation.
         reason: Why it ended; see `RunFinished`.
-        usage: Tokens and requests spent, also by the agents it called.
-        corrections: How often the model had to mend its calls, by tool.
-        run_id: The id in the run's events.
-        pending: Calls that wait for a person; the run goes on from `state` with decisions.
+        usage: Tokens and requests, those of the agents it called included.
+        corrections: How often the model corrected its calls, by tool.
+        run_id: The run's id, as in its events.
+        pending: Tickets of calls that wait for a person; resume the run from `state` with decisions.
         finish_reason: Why the model's last reply ended; None if there is none.
-        limit: The bound at which it ended, if it did.
-        run: The run itself.
+        limit: The limit that ended the run; empty for none.
+        run: The run.
     """
 
     output_value: object
@@ -131,7 +133,7 @@ class RunResult(Generic[T]):
     def output(self) -> T:
         """The answer: of the requested type, else the model's last text, or an `ends_run` tool's result.
 
-        A run that stopped before its answer has none, not an empty one.
+        A run that stopped before its answer raises; it has no empty answer.
 
         Raises:
             OutputError: the run ended without an answer; `reason` says why.
@@ -160,16 +162,17 @@ class RunResult(Generic[T]):
 
     @property
     def state(self) -> RunState:
-        """Return the run's state, which converts to JSON and resumes in `Agent.run`."""
+        """The run's state, which converts to JSON and resumes in `Agent.run`."""
         return self.run.state
 
     @property
     def agent(self) -> object:
-        """The agent that answered: another one than began the run, if that was handed over."""
+        """The agent that owned the run at its end, after handoffs."""
         return self.run.agent
 
 
 def _describe_failure(message: ToolMessage) -> CallFailure:
+    """Convert a failed result message to a `CallFailure`."""
     told = message.details
     last = str(told.get("traceback", "")).rstrip().rpartition("\n")[2]
     line = told.get("line", 0)
@@ -195,9 +198,9 @@ def output_of(
     """Return the answer of a run that has ended, or `NO_OUTPUT`.
 
     Args:
-        transcript: The run's.
-        reason: How it ended.
-        attempts: The model's answers, if they must have a given form.
+        transcript: The run's transcript.
+        reason: Why it ended.
+        attempts: The model's answers, if the run has an output type.
         on_refusal: See `Agent`.
 
     Raises:
@@ -214,12 +217,12 @@ def output_of(
 
 
 def repeat_output(transcript: list[Message], reason: EndReason, plan: OutputPlan | None) -> object:
-    """Return the answer of a run that has ended before, read from its transcript, or `NO_OUTPUT`.
+    """Read the answer of a run that ended earlier from its transcript, or return `NO_OUTPUT`.
 
     Args:
-        transcript: The run's.
-        reason: How it ended.
-        plan: The form its answer must have, if it must have one.
+        transcript: The run's transcript.
+        reason: Why it ended.
+        plan: How the model returns answers of a type; None for plain text.
     """
     attempts = None if plan is None else OutputAttempts(plan)
     if attempts is not None and reason in ("answered", "refused", "cut_off"):
@@ -233,7 +236,7 @@ def repeat_output(transcript: list[Message], reason: EndReason, plan: OutputPlan
 
 
 def _last_text(messages: list[Message], reason: EndReason) -> str:
-    """Return the text a run ended with."""
+    """Return the last reply's text, or for ``returned`` the texts of the last turn's results."""
     if reason == "returned":
         texts = []
         for message in reversed(messages):
@@ -252,15 +255,17 @@ def find_end(
     *,
     was_killed: bool,
 ) -> EndReason | None:
-    """Return how a run had ended by its transcript; None if it goes on.
+    """Return why a resumed run had already ended, by its transcript alone, or None if it goes on.
 
-    Its answer may be there and yet not returned: its program was killed, or a guardrail was late.
+    The transcript may have an answer that was never returned: the program was killed, or a guardrail
+    was late. An answer by the output tool is stored in `attempts`.
 
     Args:
-        transcript: The run's.
-        attempts: The model's answers, if they must have a given form.
+        transcript: The run's transcript.
+        attempts: The model's answers, if the run has an output type.
         is_final: Functions that return True for a reply, and for results, that answer the person.
-        was_killed: True for a run that its journal continues, however its last reply ended.
+        was_killed: True for a run that is continued from its journal: then a refused or cut-off reply
+            ends it, too.
     """
     results: list[ToolMessage] = []
     for message in () if unanswered(transcript) else reversed(transcript):

@@ -38,11 +38,11 @@ Decisions = Mapping[str, tuple[Ticket, Decision]]
 
 @record
 class Resumed:
-    """A saved run to go on from within another, whose decisions were accepted with that one's.
+    """A saved inner run to resume, with decisions that the outer run has accepted already.
 
     Args:
-        inner: It.
-        decisions: By ticket; those of other runs among them.
+        inner: The saved inner run.
+        decisions: Decisions by ticket id; some may be for other runs.
     """
 
     inner: InnerRun
@@ -57,15 +57,15 @@ class Resumed:
 def collect_decisions(
     prompt: object, decisions: Iterable[Decision], *, in_session: bool = False
 ) -> Decisions:
-    """Collect the decisions that apply to a resumed run. None is marked as used.
+    """Match decisions to the waiting calls of a saved run, by ticket id. None is marked as used.
 
     Args:
-        prompt: What the run is given: a saved run, or something that has no calls to decide on.
-        decisions: For the calls that wait, at any depth.
-        in_session: The prompt is the state of a session.
+        prompt: A saved run, or another prompt, which has no waiting calls.
+        decisions: Decisions on the calls that wait, at any depth.
+        in_session: True if the prompt is the state of a session.
 
     Raises:
-        SetupError: for a decision that counts for no call that waits.
+        SetupError: a decision matches no waiting call.
     """
     state = prompt.state if isinstance(prompt, Resumed) else prompt
     tickets = state.pending if isinstance(state, RunState) else ()
@@ -74,7 +74,10 @@ def collect_decisions(
 
 
 def load_start(prompt: P | Resumed, run: RunContext) -> P | RunState:
-    """Return the prompt or the saved state. Entries that the journal has are not written again."""
+    """Return the prompt, or the saved state of a resumed inner run.
+
+    Side effect: an inner run that the journal has gets its old id, and its entries are not written again.
+    """
     if not isinstance(prompt, Resumed):
         return prompt
     state, inner = prompt.state, prompt.inner
@@ -93,22 +96,22 @@ def resume(
     *,
     is_accepted: bool,
 ) -> None:
-    """Use decisions up, and hand them out: to the calls of a run, and to the runs within it.
+    """Mark decisions as used, and give them to the run's calls and to its inner runs.
 
     Args:
-        run: Goes on.
-        state: From here.
-        given: What was decided.
-        tools: What can be called in it.
-        folder: Where used tickets are noted; by default in the user's data folder.
-        is_accepted: The decisions were used up with those of the run around it.
+        run: The run that is resumed.
+        state: Its saved state.
+        given: Decisions with their tickets, by ticket id.
+        tools: The tools of the run.
+        folder: Folder that marks used tickets; None for one in the user's data folder.
+        is_accepted: True if the outer run has marked the decisions already.
 
     Raises:
-        SetupError: a tool whose call waits is not there, or is not what was decided on; or a
-            decision was used before. Nothing is used up then.
+        SetupError: the tool of a waiting call is missing or has changed, or a decision was used
+            before. No decision is used up then.
 
-    In a session the journal says what was decided and has run, whatever was killed meanwhile. The
-    first decision counts there, so a call whose tool has changed since is asked about anew.
+    In a session, the journal records decisions, and the first one counts; a call whose tool has
+    changed since gets a new ticket instead of an error.
     """
     if run.recorder is not None:
         changed = {
@@ -135,18 +138,18 @@ def resume(
 
 
 def check_pending_calls(state: RunState, given: Container[str], tools: Toolset) -> list[Ticket]:
-    """Check that the tools of waiting calls exist and have not changed since they were decided.
+    """Raise unless the tools of waiting calls exist, are unchanged, and still require a decision.
 
     Args:
         state: A saved run.
-        given: The tickets that are decided, by id.
-        tools: What can be called when it goes on.
+        given: Ids of the decided tickets.
+        tools: The tools of the resumed run.
 
     Returns:
         The tickets of the run itself, not those of the runs within it.
 
     Raises:
-        SetupError: naming the tool.
+        SetupError: naming the tool; no decision is used up.
     """
     own = _own_tickets(state)
     for ticket in own:
@@ -171,7 +174,7 @@ def check_pending_calls(state: RunState, given: Container[str], tools: Toolset) 
 
 
 def _would_ask(ticket: Ticket, tools: Toolset) -> bool:
-    """Return True if a waiting call would be asked about again without a decision."""
+    """Return True if a waiting call would require a decision again under the present tools and rules."""
     tool, rules = tools[ticket.tool], tools.rules
     shell, places = str(tool.metadata.get("shell", "")), partial(resolve_argument, tool)
     rule = rules.rule(tool.name, ticket.arguments, shell, places) if rules is not None else None
@@ -189,7 +192,7 @@ def _own_tickets(state: RunState) -> list[Ticket]:
 
 
 def _without_tickets(state: RunState, ids: Container[str]) -> RunState:
-    """Return a state without some tickets, at any depth: their calls get new ones."""
+    """Return a state without some tickets, at any depth. Their calls get new tickets when they run."""
     inner = {
         id: dataclasses.replace(one, state=_without_tickets(one.state, ids))
         for id, one in state.inner.items()
@@ -199,7 +202,7 @@ def _without_tickets(state: RunState, ids: Container[str]) -> RunState:
 
 
 def _has_changed(ticket: Ticket, tool: AnyTool) -> bool:
-    """Return True if a tool differs from the definition in its call's ticket."""
+    """Return True if a tool differs from the definition in its call's ticket; False if secrets are masked."""
     if tool.arguments.mask is not None:
         return False
     shown = json.loads(json.dumps(dict(ticket.arguments)))
@@ -207,11 +210,11 @@ def _has_changed(ticket: Ticket, tool: AnyTool) -> bool:
 
 
 def collect_inner_runs(run: RunContext, waits: Mapping[str, Suspend]) -> dict[str, InnerRun]:
-    """Collect the inner runs of a run that stopped to wait.
+    """Collect the inner runs to save with a run, by call id, or by `joined_key` if a body started them.
 
     Args:
-        run: The outer one.
-        waits: What it waits for, by the id of the call.
+        run: The outer run.
+        waits: What its calls wait for, by call id.
     """
     inner = {
         id: InnerRun(wait.inner, wait.decision)
@@ -236,10 +239,10 @@ def collect_inner_runs(run: RunContext, waits: Mapping[str, Suspend]) -> dict[st
 def collect_saved_values(
     run: RunContext,
 ) -> tuple[Mapping[str, object], tuple[str, ...], float, Mapping[str, int]]:
-    """Collect a run's saved values: state, omitted paths, cost and counts.
+    """Return what is saved of a run's context: values, omitted paths, cost in US dollars, and counts.
 
     Args:
-        run: The run. Without limits of its own, the run around it counts for it.
+        run: The run. Without limits of its own, cost is 0 and counts are empty: the outer run has them.
     """
     with run.lock:
         values, left = copy_state(run.state)
@@ -250,23 +253,23 @@ def collect_saved_values(
 
 
 def list_permits(run: RunContext) -> tuple[Permit, ...]:
-    """Return what a person has permitted for a run, if it is the outermost one."""
+    """Return what a person has permitted for a run beyond one call; empty for an inner run."""
     return () if run.taint is None or run.scope.parent_id else run.taint.list_permits()
 
 
 def restore_permits(run: RunContext, start: object) -> None:
-    """Restore what a person has permitted for a saved run. Its labels are there already."""
+    """Restore what a person has permitted for a saved run; do nothing for another start."""
     for permit in start.permits if isinstance(start, RunState) else ():
         run.get_taint().permit(permit)
 
 
 def waiting_state(run: RunContext, given: object, waits: Mapping[str, Suspend] | None) -> RunState:
-    """Return the part of a waiting run that its journal needs: its inner runs, or all if nothing ran.
+    """Return what the journal needs of a waiting run: its inner runs and counts.
 
     Args:
-        run: It.
-        given: What it was to go on from.
-        waits: What it waits for, by the id of the call; None if it failed before any call.
+        run: The run.
+        given: The prompt or saved run that it started from; returned itself if nothing ran.
+        waits: What its calls wait for, by call id; None if it failed before any call.
     """
     if waits is None:
         return given if isinstance(given, RunState) else RunState(())
@@ -274,17 +277,19 @@ def waiting_state(run: RunContext, given: object, waits: Mapping[str, Suspend] |
 
 
 def collect_labels(run: RunContext) -> tuple[str, ...]:
-    """Return the labels of a run as texts; none of an inner run, which shares those of the run around it."""
+    """Return the run's taint labels as texts; empty for an inner run, which shares those of the outer run."""
     taint = None if run.scope.parent_id else run.taint
     return tuple(f"{s.label} {s.to_text()}" for s in taint.sources) if taint is not None else ()
 
 
 def restore_context(run: RunContext, state: RunState) -> None:
-    """Restore the context of a resumed run. Values that the caller set take precedence.
+    """Restore state, labels, inbox, follow-ups, usage and counts from a saved run into a run's context.
+
+    Values that the caller set take precedence. An inner run's usage is not added again.
 
     Args:
-        run: It.
-        state: Where it stood.
+        run: The run.
+        state: The saved run.
     """
     for key, value in state.values.items():
         run.state.setdefault(key, value)

@@ -41,7 +41,7 @@ class Run(NotebookDisplay, RunLoop[T], Generic[T]):
 
     @property
     def messages(self) -> list[Message]:
-        """Return a copy of the transcript so far, without the agent's instructions."""
+        """A copy of the transcript so far, without the agent's instructions."""
         return self.context.messages
 
     @property
@@ -51,7 +51,7 @@ class Run(NotebookDisplay, RunLoop[T], Generic[T]):
 
     @property
     def result(self) -> RunResult[T]:
-        """How the run ended.
+        """The result of the ended run.
 
         Raises:
             SetupError: it has not ended, or it failed.
@@ -63,7 +63,7 @@ class Run(NotebookDisplay, RunLoop[T], Generic[T]):
     # — in a task of its own —
 
     def start(self) -> None:
-        """Start the run now, in a task of the running loop. Otherwise the first await starts it."""
+        """Start the run in a task of the running loop; do nothing if it has started."""
         if self._task is None:
             self._task = asyncio.create_task(self.run())
             self._task.add_done_callback(self._wake_reader)
@@ -74,7 +74,7 @@ class Run(NotebookDisplay, RunLoop[T], Generic[T]):
         return (yield from self._task.__await__())
 
     def cancel(self, reason: str = "") -> None:
-        """Cancel the run and its running calls, from any thread. It ends as ``cancelled``."""
+        """Request that the run and its running calls stop, from any thread. It ends as ``cancelled``."""
         self.context.cancel.cancel(reason)
 
     def say(self, text: str, *, skip: bool = False) -> bool:
@@ -82,7 +82,7 @@ class Run(NotebookDisplay, RunLoop[T], Generic[T]):
 
         Args:
             text: The message.
-            skip: Skip the calls that have not started.
+            skip: True to skip the calls of this turn that have not started.
 
         Returns:
             True if the message reaches this run, False if it has ended. A saved run includes the message.
@@ -93,10 +93,14 @@ class Run(NotebookDisplay, RunLoop[T], Generic[T]):
         return self._add_message(self.context.loop_state.inbox, text, "steer")
 
     def queue(self, text: str) -> bool:
-        """Send a follow-up for when the run would end with an answer. See `say`."""
+        """Queue a follow-up, which continues the run when it would end with an answer. See `say`."""
         return self._add_message(self.context.loop_state.follow_ups, text, "follow_up")
 
     def _add_message(self, queue: list[Message], text: str, when: str) -> bool:
+        """Write a message to the journal and append it to a queue. Return True if the run has not ended.
+
+        Do nothing, and return False, for the ended run of a session.
+        """
         message, recorder = UserMessage(text), self.context.recorder
         if self.reason is not None and self._session is not None:
             return False
@@ -115,7 +119,7 @@ class Run(NotebookDisplay, RunLoop[T], Generic[T]):
         return taken
 
     def buffer_events(self) -> None:
-        """Buffer events from now on, for readers that start later. `UnreadEvents` has the limit."""
+        """Buffer events from now on, for readers that start later. See `UnreadEvents` for the limit."""
         if self._events is None:
             self._events = UnreadEvents()
             self.context.listeners = (*self.context.listeners, self._receive)
@@ -146,13 +150,13 @@ class Run(NotebookDisplay, RunLoop[T], Generic[T]):
             await self.aclose()
 
     def __iter__(self) -> Generator[Event, None, None]:
-        """Yield the same events in sync code, as in a script or a WSGI view."""
+        """Yield the run's events in sync code, as in a script or a WSGI view. See `__aiter__`."""
         return iter(SyncIterator(self.__aiter__))
 
     def stream_outputs(self) -> SyncIterator[PartialItem]:
-        """Yield the answer while it arrives, each time a more complete one.
+        """Start the run, and yield its answer while it arrives, each time more complete.
 
-        Nothing is validated yet, and a correction starts over. Use ``async for`` or ``for``.
+        Partial answers are not validated, and a correction starts over. Use ``async for`` or ``for``.
 
         Raises:
             SetupError: the run has no `output_type`.
@@ -163,7 +167,7 @@ class Run(NotebookDisplay, RunLoop[T], Generic[T]):
         return SyncIterator(lambda: self._stream_values(see))
 
     def stream_text(self) -> SyncIterator[str]:
-        """Yield the model's text piece by piece, also between its calls. See `stream_outputs`."""
+        """Start the run, and yield the model's text piece by piece, also between its calls."""
         return SyncIterator(partial(self._stream_values, _text_delta_of))
 
     async def _stream_values(self, see: Callable[[Event], S | None]) -> AsyncGenerator[S, None]:
@@ -174,7 +178,7 @@ class Run(NotebookDisplay, RunLoop[T], Generic[T]):
                     yield seen
 
     async def aclose(self) -> None:
-        """Stop the run if it still goes on, and wait until nothing of it does."""
+        """Cancel the run if it still goes on, and wait until its task has ended. Nothing is raised."""
         if self._task is None:
             return
         if not self._task.done():
@@ -191,5 +195,6 @@ class Run(NotebookDisplay, RunLoop[T], Generic[T]):
 
 
 def _text_delta_of(event: Event) -> str | None:
+    """Return the text that an event streams, or None for another event."""
     delta = event.delta if isinstance(event, Streamed) else None
     return delta.text if isinstance(delta, TextDelta) else None

@@ -41,13 +41,13 @@ READ = (1, 2, 3)
 
 @record
 class InnerRun:
-    """A run that is a call of another, and waits with it.
+    """A saved inner run: a call of another run, which waits or was stopped with it.
 
     Args:
-        state: Where it stands.
-        decision: By which its call was let through, if somebody had to: it is not asked again.
-        run: Its id, if it goes on in the journal of a session; never a part of JSON.
-        turn: Requests it has made, if so.
+        state: Its state.
+        decision: The approval of its call, if one was needed; the call is not asked about again.
+        run: Its id, if it continues in the journal of a session; not part of the JSON.
+        turn: Number of requests it has made, if so.
         call: Id of its call, if so.
         joined: True if the body of its call has started it; see `toolkeel.agent.inner_agent`.
     """
@@ -71,25 +71,24 @@ class RunState:
 
     Args:
         messages: The transcript.
-        pending: What waits for a person, also in the inner runs.
+        pending: Tickets of calls that wait for a person, those of inner runs included.
         inner: Runs of agents that were called as tools, by the id of their call; and those that bodies
             have started, by a key of their own.
         values: The run's `state`: what tools wrote, with its types.
         omitted_values: Paths of values in `state` that cannot be saved: ``"cart.items[2]"``. A tool's
-            write of such a value fails; the caller's own, and changes inside a value, may be such.
+            write of such a value fails; they come from the caller, or from changes inside a value.
         instructions: The agent's instructions, as evaluated when the run began; None before.
-        agent: Name of the agent that has it.
-        previous_agents: Names of the agents that had it before and handed it over.
-        cuts: What the model is shown in place of some of the messages.
-        inbox: Messages that join the transcript before the next request.
-        follow_ups: Messages that join it when the run would end.
+        agent: Name of the agent that owns the run.
+        previous_agents: Names of the agents that owned it before, in order.
+        cuts: Parts of the transcript that requests omit or replace.
+        inbox: Messages to append to the transcript before the next request.
+        follow_ups: Messages to append one by one when the run would end.
         model: Name of its model.
-        usage: What was spent.
+        usage: Tokens and requests so far.
         cost: The same in US dollars, where prices were known.
-        counts: What its limits have counted, runs within it included; nothing for a run that has no
-            limits but those of the run around it.
+        counts: Counts of its limits, inner runs included; empty for a run without limits of its own.
         permits: What a person has permitted for the outermost run, beyond one call.
-        labels: What the run has read that matters to calls that go outside; each a label and its source.
+        labels: Taint labels of what the run has read, each with its source.
     """
 
     messages: tuple[Message, ...]
@@ -117,7 +116,7 @@ class RunState:
             key: Signs the text (HMAC-SHA256), so that `from_json` refuses what others have changed.
 
         Raises:
-            SetupError: if a call's arguments are no JSON.
+            SetupError: a call's arguments cannot be represented in JSON.
         """
         if self.omitted_values:
             get_logger().warning(
@@ -131,18 +130,18 @@ class RunState:
     @classmethod
     @checked
     def from_json(cls, text: str, key: bytes = b"") -> RunState:
-        """Back from `to_json`.
+        """Read a saved run, as `to_json` wrote it or an earlier version did.
 
-        That an agent may be called as a tool is asked again, though it was decided before, unless
-        a key proves that it was; so is what a person has permitted beyond one call.
+        Without a key, approvals of inner agents' calls and permits beyond one call are dropped, since
+        a file could forge them: a person is asked again.
 
         Args:
-            text: What `to_json` gave.
+            text: The JSON text.
             key: The key it was signed with, if it was.
 
         Raises:
-            SetupError: if the text is not a saved run of a version this library reads, or its
-                signature is not by this key.
+            SetupError: the text is not a saved run, its version is unknown, or its signature is not by
+                this key.
         """
         try:
             data = json.loads(text, parse_constant=refuse_constant)
@@ -188,6 +187,7 @@ _RENAMED = {
 
 
 def _signature(state: Json, key: bytes) -> str:
+    """Return the HMAC-SHA256 of a state's JSON, in hex."""
     text = json.dumps(state, sort_keys=True, separators=(",", ":"))
     return hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
 

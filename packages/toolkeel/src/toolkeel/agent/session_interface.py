@@ -23,16 +23,16 @@ JOURNAL_KEY = b"within a session"
 
 @record
 class SessionStart:
-    """Where a run of a session begins.
+    """The state of a session from which a run starts.
 
     Args:
-        state: What was said so far, and what waits.
-        new_messages: What the person says now.
-        decisions: Those that count for what waits.
-        pending: What nobody has decided: the run waits for it, and does nothing.
-        history: Says what of it the model is still shown, if the agent has no policy of its own.
-        full_transcript: All of the conversation, for who reads what is not shown.
-        ended: How the last run ended, if nothing waits: this run only repeats its result.
+        state: The transcript so far, and what waits.
+        new_messages: The person's new messages.
+        decisions: Decisions that match waiting calls.
+        pending: Undecided tickets: if there are any, the run does nothing and waits.
+        history: The session's history policy, for agents without one.
+        full_transcript: The complete conversation, to read omitted parts.
+        ended: Why the last run ended, if there is nothing to do: this run only repeats its result.
     """
 
     state: RunState
@@ -45,20 +45,21 @@ class SessionStart:
 
 
 def dump_inner_runs(left: RunState) -> str:
-    """Dump the inner runs of a waiting run, which its journal entries do not contain, as JSON.
+    """Return as JSON what journal entries lack of a waiting run's inner runs.
 
-    That is what its limits have counted, and the decisions that approved calls with waiting inner runs.
+    That is the counts of its limits, and the decisions that approved calls with waiting inner runs.
     """
     return RunState((), (), _keep_approvals(left.inner), counts=left.counts).to_json(JOURNAL_KEY)
 
 
 def _keep_approvals(inner: Mapping[str, InnerRun]) -> dict[str, InnerRun]:
+    """Return the inner runs with their approvals and counts only, without transcripts."""
     states = {id: RunState((), (), _keep_approvals(each.state.inner)) for id, each in inner.items()}
     return {id: InnerRun(states[id], each.decision) for id, each in inner.items()}
 
 
 class Conversation(Protocol):
-    """Start runs in a session: the one method that an agent needs of it."""
+    """A session, as the agent's loop uses it: one method that starts a run."""
 
     def open_run(
         self, run: RunContext, said: Sequence[Message], decisions: Sequence[Decision]
@@ -78,10 +79,10 @@ SessionReference: TypeAlias = str | Path | Conversation
 
 
 def resolve_session(named: SessionReference) -> Conversation:
-    """Return the session that a reference names.
+    """Return the session for a name, a path or a session object.
 
     Raises:
-        SetupError: it names no session.
+        SetupError: it is none of these.
     """
     if isinstance(named, str | Path):
         found: Conversation = find_session(named)

@@ -11,13 +11,13 @@ from toolkeel.model_interface import CallDelta, TextDelta
 
 
 class PartialCall:
-    """A call that still arrives.
+    """A call that is still arriving.
 
     Attributes:
-        index: Which call of its reply it is.
+        index: Index of the call in its reply.
         id: Its id, once known.
-        name: Of its tool, once known.
-        arguments: What has come of its arguments.
+        name: Name of its tool, once known.
+        arguments: The part of its arguments that has arrived.
     """
 
     __slots__ = ("arguments", "id", "index", "name")
@@ -30,7 +30,7 @@ class PartialCall:
 
 
 class PartialCalls:
-    """Follows the events of a run, and keeps the calls of the reply that is arriving.
+    """The calls of the reply that is arriving, assembled from the events of a run.
 
     >>> calls = PartialCalls()
     >>> event = Streamed(1, 0.0, "r", CallDelta(0, "c1", "search", '{"query": "ca'))
@@ -43,7 +43,7 @@ class PartialCalls:
         self._calls: dict[int, PartialCall] = {}
 
     def take_event(self, event: Event) -> PartialCall | None:
-        """Read the next event. Return the call that it belongs to, or None."""
+        """Read the next event. Return the call that it extends, or None. A new turn starts over."""
         if isinstance(event, TurnStarted):
             self._calls = {}
         if not isinstance(event, Streamed) or not isinstance(event.delta, CallDelta):
@@ -63,11 +63,11 @@ class PartialCalls:
 
 
 class PartialOutput:
-    """Follows the events of a run, and keeps the answer of a given form that is arriving.
+    """The structured answer that is arriving, assembled from the events of a run.
 
     Args:
         tool: Name of the tool by which the model answers; empty if its text is the answer.
-        value_in: The answer within what has come of the JSON object it is sent as.
+        value_in: Returns the answer that is in the part of the JSON that has arrived.
     """
 
     def __init__(self, tool: str, value_in: Callable[[PartialValue], PartialItem]) -> None:

@@ -22,11 +22,11 @@ from toolkeel.messages import (
 def repair(messages: Iterable[Message]) -> list[Message]:
     """Return a transcript in which every call has its one result, in call order.
 
-    Results move to their calls; results without a call and second results are dropped; a call
-    nobody answered gets a result that says so, except at the very end, where it may still run.
-    A result belongs to a call of its own turn if one has its id, else to the first earlier call
-    with that id that has none; one without an id to the first of its turn that has none. A reply
-    that said nothing is dropped.
+    Results move to their calls; results without a call and second results are dropped; an unanswered
+    call gets a result that says so, except in the last turn, where it may still run.
+    A result belongs to the call of its turn with its id, else to the first earlier call with that id
+    that has no result; one without an id belongs to the first of its turn that has none. Empty replies
+    are dropped.
 
     >>> call = ToolCall("1", "add")
     >>> fixed = repair([AssistantMessage(tool_calls=(call,)), AssistantMessage("done")])
@@ -98,12 +98,12 @@ def order_last_results(messages: list[Message]) -> None:
 
 
 def has_called_since_person(messages: Sequence[Message], handoffs: Collection[str] = ()) -> bool:
-    """Return True if the model made a call since the last message of the person.
+    """Return True if the active agent made a call since the last message of the person.
 
     Args:
         messages: A transcript.
-        handoffs: Names of tools by which the agent in charge was given the run: what was called
-            up to there, another agent has called.
+        handoffs: Names of tools that hand over to the active agent: earlier calls are those of another
+            agent.
     """
     for message in reversed(messages):
         if isinstance(message, UserMessage) and message.origin == "person":
@@ -114,7 +114,7 @@ def has_called_since_person(messages: Sequence[Message], handoffs: Collection[st
 
 
 def make_missing_result(call: ToolCall) -> ToolMessage:
-    """Build a result for a call that was never answered."""
+    """Build the failed result of a call without one: it is unknown if the call ran."""
     text = (
         f"The call of {call.name!r} has no result: the conversation went on without it. Whether it "
         "ran is not known."
@@ -123,7 +123,7 @@ def make_missing_result(call: ToolCall) -> ToolMessage:
 
 
 def make_placeholder(call: ToolCall) -> ToolMessage:
-    """Build the result of a call that waits for a person while the conversation continues."""
+    """Build the failed result of a call that still waits for a person while the conversation continues."""
     text = (
         f"The call of {call.name!r} waits for a person, and the conversation continues meanwhile. "
         "It has no result yet: do not make it again, and do not say that it was done. When the "
@@ -133,7 +133,7 @@ def make_placeholder(call: ToolCall) -> ToolMessage:
 
 
 def last_turn(messages: Sequence[Message]) -> tuple[tuple[ToolCall, ...], list[ToolMessage]]:
-    """Return the calls of the last reply and the results they have so far, in order."""
+    """Return the calls of the last reply, and the results after it, in order."""
     results: list[ToolMessage] = []
     for message in reversed(messages):
         if isinstance(message, AssistantMessage):

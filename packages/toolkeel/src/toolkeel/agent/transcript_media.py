@@ -16,7 +16,7 @@ _UNSEEN = "not shown: this model takes text only"
 
 
 def media_size(message: Message) -> int:
-    """About how many bytes a message's pictures, sounds and files take in a request."""
+    """Return the bytes that a message's pictures, sounds and files take in a request, as base64."""
     if isinstance(message.content, str):
         return 0
     return sum(map(_size, message.content))
@@ -36,13 +36,13 @@ def without_media(message: Message) -> Message:
 
 
 def within_limit(messages: Sequence[Message], limit: int = MEDIA_LIMIT) -> list[Message]:
-    """Limit a transcript's media to `limit` bytes. The oldest media are replaced by their names.
+    """Return a transcript with at most `limit` bytes of media; texts that name them replace the oldest.
 
-    Screenshots add up until servers refuse the request, though they are few tokens (provider
-    quirk Q54). The newest block is always shown, however large.
+    Many screenshots make a request too large for servers, though they are few tokens (provider quirk
+    Q54). The newest block stays, however large.
 
     Args:
-        messages: The transcript; messages that stay as they are, are the same objects.
+        messages: The transcript; unchanged messages are returned as the same objects.
         limit: In bytes of base64.
     """
     kept = 0
@@ -66,6 +66,7 @@ def within_limit(messages: Sequence[Message], limit: int = MEDIA_LIMIT) -> list[
 
 
 def _size(block: Block) -> int:
+    """Return the bytes of a media block as base64; 0 for other blocks and media by URL."""
     if not isinstance(block, Image | Audio | File):
         return 0
     return -(-len(block.data) // 3) * 4 + len(getattr(block, "url", ""))
@@ -74,7 +75,7 @@ def _size(block: Block) -> int:
 def _describe_hidden(
     content: tuple[Block, ...], shown: dict[int, None], why: str
 ) -> tuple[Block, ...]:
-    """`content` with a note for each block of media that is not `shown`."""
+    """Replace each media block that is not `shown` by a text with its name and the reason `why`."""
     blocks = tuple(
         Text(f"{content_text((block,))[:-1]}, {why}]")
         if _size(block) and place not in shown

@@ -24,13 +24,13 @@ class ActiveAgent:
     Rules, steps and input guardrails of the agents before it still apply.
 
     Args:
-        plan: Of the agent that starts the run.
+        plan: Plan of the agent that starts the run.
         run: The run.
 
     Attributes:
-        plan: Of the agent that owns the run now.
+        plan: Plan of the agent that owns the run now.
         before: Plans of the agents before it, each once.
-        max_turns: Most model requests of the run, as the agent that started it says.
+        max_turns: Maximum number of model requests of the run, from the agent that started it.
     """
 
     def __init__(self, plan: Plan, run: RunContext) -> None:
@@ -47,11 +47,12 @@ class ActiveAgent:
         return [each for plan in (*self.before, self.plan) for each in plan.input_guardrails]
 
     def restore(self, state: RunState, *, resumed: bool) -> None:
-        """Make the agent that was active when the run was saved active again.
+        """Make the agent active that owned the run when it was saved.
 
         Args:
             state: The saved run.
-            resumed: That run continues; False if a new run of its session starts.
+            resumed: True if that run continues; False if a new run of its session starts, in which a
+                handoff that is not sticky ends.
 
         Raises:
             SetupError: the agent cannot be reached from this one.
@@ -75,18 +76,26 @@ class ActiveAgent:
             self._run.agent, self.plan, self.before = agent, plan, tuple(plans.values())
 
     async def instruct(self, text: str | None = None) -> str:
-        """Start the transcript with the agent's system message. See `prompt.instruct`."""
+        """Insert the agent's instructions into the transcript, and return their text.
+
+        Side effect: the run gets the agent's toolset and callback timeout. See `prompt.insert_instructions`.
+        """
         self._run.scope.callback_timeout = self.plan.callback_timeout
         self._run.scope.toolset = self.plan.tools.within(self._find_outer())  # calls obey its rules
         return await insert_instructions(self._run, self.plan.instructions, text)
 
     async def gather_tools(self) -> Toolset:
-        """Return the agent's tools under the steps and rules of everything around the run."""
+        """Return the agent's tools, those of its sources too, within the steps and rules around the run."""
         run, plan = self._run, self.plan
         self._reader = SourceReader(plan.sources, plan.tools, run) if plan.sources else None
         return await self._read_sources()
 
     async def _read_sources(self) -> Toolset:
+        """Read the tool sources and set the run's toolset. Return it.
+
+        Raises:
+            SetupError: a tool ends the run, but the answer must have a type.
+        """
         plan, tools = self.plan, self.plan.tools
         if self._reader is not None:
             tools = await self._reader.read()
@@ -96,18 +105,21 @@ class ActiveAgent:
         return tools
 
     def _find_outer(self) -> Toolset | None:
-        """Return the set around the agent's tools: of the agents before it and the run around."""
+        """Return the toolset whose steps and rules apply around the agent's own, or None.
+
+        It is that of the outer run and of earlier agents.
+        """
         outer = self._outer_toolset
         for earlier in self.before:
             outer = earlier.tools.within(outer)
         return outer
 
     async def hand_over(self, handoff: Handoff, window: TranscriptWindow) -> Toolset:
-        """Make another agent active, and return its tools.
+        """Make another agent active: its instructions, history, tools, journal entry and event.
 
         Args:
             handoff: The handoff to that agent.
-            window: Shows it the transcript, as the handoff's filter says.
+            window: The part of the transcript that is sent; the handoff's filter may replace it.
 
         Returns:
             The tools of that agent.
@@ -137,7 +149,7 @@ class ActiveAgent:
         return tools
 
     async def refresh(self) -> Toolset | None:
-        """Continue with the instructions, tools and settings of an agent that was changed.
+        """If the agent was changed, continue with its present instructions, tools and settings.
 
         Returns:
             Its tools; None if it was not changed since its plan was made.
@@ -154,10 +166,10 @@ class ActiveAgent:
         return await self.gather_tools()
 
     async def update_tools(self) -> Toolset | None:
-        """Read sources again whose tools have changed.
+        """Read the tool sources again if they report a change.
 
         Returns:
-            The tools of the agent; None if they are as they were.
+            The agent's tools, or None if they are the same.
         """
         if self._reader is None or not self._reader.has_changed():
             return None

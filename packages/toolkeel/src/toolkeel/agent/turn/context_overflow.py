@@ -24,7 +24,7 @@ _LEAST_RATIO = 1.25
 
 
 def small_context_policy(model: Model) -> HistoryPolicy | None:
-    """Return the policy for a model whose server reported a small context, or None for any other."""
+    """Return a policy for a model that reports a context of at most `SMALL_CONTEXT` tokens, else None."""
     length = getattr(model, "context_length", None)
     if not isinstance(length, int) or not 0 < length <= SMALL_CONTEXT:
         return None
@@ -33,7 +33,7 @@ def small_context_policy(model: Model) -> HistoryPolicy | None:
 
 
 def overflow_ratio(error: RequestTooLarge) -> float | None:
-    """Return how many times too large a request was: 0 if unknown, None if it had too many bytes."""
+    """Return how many times too many tokens a request had: 0 if unknown; None for too many bytes."""
     if error.tokens and error.token_limit:
         return max(1.0, error.tokens / error.token_limit)
     return None if error.status == 413 and error.token_limit is None else 0.0
@@ -45,7 +45,7 @@ def shortening_ratio(ratio: float) -> float:
 
 
 def can_fit(view: HistoryView, ratio: float) -> bool:
-    """Return True if the request would fit without all that may be cut: the last prompt must stay."""
+    """Return True if the request would fit after every possible cut. The last prompt cannot be cut."""
     start = next(reversed(view.find_turn_starts()), 0)
     prompt = [one for one in view.messages[start:] if isinstance(one, UserMessage)]
     total = sum(len(message.text) for message in view.messages)
@@ -54,7 +54,7 @@ def can_fit(view: HistoryView, ratio: float) -> bool:
 
 
 def leave_out_turn(view: HistoryView) -> Cut | None:
-    """Return the cut of the last turn, which no request can contain, or None if it has none."""
+    """Return the cut that replaces a last turn that is too large by a note; None without a turn."""
     start = next(reversed(view.find_turn_starts()), None)
     if start is None:
         return None
@@ -65,14 +65,14 @@ def leave_out_turn(view: HistoryView) -> Cut | None:
 
 
 class OverflowRecovery:
-    """Sends requests of a run, shortened where the server reports that they exceed the context.
+    """The recovery from requests that exceed the model's context: shorten the transcript and send again.
 
     If nothing is left to cut, the last turn stays in a session's journal, and is not sent again.
 
     Args:
         run: The run.
         window: The part of its transcript that is sent.
-        shorten: Lets a policy cut the transcript; None: the agent's policy, if it has one.
+        shorten: Lets a policy cut the transcript; None means the agent's policy, if it has one.
     """
 
     def __init__(
@@ -91,9 +91,9 @@ class OverflowRecovery:
         send: SendRequest,
         next_request: Callable[[], Awaitable[ModelRequest]],
     ) -> tuple[ModelRequest, AssistantMessage]:
-        """Send a request, and return the one that fit, with its reply.
+        """Send a request, shortened up to `MAX_SHORTENINGS` times if it is too large.
 
-        Raises:
+        Returns: The request that fit, and its reply. Raises:
             RequestTooLarge: it cannot be shortened enough.
         """
         shortenings = 0
@@ -126,7 +126,7 @@ class OverflowRecovery:
         return False
 
     def _leave_out_turn(self) -> None:
-        """Leave the turn that no request can contain out of a session's later requests."""
+        """Omit the oversized last turn from a session's later requests. Do nothing without a journal."""
         run, view = self._run, self._window.view(self._run)
         if run.recorder is not None and (cut := leave_out_turn(view)) is not None:
             self._window.add_cut(cut, run, view)

@@ -39,7 +39,7 @@ _WHOLE = ("stop", "tool_calls")
 
 
 class AtLimit(BaseException):
-    """A request may not be sent: a bound is reached. No step can catch it by mistake."""
+    """Raised when a limit does not permit a request. No step can catch it by mistake."""
 
 
 class ModelCaller:
@@ -52,7 +52,7 @@ class ModelCaller:
     Attributes:
         window: The part of the transcript that is sent.
         offer: The tools that are offered to the model.
-        forced: The settings force a call until one was made.
+        forced: True while the settings force the model to make a call.
         unchecked_messages: Messages of people that the input guardrails have not checked.
         session_history: History policy of the session, for agents without one.
         full_transcript: The whole conversation of a session; None without a session.
@@ -71,13 +71,13 @@ class ModelCaller:
         self._delayed: list[Delta] | None = None
 
     def use_tools(self, tools: Toolset) -> Toolset:
-        """Prepare requests of the agent that owns the run now.
+        """Prepare requests of the agent that owns the run now: settings, offered tools, budget, steps.
 
         Args:
             tools: The tools of the agent.
 
         Returns:
-            Those tools, and the ones that requests need besides: for search, output, reading.
+            Those tools, with further ones that requests need for search, output and reading.
         """
         plan, run = self._agent.plan, self._run
         self._model = plan.model
@@ -98,20 +98,20 @@ class ModelCaller:
 
     @property
     def limit(self) -> str:
-        """Return the limit at which the run ended, or "" if none was reached."""
+        """The limit that ended the run, or "" if none was reached."""
         pool = self._run.scope.spending
         return self._budget.reached_limit or ("" if pool is None else pool.find_reached_limit())
 
     def stop_forcing(self) -> None:
-        """Send settings that force no call from now on, because one was made."""
+        """Send settings from now on that force no call, because one was made."""
         self._settings, self._request, self.forced = self._unforced, None, False
 
     async def ask(self, turn: int, interrupt: Interrupt) -> AssistantMessage | None:
-        """Return the model's next reply, or None if the run was stopped, or reached a limit.
+        """Send the next request. Return the reply, or None if the run was stopped or reached a limit.
 
         Raises:
-            ModelError: the model failed, or its reply broke off before it said or called anything.
-            Exception: a guardrail refused what a person said.
+            ModelError: the model failed, or its reply broke off before any content.
+            Exception: a guardrail refused the person's message.
         """
         run = self._run
         self._turn, self._attempt = turn, 0
@@ -146,7 +146,7 @@ class ModelCaller:
     async def _repeat_if_empty(
         self, request: ModelRequest, reply: AssistantMessage
     ) -> AssistantMessage:
-        """Ask again while a reply has nothing in it: that is no answer.
+        """Send the request again while its reply is empty, unless the run has an output type.
 
         Raises:
             ModelUnavailable: `MAX_EMPTY` replies in a row were empty.
@@ -167,9 +167,9 @@ class ModelCaller:
         return reply
 
     def require_call(self, reply: AssistantMessage) -> UserMessage | None:
-        """Return a correction for a reply that lacks the first call which the settings force, once.
+        """Return a correction for a reply without a call although `tool_choice` forces one, or None.
 
-        Its event is `Retrying`. A second reply without a call is an answer.
+        Emits `Retrying`. It corrects once: a second reply without a call is an answer.
         """
         run, choice = self._run, self._settings.tool_choice
         before = run.transcript[-2] if len(run.transcript) > 1 else None
@@ -184,7 +184,7 @@ class ModelCaller:
         return UserMessage(f"You called no tool. Call {wanted} now.", "correction")
 
     async def _next_request(self) -> ModelRequest:
-        """Build the next request. If nothing has changed, return the last one."""
+        """Shorten the transcript if necessary, and return the next request, the last one if unchanged."""
         run, window, messages = self._run, self.window, self._run.transcript
         self._history = self._history or small_context_policy(self._model)
         if self._history is not None or window.cuts:
@@ -201,7 +201,7 @@ class ModelCaller:
     # — the part of the transcript that is sent —
 
     async def _shorten(self, policy: HistoryPolicy | None = None) -> None:
-        """Let a history policy, by default the agent's, cut the transcript; count what that costs."""
+        """Let a history policy, by default the agent's, cut the transcript; count its usage and cost."""
         run, window, history = self._run, self.window, policy or self._history
         view = window.view(run)
         if history is None:
@@ -215,7 +215,7 @@ class ModelCaller:
             self._budget.add(used, *(model.name for model in getattr(history, "models", ())))
 
     def _reading_tools(self, tools: Toolset) -> tuple[AnyTool, ...]:
-        """Return the tool that reads cut parts of the transcript, unless `tools` has one."""
+        """Return the tool that reads omitted parts; empty if none is needed or `tools` has one."""
         run, window = self._run, self.window
         full = self.full_transcript
         if full is None:
@@ -228,7 +228,7 @@ class ModelCaller:
         return () if tools.keeper is not None or READ_TOOL in tools else (make_reading_tool(full),)
 
     def _register_cuts(self, full: ShortenedTranscript) -> None:
-        """Let tools that read long results find the cut parts until the run ends."""
+        """Let tools that read long results find omitted parts, until the run ends."""
         if self._can_read_cuts:
             return
 
@@ -242,10 +242,10 @@ class ModelCaller:
     # — one request —
 
     async def send(self, request: ModelRequest) -> AssistantMessage:
-        """Send one request, within all steps around it.
+        """Send one request to its model: reserve its cost, record it, stream events, count usage.
 
         Raises:
-            AtLimit: it may not be sent.
+            AtLimit: a limit does not permit the request.
             ModelError: the model failed.
         """
         run, model = self._run, request.model or self._model
@@ -281,7 +281,7 @@ class ModelCaller:
         return whole
 
     async def _close(self, stream: object, reply: AssistantMessage | None, model: str) -> None:
-        """Count the cost of a request, and close its connection."""
+        """Replace the reserved cost by the reply's, and close the stream."""
         pool = self._run.scope.spending
         if pool is not None and pool.counts_tokens:
             self._budget.settle(reply, model)
@@ -291,7 +291,7 @@ class ModelCaller:
     def _record_failure(
         self, error: Exception, assembly: ReplyBuilder | None, model: str
     ) -> AssistantMessage | None:
-        """Add a failed request to the journal and the usage, and what arrived to the error."""
+        """Record a failed request, and count its usage. Return the partial reply, or None if nothing arrived."""
         run, reply = self._run, None
         usage = error.usage if isinstance(error, ModelError) else Usage()
         if isinstance(error, ModelError) and (assembly is not None or usage != Usage()):
@@ -306,6 +306,7 @@ class ModelCaller:
         return reply
 
     def _emit_delta(self, delta: Delta) -> None:
+        """Emit a delta as `Streamed` or `Retrying`, or delay it while guardrails run."""
         run = self._run
         if self._delayed is not None:
             self._delayed.append(delta)
@@ -319,7 +320,7 @@ class ModelCaller:
     # — guardrails beside it —
 
     async def _call_with_guardrails(self, request: ModelRequest) -> AssistantMessage:
-        """Send the request while guardrails run. The reply is held back until they allow it."""
+        """Send the request beside the input guardrails, which delay its deltas, or after blocking ones."""
         if not self.unchecked_messages:
             return await self._send(request)
         guardrails, said = self._agent.guardrails, tuple(self.unchecked_messages)
@@ -347,7 +348,7 @@ class ModelCaller:
             await self._cancel_tasks(judging, sending)
 
     async def _cancel_tasks(self, *tasks: asyncio.Future[Any]) -> None:
-        """Cancel tasks and wait for them. An unreported reply is recorded."""
+        """Cancel guardrails and request, and wait for both. A refused request is recorded as failed."""
         judging, sending = tasks
         for task in tasks:
             task.cancel()
@@ -370,7 +371,7 @@ def _has_hosted_tools(request: ModelRequest) -> bool:
 
 
 def _settings_of(plan: Plan) -> tuple[Settings, Settings]:
-    """Return the settings of the first requests, and those after a call that they force was made."""
+    """Return two settings: of the first requests, and of those after a call that the first ones force."""
     first, output = plan.settings, plan.output
     later = first
     if first.tool_choice not in (None, "auto", "none") and not first.keep_tool_choice:
@@ -382,7 +383,7 @@ def _settings_of(plan: Plan) -> tuple[Settings, Settings]:
 
 
 def unanswered_messages(messages: Sequence[Message]) -> list[Message]:
-    """Return the messages of the person at the end, which no model has answered yet."""
+    """Return the person's messages at the end of a transcript, after the last reply or result."""
     found: list[Message] = []
     for message in reversed(messages):
         if not isinstance(message, UserMessage) or message.origin != "person":

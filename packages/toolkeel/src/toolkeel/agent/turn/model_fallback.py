@@ -14,9 +14,9 @@ from toolkeel.model_interface import Model, ModelRequest, resolve_model
 
 
 def should_fall_back(error: ModelError) -> bool:
-    """Return True if another model may do better: this one is busy, down, gone or too small.
+    """Return True for an error that another model may not have: busy, down, unknown or too small.
 
-    A wrong key or a malformed request would fail alike, and the cause would be hidden.
+    A wrong key or a malformed request is False: it would fail again and hide the cause.
     """
     return error.retryable or error.status == 404 or isinstance(error, RequestTooLarge)
 
@@ -30,15 +30,15 @@ _SHOWN = (
 class Fallback:
     """A `ModelStep`: other models answer when the agent's fails.
 
-    The one that answered is asked first from then on in the same run. Nobody else is asked once a
-    part of a reply was told to listeners: they would read two answers.
+    The model that answered is asked first for the rest of the run. No other is asked once listeners
+    have received a part of a reply: they would read two answers.
 
     Args:
-        models: Who is asked, in order; names or models.
-        when: True if an error is a reason; see `passes_on`.
+        models: Names or models to ask, in order, after the agent's.
+        when: Returns True for an error that asks the next model; see `should_fall_back`.
 
     Raises:
-        SetupError: for no model, or a name nobody knows.
+        SetupError: no model is named, or a name is unknown.
     """
 
     @checked

@@ -22,7 +22,7 @@ SAFE = Effects(read_only=True, idempotent=True, open_world=False, safe_after=LAB
 
 
 def make_reading_tool(whole: ShortenedTranscript) -> AnyTool:
-    """Make the tool that reads saved results. It is offered once one exists."""
+    """Make the tool that reads omitted parts of the transcript by name. It is enabled once one exists."""
 
     @tool(READ_TOOL, effects=SAFE, max_output=None, enabled=lambda _: whole.has_named_cuts)
     def read_result(path: str, offset: int = 1, limit: int = 2000, column: int = 1) -> str:
@@ -48,7 +48,13 @@ def make_reading_tool(whole: ShortenedTranscript) -> AnyTool:
 
 
 def _window(path: str, lines: Sequence[str], place: tuple[int, int, int]) -> str:
-    """Return a part of a text, its totals, and where to continue."""
+    """Return at most `MAX_CHARS` of a text from a line and column on, with a note where to read on.
+
+    Args:
+        path: The name of the text, for the note.
+        lines: Its lines.
+        place: First line, number of lines, and first column, counted from 1.
+    """
     line, limit, column = place
     shown: list[str] = []
     room, goes_on = MAX_CHARS, ""

@@ -19,8 +19,8 @@ from toolkeel.model_interface import ModelRequest
 class Redact:
     """A `ModelStep` that replaces matches in requests. The transcript keeps the original.
 
-    It looks at texts of messages, those of results included; not at arguments of calls, which the
-    model made itself, nor into pictures and files.
+    It changes texts of messages, those of results included; not arguments of calls, which the model
+    wrote itself, nor pictures and files.
 
     Args:
         patterns: Regular expressions.

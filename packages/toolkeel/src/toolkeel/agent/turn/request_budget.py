@@ -22,7 +22,7 @@ _FREE = (_ONE, 0.0)
 
 @contextmanager
 def sending(run: RunContext) -> Iterator[None]:
-    """Set `SENDING` to the run in a block."""
+    """Set `SENDING` to a run inside a block, so that its requests are not counted a second time."""
     before = SENDING.get()
     SENDING.set(run)
     try:
@@ -32,7 +32,7 @@ def sending(run: RunContext) -> Iterator[None]:
 
 
 def mark_sending(run: RunContext, send: Send) -> Send:
-    """Return `send` with `SENDING` set to the run while it sends a request."""
+    """Return a function that calls `send` with `SENDING` set to the run."""
 
     async def marked(request: ModelRequest) -> AssistantMessage:
         with sending(run):
@@ -44,18 +44,18 @@ def mark_sending(run: RunContext, send: Send) -> Send:
 class RequestBudget:
     """Reservations of one run's requests in its limits.
 
-    Estimate: the last request's usage, plus new messages, plus the maximum reply (`Settings.max_tokens`, or the
-    longest reply so far).
+    Estimate: the last request's usage, plus new messages, plus the maximum reply
+    (`Settings.max_tokens`, or the longest reply so far).
 
     Args:
         run: The run.
         models: Names of the models that may be used.
 
     Attributes:
-        over: The bound that ended the run; empty if none did.
+        reached_limit: The limit that refused a request; empty if none did.
 
     Raises:
-        SetupError: cost is bounded, and a model's price is unknown.
+        SetupError: cost is limited, and a model's price is unknown.
     """
 
     __slots__ = (
@@ -80,6 +80,7 @@ class RequestBudget:
         self.reached_limit = ""
 
     def _price(self, model: str) -> PriceOf | None:
+        """Return the price function of a model, or None if tokens and cost are not limited."""
         pool = self._run.scope.spending
         if model not in self._prices:
             weighs = pool is not None and pool.counts_tokens
@@ -107,7 +108,7 @@ class RequestBudget:
                 self._counted += 1  # the reply itself is in its usage
 
     def add(self, used: Usage, *models: str) -> None:
-        """Count a request that was made beside those of the run, as for a summary, by a model."""
+        """Count a further request of the run, such as a policy's summary, by the first of the models."""
         pool = self._run.scope.spending
         if pool is not None:
             price = self._price(models[0]) if models else None
@@ -115,13 +116,14 @@ class RequestBudget:
             pool.settle((Usage(), 0.0), (used, self._record_cost(price, used)))
 
     def _record_cost(self, price: PriceOf | None, used: Usage) -> float:
-        """Return the cost of some usage, and record it in the journal, so that it counts after a kill."""
+        """Return the cost in US dollars, and write it to the journal, so that it counts after a kill."""
         cost = price(used) if price else 0.0
         if cost and self._run.recorder is not None:
             self._run.recorder.record_cost(cost)
         return cost
 
     def _estimate(self, request: ModelRequest, model: str) -> tuple[Usage, float]:
+        """Return the usage and cost that a request is expected to have."""
         messages, price = request.messages, self._price(model)
         if messages is not self._messages:  # not the same ones, grown
             self._messages, self._counted, self._size = messages, 0, 0
@@ -134,5 +136,5 @@ class RequestBudget:
 
 
 def _estimate_tokens(messages: Iterable[Message]) -> int:
-    """About how many tokens messages have, rather too many: one for three bytes."""
+    """Estimate the tokens of messages, rather too many: one for every three bytes."""
     return sum(len(message.text.encode("utf-8", "replace")) // 3 + 4 for message in messages)

@@ -26,7 +26,7 @@ class TurnCalls:
 
     Attributes:
         tools: The tools that can be called; set before the first turn.
-        waits: What waits for a person or has not finished, by the id of its call.
+        waits: Calls that wait for a person or have not finished, by call id.
         corrections: How often the model corrected its calls.
     """
 
@@ -40,15 +40,15 @@ class TurnCalls:
         run.loop_state.is_repeatable = self._is_repeatable
 
     async def run(self, calls: Sequence[ToolCall], *, resumed: bool) -> list[ToolMessage]:
-        """Run the calls of a turn and append their results to the transcript.
+        """Run the calls of a turn. Append their results to transcript and journal, and return them.
 
         Args:
             calls: In the model's order.
-            resumed: Other results of the turn may be in the transcript already.
+            resumed: True if the transcript may have other results of the turn already.
 
         Raises:
-            SetupError: the program is wired up wrongly.
-            BaseException: cancellation from outside, and what else tools may not swallow.
+            SetupError: a mistake of the program.
+            BaseException: cancellation from outside, and other exceptions that tools may not swallow.
         """
         run, recorder = self._run, self._run.recorder
         run.loop_state.joined_runs.clear()
@@ -88,13 +88,14 @@ class TurnCalls:
         return _is_repeatable(self.tools, call)
 
     def end_run(self, results: Sequence[ToolMessage]) -> bool:
-        """Return True if every result is a success of a tool that answers the person itself."""
+        """Return True if every result is a success of a tool with `ends_run`, so that it is the answer."""
         tools = self.tools
         return tools.has_ends_run and all(
             not result.failed and tools.find(result.name).tool.ends_run for result in results
         )
 
     def _append(self, results: Sequence[ToolMessage], resumed: bool) -> None:
+        """Append results to the transcript; in a resumed turn, sort them into call order."""
         self._run.transcript.extend(results)
         if resumed:
             order_last_results(self._run.transcript)
@@ -102,7 +103,7 @@ class TurnCalls:
     async def _record_intents(
         self, recorder: RunRecorder, calls: Sequence[ToolCall], resumed: bool
     ) -> None:
-        """Write the calls to the journal. If that fails or is cancelled, no call starts."""
+        """Write the intents of calls to the journal. If that fails, no call starts and all are skipped."""
         try:
             await recorder.record_intents(calls, partial(_is_resumable, self.tools))
         except BaseException:
@@ -111,7 +112,7 @@ class TurnCalls:
 
 
 def _is_repeatable(tools: Toolset, call: ToolCall) -> bool:
-    """Return True if a call with an unknown outcome may run again."""
+    """Return True if a call may run again after a crash: repeatable, external, or of an unknown tool."""
     try:
         tool = tools.find(call.name).tool
         return tool.effects.repeatable or tool.executor is external
@@ -120,5 +121,5 @@ def _is_repeatable(tools: Toolset, call: ToolCall) -> bool:
 
 
 def _is_resumable(tools: Toolset, call: ToolCall) -> bool:
-    """Return True if a call may run again, or is a run with a journal of its own."""
+    """Return True if a call may run again, or is an inner run, which continues from the journal."""
     return _is_repeatable(tools, call) or RESUMABLE in tools.find(call.name).tool.metadata

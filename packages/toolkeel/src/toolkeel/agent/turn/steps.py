@@ -18,8 +18,9 @@ SendRequest: TypeAlias = Callable[[ModelRequest], Awaitable[AssistantMessage]]
 class ModelStep(Protocol):
     """A function around each model request of an agent: ``Agent(..., model_steps=[...])``.
 
-    It may look, change and pass on (``await proceed(request)``), answer by itself, ask again or
-    another model, or raise a `ModelError`. What it changes is sent, and stays out of the transcript.
+    It may change the request and pass it on (``await proceed(request)``), return a reply itself,
+    repeat the request or ask another model, or raise a `ModelError`. Its changes are sent and do not
+    enter the transcript.
     Each request that is sent counts for the run's limits.
 
     ::
@@ -37,7 +38,7 @@ class ModelStep(Protocol):
 
 
 def compose_steps(steps: Sequence[ModelStep], run: RunContext, send: SendRequest) -> SendRequest:
-    """Compose the function that sends requests through steps, outermost first."""
+    """Return a function that sends a request through the steps, outermost first, and then by `send`."""
     for step in reversed(steps):
         send = partial(_run_step, step, run, send)
     return send
@@ -46,6 +47,11 @@ def compose_steps(steps: Sequence[ModelStep], run: RunContext, send: SendRequest
 async def _run_step(
     step: ModelStep, run: RunContext, proceed: SendRequest, request: ModelRequest
 ) -> AssistantMessage:
+    """Run one step around a request, and return its reply.
+
+    Raises:
+        SetupError: the step returned something else than a reply.
+    """
     reply = await step(request, run, proceed)
     if not isinstance(reply, AssistantMessage):
         name = getattr(step, "__name__", type(step).__name__)

@@ -10,13 +10,15 @@ from toolkeel.context import CancelToken, RunContext
 
 
 def start_time_limit(run: RunContext) -> Callable[[], object] | None:
-    """Start a run's time limit, if it has one. At its end, everything that runs is cancelled.
+    """Start a run's time limit. At its end, everything that runs is cancelled, with reason ``limit``.
+
+    Side effect: the run gets a cancel token and deadline of its own.
 
     Args:
         run: The run.
 
     Returns:
-        A function that stops the timer.
+        A function that stops the timer; None if the run has no time limit of its own.
     """
     pool = run.scope.spending
     if pool is None or (seconds := pool.limits.seconds) is None or not run.scope.owns_spending:
