@@ -111,6 +111,59 @@ def test_the_last_container_of_an_open_turn_is_named_and_none_after_it(
         assert body.get("container", "") == (latest if keep else container)
 
 
+# — answers spread over choices —
+
+
+@given(
+    words,
+    st.lists(names, min_size=1, max_size=3),
+    st.sampled_from([None, 0, "0", "counted"]),
+    st.booleans(),
+)
+def test_an_answer_spread_over_choices_is_one_answer(
+    text: str, called: list[str], index: object, is_streamed: bool
+) -> None:
+    calls = [
+        {"id": f"c{number}", "type": "function", "function": {"name": name, "arguments": "{}"}}
+        for number, name in enumerate(called)
+    ]
+    parts: list[Json] = [{"content": text}, *({"tool_calls": [one]} for one in calls)]
+    key = "delta" if is_streamed else "message"
+    choices: list[Json] = [
+        {key: {"role": "assistant", **part}, "finish_reason": "tool_calls"} for part in parts
+    ]
+    for number, choice in enumerate(choices):
+        choice |= {} if index is None else {"index": number if index == "counted" else index}
+    if is_streamed:
+        chunks = [{"choices": [one]} for one in choices]
+        reply = assemble(openai_chat.decode_stream(chunks))
+    else:
+        reply = openai_chat.decode({"choices": choices})
+    assert (reply.text, [call.name for call in reply.tool_calls]) == (text, called)
+    assert reply.finish_reason == "tool_calls"
+
+
+@given(words, st.lists(names, min_size=1, max_size=2), st.booleans(), st.booleans())
+def test_a_second_answer_beside_the_first_is_not_part_of_it(
+    text: str, called: list[str], has_calls: bool, is_streamed: bool
+) -> None:
+    calls = [
+        {"id": f"c{number}", "type": "function", "function": {"name": name, "arguments": "{}"}}
+        for number, name in enumerate(called)
+    ]
+    key = "delta" if is_streamed else "message"
+    first: Json = {"content": text, **({"tool_calls": calls} if has_calls else {})}
+    end = "tool_calls" if has_calls else "stop"
+    answer: Json = {
+        "choices": [
+            {"index": 0, key: first, "finish_reason": end},
+            {"index": 1, key: {"tool_calls": calls}, "finish_reason": "tool_calls"},
+        ]
+    }
+    read = openai_chat.decode_stream([answer]) if is_streamed else [openai_chat.decode(answer)]
+    assert len(assemble(read).tool_calls) == len(called) * has_calls
+
+
 # — calls of every form —
 
 

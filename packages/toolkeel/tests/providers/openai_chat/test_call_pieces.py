@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from typing import Any
 
 import pytest
@@ -59,10 +59,16 @@ def entry(
 
 
 def calls_of(entries: Sequence[Entry]) -> list[ToolCall]:
+    return calls_of_lists([[one] for one in entries])
+
+
+def calls_of_lists(lists: Sequence[Sequence[Entry]]) -> list[ToolCall]:
     tracker = CallTracker()
     deltas: list[Delta] = []
-    for one in entries:
-        deltas += tracker.feed(json.loads(json.dumps(one)))
+    for together in lists:
+        for position, one in enumerate(together):
+            alone = len(together) == 1
+            deltas += tracker.feed(json.loads(json.dumps(one)), None if alone else position)
     return list(assemble([*deltas, *tracker.finish(), Finish("tool_calls")]).tool_calls)
 
 
@@ -108,6 +114,35 @@ def index_always_zero(calls: list[Made], at: list[int]) -> Iterator[Entry]:
 def index_always_zero_with_ids_interleaved(calls: list[Made], at: list[int]) -> Iterator[Entry]:
     for one in interleaved(calls, at):
         yield {**one, "id": calls[one["index"]][0], "index": 0}
+
+
+def indexes_as_text(calls: list[Made], at: list[int]) -> Iterator[Entry]:
+    for one in interleaved(calls, at):
+        yield {**one, "index": str(one["index"])}
+
+
+def indexes_as_fractions(calls: list[Made], at: list[int]) -> Iterator[Entry]:
+    for one in interleaved(calls, at):
+        yield {**one, "index": float(one["index"])}
+
+
+def heads_without_index(calls: list[Made], at: list[int]) -> Iterator[Entry]:
+    for one in interleaved(calls, at):
+        yield {**one, "index": None} if one["id"] else one
+
+
+def a_placeholder_behind_each(calls: list[Made], at: list[int]) -> Iterator[Entry]:
+    for number, (index, (id, name, text)) in enumerate(enumerate(calls)):
+        yield entry(index, id, name, "")
+        yield from (entry(index, text=piece) for piece in cut(text, at))
+        yield entry(index, [id, None, f"{id}-end"][number % 3], text=["{}", "null"][number % 2])
+
+
+def a_placeholder_in_pieces_behind_each(calls: list[Made], at: list[int]) -> Iterator[Entry]:
+    for index, (id, name, text) in enumerate(calls):
+        yield entry(index, id, name, text)
+        yield entry(index, id, name, "{")
+        yield entry(index, text="}")
 
 
 def no_index(calls: list[Made], at: list[int]) -> Iterator[Entry]:
@@ -256,6 +291,11 @@ HABITS: list[Habit] = [
     whole_calls,
     index_always_zero,
     index_always_zero_with_ids_interleaved,
+    indexes_as_text,
+    indexes_as_fractions,
+    heads_without_index,
+    a_placeholder_behind_each,
+    a_placeholder_in_pieces_behind_each,
     no_index,
     no_ids,
     empty_ids_after_the_first,
@@ -292,9 +332,8 @@ def test_calls_that_only_their_names_tell_apart_come_out(
     habit: Habit, calls: list[Made], at: list[int]
 ):
     follow = pairwise(meaning(calls)) if habit is one_id_and_index_for_all else ()
-    assume(
-        not any(one == (other[0], {}) for one, other in follow)
-    )  # arguments replaced, not a call
+    # empty arguments before or behind others of the same call are no call
+    assume(not any({} in (one[1], other[1]) and one[0] == other[0] for one, other in follow))
     assert read(calls_of(list(habit(calls, at)))) == meaning(calls)
 
 
@@ -325,6 +364,38 @@ def test_a_placeholder_for_the_arguments_is_replaced_by_them(
     read_calls = calls_of(entries)
     assert sorted(map(repr, read(read_calls))) == sorted(map(repr, meaning(calls)))
     assert {call.id for call in read_calls} == {id for id, _, _ in calls}
+
+
+@given(made_calls(least=2), cuts, st.booleans(), st.booleans())
+def test_without_indexes_the_position_in_the_list_tells_calls_apart(
+    calls: list[Made], at: list[int], has_names: bool, starts_together: bool
+):
+    heads = [entry(None, id, name, "") for id, name, _ in calls]
+    lists = [heads] if starts_together else [[one] for one in heads]
+    if not starts_together:
+        lists.append([entry(None, id, None, "") for id, _, _ in calls])
+    rows = [cut(text, at) for _, _, text in calls]
+    for texts in zip_longest(*rows, fillvalue=""):
+        named = [name if has_names else None for _, name, _ in calls]
+        lists.append(
+            [entry(None, None, name, text) for name, text in zip(named, texts, strict=True)]
+        )
+    assert read(calls_of_lists(lists)) == meaning(calls)
+
+
+@given(names, objects, st.booleans())
+def test_one_id_at_two_indexes_is_two_calls_if_both_have_the_name(
+    name: str, text: str, is_last: bool
+):
+    assume(json.loads(text))
+    texts = ["{}", text]
+    if is_last:
+        texts.reverse()
+    both = [entry(number, "a", name, one) for number, one in enumerate(texts)]
+    assert [args for _, args in read(calls_of(both))] == [json.loads(one) for one in texts]
+    # without its name again, the second piece is the rest of the first
+    rest = [entry(0, "a", name, "{}"), entry(1, "a", None, text)]
+    assert read(calls_of(rest)) == [(name, json.loads(text))]
 
 
 @given(st.sampled_from(["{}", "null"]), objects)

@@ -9,11 +9,11 @@ or send everything twice. `CallTracker` finds the call by what can be trusted in
 2. a new id: a new call, except that a piece without a name continues the unfinished call at its
    index, whose id the server only changed;
 3. no id, but a known index: the latest call at that index;
-4. neither: the open call, which got the last piece.
+4. neither: the call at the same position of the list, or the open call, which got the last piece.
 
 A name then shows if it is another call after all: a call with arguments already has its name.
 Arguments that follow complete arguments without any such sign wait until the next call or the end;
-then repeated ones are dropped and others become calls of the same name.
+then repeated ones and placeholders are dropped and others become calls of the same name.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ from toolkeel.providers.wire.plain_json import (
 _KNOWN_KEYS = frozenset({"index", "id", "type", "function", "custom"})
 _PLACEHOLDERS = ("{}", "null")
 """Arguments that a proxy sends first and replaces at the same index, as in Anthropic's block start."""
+_LONG_INDEX = 10
 _decode_one = json.JSONDecoder().raw_decode
 
 
@@ -49,7 +50,7 @@ class _Piece:
         arguments = function.get("arguments")
         if arguments is None:
             arguments = function.get("input")
-        self.index = index if isinstance(index, int) else None
+        self.index = index if type(index) is int else _number(index)
         self.id = as_text(id)
         self.name = as_text(function.get("name"))
         self.object: Json | None = arguments if isinstance(arguments, dict) else None
@@ -58,6 +59,11 @@ class _Piece:
     @property
     def is_empty(self) -> bool:
         return not (self.id or self.name or self.text) and self.object is None
+
+    @property
+    def is_blank(self) -> bool:
+        """True if the piece has at most a placeholder for arguments."""
+        return not self.object and self.text.strip() in ("", *_PLACEHOLDERS)
 
     @property
     def starts_object(self) -> bool:
@@ -75,6 +81,7 @@ class _OpenCall:
         "_surrogates",
         "call_index",
         "id",
+        "is_repeated",
         "name",
         "object",
         "pieces",
@@ -89,6 +96,8 @@ class _OpenCall:
         self.object: Json | None = None
         self.surplus: list[str] = []
         """What came after the arguments were complete."""
+        self.is_repeated = False
+        """True if the surplus came with a name that starts a call, so that it may be empty."""
         self._surrogates = SurrogateJoiner(keep_lone=True)
         self._end = BracketScanner('"')
         self._scanned = 0
@@ -115,12 +124,14 @@ class _OpenCall:
         A piece after the end of the arguments does not belong to them, but arguments that were only a
         placeholder so far are replaced by it if `replaces` is True.
         """
-        begins = text.lstrip()[:1] == "{"
-        if begins and replaces and self.is_placeholder and not self.surplus:
+        is_object = text.lstrip()[:1] == "{"
+        begins = is_object or text.strip() == "null"
+        if is_object and replaces and self.is_placeholder and not self.surplus:
             self.pieces, self._surrogates = [], SurrogateJoiner(keep_lone=True)
             self._end, self._scanned, self._first = BracketScanner('"'), 0, ""
         elif self.surplus or (self.pieces and begins and self.is_complete):
             self.surplus.append(text)
+            self.is_repeated = self.is_repeated or not replaces
             return ""
         text = self._surrogates.feed(text)
         self.pieces.append(text)
@@ -158,34 +169,42 @@ class CallTracker:
         self._by_index: dict[int, _OpenCall] = {}
         self._open: _OpenCall | None = None
         self._with_surplus: dict[_OpenCall, None] = {}
-        self._deferred_ids: dict[int | None, str] = {}
+        self._deferred: dict[int | None, _Piece] = {}
+        self._by_position: dict[int, _OpenCall] = {}
 
-    def feed(self, entry: Json) -> list[CallDelta]:
-        """Read one element of ``delta.tool_calls``. Return its new deltas."""
+    def feed(self, entry: Json, position: int | None = None) -> list[CallDelta]:
+        """Read one element of ``delta.tool_calls``. Return its new deltas.
+
+        Args:
+            entry: The element.
+            position: Where it stands in the list; None if it is alone there.
+        """
         more = self._continue_arguments(entry)
         if more is not None:
             return [more]
         function = as_dict(entry.get("function")) or as_dict(entry.get("custom"))
         piece = _Piece(entry.get("index"), entry.get("id"), function)
         extra = extra_keys(entry)
+        at = self._call_at(piece, position)
         if piece.is_empty:
-            at = self._open if piece.index is None else self._by_index.get(piece.index)
-            return (
-                [CallDelta(at.call_index, provider_options=extra)]
-                if at is not None and extra
-                else []
-            )
-        if self._defer_id(piece):
+            if at is None or not extra:
+                return []
+            return [CallDelta(at.call_index, provider_options=extra)]
+        if self._defer_id(piece, at):
             return []
-        call = self._find_call(piece)
+        call = self._find_call(piece, at)
         deltas: list[CallDelta] = []
         if call is None:
             deltas += self._split_surplus()
             call = self._new_call()
         self._open = call
+        starts_call = bool(piece.name) and self._by_index.get(piece.index) is not call
+        starts_call = starts_call and not (piece.index is None and piece.id)
         if piece.index is not None:
             self._by_index[piece.index] = call
-        delta = self._extend_call(call, piece, extra)
+        if position is not None:
+            self._by_position[position] = call
+        delta = self._extend_call(call, piece, extra, starts_call)
         if delta is not None:
             deltas.append(delta)
         return deltas
@@ -217,35 +236,53 @@ class CallTracker:
         ]
         return deltas
 
-    def _defer_id(self, piece: _Piece) -> bool:
-        """Return True, and remember the id, if `piece` is a bare new id at a complete call's index.
+    def _call_at(self, piece: _Piece, position: int | None) -> _OpenCall | None:
+        """Return the call at a piece's place: its index, its position in the list, or the open one."""
+        if piece.index is not None:
+            return self._by_index.get(piece.index)
+        listed = self._by_position.get(position) if position is not None else None
+        if listed is None or piece.id or (listed.is_complete and not piece.is_blank):
+            return self._open
+        return listed if piece.name in ("", listed.name) else self._open
+
+    def _defer_id(self, piece: _Piece, at: _OpenCall | None) -> bool:
+        """Return True, and remember the id, if `piece` is a bare new id at a complete call's place.
 
         It may start the next call, whose name comes late, or end the same call; the next piece at that index
-        decides, and gets the id.
+        decides, and gets the id, with the placeholder for arguments if there was one.
         """
-        if not piece.id:
-            if piece.index in self._deferred_ids and (piece.starts_object or piece.name):
-                piece.id = self._deferred_ids.pop(piece.index)
-            return False
-        at = self._open if piece.index is None else self._by_index.get(piece.index)
-        bare = not (piece.name or piece.text) and piece.object is None
-        if bare and at is not None and at.id and piece.id not in self._by_id and at.is_complete:
-            self._deferred_ids[piece.index] = piece.id
+        is_bare = not piece.name and piece.is_blank
+        held = self._deferred.get(piece.index)
+        if held is not None and piece.id in ("", held.id):
+            piece.text = piece.text or held.text
+            if is_bare:
+                held.text = piece.text
+            elif piece.name or piece.starts_object:
+                piece.id = self._deferred.pop(piece.index).id
+            return is_bare
+        is_new = piece.id != "" and piece.id not in self._by_id
+        if is_bare and is_new and at is not None and at.id and at.is_complete:
+            self._deferred[piece.index] = piece
             return True
         return False
 
-    def _find_call(self, piece: _Piece) -> _OpenCall | None:
+    def _find_call(self, piece: _Piece, at: _OpenCall | None) -> _OpenCall | None:
         """Return the call that `piece` belongs to, or None for a new one."""
         known = self._by_id.get(piece.id) if piece.id else None
-        at = self._open if piece.index is None else self._by_index.get(piece.index)
         if known is not None:
             return None if self._is_another(known, piece) else known
         if piece.id:
             return at if at is not None and _continues(at, piece) else None
         if at is not None:
             return None if self._is_another(at, piece) else at
-        stray = self._open if not piece.name else None
+        stray = None if piece.name else self._unindexed_call(piece.index) or self._open
         return None if stray is None or stray.is_complete else stray
+
+    def _unindexed_call(self, index: int | None) -> _OpenCall | None:
+        """Return the call that `index` counts to, if its own pieces had no index so far."""
+        in_range = index is not None and 0 <= index < len(self._calls)
+        call = self._calls[index] if in_range and index is not None else None
+        return None if call is None or call in self._by_index.values() else call
 
     def _is_another(self, call: _OpenCall, piece: _Piece) -> bool:
         """Return True if the piece's name shows that it starts another call."""
@@ -260,7 +297,7 @@ class CallTracker:
         return call
 
     def _extend_call(
-        self, call: _OpenCall, piece: _Piece, extra: Mapping[str, object]
+        self, call: _OpenCall, piece: _Piece, extra: Mapping[str, object], starts_call: bool
     ) -> CallDelta | None:
         id = name = text = ""
         if piece.id:
@@ -273,8 +310,7 @@ class CallTracker:
         if piece.object is not None:
             call.object = {**(call.object or {}), **piece.object}
         if piece.text:
-            named = piece.name and piece.index is None and not piece.id
-            text = call.append(piece.text, replaces=not named)
+            text = call.append(piece.text, replaces=not starts_call)
             if call.surplus:
                 self._with_surplus[call] = None
         if not (id or name or text or extra):
@@ -291,6 +327,7 @@ class CallTracker:
             del self._with_surplus[call]
             call.surplus.clear()
             known_texts = {arguments_text("".join(call.pieces))}
+            known_texts |= set() if call.is_repeated else {"{}"}
             for text in map(dumps, values):
                 if text not in known_texts:
                     known_texts.add(text)
@@ -319,17 +356,26 @@ def _continues(call: _OpenCall, piece: _Piece) -> bool:
     return piece.index is not None or not (call.has_arguments and piece.starts_object)
 
 
+def _number(index: object) -> int | None:
+    """Return an index that a server sends as text or as another kind of number."""
+    text = str(index).removesuffix(".0")
+    return int(text) if text.isdecimal() and len(text) < _LONG_INDEX else None
+
+
 def _objects(text: str) -> list[Json] | None:
-    """Return the JSON objects that `text` consists of, or None if it has anything else."""
+    """Return the JSON objects that `text` consists of, or None if it has anything else.
+
+    ``null`` is an empty object.
+    """
     values: list[Json] = []
     text = text.strip()
     position = 0
     try:
         while position < len(text):
             value, position = _decode_one(text, position)
-            if not isinstance(value, dict):
+            if value is not None and not isinstance(value, dict):
                 return None
-            values.append(value)
+            values.append(value or {})
             while text[position : position + 1].isspace():
                 position += 1
     except (ValueError, RecursionError):

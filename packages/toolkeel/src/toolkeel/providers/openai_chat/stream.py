@@ -71,10 +71,19 @@ class StreamDecoder(Decoder):
         """Fields beside the audio: its id, and its expiry at the server."""
         self._reasoning_key = ""
         self._details: list[Json] = []
+        self._beside: list[Json] = []
+        """Choices with calls beside the first one."""
 
     def handle_event(self, data: Json) -> list[Delta]:
         """Return the deltas of one chunk, whose `delta` counts, even beside the message so far."""
-        return self._read_choice(self._read_chunk(data), ("delta", "message"))
+        return self._read_choices(self._read_chunk(data), ("delta", "message"))
+
+    def _read_choices(self, choices: list[Json], order: tuple[str, str]) -> list[Delta]:
+        """Return the deltas of an answer's choices: one, or several that it is spread over."""
+        deltas = self._read_choice(choices[0], order) if choices else []
+        for further in choices[1:]:
+            deltas += self._read_choice(further, order)
+        return deltas
 
     def _read_choice(self, choice: Json, order: tuple[str, str]) -> list[Delta]:
         """Return the deltas of a choice, by the first of these keys that has content."""
@@ -88,8 +97,10 @@ class StreamDecoder(Decoder):
         if key == "message":
             return self._read_message(message)
         deltas = self._read_content(message)
-        for entry in _call_entries(message):
-            pieces = self._tracker.feed(entry)
+        entries = _call_entries(message)
+        are_several = len(entries) > 1
+        for position, entry in enumerate(entries):
+            pieces = self._tracker.feed(entry, position if are_several else None)
             if pieces:
                 has_name = pieces[0].name or pieces[1:]  # most continue one call's arguments
                 deltas += self._with_own_names(pieces) if has_name else pieces
@@ -108,7 +119,7 @@ class StreamDecoder(Decoder):
                 data = {"choices": [data]}
             elif data.get("role") == "assistant":
                 data = {"choices": [{"message": data, "finish_reason": "stop"}]}
-        deltas = self._read_choice(self._read_chunk(data), ("message", "delta"))
+        deltas = self._read_choices(self._read_chunk(data), ("message", "delta"))
         if not data.get("choices"):
             raise incomplete_response("choices", data or plain(reply))
         fields = [as_dict(one) for one in as_list(data["choices"])] or [{}]
@@ -136,7 +147,7 @@ class StreamDecoder(Decoder):
     def _read_message(self, message: Json) -> list[Delta]:
         """Decode a complete message, where each listed call is separate, whatever its id."""
         deltas = self._read_content(message)
-        for index, entry in enumerate(_call_entries(message)):
+        for index, entry in enumerate(_call_entries(message), self._call_count):
             function = as_dict(entry.get("function")) or as_dict(entry.get("custom"))
             text = arguments_text_of(function.get("arguments", function.get("input")))
             id, name = as_text(entry.get("id")), as_text(function.get("name"))
@@ -144,22 +155,25 @@ class StreamDecoder(Decoder):
             self._call_count += 1
         return deltas
 
-    def remaining_deltas(self) -> list[CallDelta]:
-        """Return arguments sent as objects, and surplus arguments; complete the audio."""
+    def remaining_deltas(self) -> list[Delta]:
+        """Return calls of other choices, arguments sent as objects, and surplus arguments."""
         if self._audio:
             kind = detect_media_type(self._audio)
             kind = kind if kind.startswith("audio/") else "audio/pcm"
             self._media.append(Audio(self._audio, kind, as_dict(clean(self._audio_extra))))
-        deltas = self._with_own_names(self._tracker.finish())
-        self._call_count += len(deltas)
-        return deltas
+        deltas: list[Delta] = []
+        if REASONS.get(self._reason) == "tool_calls" and not self._call_count:
+            deltas += self._read_choices(self._beside, ("delta", "message"))
+        rest = self._with_own_names(self._tracker.finish())
+        self._call_count += len(rest)
+        return deltas + rest
 
     def finish_reason(self) -> FinishReason:
         """Return why the answer ended."""
         return "refusal" if self._refused else super().finish_reason()
 
-    def _read_chunk(self, data: Json) -> Json:
-        """Read the fields beside the message. Return the first choice."""
+    def _read_chunk(self, data: Json) -> list[Json]:
+        """Read the fields beside the messages. Return the choices that the answer consists of."""
         is_error = "object" in data and data["object"] == "error"
         if is_error or (not _FAILURE_KEYS.isdisjoint(data) and _reports_failure(data)):
             raise reported_error(data)
@@ -169,17 +183,30 @@ class StreamDecoder(Decoder):
             self._unknown_keys |= {
                 key: data[key] for key in _SOURCE_KEYS & data.keys() if data[key]
             }
-        choice: Json = {}
-        for one in as_list(data.get("choices")):
-            if isinstance(one, dict) and not one.get("index"):
-                choice = one
-                break
-        if "usage" in data or "usage" in choice or "error" in choice or "x_groq" in data:
-            self._read_rare_fields(data, choice)
-        reason = choice.get("finish_reason")
-        if reason and REASONS.get(self._reason, "stop") in ("stop", "tool_calls"):
-            self._reason = as_text(reason) or self._reason
-        return choice
+        listed = as_list(data.get("choices"))
+        choices = [one for one in listed if isinstance(one, dict) and not one.get("index")]
+        if len(choices) < len(listed):
+            choices = self._choose(listed)
+        for choice in choices or ({},):
+            if "usage" in data or "usage" in choice or "error" in choice or "x_groq" in data:
+                self._read_rare_fields(data, choice)
+            reason = choice.get("finish_reason")
+            if reason and REASONS.get(self._reason, "stop") in ("stop", "tool_calls"):
+                self._reason = as_text(reason) or self._reason
+        return choices
+
+    def _choose(self, listed: list[object]) -> list[Json]:
+        """Return the choices without a number or with the first one; keep calls of others.
+
+        Those are another answer, unless the first says that it ends with calls and has none.
+        """
+        choices = []
+        for one in map(as_dict, listed):
+            if one.get("index") in (None, 0, "", "0"):
+                choices.append(one)
+            elif as_dict(one.get("message") or one.get("delta")).get("tool_calls"):
+                self._beside.append(one)
+        return choices
 
     def _read_rare_fields(self, data: Json, choice: Json) -> None:
         usage = data.get("usage") or choice.get("usage")
