@@ -158,3 +158,72 @@ def test_a_document_of_mistrals_that_is_elsewhere_goes_back_and_is_not_sent_to_o
     assert WIRES["mistral"].encode(read) == stored
     assert "document_url" not in str(WIRES["chat"].encode(read))
     assert "https://a.example/b.pdf" in str(WIRES["responses"].encode(read))
+
+
+WITH_TEXT: dict[str, tuple[str, Any]] = {
+    "a search result": ("anthropic", lambda title, text: {
+        "type": "search_result", "source": "https://kb.example/1", "title": title,
+        "content": [{"type": "text", "text": text}], "citations": {"enabled": True},
+    }),
+    "a document with a picture": ("anthropic", lambda title, text: {
+        "type": "document", "title": title,
+        "source": {"type": "content", "content": [
+            {"type": "text", "text": text},
+            {"type": "image", "source": {"type": "url", "url": "https://a.example/b.png"}}]},
+    }),
+    "a document of text": ("nova", lambda title, text: {
+        "document": {"format": "txt", "name": title, "source": {"text": text}},
+    }),
+    "a document of parts": ("nova", lambda title, text: {
+        "document": {"format": "pdf", "name": title, "source": {"content": [{"text": text}, {"text": "b"}]},
+                     "citations": {"enabled": True}},
+    }),
+    "Bedrock's search result": ("nova", lambda title, text: {
+        "searchResult": {"source": "https://kb.example/1", "title": title, "content": [{"text": text}]},
+    }),
+    "guarded text": ("nova", lambda title, text: {
+        "guardContent": {"text": {"text": f"{title} {text}", "qualifiers": ["query"]}},
+    }),
+}  # fmt: skip
+words = st.text("ab 报告'\"", min_size=1, max_size=9).map(lambda text: f"x{text}x")
+
+
+@pytest.mark.parametrize("form", WITH_TEXT)
+@settings(max_examples=10)
+@given(title=words, text=words, in_result=st.booleans())
+def test_a_block_that_one_wire_knows_is_text_with_its_title_and_source_on_others(
+    form: str, title: str, text: str, in_result: bool
+) -> None:
+    source, make = WITH_TEXT[form]
+    block = make(title, text)
+    content: list[Any] = [block]
+    if in_result and source == "anthropic":
+        content = [{"type": "tool_result", "tool_use_id": "c", "content": [block]}]
+    elif in_result:
+        content = [{"toolResult": {"toolUseId": "c", "content": [block]}}]
+    call = {"toolUse": {"toolUseId": "c", "name": "f", "input": {}}}
+    if source == "anthropic":
+        call = {"type": "tool_use", "id": "c", "name": "f", "input": {}}
+    start = [{"role": "user", "content": "q"}, {"role": "assistant", "content": [call]}]
+    stored = [*(start if in_result else ()), {"role": "user", "content": content}]
+    read = WIRES[source].decode(stored)
+    assert block in everything_in(WIRES[source].encode(read))
+    for name, wire in WIRES.items():
+        if wire.module is not WIRES[source].module:
+            shown = [one for one in everything_in(wire.encode(read)) if isinstance(one, str)]
+            [body] = [one for one in shown if text in one]
+            assert title in body
+            assert ("https://kb.example/1" in body) == ("https://kb.example/1" in str(block)), name
+
+
+def everything_in(value: Any) -> list[Any]:
+    """Return a value and all that is in it."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [value, *(each for one in inner for each in everything_in(one))]
+
+
+def test_what_bedrock_is_to_do_with_a_document_goes_back() -> None:
+    more = {"context": "a report", "citations": {"enabled": True}}
+    document = {"format": "pdf", "name": "a", "source": {"bytes": b"%PDF-1.7"}, **more}
+    stored = [{"role": "user", "content": [{"document": document}, {"text": "Read."}]}]
+    assert WIRES["nova"].encode(WIRES["nova"].decode(stored)) == stored

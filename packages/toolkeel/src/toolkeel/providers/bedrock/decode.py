@@ -74,9 +74,13 @@ def _block(block: Json, name: str) -> Block:
         if media_type and (data or url):
             label = as_text(media.get("name"))
             if kind == "document" and not name:
-                return File(data, label, media_type, url, {WIRE: {"label": label}})
+                rest = {key: one for key, one in media.items() if key not in _DOCUMENT_KEYS}
+                return File(data, label, media_type, url, {WIRE: {**rest, "label": label}})
             return media_block(data, media_type, url, name or "file")
     return unknown_block(WIRE, as_dict(pack_bytes(block)))
+
+
+_DOCUMENT_KEYS = frozenset({"format", "name", "source"})
 
 
 decode_messages = StoredConverse().decode_messages

@@ -242,8 +242,9 @@ class BedrockEncoder(ClaudeEncoder[BedrockProfile]):
         if kind != "document":
             return [{kind: {"format": form, "source": source}}]
         name = block.name if isinstance(block, File) else ""
-        if saved_label := as_text(as_dict(block.extra.get(WIRE)).get("label")):
-            return [{"document": {"format": form, "name": saved_label, "source": source}}]
+        saved = dict(as_dict(block.extra.get(WIRE)))
+        if saved_label := as_text(saved.pop("label", "")):
+            return [{"document": {"format": form, "name": saved_label, "source": source, **saved}}]
         label = self._label(name)
         intro = self.text_block(clean_text(f"Document {label!r} is the file {name!r}:"))
         return [intro, {"document": {"format": form, "name": label, "source": source}}]

@@ -117,9 +117,33 @@ def to_content(blocks: Iterable[Block]) -> Content:
 
 
 def unknown_block(wire: str, block: Json) -> Text:
-    """Wrap a block that only its wire knows: it is sent back there, other wires get a note."""
+    """Wrap a block that only its wire knows: it is sent back there, other wires get text.
+
+    That is the block's own text, behind its title and its source, or a note if it has none.
+
+    >>> result = {"type": "search_result", "source": "https://a.example", "title": "A"}
+    >>> unknown_block("anthropic", {**result, "content": [{"type": "text", "text": "cold"}]}).text
+    'A, https://a.example:\ncold'
+    >>> unknown_block("bedrock", {"video": {}}).text
+    '[video, which only bedrock knows]'
+    """
+    return Text(_describe_block(wire, block), {wire: block})
+
+
+def _describe_block(wire: str, block: Json, depth: int = 4) -> str:
     kind = as_text(block.get("type")) or next(iter(block), "block")
-    return Text(f"[{kind}, which only {wire} knows]", {wire: block})
+    fields = as_dict(block.get(kind)) or block  # Bedrock names the kind by the key
+    places = (fields, as_dict(fields.get("source")), as_dict(fields.get("text")))
+    found = (place.get(key) for place in places for key in ("text", "content"))
+    body = next((one for one in found if one and isinstance(one, str | list)), "")
+    if isinstance(body, list):
+        parts = map(as_dict, body if depth else ())
+        body = "\n".join(_describe_block(wire, one, depth - 1) for one in parts)
+    if not body:
+        return f"[{kind}, which only {wire} knows]"
+    named = (fields.get("title") or fields.get("name"), fields.get("source"))
+    heading = ", ".join(filter(None, map(as_text, named)))
+    return f"{heading}:\n{body}" if heading else body
 
 
 def original_block(wire: str, block: Block) -> Json:
