@@ -163,7 +163,7 @@ async def _run_commands(session: Session) -> None:
 
 async def _commit(session: Session) -> None:
     first = "git init -q . && git add -A && git commit -qm first && git log --format=%s"
-    await session.step("bash", "first", "No git identity is configured", command=first)
+    await session.step("bash", "first", "has no user.name", command=first)
     name = "git config --global user.name Ada; git config user.name Ada"
     await session.fails("bash", "HOME, which is deleted", ".git/config is protected", command=name)
     await session.fails("bash", "No such file", "code 1", command="cd app && cat absent")

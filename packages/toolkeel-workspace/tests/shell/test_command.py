@@ -58,7 +58,12 @@ def test_only_what_never_began_could_not_be_started(tmp_path: Path, number: int)
         (137, "memory", "Command was killed: its processes took more memory than they may"),
         (137, "output", "Command was killed after 64.0 MB of output."),
         (137, "timeout", "timed out after 2 seconds; it and all it started were killed."),
-        (139, "exit", "Command was killed by SIGSEGV (exit code 139)."),
+        (
+            139,
+            "exit",
+            "Command exited with code 139, which is also what a shell returns when SIGSEGV",
+        ),
+        (255, "exit", "Command exited with code 255."),
         (3, "exit", "Command exited with code 3."),
     ],
 )
@@ -66,4 +71,6 @@ def test_why_a_command_failed_is_told_by_who_ended_it(
     code: int, ended: EndReason, told: str
 ) -> None:
     assert told in describe_failure(CommandResult(code, ended, b"", b"", 0.0), 2)
+    killed = CommandResult(139, "exit", b"", b"", 0.0, "SIGSEGV")
+    assert describe_failure(killed, 2) == "Command was killed by SIGSEGV (exit code 139)."
     assert not describe_failure(CommandResult(0, "exit", b"", b"", 0.0), 2)

@@ -36,6 +36,30 @@ def test_only_what_stays_on_the_screen_is_shown(raw: bytes, shown: bytes) -> Non
     assert plain(raw) == shown
 
 
+def removed(*pieces: bytes) -> str:
+    output = TerminalOutput()
+    for piece in pieces:
+        output.feed(piece)
+    output.flush()
+    return output.describe_removed()
+
+
+@pytest.mark.parametrize(
+    ("raw", "said"),
+    [
+        (b"a\0b\0", "2 NUL bytes."),
+        (b"a\r\nb\r\nc\n", "\\r at the end of 2 lines."),
+        (b"10%\r20%\n", "text overwritten by \\r or backspace in 1 line."),
+        (b"\x1b[31mred\x1b[0m\a", "1 control character; 2 escape sequences."),
+        (b"x" * 70_000 + b"\r" + b"y\n", "in 1 line."),
+        (b"tab\tand \xc3\xa4\n", ""),
+    ],
+)
+def test_what_is_not_shown_is_counted(raw: bytes, said: str) -> None:
+    found = removed(raw)
+    assert said in found and bool(found) is bool(said)
+
+
 TOKENS = [
     b"a",
     "猫".encode(),
@@ -58,6 +82,8 @@ def test_it_does_not_matter_where_the_pieces_are_cut(raw: bytes, cuts: list[int]
     places = [0, *sorted(cuts), len(raw)]
     pieces = [raw[one:other] for one, other in itertools.pairwise(places)]
     assert plain(*pieces) == plain(raw)
+    assert removed(*pieces) == removed(raw)
+    assert bool(removed(raw)) == any(byte in raw for byte in b"\r\b\x1b")
     assert b"\r" not in plain(raw) and b"\x1b[1m" not in plain(raw)
 
 

@@ -13,11 +13,9 @@ from tests.executors.walls import need
 from toolkeel import Toolset
 from toolkeel.messages import ToolCall
 from toolkeel_workspace.files.workspace import Workspace
+from toolkeel_workspace.sandbox.confine import Backend, Sandbox
 from toolkeel_workspace.shell import git_identity as module
-from toolkeel_workspace.shell.git_identity import read_git_identity
-
-PERSON = {"GIT_AUTHOR_NAME": "Ada", "GIT_AUTHOR_EMAIL": "ada@example.org"}
-PERSON |= {"GIT_COMMITTER_NAME": "Ada", "GIT_COMMITTER_EMAIL": "ada@example.org"}
+from toolkeel_workspace.shell.git_identity import make_git_config, read_own_settings
 
 
 @pytest.fixture
@@ -39,16 +37,56 @@ def repository(tmp_path: Path) -> Iterator[Path]:
         os.environ["GIT_CONFIG_GLOBAL"] = before
 
 
-def test_the_name_of_the_person_is_known_where_the_repository_has_none(repository: Path) -> None:
-    assert read_git_identity(repository) == PERSON
-    assert read_git_identity(repository.parent) == PERSON  # it may become a repository
-    with (repository / ".git" / "config").open("a") as file:
-        file.write("[user]\n\tname = Project\n")
-    mails = {key: value for key, value in PERSON.items() if key.endswith("EMAIL")}
-    assert read_git_identity(repository) == mails
-    with (repository / ".git" / "config").open("a") as file:
-        file.write("\temail = project@example.org\n")
-    assert read_git_identity(repository) == {}
+def test_names_of_people_survive_the_syntax_of_git(repository: Path) -> None:
+    name = 'Ada "Countess" \\ Lovelace; #1, Größe'
+    settings = Path(os.environ["GIT_CONFIG_GLOBAL"])
+    subprocess.run(["git", "config", "--global", "user.name", name], check=True)
+    module.read_global_setting.cache_clear()
+    settings.write_text(make_git_config(), encoding="utf-8")
+    words = ["git", "config", "--global", "user.name"]
+    assert subprocess.check_output(words, text=True).rstrip("\n") == name
+
+
+@pytest.mark.parametrize(
+    ("before", "commit", "author"),
+    [
+        ("true", "git commit -qm 1", "Ada,ada@example.org,Ada"),
+        ("git config user.name X", "git commit -qm 1", "X,ada@example.org,X"),
+        ("git config author.name X", "git commit -qm 1", "X,ada@example.org,Ada"),
+        ("git config --global user.name X", "git commit -qm 1", "X,ada@example.org,X"),
+        ("true", "git -c user.name=X -c user.email=x@y commit -qm 1", "X,x@y,X"),
+        ("true", "GIT_AUTHOR_NAME=X git commit -qm 1", "X,ada@example.org,Ada"),
+        ("export GIT_COMMITTER_NAME=X", "git commit -qm 1", "Ada,ada@example.org,X"),
+        ("true", "git commit -qm 1 --author 'X <x@y>'", "X,x@y,Ada"),
+    ],
+)
+@pytest.mark.parametrize("backend", ["bubblewrap", "landlock"])
+def test_an_identity_that_a_command_sets_is_the_one_that_commits(
+    repository: Path, backend: Backend, before: str, commit: str, author: str
+) -> None:
+    need(backend)
+    fresh = repository.parent / "fresh"
+    fresh.mkdir()
+    network = "machine" if backend == "landlock" else False
+    tools = Toolset(
+        Workspace(fresh, Sandbox(roots=[fresh], backend=backend, network=network)).tools
+    )
+    line = f"git init -q . && {before}; touch f; git add f; {commit}; git log --format=%an,%ae,%cn"
+    [result] = tools.run_sync([ToolCall("c", "bash", {"command": line})])
+    assert str(result.content).partition("\n")[0] == author
+
+
+def test_an_identity_that_a_persistent_shell_exports_commits_in_its_next_command(
+    repository: Path,
+) -> None:
+    need("bubblewrap")
+    commands = [
+        "export GIT_AUTHOR_NAME=X GIT_AUTHOR_EMAIL=x@y",
+        "touch f; git add f; git commit -qm 1; git log --format=%an,%ae,%cn",
+    ]
+    calls = [ToolCall(line, "bash", {"command": line}) for line in commands]
+    tools = Toolset(Workspace(repository, shell="persistent").tools)
+    assert tools.run_sync(calls)[1].content == "X,x@y,Ada"
 
 
 def test_two_calls_of_a_turn_add_and_commit_in_the_name_of_the_person(repository: Path) -> None:
@@ -64,10 +102,10 @@ def test_what_a_command_put_in_the_place_of_the_settings_holds_nobody_up(reposit
     settings = repository / ".git" / "config"
     settings.unlink()
     os.mkfifo(settings)
-    assert read_git_identity(repository) == PERSON
+    assert read_own_settings(repository) == {}
     settings.unlink()
     settings.symlink_to("/dev/zero")
-    assert read_git_identity(repository) == PERSON
+    assert read_own_settings(repository) == {}
 
 
 @pytest.fixture
@@ -89,8 +127,10 @@ def test_a_first_commit_works_without_any_identity_and_the_reason_is_told(nobody
     fresh.mkdir()
     for folder, first in ((nobody, "true"), (fresh, "git init -q")):
         said = bash(folder, f"{first}; touch f; git add f; git commit -qm 1; git log --format=%an")
-        assert said.startswith("Agent\n\n[No git identity is configured on this machine.")
-        assert "Commits are made as Agent <agent@localhost>" in said
+        assert said.startswith(
+            "Agent\n\n[This machine's git configuration has no user.name and no user.email."
+        )
+        assert "commits are made as Agent <agent@localhost>" in said
     assert bash(nobody, "git status --short") == "(no output)"
 
 
@@ -98,7 +138,7 @@ def test_settings_that_a_command_cannot_keep_are_told(nobody: Path) -> None:
     need("bubblewrap")
     said = bash(nobody, "git config --global user.name Me")
     assert "HOME, which is deleted when the command ends" in said
-    assert bash(nobody, "git config --get user.name; true") == "(no output)"
+    assert bash(nobody, "git config --get user.name; true") == "Agent"
     said = bash(nobody, "git config user.name Me")
     assert ".git/config is protected from commands." in said and "code " in said
     assert "protected" not in bash(nobody, "git config --list --local")

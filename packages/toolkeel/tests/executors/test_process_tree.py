@@ -37,9 +37,12 @@ def test_a_sink_is_given_both_outputs_in_one_stream(tmp_path: Path) -> None:
     assert b"".join(pieces) == b"a\nb\nc\n" and finished.stdout == finished.stderr == b""
 
 
-def test_a_code_that_no_signal_has_is_no_signal() -> None:
-    assert CommandResult(137, "exit", b"", b"", 0.0).signal == "SIGKILL"
-    assert (
-        CommandResult(255, "exit", b"", b"", 0.0).signal
-        == CommandResult(1, "exit", b"", b"", 0).signal
-    )
+def test_a_signal_is_known_only_of_a_process_that_we_have_waited_for(tmp_path: Path) -> None:
+    sandbox = Sandbox("off", [tmp_path])
+    killed = asyncio.run(sandbox.run(["sh", "-c", "kill -9 $$"]))
+    assert (killed.exit_code, killed.signal) == (137, "SIGKILL")
+    returned = asyncio.run(sandbox.run(["sh", "-c", "exit 137"]))
+    assert (returned.exit_code, returned.signal) == (137, "")
+    assert returned.possible_signal == "SIGKILL"
+    for code in (0, 1, 128, 255):
+        assert not CommandResult(code, "exit", b"", b"", 0.0).possible_signal

@@ -9,10 +9,12 @@ whose environment the command can read.
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+from toolkeel.executors.supervised import LEFTOVERS_NOTICE, MAX_LEFTOVERS
 from toolkeel_workspace.sandbox.mounts import SandboxPaths
 from toolkeel_workspace.sandbox.seccomp import INTERNET, UNIX, build_filter
 
@@ -24,6 +26,23 @@ _KERNEL_SECRETS = (
     "kallsyms", "kcore", "key-users", "keys", "kmsg", "mtrr", "pagetypeinfo", "sched_debug",
     "slabinfo", "sysrq-trigger", "timer_list", "vmallocinfo",
 )  # fmt: skip
+_REPORTING_SCRIPT = f"""exec 3>&2 2>/dev/null
+(exec "$@") 2>&3 3>&-
+code=$? left= count=0
+for each in /proc/[0-9]*; do
+  pid=${{each#/proc/}}
+  [ "$pid" = 1 ] || [ "$pid" = $$ ] || {{
+    read -r state < "$each/stat" && read -r name < "$each/comm" || continue
+    set -- ${{state##*) }}
+    [ "$1" != Z ] && [ $(($7 & 4)) = 0 ] || continue
+    count=$((count + 1))
+    [ $count -gt {MAX_LEFTOVERS} ] || left="$left${{left:+, }}$name"
+  }}
+done
+[ $count -le {MAX_LEFTOVERS} ] || left="$left and $((count - {MAX_LEFTOVERS})) more"
+[ -z "$left" ] || printf {shlex.quote(LEFTOVERS_NOTICE)} "$left"
+exit $code
+"""
 SEARCH_PATH = "/usr/bin:/usr/local/bin:/bin:/run/current-system/sw/bin"
 """Where bubblewrap is searched, regardless of ``PATH``."""
 
@@ -31,6 +50,11 @@ SEARCH_PATH = "/usr/bin:/usr/local/bin:/bin:/run/current-system/sw/bin"
 def find_bubblewrap() -> str:
     """Return bubblewrap's path, searched only in folders that a command cannot write to; empty if missing."""
     return shutil.which("bwrap", path=SEARCH_PATH) or ""
+
+
+def make_reporting_argv(argv: list[str]) -> list[str]:
+    """Return the argv of a shell that runs a command, and prints what processes it left running."""
+    return ["/bin/sh", "-c", _REPORTING_SCRIPT, "sh", *argv]
 
 
 def make_options(
@@ -60,6 +84,18 @@ def make_options(
     for name, value in env.items():
         made += ["--setenv", name, value]
     return [*made, "--chdir", cwd]
+
+
+def make_file_options(files: Mapping[str, int]) -> list[str]:
+    """Return the options that put files into the command's home.
+
+    Args:
+        files: Descriptors of their contents, by name.
+    """
+    made = list[str]()
+    for name, descriptor in files.items():
+        made += ["--file", str(descriptor), f"{HOME}/{name}"]
+    return made
 
 
 def _kernel_options() -> Iterator[str]:

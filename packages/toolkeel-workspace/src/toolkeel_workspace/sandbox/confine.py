@@ -90,6 +90,10 @@ class Sandbox:
         unix_sockets: Allow Unix sockets: to services that listen below visible folders, and with
             the network to abstract ones. Socket pairs are always allowed.
 
+    Attributes:
+        home_files: Texts of files in the home that a confined command has to itself, by name.
+        report_leftovers: Print behind a command's output which processes it left running.
+
     Raises:
         SetupError: if a folder is missing, or this machine cannot confine a command.
     """
@@ -115,6 +119,8 @@ class Sandbox:
         self.unix_sockets = unix_sockets
         self.env = dict(env or {})
         self.limits = limits or Limits()
+        self.home_files: Mapping[str, str] = {}
+        self.report_leftovers = False
         self.backend: Backend = "none" if mode == "off" else backend or choose_backend()
         if self.backend == "landlock" and self._make_host_policy() is not None:
             raise SetupError(
@@ -245,6 +251,8 @@ class Sandbox:
         gate = NetworkGate(reach) if reach is not None else None
         env |= gate.make_env() if gate else {}
         mounts = bubblewrap.make_mount_options(seen, stage or str, is_staged=stage is not None)
+        files = {name: open_memory_file(text.encode()) for name, text in self.home_files.items()}
+        mounts += bubblewrap.make_file_options(files)
         options = bubblewrap.make_options(
             mounts,
             env=env,
@@ -256,38 +264,35 @@ class Sandbox:
             options.append("--new-session")
         options_fd = open_memory_file("\0".join(options).encode("utf-8", "surrogateescape"))
         filter_ = open_memory_file(bubblewrap.build_namespace_filter(self.unix_sockets))
+        pass_fds = [options_fd, filter_, *files.values()]
         words = [
-            bubblewrap.find_bubblewrap(),
-            "--args",
-            str(options_fd),
-            "--seccomp",
-            str(filter_),
-            "--",
-        ]
-        pass_fds = [options_fd, filter_]
-        words += [
+            *(bubblewrap.find_bubblewrap(), "--args", str(options_fd)),
+            *("--seccomp", str(filter_), "--"),
             *make_ulimit_argv(self.limits.to_rlimits()),
             *(gate.make_argv(pass_fds) if gate else ()),
-            *argv,
+            *(bubblewrap.make_reporting_argv(argv) if self.report_leftovers else argv),
         ]
         if stage is not None:
             words = stage.make_argv(pass_fds) + words
-        ends = [gate.close] if gate else []
-        return Command(
-            words, {}, tuple(pass_fds), on_close=ends, group=create_process_group(self.limits)
-        )
+        ends, group = [gate.close] if gate else [], create_process_group(self.limits)
+        return Command(words, {}, tuple(pass_fds), on_close=ends, group=group)
 
     def _build_supervised_command(self, argv: list[str], cwd: str, terminal: bool) -> Command:
+        confinement = SupervisorConfinement({**os.environ, **self.env})
         if self.backend == "landlock":
             confinement = self._make_landlock_confinement()
-        else:
-            confinement = SupervisorConfinement({**os.environ, **self.env})
-        return build_supervised_command(argv, cwd, self.limits, confinement, terminal=terminal)
+        return build_supervised_command(
+            *(argv, cwd, self.limits, confinement),
+            terminal=terminal,
+            report_leftovers=self.report_leftovers,
+        )
 
     def _make_landlock_confinement(self) -> SupervisorConfinement:
         paths = self._collect_paths()
         handles = open_paths((*paths.readable, *paths.writable))
         home = tempfile.mkdtemp(prefix="toolkeel-")
+        for name, text in self.home_files.items():
+            Path(home, name).write_text(text, encoding="utf-8")
         rules = [
             (handles.get(path, path), right) for path, right in landlock.make_rules(paths, home)
         ]
@@ -390,7 +395,5 @@ def _find_obstacle(name: Backend) -> str:
             done = run_probe(command.argv, command.env, command.pass_fds)
     if done.returncode == 43:
         return "leaves the kernel's settings writable"
-    message = done.stderr.decode("utf-8", "replace").strip()
-    return (
-        "" if done.returncode == 42 else f"does not work here: {message[:300] or done.returncode}"
-    )
+    why = done.stderr.decode("utf-8", "replace").strip()[:300] or done.returncode
+    return "" if done.returncode == 42 else f"does not work here: {why}"

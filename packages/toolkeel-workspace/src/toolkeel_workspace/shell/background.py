@@ -194,8 +194,8 @@ class Job:
             self._partial = b""
         tail.close()
         text, notice = tail.render()
-        parts = [text or "(no new output)", f"[{notice}]" if notice else "", self._describe()]
-        return "\n\n".join(part for part in parts if part)
+        said = [f"[{each}]" for each in (notice, *tail.describe_changes()) if each]
+        return "\n\n".join([text or "(no new output)", *said, self._describe()])
 
     def _describe(self) -> str:
         if self.is_running:

@@ -21,7 +21,7 @@ from toolkeel_workspace.shell.command import (
     Command,
     derive_effects,
     describe_sandbox,
-    make_reporting_argv,
+    make_shell_argv,
     run_command,
 )
 from toolkeel_workspace.shell.job_tool import JobTool
@@ -115,10 +115,10 @@ class CommandTools:
         run, shell = context.run, self._shell
         if background:
             line = command if shell is None else shell.restore(run, command)
-            words = make_reporting_argv(self._sandbox, line)
+            words = make_shell_argv(line)
             return await self._jobs.start((command, words), timeout, watch, context)
         call = shell.begin(run, context.progress) if shell else ShellCall(context.progress)
-        words = make_reporting_argv(self._sandbox, call.make_line(command))
+        words = make_shell_argv(call.make_line(command))
         unchanged = self._snapshots.list_unchanged()
 
         async def describe(output: object) -> str:

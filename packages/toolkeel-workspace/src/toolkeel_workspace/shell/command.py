@@ -18,7 +18,7 @@ from toolkeel.messages import ToolOutput
 from toolkeel_workspace.files.line_window import format_size
 from toolkeel_workspace.sandbox.confine import Sandbox
 from toolkeel_workspace.sandbox.secret_files import SecretFiles
-from toolkeel_workspace.shell.git_identity import explain_git, read_git_identity
+from toolkeel_workspace.shell.git_identity import explain_git, make_git_config
 from toolkeel_workspace.shell.output_tail import OutputTail
 from toolkeel_workspace.shell.prompts import explain_no_input
 
@@ -28,16 +28,21 @@ MAX_TIMEOUT = 600.0
 """Highest timeout, in seconds."""
 NO_TERMINAL_ENV = {"TERM": "dumb", "NO_COLOR": "1", "PAGER": "cat", "GIT_PAGER": "cat"}
 """Variables that tell programs there is no terminal."""
-_ODD_BYTES = "Not all of the output is UTF-8: other bytes are shown as \ufffd. read shows a file in its encoding"
 MAX_OUTPUT = 64 << 20
 """Bytes of output after which a command is ended."""
 
 
 def without_terminal(sandbox: Sandbox) -> Sandbox:
-    """Return a copy of a sandbox whose commands print no colors and have a git identity."""
+    """Return a copy of a sandbox for commands of a model.
+
+    They print no colors, have a git identity, and report the processes that they leave running.
+    """
     made = copy.copy(sandbox)
-    who = read_git_identity(sandbox.roots[0]) if sandbox.backend != "none" else {}
-    made.env = {**NO_TERMINAL_ENV, **who, **sandbox.env}
+    made.env = {**NO_TERMINAL_ENV, **sandbox.env}
+    if made.backend == "landlock":  # git fails if it may not read /etc/gitconfig
+        made.env = {"GIT_CONFIG_NOSYSTEM": "1", **made.env}
+    made.home_files = {".gitconfig": make_git_config()}
+    made.report_leftovers = True
     return made
 
 
@@ -117,7 +122,7 @@ def _describe_output(sandbox: Sandbox, line: str, tail: OutputTail, why: str) ->
     walls = sandbox.backend != "none"
     said = (
         notice,
-        "" if tail.is_utf_8 else _ODD_BYTES,
+        *tail.describe_changes(),
         explain_git(line, text, sandbox.roots[0]) if walls else "",
         explain_no_input(text + "\n" * (tail.last == b"\n"), bool(why)),
     )
@@ -172,7 +177,8 @@ def _make_cancelled(
     tail.close()
     text, notice = tail.render()
     stopped = stop_error(context, "cancelled", None, "stopped")
-    shown = "\n\n".join(filter(None, [text, notice and f"[{notice}]", stopped.text]))
+    said = [f"[{each}]" for each in (notice, *tail.describe_changes()) if each]
+    shown = "\n\n".join(filter(None, [text, *said, stopped.text]))
     details = {"truncated": bool(notice), "full_output_path": tail.path or None}
     return Cancelled(shown, {**stopped.details, **details, **read(shown)})
 
@@ -203,6 +209,11 @@ def describe_failure(finished: CommandResult, allowed: float) -> str:
         return "Command was killed: its processes took more memory than they may have together."
     if finished.signal:
         return f"Command was killed by {finished.signal} (exit code {finished.exit_code})."
+    if name := finished.possible_signal:
+        return (
+            f"Command exited with code {finished.exit_code}, which is also what a shell returns when "
+            f"{name} has ended its last program."
+        )
     return f"Command exited with code {finished.exit_code}." if finished.exit_code else ""
 
 
@@ -233,37 +244,11 @@ def describe_sandbox(sandbox: Sandbox) -> str:
         network = f"Over http and https, by the proxy in HTTPS_PROXY, it reaches {hosts}."
     return (
         f"It runs in a sandbox: {roots} {changes}, the system's programs can be run. HOME and "
-        f"TMPDIR are an empty folder that is deleted when the command ends. {network}"
+        f"TMPDIR are a new folder that is deleted when the command ends. {network}"
     )
-
-
-_REPORTING_SCRIPT = """exec 3>&2 2>/dev/null
-"$0" -c "$1" 2>&3 3>&-
-code=$? left=
-for each in /proc/[0-9]*; do
-  pid=${each#/proc/}
-  [ "$pid" = 1 ] || [ "$pid" = $$ ] || {
-    read -r state < "$each/stat" && read -r name < "$each/comm" || continue
-    case $state in *") Z "*) ;; *) left="$left${left:+, }$name" ;; esac
-  }
-done
-[ -z "$left" ] || printf '\\n[Still running when it had ended, and killed: %s]\\n' "$left"
-exit $code
-"""
 
 
 def make_shell_argv(command: str) -> list[str]:
     """Return the argv that runs a line of shell, in bash if it is installed."""
     bash = next((path for path in ("/bin/bash", "/usr/bin/bash") if os.path.exists(path)), "")
     return [bash or "/bin/sh", "-c", command]
-
-
-def make_reporting_argv(sandbox: Sandbox, command: str) -> list[str]:
-    """Return the argv of a shell that also reports what processes the command left running.
-
-    That works only where the command has its own pid namespace.
-    """
-    shell, option, line = make_shell_argv(command)
-    if sandbox.backend != "bubblewrap":
-        return [shell, option, line]
-    return [shell, option, _REPORTING_SCRIPT, shell, line]

@@ -1,12 +1,13 @@
 """Output as a terminal would show it: without escape sequences, progress lines once.
 
 Colors, titles and cursor moves are removed. Of a line overwritten with carriage returns, the last state
-stays. Bytes arrive in pieces, split anywhere.
+stays. Bytes arrive in pieces, split anywhere. `TerminalOutput.describe_removed` says what was removed.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 _ESCAPE = re.compile(  # one that is begun and not finished ends with the next one
     rb"\x1b(?:\[[0-?]*[ -/]*(?:[@-~]|(?=\x1b))"
@@ -26,11 +27,15 @@ class TerminalOutput:
     >>> plain = TerminalOutput()
     >>> plain.feed(b"\x1b[1mone\x1b[0m\n10%\r90%\rdo") + plain.feed(b"ne\n") + plain.flush()
     b'one\ndone\n'
+    >>> plain.describe_removed()
+    'Not shown: 2 escape sequences; text overwritten by \\r or backspace in 1 line. cat -v shows all'
     """
 
     def __init__(self) -> None:
         self._pending = b""
         self._raw = b""
+        self._removed = Counter[str]()
+        self._is_cut = False
 
     @property
     def line(self) -> bytes:
@@ -42,15 +47,17 @@ class TerminalOutput:
         data = self._raw + piece
         self._raw = b""
         if b"\x1b" in data:
-            data = _ESCAPE.sub(b"", data)
+            data, count = _ESCAPE.subn(b"", data)
+            self._removed["escape sequence"] += count
             if (unfinished := _UNFINISHED.search(data)) and len(unfinished[0]) <= MAX_PENDING:
                 data, self._raw = data[: unfinished.start()], unfinished[0]
-        data = self._pending + data.translate(None, _CONTROLS)
+        data = self._pending + self._remove_controls(data)
         lines, end, self._pending = data.rpartition(b"\n")
         plain = lines + end
-        if b"\r" in plain or b"\b" in plain:
-            plain = b"\n".join(map(_apply_overwrites, plain.split(b"\n")))
-        if len(self._pending) > MAX_PENDING:
+        if b"\r" in plain or b"\b" in plain or (self._is_cut and lines):
+            plain = b"\n".join(map(self._finish_line, plain.split(b"\n")))
+        if len(self._pending) > MAX_PENDING and b"\r" in self._pending.rstrip(b"\r"):
+            self._is_cut = True
             self._pending = self._pending[self._pending.rstrip(b"\r").rfind(b"\r") + 1 :]
         if len(self._pending) > MAX_PENDING and b"\r" not in self._pending:
             plain, self._pending = plain + self._pending, b""
@@ -58,8 +65,44 @@ class TerminalOutput:
 
     def flush(self) -> bytes:
         """Return what is left at the end."""
+        self._removed["escape sequence"] += bool(self._raw)
         rest, self._pending, self._raw = self._pending, b"", b""
-        return _apply_overwrites(rest)
+        return self._finish_line(rest)
+
+    def _remove_controls(self, data: bytes) -> bytes:
+        """Remove and count bytes that a terminal does not show."""
+        kept = data.translate(None, _CONTROLS)
+        if count := len(data) - len(kept):
+            nuls, escapes = data.count(b"\0"), data.count(b"\x1b")
+            self._removed["NUL byte"] += nuls
+            self._removed["escape sequence"] += escapes
+            self._removed["control character"] += count - nuls - escapes
+        return kept
+
+    def _finish_line(self, line: bytes) -> bytes:
+        """Return a line's final state, and count what it lost."""
+        self._removed["\\r\\n"] += line.endswith(b"\r")
+        is_overwritten = self._is_cut or b"\r" in line.rstrip(b"\r") or b"\b" in line
+        self._removed["overwritten"] += is_overwritten
+        self._is_cut = False
+        return _apply_overwrites(line)
+
+    def describe_removed(self) -> str:
+        """Return what is not shown, as a sentence without a period; empty if all is shown."""
+        found = {kind: count for kind, count in self._removed.items() if count}
+        if not found:
+            return ""
+        ends, overwritten = found.pop("\\r\\n", 0), found.pop("overwritten", 0)
+        parts = [_count(kind, found[kind]) for kind in sorted(found)]
+        if ends:
+            parts.append(f"\\r at the end of {_count('line', ends)}")
+        if overwritten:
+            parts.append(f"text overwritten by \\r or backspace in {_count('line', overwritten)}")
+        return f"Not shown: {'; '.join(parts)}. cat -v shows all"
+
+
+def _count(noun: str, number: int) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"
 
 
 def _apply_overwrites(line: bytes) -> bytes:

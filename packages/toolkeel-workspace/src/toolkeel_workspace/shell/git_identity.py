@@ -15,7 +15,7 @@ _SEARCH_PATH = "/usr/local/bin:/usr/bin:/bin:/opt/homebrew/bin"
 _SECTION = re.compile(
     r"^[ \t]*\[[ \t]*(\w+)[ \t]*\]((?:(?!^[ \t]*\[).*\n?)*)", re.MULTILINE | re.IGNORECASE
 )
-DEFAULT = {"NAME": "Agent", "EMAIL": "agent@localhost"}
+DEFAULT = {"name": "Agent", "email": "agent@localhost"}
 """Who commits where no identity is configured, so that a first commit works."""
 _LOST = re.compile(r"git\s+config\s+(?:\S+\s+)*?--global")
 _BUSY = re.compile(
@@ -23,23 +23,17 @@ _BUSY = re.compile(
 )
 
 
-def read_git_identity(root: Path) -> dict[str, str]:
-    """Return variables that tell git who commits, except what the repository's own config says.
+def make_git_config() -> str:
+    """Return a global git config with the person's name and address, or `DEFAULT`.
 
-    Args:
-        root: The folder.
+    It is a config file, as variables would override what a repository or a command sets itself.
     """
-    own = read_own_settings(root)
-    who = {
-        "NAME": ("user.name", read_global_setting("user.name")),
-        "EMAIL": ("user.email", read_global_setting("user.email")),
-    }
-    return {
-        f"GIT_{role}_{what}": value or DEFAULT[what]
-        for role in ("AUTHOR", "COMMITTER")
-        for what, (key, value) in who.items()
-        if key not in own
-    }
+    lines = ["[user]"]
+    for key, default in DEFAULT.items():
+        value = read_global_setting(f"user.{key}") or default
+        quoted = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+        lines.append(f'\t{key} = "{quoted}"')
+    return "\n".join(lines) + "\n"
 
 
 def explain_git(command: str, output: str, root: Path) -> str:
@@ -58,14 +52,17 @@ def explain_git(command: str, output: str, root: Path) -> str:
         said.append("The global git config is in HOME, which is deleted when the command ends.")
     if _BUSY.search(output) and "config" in output:
         said.append(".git/config is protected from commands.")
-    identity = read_git_identity(root)
-    mine = [what for what in DEFAULT if identity.get(f"GIT_AUTHOR_{what}") == DEFAULT[what]]
-    if said or (mine and re.search(r"\bgit\b.*\bcommit\b", command)):
-        name, email = (identity.get(f"GIT_AUTHOR_{what}", "") for what in DEFAULT)
-        if mine:
-            said.append("No git identity is configured on this machine.")
-        if name and email:
-            said.append(f"Commits are made as {name} <{email}> without any configuration.")
+    own = read_own_settings(root)
+    person = {key: read_global_setting(f"user.{key}") for key in DEFAULT}
+    is_missing = any(not person[key] and f"user.{key}" not in own for key in DEFAULT)
+    if said or (is_missing and re.search(r"\bgit\b.*\bcommit\b", command)):
+        if missing := [f"user.{key}" for key in DEFAULT if not person[key]]:
+            said.append(f"This machine's git configuration has no {' and no '.join(missing)}.")
+        name, email = (person[key] or DEFAULT[key] for key in DEFAULT)
+        said.append(
+            f"Where neither the repository nor the command sets another one, commits are made as "
+            f"{name} <{email}>; git -c user.name=NAME -c user.email=ADDRESS commit sets one."
+        )
     return " ".join(said)
 
 

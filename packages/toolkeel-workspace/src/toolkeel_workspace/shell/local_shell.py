@@ -197,14 +197,16 @@ def _shorten(data: bytes, max_chars: int | None) -> str:
     plain = TerminalOutput()
     data = plain.feed(data) + plain.flush()
     text = data.decode("utf-8", "replace")
+    removed = plain.describe_removed()
+    notice = f"\n[{removed}]" if removed else ""
     max_chars = MAX_BYTES if max_chars is None or max_chars < 0 else max_chars
     if len(text) <= max_chars:
-        return text
+        return text + notice
     name = RESULTS.save(data)
     saved = f'; all of it is kept: path="{name}"' if name else ""
     left = f"\n[... {len(text) - max_chars} characters left out{saved} ...]\n"
     head = max_chars // 2
-    return text[:head] + left + text[len(text) - (max_chars - head) :]
+    return text[:head] + left + text[len(text) - (max_chars - head) :] + notice
 
 
 def _format_transcript(line: str, output: Mapping[str, Any]) -> str:

@@ -11,14 +11,13 @@ from toolkeel._records.result_store import RESULTS, ResultStore
 from toolkeel_workspace.files.line_window import MAX_BYTES, MAX_LINES, format_size
 from toolkeel_workspace.shell.escape_codes import TerminalOutput
 
+_ODD_BYTES = "Not all of the output is UTF-8: other bytes are shown as \ufffd. read shows a file in its encoding"
+
 
 class OutputTail:
     """Output as it arrives: its end in memory, all of it in a file once it is long.
 
     Escape sequences are removed first, see `TerminalOutput`.
-
-    Attributes:
-        is_utf_8: False if what `render` returned has bytes that are not UTF-8, as U+FFFD.
 
     Args:
         report: Called with the last lines whenever there are more.
@@ -37,7 +36,7 @@ class OutputTail:
         self.bytes = 0
         self.newlines = 0
         self.last = b""
-        self.is_utf_8 = True
+        self._is_utf_8 = True
 
     def add(self, piece: bytes) -> None:
         """Add the next piece of output."""
@@ -143,6 +142,11 @@ class OutputTail:
             f"Lines {first} to {self.lines} of {self.lines} are shown{self._describe_size()}",
         )
 
+    def describe_changes(self) -> list[str]:
+        """Return how `render` shows other bytes than were printed, as sentences without a period."""
+        said = ["" if self._is_utf_8 else _ODD_BYTES, self._plain.describe_removed()]
+        return [each for each in said if each]
+
     def _end_of_line(self, line: bytes) -> tuple[str, str]:
         end = line[-MAX_BYTES:]
         start = next((i for i in range(min(4, len(end))) if end[i] & 0xC0 != 0x80), 0)
@@ -156,7 +160,7 @@ class OutputTail:
         try:
             return data.decode()
         except UnicodeDecodeError:
-            self.is_utf_8 = False
+            self._is_utf_8 = False
             return data.decode("utf-8", "replace")
 
     def _describe_size(self) -> str:

@@ -194,7 +194,9 @@ def _library_folders() -> list[Path]:
 
 
 def _died_outcome(worker: Worker, printed: str) -> Message:
-    found = CommandResult(worker.exit_code, worker.end_reason, b"", b"", 0.0)
-    how = f"was killed by {found.signal}" if found.signal else f"exited ({found.exit_code})"
+    found = CommandResult(worker.exit_code, worker.end_reason, b"", b"", 0.0, worker.signal)
+    may_mean = f", which may mean {found.possible_signal}" if found.possible_signal else ""
+    how = f"exited ({found.exit_code}{may_mean})"
+    how = f"was killed by {found.signal}" if found.signal else how
     details = {"exit_code": found.exit_code, "signal": found.signal, "stderr": printed}
     return {"kind": DIED, "text": how, "details": details}

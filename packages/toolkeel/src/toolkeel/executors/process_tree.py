@@ -111,11 +111,14 @@ class CommandResult:
     """How a command ended.
 
     Args:
-        exit_code: 128 plus the signal's number if a signal killed it.
+        exit_code: 128 plus the signal's number if a signal killed it. A shell returns such a code, too,
+            for a command of its own that a signal killed, and so can any program.
         end_reason: ``exit`` by itself, or what ended it: the timeout, or too much output or memory.
         stdout: Its standard output, unless a sink received it.
         stderr: Its standard error, unless a sink received it.
         seconds: How long it ran.
+        signal: Name of the signal that killed it, such as ``SIGKILL``; empty for none, and where only
+            the exit code is known, as behind bubblewrap.
     """
 
     exit_code: int
@@ -123,13 +126,23 @@ class CommandResult:
     stdout: bytes
     stderr: bytes
     seconds: float
+    signal: str = ""
 
     @property
-    def signal(self) -> str:
-        """Name of the signal that killed the command, such as ``SIGKILL``; empty for none."""
-        with suppress(ValueError):
-            return signal.Signals(self.exit_code - 128).name if self.exit_code > 128 else ""
-        return ""
+    def possible_signal(self) -> str:
+        """Name of the signal that the exit code may mean; empty if it can mean none."""
+        return _name_signal(self.exit_code - 128)
+
+
+def split_return_code(code: int) -> tuple[int, str]:
+    """Return the exit code and the name of the signal that a process's return code means."""
+    return (code, "") if code >= 0 else (128 - code, _name_signal(-code))
+
+
+def _name_signal(number: int) -> str:
+    with suppress(ValueError):
+        return signal.Signals(number).name
+    return ""
 
 
 @record
@@ -232,7 +245,8 @@ async def finish_command(
         ended = "memory"
     seconds = perf_counter() - running.started_at
     stdout, stderr = (b"".join(pieces) for pieces in collected)
-    return CommandResult(code if code >= 0 else 128 - code, ended, stdout, stderr, seconds)
+    code, name = split_return_code(code)
+    return CommandResult(code, ended, stdout, stderr, seconds, name)
 
 
 async def _limit_memory(running: RunningCommand, max_memory: int | None) -> bool:

@@ -38,6 +38,7 @@ _PR_SET_PDEATHSIG, _PR_SET_SECCOMP, _PR_CAPBSET_DROP = 1, 22, 24
 _PR_SET_SECUREBITS, _PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS = 28, 36, 38
 _NOROOT = 0b1111  # SECBIT_NOROOT and SECBIT_NO_SETUID_FIXUP, both locked
 _SINGLE_FILE_RIGHTS = 0x1 | 0x2 | 0x4 | 0x4000 | 0x8000  # execute, write, read, truncate, ioctl
+_PF_EXITING = 0x4
 EXIT_NOT_CONFINED = 125
 """Exit code when the command could not be confined; it has not run then."""
 
@@ -50,7 +51,8 @@ class CommandSpec:
     Args:
         fields: Of the JSON object: ``argv``, ``env``, ``cwd``, ``limits`` (names of `resource`
             to numbers), ``session`` (true for a session of its own), ``landlock`` (None, or
-            ``handled`` rights and ``rules``: pairs of path and rights), ``seccomp`` (hex or "").
+            ``handled`` rights and ``rules``: pairs of path and rights), ``seccomp`` (hex or ""),
+            ``leftovers`` (None, or a format to print the names of processes left running, and most names).
     """
 
     def __init__(self, fields: Mapping[str, Any]) -> None:
@@ -61,6 +63,7 @@ class CommandSpec:
         self.session: bool = fields["session"]
         self.landlock: dict[str, Any] | None = fields["landlock"]
         self.seccomp = bytes.fromhex(fields["seccomp"])
+        self.leftovers: tuple[str, int] | None = fields["leftovers"]
 
 
 def main(spec_file: int, lifeline: int) -> NoReturn:
@@ -79,10 +82,13 @@ def main(spec_file: int, lifeline: int) -> NoReturn:
     child = os.fork()
     if child == 0:
         _exec_command(spec, os.getppid())
+    output = os.dup(1) if spec.leftovers else -1
     _close_streams()
     status = _wait_for_command(child, wake, lifeline)
+    if status is not None and spec.leftovers:
+        _report_leftovers(*spec.leftovers, output)
     _kill_descendants(child)
-    _exit_like(status)
+    _exit_like(int(signal.SIGKILL) if status is None else status)
 
 
 # — the command's side —
@@ -201,8 +207,8 @@ def _close_streams() -> None:
         os.dup2(null, stream)
 
 
-def _wait_for_command(child: int, wake: int, lifeline: int) -> int:
-    """Wait for the command and return its status; SIGKILL if the lifeline closes first."""
+def _wait_for_command(child: int, wake: int, lifeline: int) -> int | None:
+    """Wait for the command and return its status; None if the lifeline closes first."""
     poll = select.poll()
     poll.register(wake, select.POLLIN)
     poll.register(lifeline, select.POLLIN)
@@ -217,7 +223,33 @@ def _wait_for_command(child: int, wake: int, lifeline: int) -> int:
             if pid == 0:
                 break
         if lifeline in events:
-            return int(signal.SIGKILL)
+            return None
+
+
+def _report_leftovers(notice: str, most: int, output: int) -> None:
+    """Print the names of the processes that the command has left running."""
+    if sys.platform != "linux":
+        return
+    left = [name for pid in sorted(_find_descendants(os.getpid())) if (name := _read_name(pid))]
+    if left:
+        names = ", ".join(left[:most])
+        more = len(left) - most
+        text = notice % (f"{names} and {more} more" if more > 0 else names)
+        with contextlib.suppress(OSError):
+            os.write(output, text.encode("utf-8", "replace"))
+
+
+def _read_name(pid: int) -> str:
+    """Return the name of a running process; empty if it has ended or is ending."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            head, _, rest = file.read().rpartition(b")")
+        state, flags = rest.split()[0], int(rest.split()[6])
+    except (OSError, IndexError, ValueError):
+        return ""
+    if state == b"Z" or flags & _PF_EXITING:
+        return ""
+    return " ".join(head.partition(b"(")[2].decode("utf-8", "replace").split())
 
 
 def _kill_descendants(child: int) -> None:

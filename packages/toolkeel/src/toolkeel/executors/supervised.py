@@ -21,6 +21,10 @@ from toolkeel.executors.process_tree import Command, open_memory_file
 
 SUPERVISOR_SCRIPT = Path(__file__).parent / "supervise.py"
 """The program that starts a command and outlives it."""
+LEFTOVERS_NOTICE = "\n[Still running when it had ended, and killed: %s]\n"
+"""Printed behind a command's output, with the names of processes that it left running."""
+MAX_LEFTOVERS = 10
+"""Most names in that notice."""
 
 
 class Confinement(Protocol):
@@ -73,6 +77,7 @@ def build_supervised_command(
     confinement: SupervisorConfinement,
     *,
     terminal: bool = False,
+    report_leftovers: bool = False,
 ) -> Command:
     """Build a command that the supervisor starts.
 
@@ -82,6 +87,7 @@ def build_supervised_command(
         limits: Resource limits.
         confinement: Its environment and confinement.
         terminal: True if it shares this process's terminal.
+        report_leftovers: Print `LEFTOVERS_NOTICE` behind its output if it leaves processes running.
     """
     bounds = limits.to_rlimits()
     if "RLIMIT_NPROC" in bounds:  # without a namespace all processes of the user count
@@ -94,6 +100,7 @@ def build_supervised_command(
         "env": dict(confinement.env),
         "landlock": confinement.landlock,
         "seccomp": confinement.seccomp,
+        "leftovers": (LEFTOVERS_NOTICE, MAX_LEFTOVERS) if report_leftovers else None,
     }
     spec_file = open_memory_file(json.dumps(spec).encode())
     ends, lifeline = os.pipe()

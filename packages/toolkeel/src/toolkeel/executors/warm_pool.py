@@ -27,7 +27,7 @@ from toolkeel.executors.frames import (
     MessageTooLarge,
     is_outcome,
 )
-from toolkeel.executors.process_tree import Command, EndReason, open_memory_file
+from toolkeel.executors.process_tree import Command, EndReason, open_memory_file, split_return_code
 
 _CHECK_INTERVAL = 0.25  # seconds between checks of memory and output
 _EXIT_SECONDS = 2.0  # seconds for a process that closed its socket to exit
@@ -48,6 +48,7 @@ class Worker:
         body_started: True once the last request's body started.
         end_reason: Why we ended it; ``exit`` if it ended by itself.
         exit_code: Its exit code, once it has ended; 128 plus the number of the signal that killed it.
+        signal: Name of that signal, if it is known.
     """
 
     def __init__(self, command: Command, max_memory: int | None) -> None:
@@ -55,6 +56,7 @@ class Worker:
         self.body_started = False
         self.end_reason: EndReason = "exit"
         self.exit_code = 0
+        self.signal = ""
         self._killed = False
         self._command = command
         self._max_memory = max_memory
@@ -168,7 +170,7 @@ class Worker:
         except subprocess.TimeoutExpired:  # its supervisor hangs
             self._process.kill()
             code = self._process.wait()
-        self.exit_code = code if code >= 0 else 128 - code
+        self.exit_code, self.signal = split_return_code(code)
         self._socket.close()
         self._command.close()
 
