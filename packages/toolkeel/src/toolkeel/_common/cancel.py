@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def get_logger() -> logging.Logger:
-    """Return the library's logger. Defining a tool does not import logging."""
+    """Return the library's logger. `logging` is imported at the first call only."""
     import logging
 
     return logging.getLogger("toolkeel")
@@ -23,7 +23,7 @@ def get_logger() -> logging.Logger:
 class CancelToken:
     """A cancellation request, set once and visible to every holder of the token.
 
-    Any thread may give it, and so may a signal handler: nothing here waits for a lock.
+    Any thread or signal handler may cancel: nothing here waits for a lock.
 
     >>> token = CancelToken()
     >>> token.cancel("enough")
@@ -49,27 +49,26 @@ class CancelToken:
             self._call(key)
 
     def watch(self, callback: Callable[[], object]) -> Callable[[], object]:
-        """Register a callback, called once, at the cancel or now. Its exceptions are logged.
+        """Register a callback, called once when the token is cancelled, or now if it already is.
 
-        Returns:
-            A function that takes the callback back.
+        Exceptions of the callback are logged.
         """
         key = object()
         self.add_watcher(key, callback)
         return partial(self.remove_watcher, key)
 
     def add_watcher(self, key: object, callback: Callable[[], object]) -> None:
-        """Register a callback under a key, as `watch` does without a removal function."""
+        """Register a callback under a key. Like `watch`, but `remove_watcher` removes it."""
         self._callbacks[key] = callback
         if self.cancelled:
             self._call(key)
 
     def remove_watcher(self, key: object) -> None:
-        """Remove the callback of a key, if it was not called."""
+        """Remove the callback of a key. Do nothing if it was called or removed."""
         self._callbacks.pop(key, None)
 
     def _call(self, key: object) -> None:
-        """Call the callback of a key once, and log its exception."""
+        """Call and remove the callback of a key, if it is registered. Its exception is logged."""
         callback = self._callbacks.pop(key, None)
         if callback is not None:
             try:
@@ -78,6 +77,6 @@ class CancelToken:
                 get_logger().exception("a watcher of a cancel token failed; the others are called")
 
     def raise_if_cancelled(self) -> None:
-        """Raise `Cancelled` if the wish was passed: for long loops in sync bodies."""
+        """Raise `Cancelled` if the token is cancelled. For long loops in sync bodies."""
         if self.cancelled:
             raise Cancelled(f"The call was cancelled{': ' + self.reason if self.reason else ''}.")

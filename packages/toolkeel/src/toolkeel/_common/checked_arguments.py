@@ -38,14 +38,15 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class ArgumentKind(NamedTuple):
-    """What an argument has to be.
+    """The kind of values that an argument admits.
 
     Args:
-        fits: True if a value is of it.
-        wanted: What to give, in words.
-        open: True if a wrong text may be quoted: where another library's object belongs, such as a
-            client or a login, people write a secret.
-        item: What one of several has to be, if several are expected.
+        accepts: Returns True for an admitted value.
+        expected: What to pass, in words.
+        is_quotable: True if the error may quote a wrong text. False for other libraries' objects,
+            such
+            as a client or a login, in place of which people pass a secret.
+        accepts_item: Checks one item of a list; None for other kinds.
     """
 
     accepts: Callable[[Any], bool]
@@ -55,12 +56,16 @@ class ArgumentKind(NamedTuple):
 
 
 def checked(made: F) -> F:
-    """Check the arguments of each call of a class, function or method: names, places, values.
+    """Decorate a class or function to check each call's argument names, count and values.
 
-    Values are checked by annotation.
+    Values are checked by annotation: flags, numbers, texts, paths, functions, choices, classes,
+    protocols, lists and dicts of these, and an `ArgumentKind` in an `Annotated`. Other annotations
+    are
+    not checked.
 
-    Flags, numbers, texts, paths, functions, choices, classes, protocols, and lists and dicts of
-    these are checked, and what an `Annotated` with a `Kind` says; other annotations are not.
+    Raises:
+        SetupError: (when called) a value is of the wrong kind.
+        DefinitionError: (when called) a name is unknown, or there are too many arguments.
 
     >>> @checked
     ... class Oven:
@@ -81,6 +86,7 @@ def checked(made: F) -> F:
 
 
 def _checking(make: Any, owner: str, told: Mapping[str, object]) -> Any:
+    """Return a function that checks arguments by annotations and then calls `make`."""
     code, first = make.__code__, takes_self(make)
     own = code.co_varnames[first : code.co_argcount]
     kinds: dict[str, ArgumentKind | None] = {}
@@ -108,10 +114,10 @@ def check_values(
     kinds: Mapping[str, ArgumentKind | None],
     error: type[SetupError] = SetupError,
 ) -> None:
-    """Raise unless each value is of its kind.
+    """Raise unless each value is of the kind of its option. Options without a kind are not checked.
 
     Raises:
-        SetupError: or the class that is passed as `error`; naming the option and what it should be.
+        SetupError: or the class passed as `error`, naming the option and what was expected.
     """
     for option, value in given.items():
         kind = kinds.get(option)
@@ -139,7 +145,7 @@ def at_least(least: float, wanted: str) -> ArgumentKind:
 
 
 def _describe_value(value: object, quoted: bool) -> str:
-    """Describe a wrong value: its content if short and no secret, else its types."""
+    """Describe a wrong value: numbers and quotable texts by content, others by their types."""
     if isinstance(value, int | float | NoneType) or (quoted and isinstance(value, str)):
         return repr(value)
     if isinstance(value, type):
@@ -152,7 +158,7 @@ def _describe_value(value: object, quoted: bool) -> str:
 
 
 def any_list(wanted: str, or_function: bool = False) -> ArgumentKind:
-    """Return the kind of any iterable that is neither text nor dict, for an `Annotated`."""
+    """Return the kind of any iterable except text and dict, optionally also of functions."""
 
     def fits(value: Any) -> bool:
         is_list = isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)
@@ -165,8 +171,8 @@ def kind_of(text: Any, names: dict[str, Any]) -> ArgumentKind | None:
     """Return the kind that an annotation admits, or None if only type checkers can check it.
 
     Args:
-        text: The annotation, or its text.
-        names: What its text may name: those of the module that holds it.
+        text: The annotation, or its source text.
+        names: Names that the text may use: those of its module.
     """
     try:
         message = get_type_hints(SimpleNamespace(__annotations__={"it": text}), names, None, True)
@@ -176,6 +182,7 @@ def kind_of(text: Any, names: dict[str, Any]) -> ArgumentKind | None:
 
 
 def _kind(annotation: Any, listed: bool = False) -> ArgumentKind | None:
+    """Return the kind that an evaluated annotation admits, or None if unchecked."""
     if annotation in _SIMPLE:
         return _SIMPLE[annotation]
     origin, args = get_origin(annotation), get_args(annotation)
@@ -215,7 +222,10 @@ def _narrowed(kind: ArgumentKind | None, narrower: list[ArgumentKind]) -> Argume
 
 
 def _object(cls: Any, listed: bool) -> ArgumentKind | None:
-    """Return the kind of instances of a class, or of objects with a protocol's members."""
+    """Return the kind of instances of a class, or of objects with any member of a protocol.
+
+    None means unchecked: typed dicts, and protocols in lists.
+    """
     if not isinstance(cls, type) or is_typeddict(cls):
         return None
     named = vars(cls)
@@ -238,6 +248,7 @@ def _has_any(value: object, members: Iterable[str]) -> bool:
 
 
 def _article(cls: type) -> str:
+    """Return a class's name with "a" or "an", or as a call for the library's own records."""
     name = _name(cls)
     if cls.__module__.startswith("toolkeel") and is_dataclass(cls):
         return f"{name}(...)"
@@ -245,11 +256,13 @@ def _article(cls: type) -> str:
 
 
 def _name(cls: type) -> str:
+    """Return a class's name, with its module if it is another library's."""
     here = cls.__module__.startswith("toolkeel") or cls.__module__ == "builtins"
     return cls.__qualname__ if here else f"{cls.__module__.split('._')[0]}.{cls.__qualname__}"
 
 
 def _either(kinds: list[ArgumentKind | None]) -> ArgumentKind | None:
+    """Return the kind of a union, or None if a part of it is unchecked."""
     known = [kind for kind in kinds if kind is not None]
     if len(known) < len(kinds):
         return None
@@ -261,6 +274,8 @@ def _either(kinds: list[ArgumentKind | None]) -> ArgumentKind | None:
 
 
 def _mapping(each: ArgumentKind | None) -> ArgumentKind:
+    """Return the kind of dicts with values of a kind."""
+
     def fits(value: Any) -> bool:
         return isinstance(value, Mapping) and (
             each is None or all(map(each.accepts, value.values()))
@@ -282,10 +297,12 @@ def _several(each: ArgumentKind, once: bool) -> ArgumentKind:
 
 
 def _plural(kind: ArgumentKind) -> str:
+    """Return the words for several values of a kind."""
     return re.sub(r"\ban? ([\w ]+?)(?= or |$)", r"\1s", kind.expected)
 
 
 def _is(*kinds: type) -> Callable[[Any], bool]:
+    """Return a function that checks for instances of classes."""
     return lambda value: isinstance(value, kinds) and not isinstance(value, bool)
 
 

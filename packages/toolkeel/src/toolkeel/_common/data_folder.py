@@ -11,7 +11,7 @@ from toolkeel.errors import SetupError
 
 
 def find_home() -> Path | None:
-    """Return the user's home folder, or None if there is none, as for a container's unknown user."""
+    """Return the user's home folder, or None if it is unknown, as for a container's nameless user."""
     try:
         return Path.home()
     except RuntimeError:
@@ -22,7 +22,7 @@ def home_folder() -> Path:
     """Return the user's home folder.
 
     Raises:
-        SetupError: ``HOME`` is not set, and the system does not know the user.
+        SetupError: it is unknown; the message names the variables to set.
     """
     home = find_home()
     if home is None:
@@ -69,8 +69,8 @@ def xdg_folder(variable: str, place: str) -> Path:
     """Return the program's folder by the XDG rule.
 
     Args:
-        variable: What names the folder above it, if it is absolute.
-        place: Where that is below ``~/.local`` if nothing does.
+        variable: Environment variable of the parent folder; ignored unless its path is absolute.
+        place: Folder below ``~/.local`` that is used otherwise.
     """
     base = os.environ.get(variable, "")
     root = Path(base) if os.path.isabs(base) else home_folder() / ".local" / place
@@ -78,21 +78,24 @@ def xdg_folder(variable: str, place: str) -> Path:
 
 
 def state_folder() -> Path:
-    """Return the folder of state between runs, such as waiting runs and consents."""
+    """Return the folder of state between runs, such as waiting runs and consents.
+
+    It is ``$XDG_STATE_HOME/toolkeel``, by default ``~/.local/state/toolkeel``.
+    """
     return xdg_folder("XDG_STATE_HOME", "state")
 
 
 def register_state(path: str | Path) -> Path:
-    """Note a file or folder of the library's state that a program has named, and return its path.
+    """Register a file or folder that a program chose for the library's state, and return its path.
 
-    Workspaces that contain it protect it, as they do the folders above.
+    Workspaces that contain it protect it, as they do the default folders.
     """
     _named_state.add(os.path.realpath(path))
     return Path(path)
 
 
 def list_state() -> list[str]:
-    """Return the places of the library's state, without links: of data, of state, and those registered."""
+    """Return the real paths of the library's state: data folder, state folder and registered ones."""
     found = set(_named_state)
     for folder in (data_folder, state_folder):
         with suppress(SetupError, OSError):  # no home folder is known

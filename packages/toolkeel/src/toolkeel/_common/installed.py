@@ -55,7 +55,7 @@ INSTALL: dict[str, str] = {
 
 @cache
 def installed(group: Group) -> dict[str, EntryPoint]:
-    """List the entry points of a group by name, in the order of their names."""
+    """Return the entry points of a group by name, sorted; read once per process."""
     from importlib.metadata import entry_points  # late: costs as much as half of this package
 
     found = sorted(entry_points(group=group), key=lambda point: point.name)
@@ -75,7 +75,7 @@ def load_installed(group: Group, name: str) -> Any:
 
 
 def install_hint(name: str) -> str:
-    """Describe how to install a known distribution or extra that is missing.
+    """Return a sentence that something is not installed, with its install command if that is known.
 
     >>> install_hint("toolkeel.tools.Workspace")
     "toolkeel.tools.Workspace is not installed: pip install 'toolkeel[workspace]'"

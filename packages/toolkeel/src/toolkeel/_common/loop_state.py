@@ -19,7 +19,7 @@ CALLBACK_TIMEOUT = 30.0
 
 
 def _never(call: ToolCall) -> bool:
-    """Return False: without an agent nothing runs a call again."""
+    """Return False: no call is repeatable in a run without an agent."""
     return False
 
 
@@ -75,7 +75,7 @@ class LoopState:
 
 
 class RunScope:
-    """Bounds and rules that hold for a run and for every run inside it.
+    """Limits and rules that apply to a run and to every run inside it.
 
     Args:
         outer_run: The enclosing run, if any, a `RunContext`.
@@ -84,12 +84,12 @@ class RunScope:
         outer_run: The enclosing run; None for an outermost run.
         parent_id: Its id; empty for an outermost run.
         depth: Number of enclosing runs.
-        callback_timeout: Seconds that a callback of the program may take; None for no bound.
+        callback_timeout: Seconds that a callback of the program may take; None for no limit.
         deadline: `time.perf_counter` value at which the enclosing call ends the run; None for never.
         spending: Shared limits of the run tree; None if nothing is limited.
         owns_spending: True if `spending` was made for this run, not for the enclosing run.
         toolset: The `Toolset` whose steps and rules apply to every call of the run, at any depth.
-        step_state: Values that steps keep during the run, each under its own key.
+        step_state: Values that steps store during the run, each under its own key.
     """
 
     __slots__ = (

@@ -30,15 +30,15 @@ def fold_name(name: str) -> str:
 def nearest_names(
     name: str, known: Iterable[str], limit: int = 3, cutoff: float = 0.6
 ) -> list[str]:
-    """Return the known names most like `name`, the nearest first.
+    """Return the known names most similar to `name`, the nearest first; empty if none is similar.
 
     Spellings that differ only in case, blanks, underscores, dots and dashes count as equal.
 
     Args:
-        name: What was written.
-        known: The names there are.
-        limit: Most names to return.
-        cutoff: Least likeness, from 0 to 1.
+        name: The misspelt name.
+        known: The existing names.
+        limit: Maximum number of names to return.
+        cutoff: Minimum similarity, from 0 to 1.
 
     >>> nearest_names("departureDat", ["city", "departure_date"])
     ['departure_date']

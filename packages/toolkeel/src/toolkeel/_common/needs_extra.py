@@ -10,14 +10,14 @@ from toolkeel.errors import MissingExtraError
 
 @contextmanager
 def needs_extra(what: str, extra: str) -> Iterator[None]:
-    """Stand around the imports of optional packages.
+    """Turn a failing import of an optional package in the block into an error with its install command.
 
     Args:
         what: The feature that needs them, as the sentence's subject.
         extra: Name of the extra that brings them.
 
     Raises:
-        MissingExtraError: one of them is not installed.
+        MissingExtraError: a package is not installed.
     """
     try:
         yield

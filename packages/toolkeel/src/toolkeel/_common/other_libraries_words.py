@@ -44,7 +44,7 @@ NAMES: Final[Mapping[str, str]] = MappingProxyType(
 
 @functools.cache
 def load_tables() -> dict[str, dict[str, str]]:
-    """Return, by kind, our words with other libraries' words for each, read once from a file."""
+    """Return, by table, our words with other libraries' words for each; the file is read once."""
     found = read_toml("toolkeel._common", "other_libraries_words.toml")
     return {
         kind: found[table["like"]] if "like" in table else table for kind, table in found.items()
@@ -55,8 +55,8 @@ def translate(kind: str, word: str) -> str:
     """Return our word for another library's, or an empty string if there is none.
 
     Args:
-        kind: Name of a table.
-        word: Theirs.
+        kind: Name of the table: the thing that is called or has attributes.
+        word: The other library's word.
     """
     found = (ours for ours, theirs in load_tables().get(kind, {}).items() if word in theirs.split())
     return next(found, "").replace("%s", word)
@@ -65,13 +65,13 @@ def translate(kind: str, word: str) -> str:
 def unknown_option_error(
     where: str, word: str, known: Iterable[str], kind: str = ""
 ) -> DefinitionError:
-    """Build the error for an unknown keyword, with the one to write.
+    """Return the error for an unknown keyword, which names the right one if that is known.
 
     Args:
-        where: What was called.
+        where: Name of what was called.
         word: The keyword.
-        known: Those there are.
-        kind: The name of its table, if that is another.
+        known: The existing keywords.
+        kind: Name of the table of words, if it differs from `where`.
 
     >>> str(unknown_option_error("Agent", "system_prompt", ["instructions"]))
     "Agent: there is no option 'system_prompt'; write instructions="
@@ -96,10 +96,10 @@ _TOOL_CLASSES: Final = frozenset({"BaseTool", "FunctionTool", "Tool"})
 
 
 def explain_foreign(item: object) -> str:
-    """Say what to write for another library's object; empty for any other object.
+    """Return a sentence on what to pass instead of another library's object; "" for other objects.
 
     Args:
-        item: Its class, or a base of its class, may be another library's.
+        item: Any object.
     """
     for cls in type(item).__mro__:
         root, _, rest = cls.__module__.partition(".")
@@ -129,12 +129,12 @@ _WRITTEN: Final[Mapping[str, str]] = MappingProxyType(
 
 
 def too_many_arguments(where: str, given: int, places: str) -> DefinitionError:
-    """Build the error for more positional arguments than there are places.
+    """Return the error for too many positional arguments.
 
     Args:
-        where: What was called.
-        given: How many there were.
-        places: Which there are.
+        where: Name of what was called.
+        given: Number of positional arguments.
+        places: Names of the positional parameters, as text.
 
     >>> str(too_many_arguments("Toolset", 2, "tools"))
     'Toolset takes only tools by position, not 2 arguments; write Toolset([search, send])'
@@ -147,13 +147,13 @@ def too_many_arguments(where: str, given: int, places: str) -> DefinitionError:
 
 
 def check_argument_names(where: str, method: Any, given: int, options: Iterable[str]) -> None:
-    """Raise unless a function has a parameter for each argument.
+    """Raise unless a function has a parameter for each argument. The function is not called.
 
     Args:
-        where: What was called.
-        method: What runs then.
-        given: How many arguments there are by position, its object apart.
-        options: The names of the others.
+        where: Name of what was called.
+        method: The function.
+        given: Number of positional arguments without `self`.
+        options: Names of the keyword arguments.
 
     Raises:
         DefinitionError: naming the argument and the fix.
@@ -170,15 +170,15 @@ def check_argument_names(where: str, method: Any, given: int, options: Iterable[
 
 
 def takes_self(method: Any) -> bool:
-    """Return True if the first parameter of a method is its object or class."""
+    """Return True if the first parameter of a function is called `self` or `cls`."""
     return method.__code__.co_varnames[:1] in (("self",), ("cls",))
 
 
 def attribute_hints(kind: str) -> Callable[[object, str], NoReturn]:
-    """Return a ``__getattr__`` that names our attribute for another library's.
+    """Return a ``__getattr__`` that raises `AttributeError`, naming our attribute for another library's.
 
     Args:
-        kind: Name of the table of its attributes.
+        kind: Name of the table of the attributes.
     """
 
     def refuse(owner: object, name: str) -> NoReturn:

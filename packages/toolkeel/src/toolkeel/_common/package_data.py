@@ -22,7 +22,7 @@ def read_toml(package: str, name: str) -> dict[str, Any]:
 
 
 def require_file(path: Path) -> Path:
-    """Return the path of a program of ours that another process runs.
+    """Return the path of a file of the package that another process will run.
 
     Raises:
         SetupError: The package is in a zip, from which no other process can start a program.

@@ -32,7 +32,7 @@ _SAMPLES = (".example", ".sample", ".template")
 
 
 def secret_pattern(path: str) -> str:
-    """Return the pattern by which a path has secrets, or an empty string if none matches.
+    """Return the pattern of secret files that a path matches, or an empty string if none matches.
 
     >>> secret_pattern("deploy/.env.production"), secret_pattern(".env.example")
     ('.env.*', '')
@@ -53,7 +53,7 @@ def matching_pattern(path: str, patterns: tuple[str, ...]) -> str:
 
 @lru_cache(8192)
 def _begins(parts: tuple[str, ...], patterns: tuple[str, ...]) -> str:
-    """Return the first pattern that matches the beginning of these parts."""
+    """Return the first pattern that the first parts match, or an empty string."""
     plain, single, several = _compiled(patterns)
     if parts[0] in plain:
         return parts[0]
@@ -65,6 +65,7 @@ def _begins(parts: tuple[str, ...], patterns: tuple[str, ...]) -> str:
 
 @cache
 def _compiled(patterns: tuple[str, ...]) -> _Compiled:
+    """Compile patterns, grouped into plain names, patterns of one part, and patterns of several."""
     plain = frozenset(p for p in patterns if not set("*/") & set(p))
     single: list[tuple[str, _Match]] = [
         (p, re.compile(translate(p)).match) for p in patterns if "*" in p and "/" not in p

@@ -34,7 +34,7 @@ _ROUNDS = 8
 
 
 def with_parameters(address: str) -> str:
-    """Return an address with the parameters that it does not have.
+    """Return a database URL with our default parameters, except those that it has already.
 
     >>> with_parameters("postgresql://db/app?connect_timeout=3")[:51]
     'postgresql://db/app?connect_timeout=3&keepalives=1&'
@@ -49,7 +49,7 @@ def with_parameters(address: str) -> str:
 
 
 class Deadlines:
-    """Close the sockets of statements that take too long, in one thread for the process."""
+    """Time limits of database statements, enforced by closing their sockets from one thread."""
 
     def __init__(self) -> None:
         self._due: dict[object, tuple[float, int]] = {}
@@ -58,11 +58,11 @@ class Deadlines:
 
     @contextmanager
     def limit(self, descriptor: int, seconds: float) -> Iterator[Callable[[], bool]]:
-        """Shut a socket down if the block takes longer. Yield a function: True if it was.
+        """Shut a socket down if the block takes too long. Yield a function that returns True if it was.
 
         Args:
-            descriptor: Of the socket.
-            seconds: How long the block may take.
+            descriptor: File descriptor of the socket.
+            seconds: Maximum duration of the block.
         """
         token = object()
         with self._changed:
@@ -81,6 +81,7 @@ class Deadlines:
                 self._due.pop(token, None)
 
     def _run(self) -> None:
+        """Shut down the sockets whose time is over, forever, in the thread."""
         with self._changed:
             while True:
                 now = monotonic()
@@ -93,7 +94,7 @@ class Deadlines:
 
 
 def _shut_down(descriptor: int) -> None:
-    """Shut a socket down, which its owner sees as the other side's end."""
+    """Shut a socket down; its owner reads the end of the stream."""
     with suppress(OSError), socket.socket(fileno=os.dup(descriptor)) as copy:
         copy.shutdown(socket.SHUT_RDWR)
 
@@ -102,6 +103,7 @@ deadlines = Deadlines()
 
 
 def _forget() -> None:
+    """Start without limits and thread in a forked child."""
     deadlines.__init__()  # type: ignore[misc]  # the thread is the parent's
 
 
@@ -113,13 +115,13 @@ if hasattr(os, "register_at_fork"):
 
 
 def shares_connections(connection: Any, connect: Callable[[], Any]) -> bool:
-    """Return True if a proxy gives each transaction another connection of the server.
+    """Return True if a pooler such as PgBouncer runs transactions on changing server connections.
 
-    It asks for the server's process only, so it leaves nothing on the server's connections.
+    It compares process ids of the server, and leaves no state on its connections.
 
     Args:
-        connection: A new connection of psycopg.
-        connect: Makes another one to the same address.
+        connection: A new psycopg connection.
+        connect: Opens a second one to the same address, which is closed again.
     """
     if _server_process(connection) == connection.info.backend_pid:
         return False  # a proxy invents this number
@@ -137,5 +139,6 @@ def shares_connections(connection: Any, connect: Callable[[], Any]) -> bool:
 
 
 def _server_process(connection: Any) -> int:
+    """Return the id of the server process that runs a statement now."""
     with deadlines.limit(connection.fileno(), STATEMENT_SECONDS):
         return int(connection.execute("SELECT pg_backend_pid()", prepare=False).fetchone()[0])

@@ -59,8 +59,9 @@ class Metrics:
     """The metrics of this process.
 
     Args:
-        families: What is counted, in the order of the answer.
-        folder: Folder shared with other processes; by default that of `share_with_children`, if any.
+        families: The metrics, in the order of the output.
+        folder: Folder shared with other processes; by default the one that the parent process set by
+            `share_with_children`, if any.
     """
 
     def __init__(self, families: Sequence[Family], folder: str = "") -> None:
@@ -76,13 +77,13 @@ class Metrics:
             atexit.register(self._write)
 
     def add(self, name: str, amount: float = 1, **labels: str) -> None:
-        """Add to a counter; 0 makes it appear."""
+        """Add an amount to a counter. An amount of 0 makes it appear in the output."""
         with self._lock:
             self._counters[_key(name, labels)] += amount
         self._changed.set()
 
     def add_histogram(self, name: str) -> None:
-        """Make a histogram appear, with no durations yet."""
+        """Make a histogram without durations appear in the output."""
         for bound in (*BUCKETS, "+Inf"):
             self.add(f"{name}_bucket", 0, le=str(bound))
         self.add(f"{name}_sum", 0)
@@ -105,7 +106,10 @@ class Metrics:
         self._changed.set()
 
     def render(self) -> str:
-        """Return the metrics of all processes in Prometheus' text format."""
+        """Return the metrics of all processes of the folder in Prometheus' text format.
+
+        Counters of ended processes are included, their gauges are not.
+        """
         samples = {**self._counters, **self._gauges}
         pids = {os.getpid()}
         if self._file is not None:
@@ -122,12 +126,13 @@ class Metrics:
         return "".join(_lines((*self._families, *PROCESS_FAMILIES), samples))
 
     def _write_changes(self) -> None:
+        """Write the numbers to the file of this process whenever they change, forever, in a thread."""
         while self._changed.wait():
             time.sleep(WRITE_SECONDS)
             self._write()
 
     def _write(self) -> None:
-        """Write the numbers to the file of this process, all at once."""
+        """Replace the file of this process by the present numbers, atomically."""
         assert self._file is not None
         self._changed.clear()
         with self._lock, suppress(FileNotFoundError):  # the folder is gone: all has ended
@@ -138,27 +143,30 @@ class Metrics:
 
 
 def share_with_children(folder: str) -> None:
-    """Let the metrics of child processes started from here on add up in a folder."""
+    """Set the folder in which child processes started from here on share their metrics."""
     os.environ[_VARIABLE] = f"{os.getpid()}:{folder}"
 
 
 def _folder_of_parent() -> str:
-    """Return the folder that the parent process shares with this one; programs below have none."""
+    """Return the metrics folder that the parent process set, and hide it from this one's children."""
     parent, _, folder = os.environ.get(_VARIABLE, "").partition(":")
     return folder if parent == str(os.getppid()) else ""
 
 
 def _read_all(folder: Path) -> Iterator[tuple[int, dict[str, dict[str, float]]]]:
+    """Yield process id and numbers of each file in a folder."""
     for path in sorted(folder.glob("*.json")):
         yield int(path.name.partition("-")[0]), json.loads(path.read_text("utf-8"))
 
 
 def _sum_up(more: dict[str, float], samples: dict[str, float]) -> None:
+    """Add numbers to `samples`, in place."""
     for key, value in more.items():
         samples[key] = samples.get(key, 0) + value
 
 
 def _is_alive(pid: int) -> bool:
+    """Return True if a process with this id exists."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -169,7 +177,7 @@ def _is_alive(pid: int) -> bool:
 
 
 def _key(name: str, labels: dict[str, str]) -> str:
-    """Return a sample's name with its labels, as the text format has it.
+    """Return a sample's name with its labels in the text format.
 
     >>> _key("calls_total", {"tool": 'a"b'})
     'calls_total{tool="a\\\\"b"}'
@@ -182,6 +190,7 @@ def _key(name: str, labels: dict[str, str]) -> str:
 
 
 def _lines(families: Sequence[Family], samples: dict[str, float]) -> Iterator[str]:
+    """Yield the output's lines, by family, with help and type."""
     by_name: dict[str, list[str]] = {}
     for key, value in samples.items():
         number = "NaN" if isnan(value) else f"{value:.6f}".rstrip("0").rstrip(".")
@@ -195,7 +204,7 @@ def _lines(families: Sequence[Family], samples: dict[str, float]) -> Iterator[st
 
 
 def _process(pid: int) -> Iterator[tuple[str, float]]:
-    """Yield the metrics of a process, as far as the system tells them."""
+    """Yield CPU time, memory, start time and open files of a process; fewer if the system hides them."""
     with suppress(OSError, ValueError, IndexError):  # it has ended, or there is no /proc
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         ticks, page = os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE")

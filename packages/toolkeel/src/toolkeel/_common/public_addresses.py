@@ -1,4 +1,4 @@
-"""Which network addresses are public: the one table, for whatever reaches out.
+"""Which network addresses are public: one table for all outgoing connections.
 
 What is private is refused by `toolkeel_workspace.sandbox.reachable_hosts`.
 
@@ -52,7 +52,7 @@ _NAT64 = IPv6Network("64:ff9b::/96")
 
 
 def is_public(address: Address) -> bool:
-    """Return True if an address, and whatever it wraps, belongs to the public internet.
+    """Return True if an address, or the IPv4 address inside it, is on the public internet.
 
     >>> is_public(ipaddress.ip_address("93.184.216.34"))
     True
@@ -67,7 +67,7 @@ def is_public(address: Address) -> bool:
 
 
 def unwrap_ipv4(address: Address) -> Address:
-    """Return the IPv4 address inside an IPv6 address, if there is one."""
+    """Return the IPv4 address inside a mapped or NAT64 address, or else the address unchanged."""
     if isinstance(address, IPv6Address):
         if address.ipv4_mapped is not None:
             return address.ipv4_mapped

@@ -26,7 +26,7 @@ KEPT = 1000
 
 
 class Redactor:
-    """A replacer of known secrets, wherever their exact text occurs.
+    """A replacer of known secrets in texts, also where they are escaped, in URLs or in base64.
 
     >>> known = Redactor(["hunter2"])
     >>> known.redact_text("login with hunter2 failed")
@@ -48,7 +48,10 @@ class Redactor:
         return bool(self._forms)
 
     def add(self, secrets: Iterable[str]) -> None:
-        """Add or renew secrets. Short ones are ignored; beyond the limit the oldest are forgotten."""
+        """Add or renew secrets. Those of less than `SHORTEST` characters are ignored.
+
+        If there is a limit, the oldest secrets above it are forgotten.
+        """
         with self._lock:
             for secret in secrets:
                 if len(secret) < SHORTEST:
@@ -61,7 +64,7 @@ class Redactor:
                 del self._quoted[self._forms.popitem(last=False)[0]]
 
     def redact_text(self, text: str, mask: str = MASK) -> str:
-        """`text` with `mask` in their places."""
+        """Return the text with `mask` in place of each secret, in any of its written forms."""
         with self._lock:
             forms = {form for each in self._forms.values() for form in each if form in text}
             quoted = list(self._quoted.values()) if "%" in text else ()
@@ -72,9 +75,9 @@ class Redactor:
         return text
 
     def redact(self, value: Any) -> Any:
-        """`value` without them: texts, and whatever of lists, mappings and records holds texts.
+        """Return a value with secrets replaced in texts, also inside lists, mappings and records.
 
-        What holds none is passed back as it is.
+        A value without secrets is returned itself. A record that cannot be rebuilt becomes the mask.
         """
         if isinstance(value, str):
             return self.redact_text(value)
@@ -89,11 +92,13 @@ class Redactor:
         return value
 
     def _same(self, before: Any, after: Any) -> Any:
+        """Return `before` if nothing in it was changed, else `after`."""
         items = before.items() if isinstance(before, Mapping) else enumerate(before)
         changed = len(before) != len(after) or any(not _has(after, k, v) for k, v in items)
         return after if changed else before
 
     def _record(self, value: Any) -> Any:
+        """Return a dataclass with secrets replaced in its fields."""
         fields = [f for f in dataclasses.fields(value) if f.init]
         changed = {}
         for field in fields:
@@ -110,6 +115,7 @@ class Redactor:
 
 
 def _has(container: Any, key: Any, item: object) -> bool:
+    """Return True if a container has an item, or an equal text, under a key."""
     try:
         found = container[key]
     except (KeyError, IndexError):
@@ -118,7 +124,7 @@ def _has(container: Any, key: Any, item: object) -> bool:
 
 
 def _forms(secret: str) -> tuple[str, ...]:
-    """Return the forms of a text: as it is, in JSON, by Python, in a URL, in base64."""
+    """Return the written forms of a secret: as is, escaped for JSON and Python, in URLs, in base64."""
     import json  # late, as below: to define a tool none of these is needed
     from urllib.parse import quote, quote_plus
 
@@ -138,7 +144,7 @@ def _forms(secret: str) -> tuple[str, ...]:
 
 
 def _percent_encoded(secret: str) -> re.Pattern[str]:
-    """Return a pattern of a text in an address: each client escapes other characters."""
+    """Return a pattern that finds a secret in URLs, whichever characters are percent-encoded."""
     parts = []
     for char in secret:
         escaped = "".join(f"%{byte:02x}" for byte in char.encode("utf-8", "surrogatepass"))
@@ -148,7 +154,7 @@ def _percent_encoded(secret: str) -> re.Pattern[str]:
 
 
 def _in_base64(secret: bytes) -> Iterator[str]:
-    """Yield the letters that a secret always has in base64, at each of three offsets."""
+    """Yield the base64 letters of a secret that do not depend on its neighbors, for three offsets."""
     from base64 import b64encode
 
     for before in range(3):
@@ -168,7 +174,7 @@ _UNSAFE = re.compile(
 
 
 def escape_line(text: str) -> str:
-    r"""`text` with everything that ends or reorders a line as its JSON escape.
+    r"""Escape control characters, line ends and characters that reorder a line, as in JSON.
 
     >>> escape_line("failed\n2026 INFO paid\u2028猫")
     'failed\\n2026 INFO paid\\u2028猫'
@@ -177,7 +183,7 @@ def escape_line(text: str) -> str:
 
 
 def indent_lines(trace: str) -> str:
-    r"""Several lines of which none but the first begins at the margin, where records begin.
+    r"""Escape each line of a text, and indent all but the first, so that none looks like a log record.
 
     >>> indent_lines("ValueError: no\n2026 INFO paid")
     'ValueError: no\n  2026 INFO paid'
@@ -186,6 +192,7 @@ def indent_lines(trace: str) -> str:
 
 
 def _escaped(found: re.Match[str]) -> str:
+    """Return the JSON escape of a matched character."""
     code = ord(found[0])
     return _SHORT.get(code) or f"\\u{code:04x}"
 
@@ -197,9 +204,10 @@ _SHORT = {8: r"\b", 9: r"\t", 10: r"\n", 12: r"\f", 13: r"\r"}
 
 
 class _Filter:
-    """Redacts secrets in log records and tracebacks, and escapes text that could forge a line."""
+    """A logging filter that redacts secrets and escapes text that could forge a line."""
 
     def filter(self, record: logging.LogRecord) -> bool:
+        """Redact and escape a log record in place. Return True: no record is dropped."""
         import logging
 
         try:
@@ -223,15 +231,15 @@ _filter = _Filter()
 
 
 def redact_in_logs(secrets: Iterable[str]) -> None:
-    """Redact these exact texts from now on in `protect_logger` loggers."""
+    """Redact these exact texts from now on in all loggers that `protect_logger` was called for."""
     _recent.add(secrets)
 
 
 def protect_logger(log: logging.Logger) -> logging.Logger:
-    """Make a logger redact secrets and escape forged lines.
+    """Make a logger redact secrets and escape forged lines, and return it.
 
     Args:
-        log: A logger; what its children log themselves is not looked at.
+        log: A logger. Records of its child loggers are not changed.
     """
     log.addFilter(_filter)  # which logging adds once
     return log

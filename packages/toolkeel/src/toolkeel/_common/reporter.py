@@ -1,4 +1,4 @@
-"""What a running call reports: its progress, and the values it emits, reported in the loop."""
+"""Reports of a running call: its progress and the values it emits, as events in the loop."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ class EventEmitter(Protocol):
     """The run that a reporter emits events for."""
 
     def next_event_fields(self) -> tuple[int, float, str]:
-        """Return the three fields that every event begins with."""
+        """Return the three fields that every event begins with: number, time and run id."""
         ...
 
     def emit(self, event: Event) -> None:
-        """Hand an event to every listener."""
+        """Pass an event to every listener."""
         ...
 
 
 def _first_running_loop() -> asyncio.AbstractEventLoop | None:
-    """Import asyncio at the first call, replace this function, and return the running loop or None."""
+    """Return the running loop or None. The first call imports asyncio and replaces this function."""
     global running_loop
     import asyncio
 
@@ -49,10 +49,10 @@ class _Overwrite(tuple[str, str]):
 
 
 class Reporter:
-    """Tells of one call: every value it emits, and how far it is.
+    """Reports of one call, emitted as events: values, progress and lost writes.
 
-    Of snapshots the first is shown at once, then the latest in each interval. Whatever thread they
-    come from, events are reported in the loop, where they have one order.
+    The first progress report is emitted at once, then the latest of each interval. Reports may come
+    from any thread; events are emitted in the loop, in one order.
     """
 
     __slots__ = (
@@ -74,12 +74,12 @@ class Reporter:
         self._values: deque[object] = deque()
 
     def progress(self, message: str, done: float | None, total: float | None) -> None:
-        """Store the next progress report. It replaces one that was not shown yet."""
+        """Accept a progress report. It replaces one that was not emitted yet."""
         self._said = (message, done, total)
         self._call()
 
     def emit(self, value: object) -> None:
-        """Accept a value to report."""
+        """Accept a value to emit as an event."""
         self._values.append(value)
         self._call()
 
@@ -89,6 +89,7 @@ class Reporter:
         self._call()
 
     def _call(self) -> None:
+        """Emit stored reports: now if the loop runs here, else soon in the loop's thread."""
         if self._loop is None or self._loop is running_loop():
             self._show()
         elif not self._called:
@@ -97,7 +98,7 @@ class Reporter:
                 self._loop.call_soon_threadsafe(self._show)
 
     def _show(self) -> None:
-        """Emit stored values, and the latest progress report if it is time for one."""
+        """Emit stored values, and the latest progress report now or when its interval is over."""
         self._called = False  # before anything is read: what comes now calls again
         self._tell_values()
         if self._timer is not None or self._ended or self._said is self._shown:
@@ -109,6 +110,7 @@ class Reporter:
             self._timer = self._loop.call_later(wait, self._tell)
 
     def _tell_values(self) -> None:
+        """Emit each stored value as `Emitted`, or `StateOverwritten` for a lost write."""
         while self._values:
             value, place = self._values.popleft(), (*self._run.next_event_fields(), self._call_id)
             if isinstance(value, _Overwrite):
@@ -117,6 +119,7 @@ class Reporter:
                 self._run.emit(Emitted(*place, value))
 
     def _tell(self) -> None:
+        """Emit the latest progress report, unless it was emitted already."""
         self._timer = None
         stated = self._said
         if stated is not None and stated is not self._shown:
@@ -125,7 +128,7 @@ class Reporter:
             self._run.emit(Progress(*self._run.next_event_fields(), self._call_id, *stated))
 
     def end(self) -> None:
-        """Emit stored reports. Later progress is dropped, and later values belong to the run."""
+        """Emit stored reports. Later progress is dropped; later values belong to the run, not the call."""
         if self._timer is not None:
             self._timer.cancel()
         self._tell_values()

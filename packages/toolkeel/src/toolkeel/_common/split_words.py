@@ -30,7 +30,7 @@ STOPWORDS = frozenset([
 
 
 def split_terms(text: str) -> list[str]:
-    """Return every term of a text, in order, with repetitions.
+    """Return the stemmed index terms of a text, in order, with repetitions.
 
     >>> split_terms("Parsing the HTTPResponse of 北京天气")
     ['pars', 'the', 'httprespons', 'http', 'respons', 'of', '北京', '京天', '天气']
@@ -67,6 +67,7 @@ def _split_cjk(run: str) -> list[str]:
 
 @lru_cache(maxsize=100_000)
 def _split_word(token: str) -> tuple[str, ...]:
+    """Return the stems of a word and of its parts, as in ``getHTTPName`` or ``file_name``."""
     found: list[str] = []
     for name in token.split("_"):
         found.append(stem_word(_fold(name)))
@@ -77,6 +78,7 @@ def _split_word(token: str) -> tuple[str, ...]:
 
 
 def _fold(word: str) -> str:
+    """Return a word in lower case without accents."""
     word = word.casefold()
     if word.isascii():
         return word

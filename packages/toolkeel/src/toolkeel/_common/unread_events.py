@@ -1,4 +1,4 @@
-"""Events that wait for a slow reader of a stream: bounded, and nothing that was said is lost."""
+"""A bounded buffer of events for a slow reader of a stream; no part of a reply is lost."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class UnreadEvents:
     dropped. All other events stay, values that bodies emit included.
 
     Args:
-        most: Number of events that may wait before that.
+        most: Number of waiting events from which on this happens.
 
     Attributes:
         dropped: Number of events that were dropped.
@@ -45,14 +45,14 @@ class UnreadEvents:
         return bool(self._events)
 
     def get(self) -> Event | None:
-        """Return the next event, if there is one."""
+        """Remove and return the next event, or None if there is none."""
         if not self._events:
             self._last.clear()
             return None
         return self._events.popleft().pop()
 
     def put(self, event: Event) -> None:
-        """Add an event to the buffer."""
+        """Add an event. In a full buffer, deltas are joined to the last event and progress is dropped."""
         within, inmost = _parts(event)
         if len(self._events) >= self._most:
             if isinstance(inmost, Progress):
@@ -64,7 +64,7 @@ class UnreadEvents:
         self._events.append(place)
 
     def _join(self, place: list[Event] | None, delta: Delta) -> bool:
-        """Join a piece of a reply to the event before it. Return True if that worked."""
+        """Join a delta to the event before it, in place. Return False if they cannot be joined."""
         last = _parts(place[0])[1] if place else None
         joined = _joined(last.delta, delta) if isinstance(last, Streamed) else None
         if place and joined is not None:
@@ -73,7 +73,7 @@ class UnreadEvents:
 
 
 def _parts(event: Event) -> tuple[tuple[str, ...], Event]:
-    """Return the calls and runs that an event is nested in, and the innermost event."""
+    """Return the ids of calls and runs that an event is nested in, and the innermost event."""
     within: tuple[str, ...] = ()
     while isinstance(event, Nested):
         within, event = (*within, event.call_id, event.event.run_id), event.event
@@ -81,7 +81,7 @@ def _parts(event: Event) -> tuple[tuple[str, ...], Event]:
 
 
 def _saying(event: Event, delta: Delta) -> Event:
-    """Return the event with another piece of a reply."""
+    """Return an event, nested or not, with another delta."""
     if isinstance(event, Nested):
         return replace(event, event=_saying(event.event, delta))
     return replace(event, delta=delta) if isinstance(event, Streamed) else event

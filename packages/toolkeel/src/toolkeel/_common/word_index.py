@@ -1,4 +1,4 @@
-"""Ranking by words (BM25): how much a word of a text counts, and an index of texts in memory."""
+"""Ranking by words (BM25): the weight of a word in a text, and an index of texts in memory."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _B: Final = 0.75
 
 
 def term_weight(count: float, length: float, average: float) -> float:
-    """Return how much a word counts in a text, without its rarity.
+    """Return the BM25 weight of a word in a text, without the word's rarity.
 
     Args:
-        count: How often it is there.
-        length: Words of the text.
-        average: Words of a usual text.
+        count: Number of times the word occurs.
+        length: Number of words of the text.
+        average: Average number of words of a text.
 
     >>> term_weight(1, 10, 10), term_weight(1, 20, 10) < 1 < term_weight(2, 10, 10)
     (1.0, True)
@@ -28,7 +28,7 @@ def term_weight(count: float, length: float, average: float) -> float:
 
 
 def rarity(total: int, having: int) -> float:
-    """Return how much a word says that so many of all texts have (inverse document frequency).
+    """Return the inverse document frequency of a word that `having` of `total` texts contain.
 
     >>> rarity(100, 1) > rarity(100, 50) > 0
     True
@@ -37,10 +37,10 @@ def rarity(total: int, having: int) -> float:
 
 
 class WordIndex(Generic[T]):
-    """Things by the words of their texts.
+    """An index that ranks things by the words of their texts.
 
     Args:
-        entries: Each thing with its words and how often each is there.
+        entries: Each thing with the number of times each word occurs in its text.
     """
 
     def __init__(self, entries: Iterable[tuple[T, Mapping[str, int]]]) -> None:
@@ -54,7 +54,7 @@ class WordIndex(Generic[T]):
                 self._postings[word].append((number, count))
 
     def find(self, words: Iterable[str], limit: int) -> list[T]:
-        """Return the things that fit a query's words best, the best first."""
+        """Return at most `limit` things that match a query's words, the best match first."""
         scores: dict[int, float] = defaultdict(float)
         total = len(self._things)
         average = sum(self._lengths) / total if total else 1.0

@@ -18,9 +18,9 @@ from toolkeel.messages import AssistantMessage, Message, ToolMessage, Usage
 
 
 def call_key(run: str, turn: int, position: int) -> str:
-    """Return the permanent key of a call, for a tool that must not do the same thing twice.
+    """Return the permanent key of a call by its place in the run, for tools that must act only once.
 
-    The provider's id of the call will not do: such ids repeat, may be empty, and change when the
+    The provider's id of the call is not used: such ids repeat, may be empty, and change when the
     request is sent again.
 
     >>> call_key("4f1c", 2, 0)
@@ -31,7 +31,7 @@ def call_key(run: str, turn: int, position: int) -> str:
 
 @record
 class RunEntry:
-    """An entry that belongs to a run, by the run's id."""
+    """A base of entries that belong to one run, with the run's id."""
 
     run: str
 
@@ -64,10 +64,10 @@ class RunBegan(RunEntry):
 
 @record
 class PersonSaid(RunEntry):
-    """A message that joined the transcript and that neither a model nor a tool made: mostly a prompt.
+    """A message that joined the transcript, made neither by a model nor by a tool: usually a prompt.
 
     Args:
-        message: The message; of any role, where a program passed a transcript.
+        message: The message; of any role, if a program passed a transcript.
     """
 
     kind: ClassVar = "person_said"
@@ -213,7 +213,7 @@ class Emitted(RunEntry):
 
 @record
 class Waits(RunEntry):
-    """A ticket for a call that waits for a person. With `outcome`, it asks if a call happened."""
+    """A ticket for a call that waits for a person. With `outcome` it asks if a call has happened."""
 
     kind: ClassVar = "waits"
     ticket: Ticket
@@ -260,7 +260,7 @@ class Queued(RunEntry):
     """A message that is queued for a run and not in the transcript yet.
 
     Args:
-        id: Of the message, until it is delivered or withdrawn.
+        id: Id of the message, until it is delivered or withdrawn.
         when: ``steer`` (before the next request) or ``follow_up`` (when the run would end).
     """
 

@@ -28,7 +28,7 @@ def dump_entry(entry: Entry) -> Json:
 
 
 def load_entry(data: object) -> Entry:
-    """Return the entry that `dump_entry` wrote.
+    """Return the entry that `dump_entry` wrote. Unknown kinds give an `UnknownEntry`.
 
     Raises:
         ValueError: `data` is not an entry.

@@ -66,6 +66,11 @@ def dump_message(message: Message) -> Json:
 
 
 def _dump_call(call: ToolCall) -> Json:
+    """Return a call as JSON-ready data.
+
+    Raises:
+        SetupError: its arguments cannot be represented in JSON.
+    """
     try:
         return dump_record(call)
     except (ValueError, TypeError) as error:
@@ -73,6 +78,11 @@ def _dump_call(call: ToolCall) -> Json:
 
 
 def _dump_arguments(arguments: object) -> object:
+    """Return a call's arguments as JSON-ready data; text stays text.
+
+    Raises:
+        TypeError, ValueError: they cannot be represented in JSON.
+    """
     if isinstance(arguments, str):
         return arguments
     if not isinstance(arguments, Mapping):
@@ -90,6 +100,7 @@ def _dump_content(content: Content) -> object:
 
 
 def _dump_block(block: Block) -> Json:
+    """Return a block of content with its type and all fields, `extra` only if it is set."""
     fields = dump_record(block, whole=True)
     if not block.extra:
         del fields["extra"]
@@ -97,7 +108,7 @@ def _dump_block(block: Block) -> Json:
 
 
 def json_text(data: object) -> str:
-    """Return JSON text with as few escapes as JSON allows.
+    """Return JSON text that UTF-8 can encode; only half surrogate pairs are escaped.
 
     Raises:
         ValueError: a number is NaN or infinite.
@@ -112,7 +123,7 @@ def json_text(data: object) -> str:
 
 
 def refuse_constant(text: str) -> object:
-    """Raise `ValueError` for NaN and Infinity, as ``json.loads(parse_constant=...)``."""
+    """Raise `ValueError` for NaN and Infinity; for ``json.loads(parse_constant=...)``."""
     raise ValueError(f"{text} is no number")
 
 
@@ -135,6 +146,7 @@ def load_message(data: object) -> Message:
 
 
 def _load_content(content: object) -> Content:
+    """Return stored content as text or a tuple of blocks."""
     if isinstance(content, str):
         return content
     assert isinstance(content, list)
@@ -142,6 +154,11 @@ def _load_content(content: object) -> Content:
 
 
 def _load_block(data: object) -> Block:
+    """Return the block of content that `_dump_block` wrote.
+
+    Raises:
+        ValueError: the data is not a block of a known type.
+    """
     if not isinstance(data, Mapping) or str(data.get("type")) not in _BLOCKS:
         raise ValueError("a block of content of no known type")
     kind = _BLOCKS[str(data["type"])]
@@ -160,7 +177,7 @@ _ROLES: dict[str, type[Any]] = {
 
 
 def _load_a(kind: type[T]) -> Callable[[Any], T]:
-    """Return a loader that accepts messages of one class only."""
+    """Return a function that loads a message and raises `ValueError` for one of another class."""
 
     def load(data: Any) -> T:
         message = load_message(data)
@@ -198,7 +215,7 @@ register_codecs(
 
 
 def json_line(value: object) -> str:
-    r"""Return a value as one line of JSON, whose only newline is at the end.
+    r"""Return a value as one line of JSON with a final newline. Unknown objects become their `str`.
 
     >>> json_line({"text": "a\u0085b 猫"})
     '{"text": "a\\u0085b 猫"}\n'
@@ -216,10 +233,10 @@ def is_text_type(media_type: str) -> bool:
 
 
 def inline(block: Image | Audio | File) -> Image | Audio | File:
-    """`block` with its bytes in it and the media type that they have.
+    """Return a block with the bytes of its ``data:`` URL, and a picture with its true media type.
 
-    A ``data:`` URL (RFC 2397) is read; a picture named wrongly gets its right type, since
-    providers compare. A block by another address is returned as it is.
+    Providers compare a picture's media type with its bytes. A block with another URL, or a malformed
+    one, is returned unchanged (RFC 2397).
 
     >>> inline(Image(url="data:image/gif;base64,R0lGODlh")).data
     b'GIF89a'
@@ -235,6 +252,10 @@ def inline(block: Image | Audio | File) -> Image | Audio | File:
 
 
 def _from_data_url(block: Image | Audio | File, url: str) -> Image | Audio | File:
+    """Return the block with the bytes of a ``data:`` URL, or unchanged for another or malformed URL.
+
+    Anything but a picture becomes a `File`.
+    """
     match = _DATA_URL.fullmatch(url)
     if match is None:
         return block

@@ -26,8 +26,9 @@ def record(cls: type[T]) -> type[T]:
     """Turn a class into a frozen, slotted dataclass with a fast constructor.
 
     Raises:
-        TypeError: if the class inherits from anything but `object`, `Generic` or records, since
-            the change of class needs one layout; or if making it would be more than filling fields.
+        TypeError: the class inherits from anything but `object`, `Generic` or records, since the
+            change of class needs one layout; or it has ``__post_init__``, keyword-only fields or fields
+            without ``init``.
 
     >>> @record
     ... class Point:
@@ -60,7 +61,7 @@ def record(cls: type[T]) -> type[T]:
 def _constructor(
     cls: type[Any], fields: tuple[dataclasses.Field[Any], ...], twin: type[Any]
 ) -> Callable[..., Any]:
-    """Write the constructor's source as `dataclasses` does, and compile it."""
+    """Compile and return a ``__new__`` that assigns the fields to a twin and changes its class."""
     scope: dict[str, Any] = {"_twin": twin}
     heads, lines = [], []
     for field in fields:
@@ -134,20 +135,20 @@ _html: list[Callable[[object], str]] = []
 
 
 def set_html_renderer(give: Callable[[object], str]) -> None:
-    """Set the function that renders a record as HTML in notebooks.
+    """Set the function by which `notebook_html` renders records as HTML.
 
-    `observe` is imported after this module, so the package passes it in.
+    `observe` is imported after this module, so the package passes the function in.
     """
     _html[:] = [give]
 
 
 def notebook_html(self: object) -> str:
-    """Render a record with the installed renderer of notebooks, if there is one."""
+    """Render a record as HTML for notebooks by the function that was set, or return None without one."""
     return _html[0](self)
 
 
 class NotebookDisplay:
-    """The interface of a notebook's objects. A record sets ``_repr_html_ = notebook_html``."""
+    """The protocol of objects that notebooks render. A record sets ``_repr_html_ = notebook_html``."""
 
     __slots__ = ()
     _repr_html_ = notebook_html

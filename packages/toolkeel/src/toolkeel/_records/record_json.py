@@ -1,6 +1,6 @@
 """Records as JSON and back, each field by its annotation: messages, entries, tickets, saved runs.
 
-Plain data, without what is at its default. Nothing in it is ever imported, called or evaluated, and
+Plain data, without fields that have their default. Nothing in it is ever imported, called or evaluated, and
 each field is checked when it is read.
 """
 
@@ -20,13 +20,13 @@ DEPTH = 100
 
 
 def _nothing(value: object) -> None:
-    pass
+    """Return None for a value that JSON cannot represent."""
 
 
 def to_json_data(
     value: object, depth: int = DEPTH, other: Callable[[Any], object] = _nothing
 ) -> Any:
-    """Convert a value to JSON data, with `other(value)` in place of what JSON cannot represent."""
+    """Convert a value to JSON data, with `other(part)` for each part that JSON cannot represent."""
     if value is None or isinstance(value, str | bool | int):
         return value
     if isinstance(value, float):
@@ -41,14 +41,14 @@ def to_json_data(
 
 
 def describe_value(value: object) -> object:
-    """Return a JSON-ready description of a value that JSON has no form for."""
+    """Return the size of bytes or the class of another object in angle brackets; a float unchanged."""
     if isinstance(value, float):
         return value
     return f"<{len(value)} bytes>" if isinstance(value, bytes) else f"<{type(value).__name__}>"
 
 
 def describe_as_json(value: object) -> Any:
-    """Convert a value to JSON data, with a description of what JSON cannot represent."""
+    """Convert a value to JSON data, with a text that describes each part that JSON cannot represent."""
     return to_json_data(
         value, other=lambda part: str(part) if isinstance(part, float) else describe_value(part)
     )
@@ -73,7 +73,7 @@ class Codec(NamedTuple):
 
 
 def literal_codec(*words: str) -> Codec:
-    """Return the codec of a `Literal` of these words."""
+    """Return the codec of a `Literal` of these words. Loading raises `ValueError` for any other word."""
 
     def load(word: str) -> str:
         if word not in words:
@@ -84,7 +84,7 @@ def literal_codec(*words: str) -> Codec:
 
 
 def tuple_codec(way: Codec) -> Codec:
-    """Return the codec of a tuple of such values."""
+    """Return the codec of a tuple whose items another codec converts."""
     return Codec(
         (list, tuple),
         lambda values: [way.dump(value) for value in values],
@@ -93,7 +93,7 @@ def tuple_codec(way: Codec) -> Codec:
 
 
 def record_codec(of: type[T]) -> Codec:
-    """Return the codec of a record."""
+    """Return the codec of a record of a class."""
     return Codec((Mapping,), dump_record, lambda data: load_record(data, of))
 
 
@@ -116,7 +116,7 @@ _CODECS: dict[str, Codec] = {
 
 
 def register_codecs(ways: Mapping[str, Codec]) -> None:
-    """Register the codecs of more annotations, before a record that has them is dumped or loaded."""
+    """Register codecs by annotation text, before a record with such fields is dumped or loaded."""
     _CODECS.update(ways)
 
 
@@ -145,6 +145,7 @@ def dump_record(item: Any, *, whole: bool = False) -> Json:
 
 
 def _is_default(value: object, default: object) -> bool:
+    """Return True if a value equals the default of its field and has the same type."""
     if value is default:
         return True
     mappings = isinstance(default, Mapping) and isinstance(value, Mapping)
@@ -155,12 +156,12 @@ def load_record(data: object, of: type[T], required: Iterable[str] | None = None
     """Return the record that `dump_record` wrote.
 
     Args:
-        data: As received, perhaps from a hostile file.
+        data: The data, perhaps from a hostile file.
         of: The class of the record.
-        required: See `read_fields`.
+        required: Names that must be present; by default the fields without a default.
 
     Raises:
-        ValueError: the data does not fit; the message names the field.
+        ValueError: a field is unknown, missing or of a wrong type; the message names it.
     """
     make: Any = of
     known, fields = _fields_of(make), read_fields(data, of, required)
@@ -174,15 +175,15 @@ def load_record(data: object, of: type[T], required: Iterable[str] | None = None
 
 
 def read_fields(data: object, of: Any, required: Iterable[str] | None = None) -> dict[str, Any]:
-    """Return plain data as the arguments of a record, with names and types checked.
+    """Check the names and types of plain data, and return it as a dict. Values are not converted.
 
     Args:
-        data: As received, perhaps from a hostile file.
+        data: The data, perhaps from a hostile file.
         of: The class of the record, or the types allowed for each name.
         required: Names that must be present; by default the fields without a default.
 
     Raises:
-        ValueError: the data does not fit; the message names the field.
+        ValueError: a field is unknown, missing or of a wrong type; the message names it.
 
     >>> read_fields({"x": 1}, {"x": (int,), "y": (int,)}, ["x"])
     {'x': 1}

@@ -118,7 +118,7 @@ class RunRecorder:
         self._state = StateChanges(state)
 
     def make_start(self, agent: str, model: str, instructions: str) -> entries.RunBegan:
-        """Return the entry for the start of the run; the arguments are its fields."""
+        """Return the entry for the start of the run. It is not written; pass it to `start`."""
         parent, call = self.within
         return entries.RunBegan(
             self._run, agent, model, instructions, parent, call, joined=self.is_joined
@@ -127,7 +127,7 @@ class RunRecorder:
     def start(
         self, began: entries.RunBegan, messages: list[Message], instruction_count: int
     ) -> None:
-        """Record the start of the run, unless it is resumed, and the messages it starts with.
+        """Record the start of the run, unless it is resumed, and its first messages that are new.
 
         Args:
             began: The entry to write.
@@ -145,7 +145,10 @@ class RunRecorder:
         self._read(len(self._messages), self.journal.append)
 
     def _read(self, stop: int, write: Callable[..., object]) -> None:
-        """Pass an entry for each new message up to `stop` to `write`. Results may arrive late."""
+        """Pass an entry for each new message up to `stop` to `write`.
+
+        Results are recorded once each, also those that arrive after later messages.
+        """
         for place in range(self._at, stop):
             message = self._messages[place]
             if isinstance(message, ToolMessage):
@@ -164,7 +167,7 @@ class RunRecorder:
                 write(entries.PersonSaid(self._run, message))
 
     def track_queued(self, queued: entries.Queued) -> bool:
-        """Remember a queued message until it joins the transcript. Return False if it is known."""
+        """Remember a queued message until it joins the transcript. Return False if it is known already."""
         if queued.id in self._seen:
             return False
         self._seen.add(queued.id)
@@ -172,7 +175,7 @@ class RunRecorder:
         return True
 
     def queue_message(self, message: Message, when: str) -> None:
-        """Record a message that will join the transcript. Any thread may call this.
+        """Write a `Queued` entry for a message that will join the transcript. Any thread may call this.
 
         Args:
             message: The message.
@@ -184,7 +187,7 @@ class RunRecorder:
         self.journal.flush()
 
     def unqueue_messages(self, messages: Sequence[Message]) -> None:
-        """Record that queued messages are withdrawn."""
+        """Write an `Unqueued` entry for each of these messages that is still queued."""
         for message in messages:
             if (queued := self._queued.pop(id(message), None)) is not None:
                 self.journal.append(entries.Unqueued(self._run, queued.id))
@@ -198,7 +201,7 @@ class RunRecorder:
         return next(same, open[0] if open else len(self._answered))
 
     async def record_request(self, turn: int, model: str, request: ModelRequest) -> None:
-        """Record a request and wait until all entries before it are durable.
+        """Record a request and new messages, and wait until all entries are durable.
 
         Args:
             turn: Turn of the loop; a retry has the same turn.
@@ -248,14 +251,14 @@ class RunRecorder:
         self.journal.append(entries.Judged(self._run, by, verdict, reason=reason))
 
     def hide_last_messages(self, count: int) -> None:
-        """Record that a guardrail refused the last messages, which requests now omit."""
+        """Record that later requests omit the last messages, because a guardrail refused them."""
         self.record_new_messages()
         if places := self.places[-count:]:
             cut = entries.Compacted(self._run, places[0], places[-1] + 1, (), "guardrail")
             self.journal.append(cut)
 
     def record_cut(self, cut: entries.Compacted, start: int, stop: int) -> None:
-        """Record that the model is shown a replacement for a part of the transcript.
+        """Record that requests have a replacement for a part of the transcript.
 
         Args:
             cut: The entry, with indexes in the run.
@@ -306,7 +309,7 @@ class RunRecorder:
         """Attribute calls made from here on in this context to the body of `call`."""
 
     def code_runner(self, calls: Sequence[ToolCall]) -> CodeRunner | None:
-        """Return the function that runs calls made by a tool's body, or None for other calls."""
+        """Return the function that runs the calls of a tool's body, or None: this recorder has none."""
         return None
 
     def call_key(self, call: ToolCall) -> str:
@@ -317,7 +320,7 @@ class RunRecorder:
     def record_result(
         self, call: ToolCall, message: ToolMessage, state: Mapping[str, object]
     ) -> None:
-        """Record the result of a call while others of its turn still run.
+        """Record the result of a call while others of its turn still run. Do nothing for the last one.
 
         Args:
             call: The call.
@@ -332,7 +335,7 @@ class RunRecorder:
             self.journal.flush()
 
     def record_turn_results(self, tickets: Sequence[Ticket], state: Mapping[str, object]) -> None:
-        """Record that every call of the turn has a result or waits for a person.
+        """Record state, results and tickets when every call of the turn has ended or waits.
 
         Args:
             tickets: Tickets of the calls that wait.
@@ -372,17 +375,21 @@ class RunRecorder:
             self.journal.append(entries.StateChanged(self._run, *change))
 
     def exclude_unsavable(self, state: Mapping[str, object]) -> None:
-        """See `StateChanges.exclude_unsavable`."""
+        """Exclude state values that cannot be saved from the journal, with a warning in the log."""
         self._state.exclude_unsavable(state)
 
     def revert_unsavable(self, state: MutableMapping[str, object]) -> None:
-        """See `StateChanges.revert_unsavable`."""
+        """Undo state changes that cannot be saved.
+
+        Raises:
+            TypeError: there was one; the message names it.
+        """
         self._state.revert_unsavable(state)
 
     def record_end(
         self, reason: str, error: str, state: Mapping[str, object], output: object = None
     ) -> None:
-        """Record the end of the run, or that it waits."""
+        """Record the end of the run, or that it waits, after its state and new messages."""
         self.calls.clear()
         self.record_state_changes(state)
         self.exclude_unsavable(state)

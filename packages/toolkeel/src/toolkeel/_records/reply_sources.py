@@ -29,7 +29,7 @@ def read_sources(text: str, options: Json) -> tuple[Source, ...]:
 
     Args:
         text: The reply's text.
-        options: Its ``provider_options``.
+        options: The reply's ``provider_options``.
 
     >>> read_sources("Yes [1].", {"citations": ["https://a.example"]})
     (Source(url='https://a.example', title='', text='', id='', mark='[1]', spans=((4, 7),)),)
@@ -45,7 +45,7 @@ def read_sources(text: str, options: Json) -> tuple[Source, ...]:
 
 
 def _joined(one: Source, other: Source) -> Source:
-    """Return one source as two places of a reply describe it."""
+    """Merge two citations of one source: spans of both, texts joined, and missing fields filled."""
     spans = tuple(sorted({*one.spans, *other.spans}))
     text = one.text if not other.text or other.text in one.text else f"{one.text}\n{other.text}"
     names = {key: getattr(one, key) or getattr(other, key) for key in ("title", "id", "mark")}
@@ -56,10 +56,7 @@ def _joined(one: Source, other: Source) -> Source:
 
 
 def _numbered(wire: Any, text: str) -> Iterator[Source]:
-    """Yield addresses or results whose number is a mark in the text, such as ``[1]``.
-
-    A result has its own number (DashScope, Baidu, GLM), or that of its place in the list.
-    """
+    """Yield the sources of a list that ``[1]`` marks in the text refer to, as of Perplexity and xAI."""
     marks = find_marks(text)
     for place, one in enumerate(wire if isinstance(wire, list) else (), 1):
         if isinstance(one, Mapping) and any(isinstance(one.get(key), int) for key in _STARTS):
@@ -143,6 +140,7 @@ def _litellm(wire: Any, text: str) -> Iterator[Source]:
 
 
 def _responses(wire: Any, text: str) -> Iterator[Source]:
+    """Yield the sources of a Responses reply: search results, then annotations of its texts."""
     offset = 0
     for item in objects_in(field(wire, "output")):
         action = object_in(item, "action")
@@ -159,7 +157,7 @@ def _responses(wire: Any, text: str) -> Iterator[Source]:
 
 
 def _blocks(wire: Any, text: str) -> Iterator[Source]:
-    """Yield the sources of Anthropic's blocks: a text's citations are about all of it."""
+    """Yield the sources of Anthropic's blocks. The span of a citation is the text of its block."""
     offset = 0
     for block in objects_in(field(wire, "content")):
         if block.get("type") == "text":
@@ -179,6 +177,7 @@ def _blocks(wire: Any, text: str) -> Iterator[Source]:
 
 
 def _converse(wire: Any, text: str) -> Iterator[Source]:
+    """Yield the sources of Bedrock's cited content, with spans found by the cited text."""
     offset = 0
     for block in objects_in(field(wire, "content")):
         cited = object_in(block, "citationsContent")
@@ -206,7 +205,7 @@ def _location(citation: Json) -> Json:
 
 
 def _grounding(wire: Any, text: str) -> Iterator[Source]:
-    """Yield Gemini's chunks; its places count bytes, so the cited text itself is looked up."""
+    """Yield Gemini's sources: grounding chunks, pages read by URL, and citations."""
     data = object_in(wire, "groundingMetadata")
     places = _supported_places(data, text)
     for number, chunk in enumerate(objects_in(data.get("groundingChunks"))):
@@ -223,7 +222,7 @@ def _grounding(wire: Any, text: str) -> Iterator[Source]:
 
 
 def _supported_places(data: Json, text: str) -> Mapping[int, list[tuple[int, int]]]:
-    """Return the places of the text that each chunk supports, by the chunk's number."""
+    """Return the spans of the text that each grounding chunk supports, by the chunk's index."""
     places: dict[int, list[tuple[int, int]]] = {}
     for support in objects_in(data.get("groundingSupports")):
         segment = object_in(support, "segment")
@@ -237,7 +236,7 @@ def _supported_places(data: Json, text: str) -> Mapping[int, list[tuple[int, int
 
 
 def _byte_position(text: str, segment: Json, said: str) -> int:
-    """Return where a segment begins, in characters; where its text is first, if its bytes are wrong."""
+    """Return the character position of a segment given in bytes, or that of its text if they are wrong."""
     number = segment.get("startIndex", 0)
     number = number if isinstance(number, int) else 0
     start = len(text.encode()[:number].decode("utf-8", "ignore"))

@@ -1,6 +1,6 @@
-"""Results that stay in view when a history policy leaves out the turn that they are in.
+"""Pinned results: they stay in requests when a history policy omits their turn.
 
-What stays is a message of the policy with the result's text: a result itself cannot be without its call.
+A message of the policy with the result's text stays: a result itself cannot be sent without its call.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ PINNED_PREFIX = "[From an earlier result, kept: "
 
 
 def has_pinned(messages: Sequence[Message], key: str) -> bool:
-    """Return True if a pinned result is in these messages, as a result or as what stayed of it."""
+    """Return True if these messages have a result pinned under a key, or the note that replaced one."""
     return any(
         message.details.get(PINNED) == key
         if isinstance(message, ToolMessage)
@@ -27,7 +27,7 @@ def has_pinned(messages: Sequence[Message], key: str) -> bool:
 
 
 def list_pinned(messages: Sequence[Message]) -> list[str]:
-    """Return what stays of pinned results, each key's newest, as texts of one message each."""
+    """Return the notes that replace pinned results, the newest of each key, up to `MAX_PINNED_CHARS`."""
     found: dict[str, str] = {}
     for message in messages:
         if key := find_pin(message):
@@ -44,7 +44,10 @@ def list_pinned(messages: Sequence[Message]) -> list[str]:
 
 
 def find_pin(message: Message) -> str:
-    """Return the key of a pinned result, or of what stayed of one; empty for another message."""
+    """Return the key under which a result, or the note that replaced it, is pinned; "" if it is not.
+
+    Failed and very long results are never pinned.
+    """
     if isinstance(message, ToolMessage):
         key = message.details.get(PINNED)
         is_pinned = isinstance(key, str) and not message.failed
@@ -55,4 +58,5 @@ def find_pin(message: Message) -> str:
 
 
 def _is_note(message: Message) -> bool:
+    """Return True if a policy inserted the message."""
     return isinstance(message, UserMessage) and message.origin == "omission"

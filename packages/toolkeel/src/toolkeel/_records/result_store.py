@@ -45,7 +45,10 @@ class ResultStore:
         self._lock = threading.Lock()
 
     def save(self, data: bytes) -> str:
-        """Save a result. Return its name, or an empty string if there is no room for it."""
+        """Save a result to the temporary disk, or to memory if that is full. Return its name, or "".
+
+        The oldest results are evicted if the store is too large.
+        """
         for spare in (False, True):
             try:
                 name, file = self.create(spare=spare)
@@ -78,7 +81,7 @@ class ResultStore:
         return name, os.fdopen(descriptor, "w+b")
 
     def find(self, name: str) -> Path | None:
-        """Return the path of a result, or None if there is no result of this name."""
+        """Return the path of a result, or None. A result that a fallback returns is saved first."""
         path = self._files.get(name)
         if path is not None and path.exists():
             return path
@@ -93,7 +96,7 @@ class ResultStore:
         return None
 
     def remove(self, name: str) -> None:
-        """Remove a result."""
+        """Remove a result and its file. Do nothing if there is none."""
         with self._lock:
             path = self._files.pop(name, None)
         if path is not None:
@@ -111,6 +114,7 @@ class ResultStore:
             self.remove(name)
 
     def _folder(self, parent: str) -> str:
+        """Return the temporary folder below a parent, created at the first call, removed at the end."""
         with self._lock:
             if parent not in self._folders:
                 folder = tempfile.mkdtemp(prefix="toolkeel-", dir=parent or None)
@@ -120,6 +124,7 @@ class ResultStore:
 
 
 def _size(path: Path) -> int:
+    """Return the size of a file, or 0 if it is gone."""
     try:
         return path.stat().st_size
     except OSError:

@@ -38,11 +38,11 @@ class RunCounts:
         self.run_failures: Counter[str] = Counter()
 
     def waiting_keys(self, entry: entries.Waits) -> list[str]:
-        """Return the keys of a ticket's calls."""
+        """Return the keys of the calls that a ticket is for."""
         raise NotImplementedError
 
     def spend(self, entry: entries.Entry) -> None:
-        """Count what an entry has cost."""
+        """Add what an entry cost to the counts. The start of an outermost run resets the run's counts."""
         used = _usage(entry)
         self.usage = self.usage + used
         if isinstance(entry, entries.RunBegan) and not entry.parent:
@@ -63,6 +63,7 @@ class RunCounts:
             self.run_usage = self.run_usage + replace(used, requests=0)
 
     def _count(self, key: str, result: ToolMessage) -> None:
+        """Count a result: a failure by its tool, and no call if the body never started."""
         if result.kind in NEVER_STARTED:
             self.run_calls.pop(key, None)
         if result.failed and result.kind not in NO_FAILURE:
@@ -70,7 +71,7 @@ class RunCounts:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Return the counts of the last run's limits. Unfinished calls count when they rerun."""
+        """Counts of the last run's limits, by name. Unfinished calls count when they run again."""
         spent = {"requests": self.run_usage.requests, "tokens": self.run_usage.total_tokens}
         called = [tool for key, tool in self.run_calls.items() if key not in self.open_calls]
         made = {f"calls {tool}": count for tool, count in Counter(called).items()}
@@ -80,6 +81,7 @@ class RunCounts:
 
 
 def _usage(entry: entries.Entry) -> Usage:
+    """Return the usage that an entry reports, or an empty one."""
     if isinstance(entry, entries.ModelReplied):
         return entry.message.usage.with_request()
     return entry.usage if isinstance(entry, entries.ModelFailed | entries.Compacted) else _NONE

@@ -32,7 +32,7 @@ class StateChanges:
             self.dump_value(key, value)
 
     def dump_value(self, key: str, value: object) -> tuple[object, bool]:
-        """Return a value that is about to be written as JSON, and True if it is a change.
+        """Record a value and return it as JSON, with True if it differs from the last record.
 
         Raises:
             TypeError: the value cannot be saved, so a resumed run would lose it.
@@ -45,9 +45,10 @@ class StateChanges:
         return data, True
 
     def collect(self, state: Mapping[str, object]) -> Iterator[tuple[str, object, bool]]:
-        """Yield key, JSON value and a removal flag for each change. Threads may write meanwhile.
+        """Yield key, JSON value and a removal flag for each change since the last record.
 
-        What cannot be saved is passed over: `revert_unsavable` fails the call that wrote it.
+        Values that cannot be saved are skipped; `revert_unsavable` fails the call that wrote them.
+        Threads may write meanwhile.
         """
         for key in [key for key in list(self._marks) if key not in state]:
             del self._marks[key], self._saved[key]
@@ -59,13 +60,13 @@ class StateChanges:
                     yield key, data, False
 
     def exclude_unsavable(self, state: Mapping[str, object]) -> None:
-        """Exclude values from the journal, with a warning, that cannot be saved."""
+        """Exclude values that cannot be saved from the journal, with a warning for each in the log."""
         for key, _, error in self._unsavable(state):
             self._unsaved[key] = state[key]
             get_logger().warning("%s", error)
 
     def revert_unsavable(self, state: MutableMapping[str, object]) -> None:
-        """Undo changes that cannot be saved.
+        """Restore the last saved value of each key whose new value cannot be saved, or remove the key.
 
         Raises:
             TypeError: there was one; the message names it.
@@ -80,7 +81,7 @@ class StateChanges:
             raise found
 
     def _unsavable(self, state: Mapping[str, object]) -> Iterator[tuple[str, bool, TypeError]]:
-        """Yield the key of each value that cannot be saved, True if an older one was, and why."""
+        """Yield key, True if an older value is saved, and error, for each value that cannot be saved."""
         for key, value in self._items(state):
             try:
                 if self._marks.get(key) != self._mark(key, value):
@@ -89,11 +90,17 @@ class StateChanges:
                 yield key, key in self._saved, error
 
     def _items(self, state: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+        """Yield the items that are recorded: without the runtime's own keys and excluded values."""
         for key, value in list(state.items()):
             if key not in OWN_KEYS and self._unsaved.get(key, self) is not value:
                 yield key, value
 
     def _mark(self, key: str, value: object) -> bytes:
+        """Return the fingerprint of a value.
+
+        Raises:
+            TypeError: the value cannot be saved; the message names its key.
+        """
         try:
             return fingerprint(value)
         except TypeError:
@@ -102,7 +109,7 @@ class StateChanges:
 
 
 def _dump(key: str, value: object) -> object:
-    """Return a value as JSON, though another thread may change it meanwhile."""
+    """Return a value as JSON; repeat it if another thread changes the value meanwhile."""
     for _ in range(_TRIES):
         with suppress(RuntimeError):  # a dictionary or set changed its size
             return dump_state_value(key, value)

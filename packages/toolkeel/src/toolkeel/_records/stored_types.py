@@ -43,7 +43,7 @@ def name_of(kind: type) -> str:
 
 
 def is_text(value: str) -> bool:
-    """Return True if a text can be written as UTF-8: half a surrogate pair cannot."""
+    """Return True if UTF-8 can encode a text: not one with half a surrogate pair."""
     return value.isascii() or not any("\ud800" <= char <= "\udfff" for char in value)
 
 
@@ -64,6 +64,11 @@ def _sorted(values: Iterable[Any]) -> list[Any]:
 
 
 def _dump_datetime(value: datetime.datetime | datetime.time) -> Any:
+    """Return ISO text, zone name and fold of a datetime or time.
+
+    Raises:
+        Unsavable: its time zone is neither a fixed offset nor a named zone.
+    """
     zone = value.tzinfo
     if zone is None or type(zone) is datetime.timezone:
         return [value.isoformat(), "", value.fold]
@@ -73,6 +78,8 @@ def _dump_datetime(value: datetime.datetime | datetime.time) -> Any:
 
 
 def _load_datetime(kind: Any) -> Callable[[Any], Any]:
+    """Return a function that loads what `_dump_datetime` wrote as a class."""
+
     def load(stored: Any) -> Any:
         made = kind.fromisoformat(stored[0]).replace(fold=stored[2])
         return made.replace(tzinfo=zoneinfo.ZoneInfo(stored[1])) if stored[1] else made
@@ -81,10 +88,12 @@ def _load_datetime(kind: Any) -> Callable[[Any], Any]:
 
 
 def _items(make: Callable[[Any], Any]) -> Codec:
+    """Return the codec of a collection that is stored as a list."""
     return Codec((list,), list, lambda stored: make(stored))
 
 
 def _text(make: Callable[[str], Any]) -> Codec:
+    """Return the codec of a type that is stored as its `str`."""
     return Codec((str,), str, make)
 
 
@@ -153,7 +162,7 @@ AS_JSON: dict[type, Callable[[Any], bool]] = {
 
 
 class ClassCodec(NamedTuple):
-    """How the instances of a kind of class are stored.
+    """How instances of one kind of class, such as enums or dataclasses, are stored.
 
     Args:
         fits: Returns True for a class of this kind.
@@ -167,10 +176,10 @@ class ClassCodec(NamedTuple):
 
 
 def find_class(path: str, kind: str) -> type[Any]:
-    """Return a class that is imported already.
+    """Return a class by ``module:name`` if its module is imported already.
 
     Raises:
-        ValueError: there is none of this kind.
+        ValueError: there is no such class of this kind.
     """
     module, _, name = path.partition(":")
     found: Any = sys.modules.get(module)
@@ -182,6 +191,7 @@ def find_class(path: str, kind: str) -> type[Any]:
 
 
 def _dump_member(value: enum.Enum) -> Any:
+    """Return the name of an enum member, or None and the value of a combination of flags."""
     kind = type(value)
     if value.name is not None and kind.__members__.get(value.name) is value:
         return [value.name]
@@ -189,10 +199,12 @@ def _dump_member(value: enum.Enum) -> Any:
 
 
 def _load_member(kind: Any, stored: Any) -> Any:
+    """Return the enum member that `_dump_member` wrote."""
     return kind[stored[0]] if stored[0] is not None else kind(stored[1])
 
 
 def _dump_model(value: BaseModel) -> Any:
+    """Return the state of a pydantic model, private attributes included."""
     return dict(value.__getstate__())
 
 
@@ -211,6 +223,11 @@ def _load_model(kind: Any, stored: Any) -> Any:
 
 
 def _dump_dataclass(value: Any) -> Any:
+    """Return the fields of a dataclass by name.
+
+    Raises:
+        Unsavable: a field has no value, or the object has attributes besides its fields.
+    """
     names = [field.name for field in dataclasses.fields(value)]
     if unset := [name for name in names if not hasattr(value, name)]:
         raise Unsavable(f"{name_of(type(value))} has no value for its field {unset[0]}")
@@ -221,6 +238,11 @@ def _dump_dataclass(value: Any) -> Any:
 
 
 def _load_dataclass(kind: Any, stored: Any) -> Any:
+    """Return an instance with the stored fields. ``__init__`` and ``__post_init__`` are not called.
+
+    Raises:
+        ValueError: the class has other fields now.
+    """
     fields = dict(stored)
     if fields.keys() != {field.name for field in dataclasses.fields(kind)}:
         raise ValueError("other fields")

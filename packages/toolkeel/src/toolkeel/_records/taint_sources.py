@@ -1,4 +1,4 @@
-"""What a run has touched (taint): private data, strangers' text, secrets, each with its sources.
+"""What a run has read that restricts its later calls (taint): private data, strangers' text, secrets, each with its sources.
 
 Labels only grow. They are set by the pipeline from a tool's effects, never by a model, and they are
 of the whole tree of runs: an inner agent and code that calls tools share those of the run around.
@@ -25,14 +25,14 @@ _MARK = "user.toolkeel.stranger"
 
 @record
 class Source:
-    """One source of taint.
+    """One source of taint: a result that carries a label.
 
     Args:
         label: ``private``, ``stranger`` or ``secret``.
         tool: Name of the tool whose result it was.
         what: Which result, such as an address; may be empty.
-        origin: Whose result it was, where that decides for whom it counts: `CALLER`, `FILES`, or the
-            server whose result it was. Without spaces.
+        origin: Origin of the result, which decides for which calls it counts: `CALLER`, `FILES`, or a
+            server. Without spaces.
     """
 
     label: str
@@ -79,12 +79,12 @@ class Taint:
     """The taint of a tree of runs, and the acts that a person has permitted.
 
     Args:
-        root: The `RunContext` of the outermost run, where the person is.
+        root: The `RunContext` of the outermost run, which a person can be asked in.
 
     Attributes:
-        sources: In the order in which they were added; a second time only what is read again after
-            a person trusted it.
-        trusted: Places in `sources` of what a person trusts for this run.
+        sources: Sources in the order of reading. One that a person trusted appears again when it is
+            read again.
+        trusted: Indexes in `sources` that a person trusts for this run.
         targets: Pairs of tool and target, or ``//host``, that a person permits for this run.
         servers: Origins whose tools a person permits for this run.
     """
@@ -99,11 +99,12 @@ class Taint:
         self.servers: set[str] = set()
 
     def add(self, source: Source, *, is_read: bool = False) -> bool:
-        """Add a source. Return True if it is new.
+        """Add a source if it is new. Return True if it was added.
 
         Args:
             source: The source.
-            is_read: True if a call has read it just now: what a person trusted before was another text.
+            is_read: True if a call has just read it. A trusted source is then added again, since its
+                text may be another one.
         """
         known = [at for at, each in enumerate(self.sources) if each == source]
         if known and not (is_read and self.trusted.issuperset(known)):
@@ -112,7 +113,7 @@ class Taint:
         return True
 
     def permit(self, given: Permit) -> None:
-        """Add a permit. One for a source covers what was read of it so far."""
+        """Add a permit. One for a source trusts only what was read of it so far."""
         if given.reach == "target":
             self.targets.add((given.name, given.value))
         elif given.reach == "server":
@@ -122,7 +123,7 @@ class Taint:
             self.trusted.update(at for at, each in enumerate(self.sources) if each == wanted)
 
     def list_permits(self) -> tuple[Permit, ...]:
-        """Return the permits, to save them. A source that was read again since has none."""
+        """Return the permits, to save them; none for a source that was read again after it was trusted."""
         again = {each for at, each in enumerate(self.sources) if at not in self.trusted}
         trusted = dict.fromkeys(each for each in self.sources if each not in again)
         return (
@@ -132,7 +133,7 @@ class Taint:
         )
 
     def sources_before(self, seen: int) -> dict[str, list[Source]]:
-        """Return the labels, with their untrusted sources, among the first `seen` sources.
+        """Return the untrusted ones of the first `seen` sources, grouped by label.
 
         Args:
             seen: Number of sources visible to the request that produced the call.
@@ -145,7 +146,7 @@ class Taint:
 
 
 def dump_sources(sources: Iterable[Source]) -> list[dict[str, str]]:
-    """Return sources as JSON, for the details of a message: a transcript carries its labels."""
+    """Return sources as JSON-ready data for a message's details: transcripts carry their labels."""
     return [
         {
             "label": s.label,
@@ -158,7 +159,7 @@ def dump_sources(sources: Iterable[Source]) -> list[dict[str, str]]:
 
 
 def load_sources(details: Mapping[str, object]) -> list[Source]:
-    """Return the sources that `dump_sources` wrote, without malformed ones."""
+    """Return the sources in a message's details, without malformed ones."""
     found = details.get("taint")
     return [
         Source(str(item["label"]), *(str(item.get(key, "")) for key in ("tool", "what", "origin")))
@@ -168,7 +169,7 @@ def load_sources(details: Mapping[str, object]) -> list[Source]:
 
 
 def mark_file(path: str, whose: str, below: str = "") -> None:
-    """Mark a file as containing strangers' text, where the file system supports attributes.
+    """Mark a file as containing strangers' text. Do nothing if the file system or file does not allow it.
 
     Args:
         path: The file.
@@ -186,7 +187,7 @@ def mark_file(path: str, whose: str, below: str = "") -> None:
 
 
 def read_file_mark(path: str) -> str:
-    """Return the origin of the strangers' text in a file, or empty if the file is not marked."""
+    """Return the origin of the strangers' text in a file, or "" if the file is not marked."""
     with suppress(OSError, ValueError, AttributeError):
         return os.getxattr(path, _MARK).decode("utf-8", "replace") or "unknown"
     return ""

@@ -80,7 +80,7 @@ class Ticket:
 
     @property
     def expired(self) -> bool:
-        """True if the ticket has expired, or claims a longer lifetime than tickets have."""
+        """True if the ticket has expired, or its expiry is later than tickets can have."""
         now = time()
         return (
             not now
@@ -94,13 +94,13 @@ class Ticket:
         return _sha256(self.to_dict())
 
     def approve(self, reach: Reach | None = None) -> Decision:
-        """Approve the call as it is.
+        """Return a decision that approves the call as it is.
 
         Args:
-            reach: ``call``: this call alone. ``target``: later calls of this tool to the same targets,
-                too, of one that only reads to the same hosts; the default if labels are why it is
-                asked and the tool declares a target. ``server``: calls of this MCP server's tools.
-                ``source``: what this run has read so far is trusted. All for this run alone.
+            reach: ``call``: this call only. ``target``: also later calls of this tool to the same
+                targets, or hosts for a tool that only reads; the default if the ticket has labels and
+                the tool declares a target. ``server``: calls of this MCP server's tools.
+                ``source``: what this run has read so far is trusted. Each applies to this run only.
 
         Raises:
             ValueError: `reach` is ``target``, and the tool declares none; or ``server``, and it is
@@ -120,17 +120,24 @@ class Ticket:
         return Decision(self.id, self.seal, "approve", reach=reach)
 
     def deny(self, reason: str = "") -> Decision:
-        """Refuse the call, with a reason for the model."""
+        """Return a decision that refuses the call, with a reason for the model."""
         return Decision(self.id, self.seal, "deny", reason)
 
     def edit(self, arguments: Mapping[str, object]) -> Decision:
-        """Approve the call with other arguments, which are validated and guarded first."""
+        """Return a decision that approves the call with other arguments, validated before it runs.
+
+        Args:
+            arguments: All arguments of the call.
+
+        Raises:
+            TypeError: they are not a dict.
+        """
         if not isinstance(arguments, Mapping):
             raise TypeError(f"edit({arguments!r:.60}): give all of the call's arguments as a dict")
         return Decision(self.id, self.seal, "edit", arguments=arguments)
 
     def answer(self, value: object) -> Decision:
-        """Supply the call's result from a person or an external system. The tool does not run.
+        """Return a decision that supplies the call's result. The tool does not run.
 
         Args:
             value: Text or other JSON data; it is validated against the tool's declared output.
@@ -199,6 +206,7 @@ class Decision:
 
 
 def _fields(item: Ticket | Decision) -> dict[str, object]:
+    """Return all fields of a record as a dict."""
     found = {f.name: getattr(item, f.name) for f in dataclasses.fields(item)}
     return {k: dict(v) if isinstance(v, Mapping) else v for k, v in found.items()}
 
@@ -239,6 +247,7 @@ def call_digest(
 
 
 def _sha256(data: object) -> str:
+    """Return the SHA-256 of JSON data with sorted keys, in hex."""
     import hashlib  # late: most programs never ask anybody
 
     text = json.dumps(data, sort_keys=True, ensure_ascii=False)
@@ -255,10 +264,11 @@ class Edit:
     """A change to the arguments of a call.
 
     Args:
-        by: Who made it: ``a person``, ``the guard small``, ``a step``.
+        by: Author of the change: ``a person``, ``the guard small``, ``a step``.
         arguments: All arguments afterwards, as JSON; secrets are masked.
         changes: The differences, one phrase each: ``amount from 500 to 5``.
-        told: True if the model is informed; it is not of steps, which are part of the program.
+        told: True if the model is informed. It is not informed of changes by steps, which are part of
+            the program.
     """
 
     by: str

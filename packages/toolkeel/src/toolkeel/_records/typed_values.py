@@ -78,7 +78,7 @@ def dump_value(value: object) -> Any:
 
 
 def load_value(data: Any) -> Any:
-    """Return the value that `dump_value` was given.
+    """Return the value that `dump_value` stored; an `UnknownValue` for a class that is missing.
 
     >>> load_value({"$toolkeel": "tuple", "value": [1, 2]})
     (1, 2)
@@ -102,7 +102,7 @@ def dump_state_value(key: object, value: object) -> Any:
     """Return a value of a run's state as JSON-ready data.
 
     Raises:
-        TypeError: the run could not be saved with it.
+        TypeError: the value cannot be saved, or the key is no text; the message names the key.
     """
     try:
         if not isinstance(key, str):
@@ -118,7 +118,7 @@ def load_state(stored: Mapping[str, object]) -> dict[str, object]:
 
 
 def copy_state(state: Mapping[str, object]) -> tuple[dict[str, object], tuple[str, ...]]:
-    """Copy the values of a run's state that can be saved. Return also the paths of the others.
+    """Return copies of the values of a run's state that can be saved, and the paths of the others.
 
     >>> copy_state({"seen": ("a", 1), "file": {"open": [object()]}})
     ({'seen': ('a', 1)}, ('file.open[0]',))
@@ -137,10 +137,10 @@ def copy_state(state: Mapping[str, object]) -> tuple[dict[str, object], tuple[st
 
 
 def fingerprint(value: object) -> bytes:
-    """Return bytes that change when a value changes. Cheap for plain values.
+    """Return bytes that differ if a value has changed, also inside. Cheap for plain values.
 
     Raises:
-        TypeError: see `dump_value`.
+        TypeError: the value cannot be saved.
     """
     try:
         return marshal.dumps(cast("Any", value), 0)
@@ -149,7 +149,7 @@ def fingerprint(value: object) -> bytes:
 
 
 class RunValues(dict[str, object]):
-    """The state of a run that may be saved. It refuses a value that could not be.
+    """The state of a run, as a dict that raises `TypeError` for values that cannot be saved.
 
     >>> RunValues()["open"] = object()
     Traceback (most recent call last):
@@ -183,6 +183,7 @@ _FIX = (
 
 
 def _is_plain(value: object) -> bool:
+    """Return True if a value consists of plain builtin types only."""
     try:
         marshal.dumps(cast("Any", value), 0)
     except ValueError:
@@ -191,6 +192,11 @@ def _is_plain(value: object) -> bool:
 
 
 def _dump(value: Any, depth: int) -> Any:
+    """Return the stored form of a value of any supported type.
+
+    Raises:
+        Unsavable: it has none, or is nested too deeply.
+    """
     kind = type(value)
     if value is None or kind is bool:
         return value
@@ -214,6 +220,7 @@ def _dump(value: Any, depth: int) -> Any:
 
 
 def _dump_items(values: Iterable[Any], depth: int) -> list[Any]:
+    """Return the stored forms of items. `Unsavable` gets the index of the failing one."""
     made = []
     for index, item in enumerate(values):
         try:
@@ -225,6 +232,7 @@ def _dump_items(values: Iterable[Any], depth: int) -> list[Any]:
 
 
 def _dump_dict(value: dict[Any, Any], depth: int) -> Json:
+    """Return the stored form of a dict: an object, or pairs if keys are not texts."""
     if not all(map(_is_key, value)):
         return {TAG: "dict", "value": _dump_items(map(list, value.items()), depth - 1)}
     made = {}
@@ -238,6 +246,11 @@ def _dump_dict(value: dict[Any, Any], depth: int) -> Json:
 
 
 def _dump_object(value: Any, name: str, form: ClassCodec, depth: int) -> Json:
+    """Return the stored form of an instance of a module's class.
+
+    Raises:
+        Unsavable: the class cannot be found by its module and name.
+    """
     kind = type(value)
     path = f"{kind.__module__}:{kind.__qualname__}"
     try:
@@ -250,10 +263,12 @@ def _dump_object(value: Any, name: str, form: ClassCodec, depth: int) -> Json:
 
 
 def _escape(key: str) -> str:
+    """Return a key that cannot be taken for `TAG`."""
     return f"${key}" if _ESCAPED.fullmatch(key) else key
 
 
 def _unescape(key: str) -> str:
+    """Return the key that `_escape` changed."""
     return key[1:] if _ESCAPED.fullmatch(key) else key
 
 
@@ -271,6 +286,7 @@ def _dump_artifact(value: object, depth: int = DEPTH) -> Any:
 
 
 def _is_key(key: object) -> bool:
+    """Return True if a value can be a key of a JSON object."""
     return type(key) is str and is_text(key)
 
 

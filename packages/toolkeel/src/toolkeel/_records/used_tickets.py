@@ -27,7 +27,7 @@ def is_id(text: str) -> bool:
 
 
 def mark_decided(folder: Path | None, tickets: Iterable[str]) -> None:
-    """Write a mark for each ticket, visible to other processes.
+    """Write a file for each decided ticket, so that no process uses its decision again.
 
     Args:
         folder: Folder of the marks, created if missing; by default one in the user's data folder.
@@ -63,7 +63,10 @@ def mark_decided(folder: Path | None, tickets: Iterable[str]) -> None:
 
 
 def _sweep(folder: Path) -> None:
-    """Remove old marks except the latest, since a clock that runs ahead makes all of them old."""
+    """Remove marks of tickets that have long expired, except the newest `MAX_MARKS`.
+
+    A clock that runs ahead makes all marks old.
+    """
     with contextlib.suppress(OSError):  # another process may do the same
         marks = [mark for mark in folder.iterdir() if is_id(mark.name)]
         made = {mark: mark.stat().st_mtime for mark in marks} if len(marks) > MAX_MARKS else {}
@@ -80,15 +83,16 @@ used them, if one did."""
 
 
 def _monotonic_expiry(ticket: Ticket) -> float:
+    """Return the time of the monotonic clock at which a ticket expires."""
     return ticket.expires + monotonic() - time()
 
 
 def claim_decisions(folder: Path | None, decisions: Matched, owner: str) -> Matched:
-    """Mark decisions as used by one run of a session. Return those that the run may use.
+    """Mark decisions as used by one run of a session. Return those that no other run has used.
 
-    A run that was killed finds its own marks and goes on. A decision that served elsewhere, as in a
-    saved copy of the run, is not returned. Where no mark can be written, no saved run can use it
-    either.
+    A run that was killed finds its own marks and goes on. A decision that was used elsewhere, as in a
+    saved copy of the run, is omitted with a warning. If marks cannot be written, no saved run can use
+    the decision either.
 
     Args:
         folder: See `mark_decided`.
@@ -108,7 +112,10 @@ def claim_decisions(folder: Path | None, decisions: Matched, owner: str) -> Matc
 
 
 def _claim(folder: Path, ticket: str, owner: str) -> bool:
-    """Write a mark with its owner in one step. Return False if it has another owner."""
+    """Write a mark with its owner in one step. Return False if another owner has written it.
+
+    If no mark can be written, a warning is logged and the result is True.
+    """
     name = ""
     try:
         folder.mkdir(0o700, parents=True, exist_ok=True)
@@ -130,15 +137,16 @@ def _claim(folder: Path, ticket: str, owner: str) -> bool:
 def match_decisions(
     tickets: Iterable[Ticket], decisions: Iterable[Decision], *, in_session: bool = False
 ) -> dict[str, tuple[Ticket, Decision]]:
-    """Return the valid decisions with their tickets, by ticket id.
+    """Return each decision with the waiting ticket that it is for, by ticket id.
 
     Args:
         tickets: The tickets that wait.
-        decisions: What was decided.
-        in_session: `claim_decisions` finds out what was used already.
+        decisions: The decisions.
+        in_session: True to accept decisions used before; `claim_decisions` then checks them.
 
     Raises:
-        SetupError: a decision is for no ticket that waits; no decision is used up in that case.
+        SetupError: a decision is for no waiting ticket, is not possible, or was used; none is used up
+            then.
     """
     for old in [key for key, (expires, _) in _spent.items() if expires < monotonic()]:
         del _spent[old]
@@ -171,7 +179,7 @@ def check_decision(ticket: Ticket, decision: Decision) -> None:
 
 
 def mark_used(decisions: Mapping[str, tuple[Ticket, Decision]]) -> None:
-    """Mark decisions from `match_decisions` as used, so that none of them serves again.
+    """Remember in this process that decisions were used, so that `match_decisions` refuses them.
 
     Raises:
         SetupError: one was used meanwhile; no decision is used up in that case.
@@ -185,7 +193,7 @@ def mark_used(decisions: Mapping[str, tuple[Ticket, Decision]]) -> None:
 def decisions_by_call(
     tickets: Iterable[Ticket], decisions: Mapping[str, tuple[Ticket, Decision]]
 ) -> dict[tuple[str, str], tuple[Ticket | None, Decision | None]]:
-    """Return tickets and decisions by call id and digest, or None for a part that is missing."""
+    """Return each ticket with its decision, None if undecided, by call id and digest."""
     return {
         (ticket.call_id, ticket.origin or ticket.digest): decisions.get(ticket.id, (ticket, None))
         for ticket in tickets

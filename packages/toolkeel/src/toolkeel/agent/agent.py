@@ -298,7 +298,6 @@ class Agent(Generic[C, T]):
         return make_agent_tool(nesting, (name, told), parameters, options)
 
     def _start_inner_run(self, prompt: Any, call: ToolContext, deps: object) -> Run[Any]:
-        """Create the run of this agent that a call of another run waits for; it is not started."""
         plan = self._make_plan({})
         run = call.run.make_inner(call, self.name, deps)
         run.agent, run.loop_state.can_suspend = self, call.run.can_wait

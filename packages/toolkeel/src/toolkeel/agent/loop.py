@@ -125,7 +125,6 @@ class RunLoop(Generic[T]):
         return self._saved(self._calls.results_so_far(), inner, instructions)
 
     def _saved(self, known: Sequence[Message], inner: Any, instructions: str | None) -> RunState:
-        """Build the run's state from the transcript, results known so far, inner runs and instructions."""
         run, plan = self.context, self._active.plan
         values, left, cost, counts = resuming.collect_saved_values(run)
         return RunState(

@@ -281,7 +281,6 @@ class ModelCaller:
         return whole
 
     async def _close(self, stream: object, reply: AssistantMessage | None, model: str) -> None:
-        """Replace the reserved cost by the reply's, and close the stream."""
         pool = self._run.scope.spending
         if pool is not None and pool.counts_tokens:
             self._budget.settle(reply, model)
