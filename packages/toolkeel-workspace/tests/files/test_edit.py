@@ -52,6 +52,39 @@ def test_what_models_misquote_is_found_leniently(data: str, old: str) -> None:
     assert done.lenient_count == 1 and done.data == b"new\n"
 
 
+def test_what_is_approximate_is_told_and_stays_as_it_is_in_the_file() -> None:
+    text = "# “Title” – one  \r\nit’s two\r\n"
+    old, new = '# "Title" - one\nit\'s two', '# "Title" - one\nit\'s 2'
+    done = apply_changes(text.encode(), [Change(old, new)], "f")
+    assert done.data.decode() == text.replace("two", "2")
+    assert "matched approximately at line 1: the file has “ ” – ’ there" in done.remarks
+    done = apply_changes(b"a  \nb\n", [Change("a\nb", "a\nc")], "f")
+    assert done.data == b"a  \nc\n" and "the file has other spaces there" in done.remarks
+    done = apply_changes(
+        b"  print(one)  \n\n  two\t\n", [Change("print(one)\n\ntwo", "print(one)\n\n2")], "f"
+    )
+    assert done.data == b"  print(one)  \n\n  2\t\n"
+    assert "at another indentation at line 1, and so is new_text now" in done.remarks
+    assert apply_changes(b"a b", [Change("a", "c")], "f").remarks == "; no line end at its end"
+
+
+def test_an_approximate_edit_that_would_mix_quotes_is_refused() -> None:
+    with pytest.raises(ToolError, match="line 2 of 'f' only approximately: the file has “ ” there"):
+        edited("x\n“a” b\n".encode(), ('"a" b', '"a b"'))
+    with pytest.raises(ToolError, match="would not change: it has what new_text has already"):
+        edited("“a”\n".encode(), ('"a"', "“a”"))
+
+
+@pytest.mark.parametrize(
+    ("text", "old"), [("aaaaa", "aaa"), ("x\ny\nx\ny\nx\n", "x\ny\nx"), ("“‘“‘“", '"\'"')]
+)
+def test_occurrences_that_overlap_are_not_half_replaced(text: str, old: str) -> None:
+    with pytest.raises(ToolError, match=r"'f' several times that overlap, first in line [13]"):
+        apply_changes(text.encode(), [Change(old, "b", replace_all=True)], "f")
+    done = apply_changes(b"    x\n", [Change("  ", "\t", replace_all=True)], "f")
+    assert done.data == b"\t\tx\n"
+
+
 def test_a_lenient_match_never_ends_inside_a_character() -> None:
     with pytest.raises(ToolError, match="not found"):
         edited("ﬁne\n".encode(), ("f", "x"))

@@ -10,8 +10,7 @@ ripgrep              finding candidate files with ripgrep, if it is installed
 find                 finding files by name
 grep                 searching files for lines that match a pattern
 atomic_replace       replacing a file in one step
-similar_passage      the passage most similar to one that was not found
-indentation          finding lines at another indentation
+passages             passages that a model quotes, not always exactly
 edit                 replacing passages of a text, leaving every other byte as it is
 changed_since_read   snapshots of read files, to detect changes by others
 content_changes      how a call changes a file's content, and what is said of what it replaced

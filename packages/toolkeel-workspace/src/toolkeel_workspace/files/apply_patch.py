@@ -29,11 +29,11 @@ from toolkeel_workspace.files.encodings import (
     replace_invalid,
     restore_invalid,
 )
-from toolkeel_workspace.files.indentation import find_shift, shift_lines
 from toolkeel_workspace.files.line_window import escape_name
 from toolkeel_workspace.files.open_beneath import FileResource
+from toolkeel_workspace.files.passages.indentation import find_shift, shift_lines
+from toolkeel_workspace.files.passages.similar_passage import describe_mismatch
 from toolkeel_workspace.files.preview import ContentChange
-from toolkeel_workspace.files.similar_passage import describe_mismatch
 from toolkeel_workspace.files.workspace import Workspace
 
 Kind = Literal["create_file", "update_file", "delete_file"]

@@ -2,19 +2,18 @@
 
 A passage is searched exactly, then leniently: without trailing space, and with typographic quotes,
 dashes, spaces and compatible forms (NFKD) taken for plain ones, because models misquote that way. Line
-ends never matter for the search; a replacement gets the line ends of its place. Lines that are all
-indented by the same amount more or less are found as well, and the replacement is indented likewise. The
-text stays in its encoding.
+ends never matter for the search; added lines get the line ends of their place. Lines that are all
+indented by the same amount more or less are found as well, and the replacement is indented likewise.
+What a replacement repeats of the passage stays as it is in the file. The text stays in its encoding.
 """
 
 from __future__ import annotations
 
 import difflib
-import unicodedata
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Annotated, NamedTuple, NotRequired
+from typing import Annotated, Literal, NamedTuple, NotRequired
 
 from pydantic import Field
 from typing_extensions import TypedDict
@@ -29,17 +28,25 @@ from toolkeel_workspace.files.encodings import (
     replace_invalid,
     restore_invalid,
 )
-from toolkeel_workspace.files.indentation import ReindentedPassage, find_reindented
-from toolkeel_workspace.files.similar_passage import describe_mismatch
+from toolkeel_workspace.files.passages.indentation import ReindentedPassage, find_reindented
+from toolkeel_workspace.files.passages.merged import (
+    list_differences,
+    merge_replacement,
+)
+from toolkeel_workspace.files.passages.normalized import (
+    NormalizedText,
+    find_torn,
+    iter_first_lines,
+    iter_spans,
+    normalize_leniently,
+    with_unix_line_ends,
+)
+from toolkeel_workspace.files.passages.similar_passage import describe_mismatch
 
-_PLAIN = {
-    **dict.fromkeys("\u2018\u2019\u201a\u201b\u2032", "'"),
-    **dict.fromkeys("\u201c\u201d\u201e\u201f\u2033", '"'),
-    **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-"),
-    **dict.fromkeys("\u00a0\u2002\u2003\u2009\u200a\u202f\u205f\u3000", " "),
-}
 CONTEXT_LINES = 4
 """Lines of context in a diff."""
+MAX_DESCRIBED = 5
+"""Most approximate matches, and different characters of one, that a message describes."""
 
 
 class Change(NamedTuple):
@@ -75,7 +82,8 @@ class EditResult(NamedTuple):
         first_line: First changed line in the new content, from 1.
         lenient_count: How many passages were found leniently.
         replaced_count: How many passages were replaced.
-        remarks: Peculiarities of the file, to append to the message; mostly empty.
+        remarks: Peculiarities of the file and what was matched approximately, to append to the
+            message; mostly empty.
     """
 
     data: bytes
@@ -91,14 +99,7 @@ class _Span(NamedTuple):
     end: int
     old: str
     new: str
-    is_lenient: bool
-
-
-class _NormalizedText(NamedTuple):
-    """A text in a normalized form, with the original offset of each character."""
-
-    text: str
-    offsets: Sequence[int]  # one more than there are characters
+    lenience: Literal["", "characters", "indentation"] = ""
 
 
 def parse_changes(
@@ -139,7 +140,7 @@ def apply_changes(data: bytes, changes: Sequence[Change], path: str) -> EditResu
     decoded = decode_text(data)
     text = decoded.text
     shown = replace_invalid(text)
-    forms = (_with_unix_line_ends(shown), _normalize_leniently(shown))
+    forms = (with_unix_line_ends(shown), normalize_leniently(shown))
     spans = list[_Span]()
     for number, change in enumerate(changes, 1):
         what = "old_text" if len(changes) == 1 else f"old_text of edit {number}"
@@ -150,22 +151,72 @@ def apply_changes(data: bytes, changes: Sequence[Change], path: str) -> EditResu
             raise ToolError(f"Two edits of {path!r} overlap. Join them into one.")
     changed = text
     for span in reversed(spans):
-        new = _restore_bytes(text[span.start : span.end], span, path)
-        ending = _find_line_end(text, span.start)
-        new = new.replace("\r\n", "\n").replace("\n", ending)
-        changed = changed[: span.start] + new + changed[span.end :]
+        changed = changed[: span.start] + _make_replacement(text, span, path) + changed[span.end :]
     if changed == text:
-        raise ToolError(f"{path!r} would not change: old_text and new_text are the same.")
-    first = text.count("\n", 0, spans[0].start) + 1
-    lenient = sum(span.is_lenient for span in spans)
+        raise ToolError(f"{path!r} would not change: {_describe_no_change(spans)}.")
     return EditResult(
         encode_changed(decoded, changed, path),
         make_diff(shown, replace_invalid(changed), path),
-        first,
-        lenient,
+        text.count("\n", 0, spans[0].start) + 1,
+        sum(span.lenience != "" for span in spans),
         len(spans),
-        _describe_remarks(decoded, changed),
+        _describe_lenience(shown, spans) + _describe_remarks(decoded, changed),
     )
+
+
+def _make_replacement(text: str, span: _Span, path: str) -> str:
+    """Return what replaces a passage, in the line ends of its place, and all it repeats as it is."""
+    was, ending = text[span.start : span.end], _find_line_end(text, span.start)
+    restored = restore_invalid(was, span.old, span.new)
+    if restored is None:
+        raise ToolError(
+            f"{path!r} has bytes that are no text where this edit is, shown as \ufffd. Write all of "
+            "them in new_text as in old_text, or none, or make the edit beside them."
+        )
+    new = restored.replace("\r\n", "\n")
+    old = (restore_invalid(was, span.old, span.old) or span.old).replace("\r\n", "\n")
+    if was == old or not new:
+        return new.replace("\n", ending)
+    merged = merge_replacement(was, old, new, ending)
+    if merged is None:
+        there = " ".join(list_differences(was, old)[:MAX_DESCRIBED])
+        raise ToolError(
+            f"old_text matches line {text.count(chr(10), 0, span.start) + 1} of {path!r} only "
+            f"approximately: the file has {there} there, and new_text has quotes in other places, so it is "
+            "not known which to write. Quote the lines exactly in old_text, and write in new_text the "
+            "quotes that you want."
+        )
+    return merged
+
+
+def _describe_no_change(spans: Sequence[_Span]) -> str:
+    if any(span.lenience and span.old != span.new for span in spans):
+        return "it has what new_text has already, in other quotes, dashes, spaces or indentation"
+    return "old_text and new_text are the same"
+
+
+def _describe_lenience(text: str, spans: Sequence[_Span]) -> str:
+    """Describe what was matched approximately, as a part of a sentence."""
+    said = ""
+    if moved := [span for span in spans if span.lenience == "indentation"]:
+        said = f"; old_text is at another indentation {_list_lines(text, moved)}, and so is new_text now"
+    if alike := [span for span in spans if span.lenience == "characters"]:
+        there = dict[str, None]()
+        for span in alike:
+            old = span.old.replace("\r\n", "\n")
+            there |= dict.fromkeys(list_differences(text[span.start : span.end], old))
+        what = " ".join(list(there)[:MAX_DESCRIBED]) or "other spaces"
+        said += (
+            f"; old_text was matched approximately {_list_lines(text, alike)}: the file has {what} there, "
+            "and what new_text repeats of it was left as it is"
+        )
+    return said
+
+
+def _list_lines(text: str, spans: Sequence[_Span]) -> str:
+    lines = list(dict.fromkeys(text.count("\n", 0, span.start) + 1 for span in spans))
+    more = " and below" if len(lines) > MAX_DESCRIBED else ""
+    return f"at line{'s' * (len(lines) > 1)} {', '.join(map(str, lines[:MAX_DESCRIBED]))}{more}"
 
 
 def _describe_remarks(decoded: DecodedText, text: str) -> str:
@@ -218,54 +269,43 @@ def _shift_header(row: str, lines: int) -> str:
     return " ".join(words)
 
 
-def _restore_bytes(was: str, span: _Span, path: str) -> str:
-    """Return a replacement with the undecodable bytes of the passage that it leaves."""
-    restored = restore_invalid(was, span.old, span.new)
-    if restored is None:
-        raise ToolError(
-            f"{path!r} has bytes that are no text where this edit is, shown as \ufffd. Write all of "
-            "them in new_text as in old_text, or none, or make the edit beside them."
-        )
-    return restored
-
-
 # — finding —
 
 
 def _find_passage(
-    change: Change, forms: tuple[_NormalizedText, _NormalizedText], label: str, path: str
+    change: Change, forms: tuple[NormalizedText, NormalizedText], label: str, path: str
 ) -> list[_Span]:
     if not change.old:
         raise ToolError(f"{label} is empty. To make a new file, write it.")
-    for form, as_form in zip(forms, (_with_unix_line_ends, _normalize_leniently), strict=True):
+    for form, as_form in zip(forms, (with_unix_line_ends, normalize_leniently), strict=True):
         wanted = as_form(change.old).text
         if found := [
             _Span(
-                _find_start(forms[0], start, change), end, change.old, change.new, form is forms[1]
+                _find_start(forms[0], start, change),
+                end,
+                change.old,
+                change.new,
+                "characters" if form is forms[1] else "",
             )
-            for start, end in _iter_spans(form, wanted)
+            for start, end in iter_spans(form, wanted)
         ]:
-            if not change.replace_all and (len(found) > 1 or _overlaps(form.text, wanted)):
-                lines = ", ".join(map(str, dict.fromkeys(_iter_first_lines(form.text, wanted))))
-                raise ToolError(
-                    f"{label} occurs more than once in {path!r} (lines {lines}). Add lines around "
-                    "it until it is unique, or pass replace_all."
-                )
+            _check_unique(change, form.text, wanted, f"{label} occurs", path)
             return found
     places = forms[0].offsets
     text = forms[0].text
     moved = find_reindented(
-        text, _with_unix_line_ends(change.old).text, _with_unix_line_ends(change.new).text
+        text, with_unix_line_ends(change.old).text, with_unix_line_ends(change.new).text
     )
     if isinstance(moved, ReindentedPassage):
-        return [_Span(places[moved.start], places[moved.end], change.old, moved.new, True)]
+        start, end = places[moved.start], places[moved.end]
+        return [_Span(start, end, moved.old, moved.new, "indentation")]
     raise ToolError(
         f"{label} was not found in {path!r}.{_describe_near_misses(text, change, moved)}"
         f"{describe_mismatch(text, replace_invalid(change.old), label)}"
     )
 
 
-def _find_start(form: _NormalizedText, start: int, change: Change) -> int:
+def _find_start(form: NormalizedText, start: int, change: Change) -> int:
     """Return where a passage starts: of deleted lines, at the indentation of the first."""
     if change.new or not change.old.endswith("\n"):
         return start
@@ -298,61 +338,26 @@ def _describe_near_misses(text: str, change: Change, indented: Sequence[int]) ->
     return said
 
 
-def _overlaps(text: str, wanted: str) -> bool:
-    """Return True if occurrences overlap, of which a search for separate ones finds only the first."""
+def _check_unique(change: Change, text: str, wanted: str, label: str, path: str) -> None:
+    """Check that a passage occurs once, or that its occurrences can all be replaced.
+
+    Raises:
+        ToolError: naming the lines of several occurrences, or of those that overlap.
+    """
     first = text.find(wanted)
-    return text.find(wanted, first + 1, first + 2 * len(wanted) - 1) >= 0
-
-
-def _iter_spans(form: _NormalizedText, wanted: str) -> Iterator[tuple[int, int]]:
-    """Yield start and end of each occurrence of a passage, in the original text."""
-    found = form.text.find(wanted) if wanted else -1
-    while found >= 0:
-        last = found + len(wanted)
-        start, end = form.offsets[found], form.offsets[last]
-        inside = start in form.offsets[max(found - 1, 0) : found] or end == form.offsets[last - 1]
-        if not inside:  # it does not start or end inside a character that expands to several
-            yield start, end
-        found = form.text.find(wanted, last if not inside else found + 1)
-
-
-def _iter_first_lines(text: str, wanted: str) -> Iterator[int]:
-    """Yield the line numbers of the first five occurrences."""
-    place = -1
-    for _ in range(5):
-        place = text.find(wanted, place + 1)
-        if place < 0:
-            return
-        yield text.count("\n", 0, place) + 1
-
-
-def _with_unix_line_ends(text: str) -> _NormalizedText:
-    """Normalize line ends to one character."""
-    if "\r\n" not in text:
-        return _NormalizedText(text, range(len(text) + 1))
-    places = [i for i, c in enumerate(text) if c != "\r" or text[i + 1 : i + 2] != "\n"]
-    # A line end starts at its carriage return.
-    starts = [i - 1 if text[i] == "\n" and text[i - 1 : i] == "\r" else i for i in places]
-    return _NormalizedText("".join(text[i] for i in places), [*starts, len(text)])
-
-
-def _normalize_leniently(text: str) -> _NormalizedText:
-    """Normalize to plain characters without trailing space. The last line is left as it is."""
-    characters: list[str] = []
-    places: list[int] = []
-    start = 0
-    lines = text.split("\n")
-    for number, line in enumerate(lines, 1):
-        trimmed = line if number == len(lines) else line.rstrip()
-        for offset, char in enumerate(trimmed):
-            for plain in unicodedata.normalize("NFKD", _PLAIN.get(char, char)):
-                characters.append(plain)
-                places.append(start + offset)
-        if number < len(lines):
-            characters.append("\n")
-            places.append(start + len(trimmed))
-        start += len(line) + 1
-    return _NormalizedText("".join(characters), [*places, len(text)])
+    if change.replace_all:
+        if (torn := find_torn(text, wanted)) is not None:
+            raise ToolError(
+                f"{label} in {path!r} several times that overlap, first in line "
+                f"{text.count(chr(10), 0, torn) + 1}, so it is not known which to replace. Add text "
+                "around it until no two overlap."
+            )
+    elif text.find(wanted, first + 1) >= 0:
+        lines = list(map(str, dict.fromkeys(iter_first_lines(text, wanted))))
+        raise ToolError(
+            f"{label} more than once in {path!r} (line{'s' * (len(lines) > 1)} {', '.join(lines)}). "
+            "Add lines around it until it is unique, or pass replace_all."
+        )
 
 
 def _find_line_end(text: str, place: int) -> str:

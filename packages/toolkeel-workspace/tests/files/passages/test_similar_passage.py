@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkeel_workspace.files.similar_passage import describe_mismatch, find_similar
+from toolkeel_workspace.files.passages.similar_passage import describe_mismatch, find_similar
 
 TEXT = "".join(f"def f{n}(a, b):\n    total = a + {n}\n    return total * b\n\n" for n in range(50))
 

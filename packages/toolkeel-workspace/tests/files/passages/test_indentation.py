@@ -7,7 +7,7 @@ import textwrap
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkeel_workspace.files.indentation import ReindentedPassage, find_reindented
+from toolkeel_workspace.files.passages.indentation import ReindentedPassage, find_reindented
 
 BODY = "def one(self):\n    if self.two:\n\n        return 1"
 

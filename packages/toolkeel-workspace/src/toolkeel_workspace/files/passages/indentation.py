@@ -15,11 +15,13 @@ class ReindentedPassage(NamedTuple):
     Args:
         start: Where it starts in the text.
         end: Where it ends.
-        new: The replacement, indented as the passage is.
+        old: The passage as it was sought, indented as it is in the text.
+        new: The replacement, indented likewise.
     """
 
     start: int
     end: int
+    old: str
     new: str
 
 
@@ -37,7 +39,7 @@ def find_reindented(text: str, old: str, new: str) -> ReindentedPassage | list[i
         by nothing ends after its line end.
 
     >>> find_reindented("if x:\n    total = one + two\n", "total = one + two", "total = 0")
-    ReindentedPassage(start=6, end=27, new='    total = 0')
+    ReindentedPassage(start=6, end=27, old='    total = one + two', new='    total = 0')
     """
     lines, sought = text.split("\n"), old.strip("\n").split("\n")
     found = _find_stripped([line.strip() for line in lines], [line.strip() for line in sought])
@@ -47,12 +49,17 @@ def find_reindented(text: str, old: str, new: str) -> ReindentedPassage | list[i
     there = lines[start : start + len(sought)]
     step = find_shift(sought, there)
     put = None if step is None else shift_lines(new.strip("\n").split("\n"), step)
-    if put is None:
+    quoted = None if step is None else shift_lines(sought, step)
+    if put is None or quoted is None:
         return []
-    moved = "\n".join(put)
     begin = sum(len(line) + 1 for line in lines[:start])
     end = begin + sum(len(line) + 1 for line in there) - 1
-    return ReindentedPassage(begin, end if new.strip("\n") else min(end + 1, len(text)), moved)
+    if new.strip("\n"):
+        end -= len(there[-1]) - len(there[-1].rstrip())
+    else:
+        end = min(end + 1, len(text))
+    quoted[-1] = quoted[-1].rstrip()
+    return ReindentedPassage(begin, end, "\n".join(quoted), "\n".join(put))
 
 
 def _find_stripped(lines: Sequence[str], sought: Sequence[str]) -> list[int]:
