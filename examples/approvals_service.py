@@ -14,6 +14,7 @@ from toolkeel import Agent, ToolkeelError, ToolMessage, tool
 from toolkeel.approvals import Decision
 from toolkeel.events import event_dict
 from toolkeel.sessions import Sessions
+from toolkeel.sessions.errors import SessionError
 from toolkeel.testing import Scripted, call
 
 
@@ -62,7 +63,9 @@ async def waiting(user: str):  # what waits, and the decisions on it
 
 @app.post("/{user}/waiting", status_code=204)
 async def decide(user: str, given: dict):  # one of those decisions
-    session, decision = sessions.open("main", scope=user), Decision.from_dict(given)
-    if (decision.ticket, decision.seal) not in [(one.id, one.seal) for one in tickets(session)]:
-        raise HTTPException(409)
-    session.decide(decision)  # the first one counts
+    try:
+        first = sessions.open("main", scope=user).decide(Decision.from_dict(given))
+    except SessionError as error:  # no such call waits
+        raise HTTPException(409, str(error)) from None
+    if first is not None:
+        raise HTTPException(409, f"{first.who} has decided already")

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from toolkeel import Agent, AssistantMessage, Effects, ToolMessage, tool
+from toolkeel.messages import unanswered
 from toolkeel.model_interface import Delta, ModelRequest
 from toolkeel.runs import RunLimits, RunState
 from toolkeel.sessions import Sessions
@@ -102,6 +103,33 @@ def test_runs_of_a_body_that_a_shared_bound_stopped_continue_in_a_session(
         assert result.output == "end: done ada done bob" and sorted(paid) == ALL
         assert session.usage.requests == 8 and session.pending == ()
     sessions.close()
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("bound", [2, 3, 4])
+def test_a_body_that_must_not_run_twice_and_fails_at_a_shared_bound_has_an_unknown_outcome(
+    form: str, bound: int
+) -> None:
+    paid = list[str]()
+    agent = desk(paid, form, idempotent=False)
+    session = Sessions(":memory:")["ada"]
+    result = agent.run_sync("go", session=session, limits=RunLimits(requests=bound))
+    assert (result.reason, unanswered(result.messages)[0].name) == ("limit", "research")
+    result = agent.run_sync(None, session=session)
+    assert result.reason == "waiting"
+    [ticket] = session.pending
+    assert ticket.tool == "research" and "did this happen?" in ticket.reason
+    assert session.decide(ticket.approve()) is None
+    result = agent.run_sync(None, session=session)
+    assert (result.output, sorted(paid)) == ("end: done ada done bob", ALL)
+
+    paid.clear()
+    result = agent.run_sync("go", limits=RunLimits(requests=bound))
+    [told] = [each for each in result.messages if isinstance(each, ToolMessage)]
+    assert (result.reason, told.kind) == ("limit", "unknown_outcome")
+    before = list(paid)
+    end = agent.run_sync(RunState.from_json(result.state.to_json()))
+    assert end.output == f"end: {told.text}" and paid == before
 
 
 def test_a_body_that_may_not_run_again_reads_that_its_run_met_the_bound() -> None:

@@ -29,7 +29,7 @@ from toolkeel._records.entries_json import dump_entry
 from toolkeel._records.messages_json import json_text
 from toolkeel.messages import AssistantMessage, ToolCall, UserMessage
 from toolkeel.sessions import Sessions
-from toolkeel.sessions.errors import SessionError
+from toolkeel.sessions.errors import DecisionRefused, SessionError
 from toolkeel.testing.scripted import call
 
 
@@ -181,7 +181,8 @@ def test_a_decision_that_came_with_a_file_lets_no_call_run_here(
     again = agent("done", tools=(remove,)).run_sync(None, session=made)
     [new] = again.pending
     assert ran == [] and new.id != ticket.id and new.arguments == ticket.arguments
-    made.decide(ticket.approve(), "ada")  # which is a decision for the original
+    with pytest.raises(DecisionRefused, match="of another session or copy"):
+        made.decide(ticket.approve(), "ada")
     assert agent("done", tools=(remove,)).run_sync(None, session=made).pending == (new,)
     made.decide(new.approve(), "ada")
     assert agent("done", tools=(remove,)).run_sync(None, session=made).output == "done" and ran == [

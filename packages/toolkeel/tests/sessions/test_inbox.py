@@ -16,7 +16,7 @@ from tests.sessions.talking import agent, say
 from toolkeel import Agent, tool
 from toolkeel._records.entries import Decided, Queued
 from toolkeel.sessions import Session, Sessions
-from toolkeel.sessions.errors import SessionError
+from toolkeel.sessions.errors import DecisionRefused, SessionError
 from toolkeel.sessions.inbox import add_post, take_posts
 from toolkeel.sessions.inbox import message_body as as_body
 from toolkeel.sessions.journal import SessionJournal, StoredEntry, load_state
@@ -233,7 +233,8 @@ def test_a_waiting_run_can_be_canceled_and_what_was_decided_for_it_never_runs(
     session.cancel("too late")
     assert (session.pending, session.info.ended, session.writer) == ((), "cancelled", None)
     if cancel_first:
-        session.decide(ticket.approve(), "bob")
+        with pytest.raises(DecisionRefused, match="its run has ended"):
+            session.decide(ticket.approve(), "bob")
     session.resumes_only = True
     with pytest.raises(SessionError, match="nothing waits"):
         payer(log).run_sync(None, session=session)
@@ -397,7 +398,8 @@ def test_a_decision_on_another_form_of_a_ticket_does_not_stand_in_the_way_of_the
     session = sessions["ada"]
     payer(tmp_path / "log").run_sync("1", session=session)
     [ticket] = session.pending
-    session.decide(replace(ticket.approve(), seal="another"))
+    with pytest.raises(DecisionRefused, match="another ticket than the one for 'pay'"):
+        session.decide(replace(ticket.approve(), seal="another"))
     assert payer(tmp_path / "log").run_sync(None, session=session).reason == "waiting"
     assert paid(tmp_path / "log") == []
     assert session.decide(ticket.approve()) is None

@@ -26,6 +26,7 @@ from toolkeel.call.steps import approve
 from toolkeel.messages import AssistantMessage, ToolCall
 from toolkeel.model_interface import ModelRequest
 from toolkeel.sessions import KeepTurns, Session, Sessions
+from toolkeel.sessions.errors import DecisionRefused
 from toolkeel.sessions.run_from_journal import OnMessage
 
 
@@ -220,7 +221,8 @@ def test_a_message_in_place_of_what_waits_cancels_it(sessions: Sessions) -> None
     [ticket] = agent.run_sync("pay 5", session=session).pending
     assert agent.run_sync("hello", session=session).output == "re: hello"
     assert session.pending == ()
-    session.decide(ticket.approve())
+    with pytest.raises(DecisionRefused, match="no call waits"):
+        session.decide(ticket.approve())
     assert agent.run_sync(None, session=session, decisions=[ticket.approve()]).output == "re: hello"
     assert (paid, results(session)) == ([], [])
 

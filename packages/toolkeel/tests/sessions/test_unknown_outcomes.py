@@ -57,7 +57,7 @@ def _check_end(folder: Path, when: str, step: int, kind: str) -> None:
     state = list(range(STEPS))
     if when in NOT_ACKNOWLEDGED and kind == "unsafe":  # a person has said that it did happen
         told[step] = (
-            "It is unknown whether this call of 'work' happened: the program ended. "
+            "It is unknown whether this call of 'work' happened: it was stopped. "
             f"A person says: yes, did {step}"
         )
         state.remove(step)

@@ -54,7 +54,7 @@ from toolkeel._records.tickets import Reach, Ticket
 from toolkeel.agent.agent import Agent
 from toolkeel.content import Content
 from toolkeel.context import Listener
-from toolkeel.sessions.errors import SessionError
+from toolkeel.sessions.errors import DecisionRefused, SessionError
 from toolkeel.sessions.session import Session
 from toolkeel.sessions.sessions import Sessions
 from toolkeel_studio.serve.client_tools import ClientTool, check_result
@@ -391,6 +391,9 @@ class Channel:
 
     async def _post(self, ticket: Ticket, choice: Choice, who: str) -> Decided | None:
         decision = decide_ticket(ticket, choice, self._channels.agent.tools)
-        first = await asyncio.to_thread(self.session.decide, decision, who or "client")
+        try:
+            first = await asyncio.to_thread(self.session.decide, decision, who or "client")
+        except DecisionRefused:  # it was canceled since it was read
+            raise UnknownApproval("what was shown does not wait any more") from None
         self._runner.start()
         return first

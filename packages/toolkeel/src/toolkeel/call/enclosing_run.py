@@ -153,6 +153,21 @@ async def stop_enclosing_call(call: ToolContext) -> None:
     raise Suspend
 
 
+def find_stop(call: ToolContext) -> BaseException | None:
+    """Return why a body has failed that started a run which the run around it stopped; None if it did not.
+
+    Returns:
+        `Suspend` for a shared bound: the call has not finished. `CancelledError` for a cancel.
+    """
+    outer, pool = call.run, call.run.scope.spending
+    ends = {each.reason for each in outer.loop_state.joined_runs.get(call.call.id, ())}
+    if "cancelled" in ends and outer.cancel.cancelled:
+        return asyncio.CancelledError()
+    if "limit" in ends and outer.can_wait and pool is not None and pool.find_reached_limit():
+        return Suspend()
+    return None
+
+
 def check_depth(name: str, depth: int, max_depth: int = MAX_DEPTH) -> None:
     """Raise if a run of an agent would be too deep inside others.
 

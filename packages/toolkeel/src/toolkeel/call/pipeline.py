@@ -38,7 +38,8 @@ from toolkeel.call.arguments.edits import append_note, executed_arguments
 from toolkeel.call.arguments.validate import argument_text, coercions_of, is_large, prepare
 from toolkeel.call.body.run_in_thread import run_in_thread
 from toolkeel.call.body.stop_errors import not_started_error
-from toolkeel.call.failure_message import failure_message
+from toolkeel.call.enclosing_run import find_stop
+from toolkeel.call.failure_message import failure_message, unknown_outcome_message
 from toolkeel.call.result_message import render
 from toolkeel.call.steps.call_limits import record_result, refuse_failing
 from toolkeel.call.steps.compose import Handler
@@ -46,7 +47,7 @@ from toolkeel.call.steps.label_sources import attach_labels
 from toolkeel.call.truncate import Keeper
 from toolkeel.context import ENCLOSING, RunContext, ToolContext
 from toolkeel.define.tool import AnyTool, Prepared
-from toolkeel.errors import Cancelled, RunStopped, SetupError, Suspend
+from toolkeel.errors import Cancelled, Crashed, RunStopped, SetupError, Suspend
 from toolkeel.events import Coerced, ToolFinished, ToolStarted, ToolSuspended
 from toolkeel.messages import ToolCall, ToolMessage
 
@@ -123,13 +124,14 @@ async def run_call(call: ToolCall, tools: ToolLookup, run: RunContext) -> CallOu
             run.recorder.revert_unsavable(run.state)
         message = render(prepared, value, perf_counter() - started, tools.keeper)
     except BaseException as error:
-        cause = error
-        if isinstance(error, CancelledError) and context is not None and not context.body_state:
-            cause = not_started_error(call.name if tool is None else tool.name, run.cancel.reason)
+        cause = _find_cause(error, call, tool, context)
         message = _failure(call, tool, cause, run, perf_counter() - started, tools.keeper)
+        fatal = _fatal_error(cause if isinstance(cause, Suspend) else error)
+        if message.kind == "unknown_outcome" and run.recorder is None:
+            fatal = None  # only a session asks what happened
         del cause  # by its traceback it would hold itself
         ENCLOSING.set(enclosing)
-        return _finish(run, call, prepared, context, message, _fatal_error(error))
+        return _finish(run, call, prepared, context, message, fatal)
     ENCLOSING.set(enclosing)  # not `reset`: a body left behind goes on in another context
     return _finish(run, call, prepared, context, message, None)
 
@@ -204,6 +206,18 @@ def _report_suspension(
         run.emit(ToolSuspended(*run.next_event_fields(), call.id, wait.ticket))
 
 
+def _find_cause(
+    error: BaseException, call: ToolCall, tool: AnyTool | None, context: ToolContext | None
+) -> BaseException:
+    """Return the exception that a call's result tells of."""
+    if isinstance(error, Crashed) and context is not None:
+        return find_stop(context) or error
+    if isinstance(error, CancelledError) and context is not None and not context.body_state:
+        name = call.name if tool is None else tool.name
+        return not_started_error(name, context.run.cancel.reason)
+    return error
+
+
 def _failure(
     call: ToolCall,
     tool: AnyTool | None,
@@ -220,6 +234,8 @@ def _failure(
     if run.listeners and (changes := coercions_of(error)):
         run.emit(Coerced(*run.next_event_fields(), call.id, changes))
     if isinstance(error, Suspend) and not error.tickets:
+        if error.inner is None and not run.loop_state.is_repeatable(call):
+            return unknown_outcome_message(call)
         error = Cancelled(f"The call of {call.name!r} continues when the run does.")
     try:
         if run.mask is None:

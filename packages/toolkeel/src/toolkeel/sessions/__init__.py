@@ -7,6 +7,7 @@ journal           the journal of one session: durable when a commit returns
 journal_state     what a journal's entries come to: transcript, state, what waits
 checkpoint        the fold of a session at rest as an entry, and back (snapshot)
 inbox             what others say to a session: messages, decisions, cancels
+decisions         decisions on calls that wait: the first counts, one that cannot count is refused
 code_calls        calls that a tool's body makes, below the call around them; none runs twice after a crash
 unknown_outcomes  after a crash: calls that began and have no outcome
 run_from_journal  the journal read back into a run: whether the last one goes on, what the next is given

@@ -19,3 +19,7 @@ class SessionIdle(SessionError):
 
 class SessionUnavailable(SessionError):
     """Raised if the database of the sessions cannot be reached now. The same may succeed later."""
+
+
+class DecisionRefused(SessionError):
+    """Raised for a decision that cannot count in the session. The message says why."""

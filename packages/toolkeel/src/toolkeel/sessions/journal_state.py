@@ -14,8 +14,8 @@ computes the same state. The last run moves between these conditions::
 
 A killed process writes no `RunEnded`: its run stays RUNNING, and whatever is in `open_calls` has an
 unknown outcome. A run that a bound or a cancel stopped inside an inner run keeps its open calls and
-nested runs, too: its `RunEnded` has an `output`. `Waits(outcome=True)` asks a person about such a call; an approval (it did not happen)
-removes it from `open_calls`, so that it runs again.
+nested runs, too: its `RunEnded` has an `output`. `Waits(outcome=True)` asks a person about such a call; an
+approval (it did not happen) closes it, so that it runs again, or makes it repeatable if it has runs within.
 
 A run nested in a call has a `JournalState` of its own in `nested_runs`. All share the tables of open
 calls, outcome tickets and decisions, under keys that name the run. When a call gets its result, every
@@ -26,6 +26,7 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from toolkeel._records import entries
@@ -300,16 +301,20 @@ class JournalState(RunCounts):
         ticket = self.outcome_tickets.get(first.ticket)
         if ticket is not None and first.verdict == "approve" and first.seal == ticket.seal:
             del self.outcome_tickets[ticket.id]
-            self.open_calls.pop(ticket.digest, None)
+            call, runs = self.open_calls.pop(ticket.digest, None), self.nested_runs.values()
+            if call is not None and any(each.last_run.call == ticket.digest for each in runs):
+                self.open_calls[ticket.digest] = replace(call, repeatable=True)  # they continue
             for each in (self, *self.nested_runs.values()):
                 each.run_calls.pop(ticket.digest, None)
 
+    def find_ticket(self, id: str) -> Ticket | None:
+        """Return the ticket of an id that waits for a decision, or None."""
+        deferred = {} if id not in self.deferred else {id: self.deferred[id].ticket}
+        return {**self.outcome_tickets, **self.open_tickets, **deferred}.get(id)
+
     def rejects(self, decision: Decision) -> bool:
         """Return True if the ticket of a decision does not permit its verdict, or is another one."""
-        waits = self.open_tickets.get(decision.ticket)
-        if (deferred := self.deferred.get(decision.ticket)) is not None:
-            waits = deferred.ticket
-        if waits is None:
+        if (waits := self.find_ticket(decision.ticket)) is None:
             return False
         return decision.verdict not in waits.verdicts or decision.seal != waits.seal
 

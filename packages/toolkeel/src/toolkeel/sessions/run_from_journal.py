@@ -90,7 +90,7 @@ async def begin_run(
     said, decisions, posts = given
     fold = journal.state
     _take_inbox(journal, run, posts, options.since)
-    known = {each.ticket: each for each in reversed(decisions)}
+    known = {each.ticket: each for each in reversed(decisions) if not fold.rejects(each)}
     known |= {id: each.decision for id, each in fold.decisions.items()}
     speaks = bool(said or fold.queued)
     await _move_waiting_calls(journal, run, known, options.on_message if speaks else None)

@@ -19,18 +19,16 @@ from toolkeel.agent.session_interface import SessionStart
 from toolkeel.content import Content
 from toolkeel.context import RunContext
 from toolkeel.messages import Message, Usage
+from toolkeel.sessions.decisions import find_decision, post_decision, read_decisions
 from toolkeel.sessions.errors import SessionBusy, SessionError
 from toolkeel.sessions.export import SearchMatch, search_entries
 from toolkeel.sessions.inbox import (
     InboxMessage,
     add_post,
     apply_cancels,
-    find_decision,
     message_body,
     post_cancel,
-    post_decision,
     post_message_once,
-    read_decisions,
     read_messages,
     take_inbox,
     watch_inbox,
@@ -53,11 +51,7 @@ from toolkeel.sessions.run_from_journal import (
     refuse_enclosing,
     shorten_view,
 )
-from toolkeel.sessions.session_lock import (
-    Arrival,
-    record_writer,
-    user_name,
-)
+from toolkeel.sessions.session_lock import Arrival, record_writer, user_name
 from toolkeel.sessions.stores.store import Batch, SessionInfo, Writer
 
 
@@ -291,9 +285,14 @@ class Session:
         """Decide a ticket. The session's next run acts on it. The first decision counts.
 
         Returns:
-            The earlier decision, or None if this one counts.
+            The earlier decision, also if its call has run; None if this one counts.
+
+        Raises:
+            DecisionRefused: no call here waits for this decision, what waits has changed since it was
+                shown or has expired, or its call does not permit the verdict. Nothing was written.
+            SessionError: there is no such session.
         """
-        return post_decision(self._storage, self._find_or_make(), decision, who or user_name())
+        return post_decision(self._storage, self.info, decision, who or user_name())
 
     @checked
     def cancel(self, reason: str = "", who: str = "") -> None:

@@ -1,4 +1,4 @@
-"""After a crash: calls that began and have no outcome, and what becomes of them.
+"""After a crash or a bound: calls that began and have no outcome, and what becomes of them.
 
 What is declared safe runs again. Of the rest nobody knows whether it happened, and a model must not
 guess: a person is asked, by the same way as for an approval. Yes: it did not happen, run it. No: it
@@ -28,7 +28,7 @@ from toolkeel.sessions.journal import SessionJournal
 from toolkeel.sessions.journal_state import JournalState
 
 QUESTION = (
-    "did this happen? The program ended while it ran. Approve: it did not, run it. "
+    "did this happen? It was stopped while it ran. Approve: it did not, run it. "
     "Deny: it did, or leave it; the reason is what the model is told. Answer: it did, with this result"
 )
 
@@ -142,6 +142,6 @@ def _write_decision(
         journal.append(CallEnded(call.run, call.turn, call.position, done, call.within))
         return
     said = f" A person says: {decision.reason}" if decision.reason else ""
-    text = f"It is unknown whether this call of {call.tool!r} happened: the program ended.{said}"
+    text = f"It is unknown whether this call of {call.tool!r} happened: it was stopped.{said}"
     message = ToolMessage(text, call.call_id, call.tool, "error", "unknown_outcome")
     journal.append(CallEnded(call.run, call.turn, call.position, message, call.within))
