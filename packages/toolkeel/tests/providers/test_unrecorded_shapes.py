@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.providers.transcripts import transcripts
+from toolkeel import tool
 from toolkeel.agent.reply_assembly import assemble
 from toolkeel.messages import (
     AssistantMessage,
@@ -18,10 +20,10 @@ from toolkeel.messages import (
     UserMessage,
 )
 from toolkeel.model_interface import ModelRequest, Settings
-from toolkeel.providers import anthropic, bedrock, openai_chat, openai_responses
+from toolkeel.providers import anthropic, bedrock, gemini, openai_chat, openai_responses
 from toolkeel.providers.anthropic.encode import AnthropicEncoder
 from toolkeel.providers.anthropic.profile import AnthropicProfile
-from toolkeel.providers.chat_servers import PRESETS
+from toolkeel.providers.chat_servers import COMPATIBLE, PRESETS
 
 Json = dict[str, Any]
 CLAUDE = "claude-sonnet-4-5"
@@ -190,6 +192,49 @@ def test_a_freeform_text_is_the_same_after_any_number_of_turns(
         called = next(one for one in sent if one.get("type") == "custom_tool_call")
         assert (called["input"], called["name"]) == (text, name)
         messages = openai_responses.decode_messages({"model": "gpt-5", "input": sent})
+
+
+@tool
+def apply(patch: str, dry_run: bool = False) -> str:
+    """Apply a patch."""
+    return patch
+
+
+@tool
+def count(lines: int, columns: int) -> str:
+    """Count."""
+    return ""
+
+
+FREEFORM_PARAMETERS = {"apply": "patch", "count": "input", "gone": "input"}
+
+
+@given(
+    words.filter(lambda text: not text.startswith("{")),
+    st.sampled_from(sorted(FREEFORM_PARAMETERS)),
+    st.sampled_from([openai_chat, openai_responses, anthropic, bedrock, gemini]),
+    st.booleans(),
+)
+def test_a_freeform_text_is_a_valid_argument_where_there_are_only_functions(
+    text: str, name: str, wire: Any, is_from_chat: bool
+) -> None:
+    custom = {"name": name, "input": text}
+    if is_from_chat or wire is openai_responses:
+        call = {"id": "c", "type": "custom", "custom": custom}
+        message = {"role": "assistant", "content": None, "tool_calls": [call]}
+        reply = openai_chat.decode({"choices": [{"message": message, "finish_reason": "stop"}]})
+    else:
+        item = {"type": "custom_tool_call", "id": "ctc_1", "call_id": "c", **custom}
+        reply = openai_responses.decode({"object": "response", "output": [item]})
+    messages = [UserMessage("go"), reply, ToolMessage("1", "c", name)]
+    options: Json = {"profile": COMPATIBLE} if wire is openai_chat else {}
+    sent = wire.encode_messages(messages, tools=[apply, count], **options)
+    for _ in range(2):
+        again = wire.decode_messages(sent)
+        [called] = [one for message in again for one in getattr(message, "tool_calls", ())]
+        assert json.loads(called.arguments) == {FREEFORM_PARAMETERS[name]: text}
+        assert called.provider_options.get("type") != "custom"
+        sent = wire.encode_messages(again, tools=[apply, count], **options)
 
 
 @given(st.integers(1, 5), st.data())

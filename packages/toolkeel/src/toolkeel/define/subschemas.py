@@ -52,6 +52,14 @@ def properties_of(schema: Schema) -> Mapping[str, Any]:
     return found if isinstance(found, (dict, Mapping)) else {}
 
 
+def text_parameter_of(schema: Schema) -> str:
+    """Return the name of the one parameter, if it is a text; the one that is required counts first."""
+    known, needed = properties_of(schema), required_of(schema)
+    names = needed if len(needed) == 1 else list(known)
+    part = known.get(names[0]) if len(names) == 1 else None
+    return names[0] if isinstance(part, Mapping) and part.get("type") == "string" else ""
+
+
 def required_of(schema: Schema) -> list[Any]:
     """Return the names of the properties that a schema requires."""
     return list_of(schema, "required")

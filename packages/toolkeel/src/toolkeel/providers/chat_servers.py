@@ -41,6 +41,8 @@ class ChatProfile:
         document_url: True if files are sent as ``document_url``, by their address or with their bytes.
         refused: Names of settings that are not sent.
         seed_key: Key of the body for ``Settings.seed``.
+        custom_tools: True if calls may have the type ``custom``, with a freeform text; else such a call
+            of another server is sent as a function's.
         max_calls: Most calls that an assistant message may have; more are sent as several. None: any.
     """
 
@@ -60,6 +62,7 @@ class ChatProfile:
     think_tags: bool = False
     kind: ServerKind = ""
     max_tokens: int | None = None
+    custom_tools: bool = False
     max_calls: int | None = None
     document_url: bool = False
     refused: frozenset[str] = frozenset()
@@ -70,6 +73,7 @@ OPENAI = ChatProfile(
     "max_completion_tokens",
     "openai-chat",
     json_schema=True,
+    custom_tools=True,
     max_calls=128,
     refused=LOCAL_SAMPLING,
 )

@@ -27,6 +27,13 @@ def now(zone: str | None = None) -> str:
 CALL = ToolCall("c1", "clock.now", '{"zone": "北京"}')
 
 
+def test_a_freeform_call_is_an_example_of_a_function() -> None:
+    call = ToolCall("c1", "clock.now", "北京", provider_options={"type": "custom"})
+    request = ModelRequest([UserMessage("?"), AssistantMessage(tool_calls=(call,))], [now])
+    *_, called = write_tools_as_text(request, "m")
+    assert json.loads(called.text)["arguments"] == {"input": "北京"}
+
+
 def test_a_transcript_becomes_an_example_of_the_form() -> None:
     messages = [
         SystemMessage("Be brief."),

@@ -199,11 +199,14 @@ def test_what_a_call_carried_goes_back_with_it() -> None:
     assert wire["tool_calls"][0]["extra_content"] == google
 
 
-def test_a_custom_call_goes_back_as_one() -> None:
-    [wire, *_] = encode(turn(ToolCall("c", "sql", "SELECT 1", provider_options={"type": "custom"})))
-    assert wire["tool_calls"] == [
-        {"id": "c", "type": "custom", "custom": {"name": "sql", "input": "SELECT 1"}}
-    ]
+def test_a_custom_call_goes_back_as_one_where_the_server_has_them() -> None:
+    messages = turn(ToolCall("c", "sql", "SELECT 1", provider_options={"type": "custom"}))
+    [wire, *_] = encode(messages, OPENAI)
+    custom = {"name": "sql", "input": "SELECT 1"}
+    assert wire["tool_calls"] == [{"id": "c", "type": "custom", "custom": custom}]
+    [wire, *_] = encode(messages)
+    function = {"name": "sql", "arguments": '{"input":"SELECT 1"}'}
+    assert wire["tool_calls"] == [{"id": "c", "type": "function", "function": function}]
 
 
 anything = st.text(st.characters(codec=None, categories=None), max_size=6)

@@ -30,7 +30,7 @@ from toolkeel.define.explain.validation_errors import (
 )
 from toolkeel.define.schema.canonical import canonical_json
 from toolkeel.define.secret import Mask
-from toolkeel.define.subschemas import accepts, properties_of, required_of
+from toolkeel.define.subschemas import accepts, properties_of, required_of, text_parameter_of
 from toolkeel.define.tool import AnyTool, Prepared
 from toolkeel.errors import CallError, InvalidArguments, MalformedArguments, TruncatedCall
 from toolkeel.messages import ToolCall
@@ -75,11 +75,8 @@ FREEFORM = "custom"
 
 def _freeform_text(text: str, tool: AnyTool) -> str:
     """Return a freeform text as the value of the tool's one text parameter; as it is without one."""
-    known, needed = properties_of(tool.parameters), required_of(tool.parameters)
-    names = needed if len(needed) == 1 else list(known)
-    part = known.get(names[0]) if len(names) == 1 else None
-    is_text = isinstance(part, Mapping) and part.get("type") == "string"
-    return object_to_text({names[0]: text}) if is_text else text
+    name = text_parameter_of(tool.parameters)
+    return object_to_text({name: text}) if name else text
 
 
 def prepare(call: ToolCall, tool: AnyTool, text: str | None = None) -> Prepared:

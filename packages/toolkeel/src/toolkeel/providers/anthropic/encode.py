@@ -21,7 +21,6 @@ from toolkeel.providers.claude import (
 from toolkeel.providers.wire.media import omission_note
 from toolkeel.providers.wire.plain_json import (
     Json,
-    arguments_object,
     as_dict,
     as_list,
     as_text,
@@ -249,7 +248,7 @@ class AnthropicEncoder(ClaudeEncoder[AnthropicProfile]):
 
     def encode_call(self, call: ToolCall, wire_id: str) -> Json:
         """Encode a call that has `wire_id`."""
-        arguments = self._tools.to_wire(call.name, arguments_object(call.arguments))
+        arguments = self._tools.encode_arguments(call)
         wire: Json = {"type": "tool_use", "id": wire_id, "name": self._tools.alias(call.name)}
         return {**wire, "input": arguments, **as_dict(call.provider_options.get(WIRE))}
 

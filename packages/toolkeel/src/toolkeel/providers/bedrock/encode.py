@@ -25,7 +25,6 @@ from toolkeel.providers.claude import (
 from toolkeel.providers.wire.media import omission_note
 from toolkeel.providers.wire.plain_json import (
     Json,
-    arguments_object,
     as_dict,
     as_list,
     as_text,
@@ -187,7 +186,7 @@ class BedrockEncoder(ClaudeEncoder[BedrockProfile]):
 
     def encode_call(self, call: ToolCall, wire_id: str) -> Json:
         """Encode a call that has `wire_id`."""
-        arguments = self._tools.to_wire(call.name, arguments_object(call.arguments))
+        arguments = self._tools.encode_arguments(call)
         alias = self._tools.alias(call.name)
         body: Json = {"toolUseId": wire_id, "name": alias, "input": arguments}
         return {"toolUse": {**body, **as_dict(call.provider_options.get(WIRE))}}

@@ -12,17 +12,20 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from toolkeel._records.record import NOTHING
 from toolkeel.content import Text
 from toolkeel.messages import (
     AssistantMessage,
     Message,
     SystemMessage,
+    ToolCall,
     ToolMessage,
     UserMessage,
 )
 from toolkeel.model_interface import ModelRequest, ToolDefinition
 from toolkeel.providers.constrained.reply_schema import ANSWER, named_tools
 from toolkeel.providers.wire.plain_json import arguments_text, as_dict, as_list, dumps
+from toolkeel.providers.wire.tools import function_arguments
 
 _READS_SCHEMAS = re.compile(r"qwen|hermes|llama-?3|mistral|granite|command", re.IGNORECASE)
 """Families that were trained on tools as JSON Schema; others read signatures, which are shorter."""
@@ -43,8 +46,8 @@ def write_tools_as_text(request: ModelRequest, model: str) -> list[Message]:
         request: Messages and tools.
         model: Name of the model, which decides how tools are described.
     """
-    aliases = {tool.name: alias for alias, tool in named_tools(request.tools)}
-    messages = [_as_text(message, aliases) for message in request.messages]
+    tools = {tool.name: (alias, tool) for alias, tool in named_tools(request.tools)}
+    messages = [_as_text(message, tools) for message in request.messages]
     described = describe_tools(request.tools, model, request.settings.tool_choice or "auto")
     first = messages[0] if messages else None
     if isinstance(first, SystemMessage):
@@ -105,13 +108,15 @@ def _type_text(schema: Mapping[str, Any], depth: int = 3) -> str:
     return f"{text} ({' '.join(str(note).split())})" if note else text
 
 
-def _as_text(message: Message, aliases: Mapping[str, str]) -> Message:
+def _call_text(call: ToolCall, alias: str = "", tool: ToolDefinition | None = None) -> str:
+    arguments = arguments_text(function_arguments(call, tool.parameters if tool else NOTHING))
+    return f'{{"name": {dumps(alias or call.name)}, "arguments": {arguments}}}'
+
+
+def _as_text(message: Message, tools: Mapping[str, tuple[str, ToolDefinition]]) -> Message:
+    aliases = {name: alias for name, (alias, _) in tools.items()}
     if isinstance(message, AssistantMessage):
-        calls = [
-            f'{{"name": {dumps(aliases.get(call.name, call.name))}, '
-            f'"arguments": {arguments_text(call.arguments)}}}'
-            for call in message.tool_calls
-        ]
+        calls = [_call_text(call, *tools.get(call.name, ())) for call in message.tool_calls]
         text = "\n".join(calls) if calls else f'{{"{ANSWER}": {dumps(message.text)}}}'
         return replace(message, content=text, tool_calls=())
     if isinstance(message, ToolMessage):

@@ -23,7 +23,6 @@ from toolkeel.providers.wire.media import NO_OUTPUT, RESULT_FOLLOWS, text_withou
 from toolkeel.providers.wire.part_order import arrange_blocks
 from toolkeel.providers.wire.plain_json import (
     Json,
-    arguments_object,
     as_dict,
     as_list,
     as_text,
@@ -205,7 +204,7 @@ class GeminiEncoder(TurnEncoder[GeminiProfile]):
         return WireResults([{"functionResponse": response}], [*label, *after])
 
     def _call(self, call: ToolCall, wire_id: str, ours: bool) -> Json:
-        arguments = self._tools.to_wire(call.name, arguments_object(call.arguments))
+        arguments = self._tools.encode_arguments(call)
         wire: Json = {"name": self._tools.alias(call.name), "args": arguments}
         extra = as_dict(call.provider_options.get(WIRE)) if ours else {}
         id, signature = as_text(extra.get("id")), signature_of(extra)

@@ -43,7 +43,7 @@ from toolkeel.providers.wire.reasoning_ownership import is_own
 from toolkeel.providers.wire.request import Encoder, PreparedRequest, WireResults
 from toolkeel.providers.wire.sampling import stop_texts
 from toolkeel.providers.wire.structured_output import compile_format
-from toolkeel.providers.wire.tools import Tools, WireTools, wire_tools
+from toolkeel.providers.wire.tools import Tools, WireTools, is_freeform, wire_tools
 
 BRIDGE = "(the results are there)"
 """What the model is made to say between results and a person, where a server wants that."""
@@ -322,10 +322,10 @@ class ChatEncoder(Encoder[ChatTarget]):
         options = call.provider_options if own else {}
         extra = {k: v for k, v in options.items() if k != "type" and k not in WIRES}
         name = self._tools.alias(call.name)
-        if call.provider_options.get("type") == "custom" and isinstance(call.arguments, str):
-            custom = {"name": name, "input": clean_text(call.arguments)}
+        if self._server.custom_tools and is_freeform(call):
+            custom = {"name": name, "input": clean_text(str(call.arguments))}
             return {**extra, "id": wire_id, "type": "custom", "custom": custom}
-        function = {"name": name, "arguments": arguments_text(call.arguments)}
+        function = {"name": name, "arguments": arguments_text(self._tools.arguments_of(call))}
         return {**extra, "id": wire_id, "type": "function", "function": function}
 
     def _split_media(self, content: Content, where: str) -> tuple[list[str], list[Json]]:

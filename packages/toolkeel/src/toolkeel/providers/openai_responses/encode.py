@@ -32,7 +32,6 @@ from toolkeel.providers.wire.media import ERROR_PREFIXES, NO_OUTPUT, is_blank, t
 from toolkeel.providers.wire.part_order import arrange_blocks
 from toolkeel.providers.wire.plain_json import (
     Json,
-    arguments_object,
     arguments_text,
     as_dict,
     as_list,
@@ -269,8 +268,8 @@ class ResponsesEncoder(Encoder[ModelProfile]):
         if kind == "custom_tool_call" and isinstance(call.arguments, str):
             return clean_text(call.arguments)
         if call.name in self._tools.keys:
-            return dumps(self._tools.to_wire(call.name, arguments_object(call.arguments)))
-        return arguments_text(call.arguments)
+            return dumps(self._tools.encode_arguments(call))
+        return arguments_text(self._tools.arguments_of(call))
 
     def _prompt(self, content: Content) -> object:
         if isinstance(content, str):

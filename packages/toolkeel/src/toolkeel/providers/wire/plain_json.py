@@ -19,6 +19,8 @@ Json: TypeAlias = dict[str, object]
 M = TypeVar("M")
 
 _BRACKETS = re.compile(r"""\\(?:.|$)|[\[\](){}'"]""", re.DOTALL)
+MALFORMED = "malformed_arguments"
+"""Key of the object that replaces arguments that are no JSON object."""
 _EXCERPT = 1000
 """Most characters of invalid arguments that are sent back to the model."""
 
@@ -299,7 +301,7 @@ def arguments_text(arguments: str | Mapping[str, object]) -> str:
     except (ValueError, RecursionError):
         pass
     shown = arguments[:_EXCERPT] + "…" * (len(arguments) > _EXCERPT)
-    return dumps({"malformed_arguments": shown})
+    return dumps({MALFORMED: shown})
 
 
 def arguments_object(arguments: str | Mapping[str, object]) -> Json:

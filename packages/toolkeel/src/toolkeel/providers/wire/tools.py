@@ -9,17 +9,27 @@ from functools import cached_property
 from typing import TypeAlias
 from weakref import WeakKeyDictionary
 
+from toolkeel._records.record import NOTHING
+from toolkeel.call.arguments.validate import FREEFORM
 from toolkeel.call.enabled_tools import with_wire_names
 from toolkeel.call.toolset import Toolset
 from toolkeel.define.dialect import restore_keys
 from toolkeel.define.dialect.definition import FORMS, Form, definition
 from toolkeel.define.names import POLICIES, wire_name, wire_names
+from toolkeel.define.subschemas import text_parameter_of
 from toolkeel.errors import SetupError
 from toolkeel.hosted import Native, native_of
-from toolkeel.messages import ToolMessage
+from toolkeel.messages import ToolCall, ToolMessage
 from toolkeel.model_interface import ToolDefinition
-from toolkeel.providers.wire.plain_json import Json, dumps
+from toolkeel.providers.wire.plain_json import (
+    MALFORMED,
+    Json,
+    arguments_object,
+    dumps,
+)
 
+_FREEFORM_PARAMETER = "input"
+"""Parameter of a freeform text whose tool is unknown or has no single text parameter."""
 _FORM_OF: Mapping[str, Form] = {form: form for form in FORMS}
 
 
@@ -59,6 +69,7 @@ class WireTools:
             if native is not None:
                 self.natives[tool.name] = native
         functions = [tool for tool in tools if tool.name not in self.natives]
+        self._parameters = {tool.name: tool.parameters for tool in functions}
         self.stand_ins = [] if hosting else _find_stand_ins(functions, target)
         self.names = wire_names([tool.name for tool in functions], self._policy)
         self.bodies: list[Json] = []
@@ -182,6 +193,14 @@ class WireTools:
             raise SetupError(f"Settings(tool_choice={name!r}): no such tool; there are {known}")
         return alias
 
+    def encode_arguments(self, call: ToolCall) -> Json:
+        """Return a past call's arguments as an object with their names on the wire."""
+        return self.to_wire(call.name, arguments_object(self.arguments_of(call)))
+
+    def arguments_of(self, call: ToolCall) -> str | Mapping[str, object]:
+        """Return a past call's arguments as those of a function. See `function_arguments`."""
+        return function_arguments(call, self._parameters.get(call.name, NOTHING))
+
     def to_wire(self, name: str, arguments: Json) -> Json:
         """Rename the properties of a past call's arguments to their names on the wire."""
         keys = self.keys.get(name)
@@ -199,6 +218,29 @@ class WireTools:
             return dumps(restore_keys(json.loads(text), keys))
         except (ValueError, RecursionError):
             return text
+
+
+def is_freeform(call: ToolCall) -> bool:
+    """Return True if a call's arguments are a text of any form, as those of custom tools."""
+    return call.provider_options.get("type") == FREEFORM and isinstance(call.arguments, str)
+
+
+def function_arguments(
+    call: ToolCall, parameters: Mapping[str, object]
+) -> str | Mapping[str, object]:
+    """Return a past call's arguments; a freeform text is the value of the one text parameter.
+
+    Args:
+        call: The call.
+        parameters: JSON Schema of its tool's parameters; empty for an unknown tool.
+    """
+    text = call.arguments
+    if not is_freeform(call) or not isinstance(text, str):
+        return text
+    name = text_parameter_of(parameters)
+    if not name and (parsed := arguments_object(text)) and MALFORMED not in parsed:
+        return parsed
+    return {name or _FREEFORM_PARAMETER: text}
 
 
 def _find_stand_ins(functions: Iterable[ToolDefinition], target: str) -> list[str]:
