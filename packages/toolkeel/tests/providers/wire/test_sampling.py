@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -69,7 +70,59 @@ def test_each_wire_has_its_own_keys_for_the_settings() -> None:
         "presencePenalty": 0.2,
         "stopSequences": STOP,
     }
-    assert body(openai_responses, "gpt-5")["top_p"] == 0.9
+    assert body(openai_responses, "gpt-4.1")["top_p"] == 0.9
+
+
+@pytest.mark.parametrize(
+    ("model", "effort", "names"),
+    [
+        ("o1", None, {"temperature", "top_p"}),
+        ("o3-mini-2025-01-31", "low", {"temperature", "top_p"}),
+        ("o4-mini", "high", {"temperature", "top_p", "stop"}),
+        ("openai/gpt-5-nano", None, {"temperature", "top_p", "stop"}),
+        ("gpt-5-codex", None, {"temperature", "top_p", "stop"}),
+        ("gpt-5.2", "medium", {"temperature", "top_p", "stop"}),
+        ("gpt-5.2", None, {"stop"}),  # it reasons only if a request says so
+        ("gpt-5.5", "none", {"stop"}),
+    ],
+)
+@pytest.mark.parametrize("wire", [openai_chat, openai_responses])
+def test_a_reasoning_model_of_openai_gets_no_sampling(
+    wire: Any, model: str, effort: Any, names: set[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING, "toolkeel")
+    settings = replace(ALL, reasoning_effort=effort)
+    model += "-2099-01-01"  # of which nothing was logged yet
+    sent = body(wire, model, settings)
+    refused = {*names, "frequency_penalty", "presence_penalty"}
+    assert not refused & sent.keys()
+    assert refused <= lost(caplog)
+    assert {"temperature", "top_p"} - refused <= sent.keys()
+    assert ("stop" in sent) == (wire is openai_chat and "stop" not in refused)
+    body_without_them = body(wire, model, Settings(reasoning_effort=effort))
+    assert body_without_them.keys() <= sent.keys()
+
+
+@pytest.mark.parametrize(
+    "model", ["gpt-4.1", "gpt-5-chat-latest", "gpt-oss-20b", "o1x", "marco-o1"]
+)
+@pytest.mark.parametrize("wire", [openai_chat, openai_responses])
+def test_models_that_take_sampling_get_it(wire: Any, model: str) -> None:
+    sent = body(wire, model)
+    assert (sent["temperature"], sent["top_p"]) == (0.5, 0.9)
+    if wire is openai_chat:
+        assert (sent["stop"], sent["presence_penalty"]) == (STOP, 0.2)
+
+
+def test_an_effort_in_the_body_itself_counts() -> None:
+    efforts: list[tuple[Any, Json]] = [
+        (openai_chat, {"reasoning_effort": "high"}),
+        (openai_responses, {"reasoning": {"effort": "high"}}),
+    ]
+    for wire, extra in efforts:
+        settings = Settings(temperature=0.5, extra_body=extra)
+        assert "temperature" not in body(wire, "gpt-5.1", settings)
+        assert body(wire, "gpt-5.1", Settings(temperature=0.5))["temperature"] == 0.5
 
 
 def test_one_text_may_end_a_reply() -> None:

@@ -41,7 +41,7 @@ from toolkeel.providers.wire.plain_json import (
 )
 from toolkeel.providers.wire.reasoning_ownership import is_own
 from toolkeel.providers.wire.request import Encoder, PreparedRequest, WireResults
-from toolkeel.providers.wire.sampling import stop_texts
+from toolkeel.providers.wire.sampling import refused_by_reasoner, stop_texts
 from toolkeel.providers.wire.structured_output import compile_format
 from toolkeel.providers.wire.tools import Tools, WireTools, is_freeform, wire_tools
 
@@ -166,10 +166,11 @@ def encode_options(settings: Settings, tools: WireTools, profile: ChatTarget) ->
             tool_choice=_tool_choice(settings.tool_choice, tools),
             parallel_tool_calls=settings.parallel_tool_calls if server.parallel else None,
         )
+    refused = server.refused | refused_by_reasoner(profile.model, settings)
     sent = {name: getattr(settings, name) for name in _SENT} | {"stop": stop_texts(settings)}
     keys = {"seed": server.seed_key}
     body |= without_none(
-        **{keys.get(name, name): sent[name] for name in sent if name not in server.refused},
+        **{keys.get(name, name): sent[name] for name in sent if name not in refused},
         **{server.max_tokens_key: settings.max_tokens},
         response_format=settings.output and _response_format(settings.output),
         stream=profile.stream or None,
@@ -206,9 +207,10 @@ class ChatEncoder(Encoder[ChatTarget]):
 
     @staticmethod
     def unsupported_settings(settings: Settings, profile: ChatTarget) -> Collection[str]:
-        """Return the names of settings that the server refuses."""
+        """Return the names of settings that the server or the model refuses."""
         parallel = () if profile.server.parallel else ("parallel_tool_calls",)
-        return {*profile.server.refused, *parallel}
+        by_model = refused_by_reasoner(profile.model, settings)
+        return {*profile.server.refused, *parallel, *by_model}
 
     @classmethod
     def make_wire_tools(cls, tools: Tools, strict: bool | None, profile: ChatTarget) -> WireTools:

@@ -42,7 +42,7 @@ from toolkeel.providers.wire.plain_json import (
 )
 from toolkeel.providers.wire.reasoning_ownership import ModelProfile, is_own, model_family
 from toolkeel.providers.wire.request import Encoder, WireResults, encode_block
-from toolkeel.providers.wire.sampling import LOCAL_SAMPLING, PENALTIES
+from toolkeel.providers.wire.sampling import LOCAL_SAMPLING, PENALTIES, refused_by_reasoner
 from toolkeel.providers.wire.structured_output import compile_format
 from toolkeel.providers.wire.tools import Tools, WireTools, wire_tools
 
@@ -162,10 +162,11 @@ def encode_options(settings: Settings, tools: WireTools, profile: ModelProfile) 
         and ENCRYPTED not in include
     ):
         include = [*include, ENCRYPTED]
+    refused = refused_by_reasoner(model, settings)
     body |= without_none(
         include=include or None,
-        temperature=settings.temperature,
-        top_p=settings.top_p,
+        temperature=None if "temperature" in refused else settings.temperature,
+        top_p=None if "top_p" in refused else settings.top_p,
         max_output_tokens=settings.max_tokens,
         stream=profile.stream or None,
     )
@@ -191,8 +192,8 @@ class ResponsesEncoder(Encoder[ModelProfile]):
 
     @staticmethod
     def unsupported_settings(settings: Settings, profile: ModelProfile) -> Collection[str]:
-        """Return the names of settings that this wire does not have."""
-        return _UNSUPPORTED
+        """Return the names of settings that this wire does not have, or the model refuses."""
+        return _UNSUPPORTED | refused_by_reasoner(profile.model, settings)
 
     def __init__(self, tools: WireTools, profile: ModelProfile) -> None:
         super().__init__(tools, profile)
