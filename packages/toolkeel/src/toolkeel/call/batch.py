@@ -27,7 +27,7 @@ def check_calls(calls: Sequence[ToolCall]) -> None:
         calls: The calls of a turn.
 
     Raises:
-        SetupError: they are not.
+        SetupError: they are something else; the message says how to convert them.
     """
     several = type(calls) is list or (isinstance(calls, Sequence) and not isinstance(calls, str))
     strange = [call for call in calls if not isinstance(call, ToolCall)] if several else [calls]
@@ -46,22 +46,21 @@ def _may_be_large(call: ToolCall) -> bool:
 class Batch:
     """The calls of one turn: n calls in, n results out.
 
-    Each call gets a task and they all run at once, up to `max_concurrency` of them; a call of a
-    `sequential` tool waits for those before it and holds back those after it. Tasks are counted
-    down by their done-callbacks, so the cost of a call does not grow with the batch. A single call
-    needs no task of its own. A call that declares resources and has arguments too large to validate
-    on the loop runs exclusively, since they tell which resources it touches.
+    Calls run concurrently, up to `max_concurrency`, each in a task of its own unless it is the only
+    one. A call of a `sequential` tool waits for the calls before it and delays those after it. A call
+    that declares resources and has arguments too large to validate on the loop runs exclusively,
+    since its resources are not known before.
 
     Args:
         calls: In the model's order.
-        tools: Where to find their tools.
-        run: What they share.
+        tools: The toolset of their tools.
+        run: The run that they belong to.
         max_concurrency: How many may run at once; None for all.
 
     Attributes:
         results: One per call, in order; complete even if `run` raised. A call that waits for a
             person has none.
-        suspended: What waits for a person or has not finished, by the id of its call, in order.
+        suspended: Calls that wait for a person or have not finished, by call id, in order.
     """
 
     def __init__(
@@ -87,6 +86,7 @@ class Batch:
 
     @property
     def results(self) -> list[ToolMessage]:
+        """The results in call order, without those of calls that wait."""
         return [
             interrupted_message(call, call.name) if result is None else result
             for index, (call, result) in enumerate(zip(self.calls, self._results, strict=True))
@@ -102,7 +102,7 @@ class Batch:
         """Run all calls, then fill `results` and `suspended`.
 
         Raises:
-            SetupError: the program is wired up wrongly; after the other calls have ended.
+            SetupError: a mistake of the program; raised after the other calls have ended.
             BaseException: cancellation from outside, `KeyboardInterrupt`, the exception of a guard
                 that ends the run; likewise. Every call has its end event and its result by then.
         """
@@ -125,13 +125,14 @@ class Batch:
             raise self._fatal
 
     def _answer_suspended(self) -> None:
-        """Answer the calls that wait for a person, since the run ends and no one will be asked."""
+        """Give waiting calls a failed result, since the run ends and no one will be asked."""
         for index in [at for at, wait in self._suspended.items() if wait.tickets]:
             error = not_started_error(self.calls[index].name, self._run.cancel.reason)
             self._results[index] = failure_message(self.calls[index], None, error, 0.0)
             del self._suspended[index], self.suspended[self.calls[index].id]
 
     async def _run_call(self, index: int) -> Fatal:
+        """Run one call, store its result, and return what must be raised after the turn, or None."""
         if self._run.recorder is not None:
             self._run.recorder.enter_call(self.calls[index])
         self._results[index], fatal = await run_call(self.calls[index], self._tools, self._run)
@@ -143,6 +144,7 @@ class Batch:
         return fatal
 
     async def _run_together(self) -> None:
+        """Run all calls in tasks. If cancelled, cancel them and wait for their cleanup."""
         self._done = asyncio.get_running_loop().create_future()
         if self._tools.has_barriers or any(map(_may_be_large, self.calls)):
             self._barriers = {n for n, c in enumerate(self.calls) if self._is_exclusive(c)}

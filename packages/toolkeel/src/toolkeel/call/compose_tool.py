@@ -37,14 +37,14 @@ def compose_tool(
 ) -> Handler:
     """Compose a tool's body and everything around it into one handler.
 
-    From the outside in: is it enabled, steps and guards, approval, locks, limits, cache, retries.
+    From the outside in: enabled, steps and guards, approval, locks, limits, cache, retries, body.
 
     Args:
         made: The tool.
-        steps: Outside those of the tool, outermost first.
-        rules: Which calls are refused, asked about or let through.
+        steps: Steps outside those of the tool, outermost first.
+        rules: Rules that deny, ask about or allow calls.
         last: Runs the body.
-        watch: Let the run's labels make its calls need approval.
+        watch: True to require approval of its calls because of the run's taint labels.
     """
     if (check := getattr(made.executor, "check_tool", None)) is not None:
         check(made)

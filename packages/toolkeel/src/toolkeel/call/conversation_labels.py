@@ -1,6 +1,6 @@
-"""Labels of conversations whose calls have a run each: a server's client, another library's run.
+"""Taint labels of conversations whose calls have a run each, as a server's client or another library's run.
 
-What one call of a conversation has read, the next calls are judged by. The prompts are not known here,
+What one call of a conversation has read restricts its next calls. The prompts are not known here,
 so no target counts as named by a person.
 """
 
@@ -18,18 +18,18 @@ MOST_NAMED = 1000
 
 
 class ConversationLabels:
-    """The labels of each conversation, by an object that lives as long, or by a text."""
+    """The taint labels of each conversation, by a weakly referenced object or by a text."""
 
     def __init__(self) -> None:
         self._by_object: dict[int, tuple[weakref.ref[object], Taint]] = {}
         self._by_text: dict[str, Taint] = {}
 
     def join(self, run: RunContext[Any], conversation: object) -> None:
-        """Let a run share the labels of a conversation, and be judged by those so far.
+        """Let a run share the labels of a conversation, all of which are visible to its calls.
 
         Args:
-            run: The run of one call; one that has labels already is left alone.
-            conversation: An object that can be referred to weakly, or a text; None for no conversation.
+            run: The run of one call; a run that has labels already keeps them.
+            conversation: An object that supports weak references, or a text; None for no conversation.
         """
         if run.taint is None and conversation is not None:
             run.taint = self._taint_of(conversation)

@@ -17,8 +17,8 @@ class Correction:
     """Failed and corrected calls of one tool.
 
     Args:
-        failed: Calls whose arguments were not accepted.
-        corrected: Those of them that were followed by a call that was, whatever came of it.
+        failed: Number of calls whose arguments were rejected.
+        corrected: Number of those that an accepted call of the tool followed, whatever its result.
     """
 
     failed: int = 0
@@ -26,7 +26,7 @@ class Correction:
 
     @property
     def rate(self) -> float:
-        """Return the share of failed calls that were corrected, or 1 if none failed."""
+        """The share of failed calls that were corrected, or 1 if none failed."""
         return self.corrected / self.failed if self.failed else 1.0
 
 
@@ -38,7 +38,7 @@ class Corrections:
         self._counts: dict[str, list[int]] = {}  # failed, corrected, open
 
     def record(self, results: Iterable[ToolMessage]) -> None:
-        """Count a turn's calls with rejected arguments, and those followed by an accepted call of the tool."""
+        """Count a turn's calls with rejected arguments, and those that an accepted call of the tool followed."""
         for result in results:
             if result.kind in CORRECTABLE:
                 self.any = True
@@ -52,4 +52,5 @@ class Corrections:
                     counts[2] -= 1
 
     def by_tool(self) -> dict[str, Correction]:
+        """Return the counts by tool name."""
         return {name: Correction(c[0], c[1]) for name, c in self._counts.items()}

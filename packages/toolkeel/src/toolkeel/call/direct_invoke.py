@@ -20,7 +20,18 @@ from toolkeel.messages import ToolCall
 
 
 async def ainvoke(tool: AnyTool, value: object, run: RunContext | None) -> object:
-    """Run a tool as the model would: a call gives a message, other values the body's value."""
+    """Run one call of a tool, with its steps and the run around it.
+
+    Args:
+        tool: The tool.
+        value: A `ToolCall`, or a dict like one, returns a message, failed or not. Arguments as a
+            dict or
+            text return the body's value.
+        run: The run; None for the one whose code calls this, or a new one.
+
+    Raises:
+        CallError: arguments were given, and the call failed.
+    """
     require_bound(tool)
     run = join_run(run)
     call = as_call(value)
@@ -47,7 +58,7 @@ async def ainvoke(tool: AnyTool, value: object, run: RunContext | None) -> objec
 
 
 async def _run_handler(tool: AnyTool, context: ToolContext) -> object:
-    """Run a call within the steps, rules, bounds and taint of its run."""
+    """Run a call with its steps and the rules, limits and taint of its run. Return the body's value."""
     run, call = context.run, context.call
     tools = Toolset([tool]).within(run.scope.toolset)
     tools.mask_secrets(run, [call])
@@ -63,7 +74,7 @@ async def _run_handler(tool: AnyTool, context: ToolContext) -> object:
 
 
 async def abatch(tool: AnyTool, values: Iterable[object], run: RunContext | None) -> list[object]:
-    """Run `ainvoke` for each value, in parallel."""
+    """Run `ainvoke` for each value concurrently, and return the results in order."""
     run = join_run(run)
     work = [ainvoke(tool, value, run) for value in values]
     answers = await asyncio.gather(*work, return_exceptions=True)  # nothing is left running

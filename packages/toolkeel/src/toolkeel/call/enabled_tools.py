@@ -30,15 +30,15 @@ class EnabledTools:
     """The tools of a toolset that one run offers to its model.
 
     Args:
-        tools: All that can be called.
-        run: The run; what its transcript says was found stays found.
-        search: Offer `search_tools` and what it has found, rather than everything.
-        beside: Tools that need not be searched for, and that the set's steps and rules are not about.
+        tools: All callable tools.
+        run: The run; tools that its transcript says were found are offered again.
+        search: True to offer `search_tools` and the tools it has found, rather than all.
+        beside: Tools that are always offered, outside the set's steps and rules.
         always: Names of tools of the set that are always offered.
 
     Attributes:
-        tools: All that can be called, the search among them.
-        fixed: What is offered in every turn; None if that can change.
+        tools: All callable tools, the search included.
+        fixed: The tools offered in every turn; None if they can change.
     """
 
     def __init__(
@@ -69,7 +69,10 @@ class EnabledTools:
             self.tools = self.tools.with_extra_tool(item)
 
     async def current(self) -> Sequence[AnyTool]:
-        """Return the tools to offer now. While nothing changes, it is the same object."""
+        """Return the tools to offer now; the same object while nothing changes.
+
+        Side effect: the run's disabled tools are updated.
+        """
         offered = self._all
         if self._search is not None:
             offered = (self._search, *self._found.values(), *self._beside)
@@ -99,6 +102,7 @@ class EnabledTools:
             return False
 
     def _searcher(self, tools: Toolset) -> AnyTool:
+        """Make the tool `search_tools`, whose findings are offered from then on."""
         index = functools.cache(lambda: Index(tools))
 
         async def search_tools(query: str, limit: int = 5) -> list[dict[str, str]] | str:

@@ -36,9 +36,9 @@ MAX_DEPTH = 5
 
 
 def find_enclosing() -> tuple[RunContext, ToolContext | None] | None:
-    """Return the run whose code runs here, with its call if that goes on; None if there is no run.
+    """Return the run whose code is executing, with its call if that has not ended; None without a run.
 
-    A run that has ended encloses nothing: what it left behind belongs to the run around it, if any.
+    For code that an ended run left behind, that is the run around it, if any.
     """
     found = ENCLOSING.get()
     if found is None:
@@ -55,7 +55,7 @@ def find_enclosing() -> tuple[RunContext, ToolContext | None] | None:
 
 @contextmanager
 def enclose(run: RunContext) -> Iterator[None]:
-    """Make `run` the enclosing run of its code; at the end, add its usage to the run around it."""
+    """Make `run` the enclosing run of code in the block. At its end, add its usage to the outer run."""
     before = ENCLOSING.get()
     ENCLOSING.set(run)
     run.loop_state.event_loop = asyncio.get_running_loop()
@@ -72,10 +72,10 @@ def enclose(run: RunContext) -> Iterator[None]:
 
 
 def join_run(run: RunContext | None) -> RunContext:
-    """Return the run that calls belong to: `run`, or the run whose code makes them, or a new one.
+    """Return `run`, or if it is None the run whose code is executing, or a new one.
 
     Raises:
-        SetupError: `run` is no run.
+        SetupError: `run` is something else.
     """
     if run is None:
         enclosing = find_enclosing()
@@ -87,7 +87,7 @@ def join_run(run: RunContext | None) -> RunContext:
 
 @contextmanager
 def refuse_waiting(run: RunContext) -> Iterator[None]:
-    """Refuse calls that would wait for a person, if the body of an agent's call makes them."""
+    """Refuse calls in the block that would wait for a person, if a call's body makes them."""
     if not run.can_wait:
         yield
         return
@@ -101,16 +101,16 @@ def refuse_waiting(run: RunContext) -> Iterator[None]:
 def make_run_context(
     agent: object, name: str, listeners: tuple[Listener, ...], options: Mapping[str, Any]
 ) -> RunContext:
-    """Return the context of a new run, inside the run whose code starts it.
+    """Return the context of a new run, inside the run whose code starts it unless it is standalone.
 
     Args:
-        agent: The agent that runs.
+        agent: The agent of the run.
         name: Its name.
-        listeners: The run's own.
+        listeners: Listeners of this run.
         options: Further options of the run; see `toolkeel.agent.options.RunOptions`.
 
     Raises:
-        LimitReached: too many runs are inside each other.
+        LimitReached: too many runs are nested.
     """
     given = dict(options)
     enclosing = None if given.pop("standalone", False) else find_enclosing()
@@ -126,18 +126,19 @@ def make_run_context(
 
 
 def find_enclosing_call() -> ToolContext | None:
-    """Return the call whose body runs here, or None."""
+    """Return the call whose body is executing here, or None."""
     enclosing = find_enclosing()
     return None if enclosing is None else enclosing[1]
 
 
 async def stop_enclosing_call(call: ToolContext) -> None:
-    """Stop the body that has started a run, if a bound of the run around it has stopped that run.
+    """Suspend the call whose body started a run, if a limit of the outer run has stopped that run.
 
-    Other runs of the body that go on in this event loop end first, at the same bound at the latest.
+    Other runs of the body in this event loop end first, at the same limit at the latest. Otherwise
+    nothing is done.
 
     Raises:
-        Suspend: the call has no result, and its body runs again when the run around it is resumed.
+        Suspend: the call has no result, and its body runs again when the outer run is resumed.
     """
     outer, pool = call.run, call.run.scope.spending
     is_at_limit = pool is not None and bool(pool.find_reached_limit())
@@ -172,7 +173,7 @@ def check_depth(name: str, depth: int, max_depth: int = MAX_DEPTH) -> None:
     """Raise if a run of an agent would be too deep inside others.
 
     Raises:
-        LimitReached: for the model that made the call.
+        LimitReached: there are `max_depth` runs around it already.
     """
     if depth >= max_depth:
         raise LimitReached(

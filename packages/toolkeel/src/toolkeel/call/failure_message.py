@@ -41,14 +41,15 @@ def failure_message(
 ) -> ToolMessage:
     """Build the result message of a call that failed.
 
-    The text is for the model: without a stack trace, bounded. What people need is in the details.
+    The text is for the model: limited in length, and without a stack trace, which is in the details.
+    Crashes are logged.
 
     Args:
         call: The call.
         tool: The tool it names; None if there is no such tool.
         error: What went wrong. Anything but a `CallError` counts as a crash.
         duration: Seconds since the call's start event.
-        keeper: Stores a text that is too long.
+        keeper: Name and function of the tool that reads texts too long to show; None for none.
     """
     name = tool.name if tool else clean_text(str(call.name))
     if not isinstance(error, CallError):
@@ -85,7 +86,7 @@ def failure_message(
 
 
 def _log_cause(name: str, error: CallError, cause: Exception, place: Mapping[str, object]) -> None:
-    """Log an exception behind a failure: a warning, unless the tool's author has answered it."""
+    """Log an exception behind a failure with its traceback: a warning, or info for a `ToolError`."""
     level = logging.INFO if isinstance(error, ToolError) else logging.WARNING
     where = f" ({place['file']}, line {place['line']})" if place else ""
     log.log(
@@ -108,7 +109,7 @@ def _find_place(cause: Exception) -> dict[str, object]:
 
 
 def _text_limit(tool: AnyTool | None, error: CallError) -> int | None:
-    """Return how long an error's text may be: what the body says is limited like its results."""
+    """Return the maximum length of an error's text; a body's own errors are limited like its results."""
     if tool is None or not isinstance(error, ToolError | Cancelled):
         return TEXT_LIMIT
     return None if tool.max_output is None else max(TEXT_LIMIT, tool.max_output)
@@ -154,7 +155,7 @@ def _handler(tool: AnyTool | None, error: CallError) -> ErrorHandler:
 
 
 def _handled(handler: ErrorHandler, error: CallError, name: str) -> str:
-    """Return the text that the tool's author wants the model to read."""
+    """Return the text that the tool's `on_error` or `on_invalid` gives the model."""
     if isinstance(handler, str):
         return handler
     cause = error.__cause__ if isinstance(error, Crashed) else error

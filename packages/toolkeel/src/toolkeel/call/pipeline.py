@@ -59,7 +59,7 @@ class Entry:
     """A tool registered in a toolset, with its composed steps.
 
     Args:
-        tool: What it is.
+        tool: The tool.
         handler: Its steps and its body, composed.
         requested_name: The name in the call, if it differs from the tool's.
     """
@@ -70,7 +70,7 @@ class Entry:
 
 
 class ToolLookup(Protocol):
-    """Where a call finds its tool."""
+    """What the pipeline needs of a toolset: the entry of a name, and how long results are read."""
 
     @property
     def find(self) -> Callable[[str, Container[str]], Entry]: ...
@@ -89,9 +89,9 @@ async def run_call(call: ToolCall, tools: ToolLookup, run: RunContext) -> CallOu
     """Run one call from its text to its result message. Errors of the call become its result.
 
     Returns:
-        Its result, failed or not; and what must be raised once every call of the turn has one: a
-        mistake of the program (`SetupError`), a cancellation from outside, `KeyboardInterrupt`, the
-        exception of a guard that ends the run. With a `Suspend` the call has no result yet.
+        The result message, failed or not, and the exception to raise once every call of the turn has
+        its result, or None: `SetupError`, a cancellation from outside, `KeyboardInterrupt`, or that of
+        a guard that ends the run. With a `Suspend` the call has no result yet.
     """
     started = perf_counter()
     if run.listeners:
@@ -147,7 +147,7 @@ async def _prepare_in_thread(
 
 
 def _report_changes(prepared: Prepared, requested_name: str, run: RunContext) -> Prepared:
-    """Return the call with all repairs of it listed, and emit them as an event.
+    """Emit the repairs and coercions of a call as an event, and return the call with all listed.
 
     Args:
         requested_name: The name in the call, if it differs from the tool's.
@@ -168,7 +168,7 @@ def _finish(
     message: ToolMessage,
     fatal: BaseException | None,
 ) -> CallOutcome:
-    """Emit and record the end of a call, and return its outcome."""
+    """Emit and record the end of a call, and return its outcome: its message and what to raise."""
     if context is not None:
         context.end()
         if context.edits:
@@ -197,7 +197,7 @@ def _finish(
 def _report_suspension(
     run: RunContext, call: ToolCall, message: ToolMessage, wait: Suspend
 ) -> None:
-    """Emit that a call waits or has not finished, and return its share of the budget."""
+    """Emit that a call waits or has not finished, and give its place in the call limits back."""
     if run.scope.spending is not None and run.scope.spending.counts_calls:
         run.scope.spending.uncount_call(message.name)
     if run.listeners and not wait.tickets:

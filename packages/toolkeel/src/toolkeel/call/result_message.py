@@ -34,10 +34,10 @@ def render(
         prepared: The call.
         value: What the body, or a step around it, returned.
         duration: Seconds since the call's start event.
-        keeper: Keeps what is too long to be shown, for a tool that the model can call.
+        keeper: Name and function of the tool that reads results too long to show; None for none.
 
     Raises:
-        InvalidOutput: if `value` has no form a model can read.
+        InvalidOutput: `value` cannot be represented as content.
     """
     tool, call = prepared.tool, prepared.call
     limit = tool.max_output
@@ -114,13 +114,13 @@ def _status_and_kind(prepared: Prepared, message: ToolMessage) -> tuple[Status, 
 
 
 def to_content(tool: AnyTool, value: object) -> Content:
-    """Return any value of a body as content for a model.
+    """Convert any value of a body to content for a model.
 
-    Text stays as it is, None is the empty text, blocks stay blocks, bytes become the file they
-    are, and everything else becomes JSON with its characters unescaped.
+    Text and blocks stay, None becomes empty text, bytes a picture, sound or file, and anything else
+    JSON without escapes.
 
     Raises:
-        InvalidOutput: if there is no JSON for it.
+        InvalidOutput: JSON cannot represent it.
     """
     if isinstance(value, str):
         return clean_text(str.__str__(value))  # a plain text, also of an Enum's member

@@ -1,4 +1,4 @@
-"""Labels of values in a store: a value has those of the run that stored it, and labels the run that reads it."""
+"""Taint labels of values in a store: of the run that stored a value, passed on to the run that reads it."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ MOST_SOURCES = 20
 
 
 def labels_to_store() -> tuple[Source, ...]:
-    """Return the labels of the run whose code runs here, as a value is stored with them.
+    """Return the taint labels to store with a value: those of the enclosing run.
 
-    What the caller of this run attached may be a stranger's for the caller of another one.
+    Attachments of this run's caller lose that origin, as they may be a stranger's for another caller.
     """
     enclosing = find_enclosing()
     taint = None if enclosing is None else enclosing[0].taint
@@ -30,7 +30,7 @@ def labels_to_store() -> tuple[Source, ...]:
 
 
 def record_stored_labels(sources: Iterable[Source]) -> None:
-    """Add the labels of values that were read to the run whose code runs here, if there is one."""
+    """Add the labels of values that were read to the enclosing run. Do nothing without one."""
     enclosing = find_enclosing()
     if enclosing is not None:
         run, context = enclosing

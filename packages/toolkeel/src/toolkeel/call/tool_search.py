@@ -26,17 +26,17 @@ def words(text: str) -> list[str]:
 
 
 class Index:
-    """A search index of tools. Rare words of a query weigh most.
+    """A search index of tools by the words of names, descriptions and parameters.
 
     Args:
-        tools: What to find.
+        tools: The tools.
     """
 
     def __init__(self, tools: Iterable[AnyTool]) -> None:
         self._index = WordIndex((tool, _words_of(tool)) for tool in tools)
 
     def find(self, query: str, limit: int = 5) -> list[AnyTool]:
-        """Return the tools that fit a query best, the best first."""
+        """Return at most `limit` tools that match a query's words, the best match first."""
         return self._index.find(words(query), limit)
 
 

@@ -24,26 +24,29 @@ Provided: TypeAlias = Iterable[Toolish] | Awaitable[Iterable[Toolish]]
 
 @runtime_checkable
 class ToolSource(Protocol):
-    """An object with `get_tools`, sync or async, that yields the tools of a run.
+    """An object with `get_tools`, sync or async, that returns the tools of a run.
 
-    The context is the first parameter, if that has no default or is called ``run``.
+    The first parameter gets the `RunContext` if it has no default or is called ``run``.
 
-    An agent reads its sources when a run starts, in parallel. One that fails is left
-    out with a warning, unless it has a true attribute `required`: then the run ends, as it does by an
-    error of this library unless `required` is False. It fails, too, if it takes longer than the agent's `callback_timeout`, or its own attribute `tools_timeout`, in
-    seconds; None for no bound.
+    An agent reads its sources when a run starts, in parallel. One that fails, or takes longer than
+    the
+    agent's `callback_timeout` or its own `tools_timeout` in seconds (None for no limit), is left out
+    with a warning. With a true attribute `required` its failure ends the run; so does an error of
+    this
+    library, unless `required` is False.
 
-    A source whose tools change during a run has an attribute `changes`: True if it is to be asked again
-    before each model request, or a value that is another one when its tools have changed. If it fails
-    then, the tools stay that it gave before, with a warning, unless it is `required`.
+    A source whose tools change during a run has an attribute `changes`: True to be read again before
+    each model request, or a value that changes with its tools. If it fails then, its earlier tools
+    stay,
+    with a warning, unless it is `required`.
 
-    If a source has a text `prefix`, those of its tools whose names another source has too go by
-    that and their name; so no source can put its tool in the place of another's.
+    If a source has a text `prefix`, it is put before names that another source has, too; so no source
+    can replace another's tool.
     """
 
     @property
     def get_tools(self) -> Callable[..., Provided]:
-        """Return the function that lists a run's tools. It may take the `RunContext`."""
+        """The function that lists a run's tools. It may take the `RunContext`."""
         ...
 
 
@@ -53,7 +56,7 @@ ToolOrSource: TypeAlias = Toolish | ToolSource
 def static_tools(
     sources: Toolset | Iterable[ToolOrSource],
 ) -> tuple[Toolset, tuple[ToolOrSource, ...]]:
-    """Return the tools known now as a set, and all sources if some need the run."""
+    """Return the tools known now as a set, and all sources if some are known only in a run, else ()."""
     if isinstance(sources, Toolset):
         return sources, ()
     items = tuple(unpack_tools(sources))  # type: ignore[arg-type]
@@ -67,12 +70,12 @@ def is_tool_source(item: object) -> bool:
 
 
 class SourceReader:
-    """Reads the sources of one agent in one run, and again what changes.
+    """The tool sources of one agent in one run, read at its start and again when they change.
 
     Args:
-        sources: Tools, and what gives tools.
-        like: A set whose steps, rules and limits hold for all of them.
-        run: What sources may choose by.
+        sources: Tools and tool sources.
+        like: A toolset whose steps, rules and limits apply to all tools.
+        run: The run, passed to sources.
     """
 
     def __init__(self, sources: Iterable[ToolOrSource], like: Toolset, run: RunContext) -> None:
@@ -82,7 +85,7 @@ class SourceReader:
         self._versions: dict[int, object] = {}
 
     def has_changed(self) -> bool:
-        """Return True if a source is to be read again now."""
+        """Return True if a source reports a change since it was read."""
         return any(map(self._is_changed, self._sources))
 
     def _is_changed(self, source: object) -> bool:
@@ -92,15 +95,14 @@ class SourceReader:
         return version is True or version != self._versions.get(id(source))
 
     async def read(self) -> Toolset:
-        """Return the tools in the order of their sources; those that changed are asked, in parallel.
+        """Read new and changed sources, in parallel, and return all tools in the order of their sources.
 
-        A source that fails is left out, or keeps the tools it gave before, and a warning says so: the
-        others do not wait for it, nor fall with it. One with a true attribute `required` ends the run
-        by what it raised.
+        A source that fails is left out, or its earlier tools stay, with a warning. The exception of a
+        `required` one is raised.
 
         Raises:
-            DuplicateToolError: naming both owners, if two sources bring one name.
-            SetupError: if a source gives something else than tools.
+            DuplicateToolError: two sources have the same tool name; the message names both.
+            SetupError: a source returned something else than tools.
         """
         asked = [
             each
@@ -118,7 +120,7 @@ class SourceReader:
         return self._like.with_tools(merge_tools(map(self._tools_of, self._sources)))
 
     def _take(self, source: ToolOrSource, outcome: list[AnyTool] | Exception) -> None:
-        """Keep what a source gave, or warn; raise what a required one raised."""
+        """Store a source's tools, or log a warning if it failed; raise a required one's exception."""
         if not isinstance(outcome, Exception):
             self._known[id(source)] = outcome
             return
@@ -132,7 +134,7 @@ class SourceReader:
         log.warning("%r gave no tools; %s: %s", source, stays, describe_error(outcome))
 
     def _tools_of(self, source: ToolOrSource) -> tuple[str, list[AnyTool]]:
-        """Return the prefix of a source and the tools that it gave last."""
+        """Return the prefix of a source, and the tools that it returned last."""
         if not is_tool_source(source):
             return "", [as_tool(source)]
         prefix = getattr(source, "prefix", "")
@@ -165,10 +167,10 @@ def _is_required(source: object, error: Exception) -> bool:
 
 
 def merge_tools(parts: Iterable[tuple[str, Iterable[AnyTool]]]) -> list[AnyTool]:
-    """Merge tools in order. A name that occurs twice gets its part's prefix.
+    """Merge tools in order, with the prefix of their source before names that occur twice.
 
     Args:
-        parts: A prefix, which may be empty, and its tools.
+        parts: For each source its prefix, which may be empty, and its tools.
     """
     parts = [(prefix, list(tools)) for prefix, tools in parts]
     times = Counter(tool.name for _, tools in parts for tool in tools)

@@ -45,27 +45,27 @@ LISTED = 20
 class Toolset(NotebookDisplay):
     """Tools in order, each under one name.
 
-    Usable without an agent and without an event loop: `run_sync` takes the calls of any client's
-    reply and gives back their results.
+    It works without an agent or an event loop: `run_sync` runs the calls of any client's reply and
+    returns their results.
 
     Args:
         tools: Tools, objects with a `tool`, or plain functions that become tools.
         steps: Steps around every call, outermost first; a tool's own steps come inside them.
-        rules: Which calls are refused, asked about or let through.
-        parallel: Let calls of one turn overlap.
-        max_concurrency: How many calls of one turn may run at once; None for all.
+        rules: Rules that deny, ask about or allow calls.
+        parallel: False to run the calls of a turn one after the other.
+        max_concurrency: Maximum number of calls of one turn that run at the same time; None for all.
         max_threads: Threads for sync bodies; None to share those of the process.
 
     Attributes:
         has_ends_run: True if some tool's result is the answer (`ends_run`).
         has_barriers: True if some tool is `sequential`.
-        keeper: A tool that opens results which were too long to be shown, if one does.
+        keeper: Name and function of the tool that reads results too long to show; None for none.
         has_secrets: True if some tool has secret arguments or injected values.
 
     Raises:
         DuplicateToolError: two tools have the same name.
-        DefinitionError: a function cannot become a tool, or a method waits for its instance.
-        SetupError: `max_concurrency` or `max_threads` leaves no room for a single call.
+        DefinitionError: a function cannot become a tool, or a tool is a method without its instance.
+        SetupError: `max_concurrency` or `max_threads` is less than 1.
 
     >>> def add(a: int, b: int) -> int:
     ...     "Add two numbers."
@@ -161,7 +161,7 @@ class Toolset(NotebookDisplay):
 
     @property
     def wire_names(self) -> Mapping[str, str]:
-        """Return, by tool name, the name that every provider accepts. Most are equal."""
+        """Names that every provider accepts, by tool name. Most are equal."""
         if self._aliases is None:
             self._aliases = wire_names(self.names)
         return self._aliases
@@ -170,16 +170,16 @@ class Toolset(NotebookDisplay):
         """Return the entry of a tool by its name, or by its name on the wire.
 
         Args:
-            disabled: Names of tools that are not suggested, as they cannot be called now.
+            disabled: Names of tools that the error does not suggest, as they cannot be called now.
 
         Raises:
-            UnknownTool: naming the nearest names and what can be called.
+            UnknownTool: there is no such tool; the message names the nearest ones.
         """
         entry = self._entries.get(name)
         return entry if entry is not None else self._find_alias(name, disabled)
 
     def tainted_handler(self, entry: Entry) -> Handler:
-        """Return a tool's handler for a run with taint, where its calls may need approval."""
+        """Return a tool's handler for a run with taint labels, which may require approval."""
         made = entry.tool
         if self.rules is not None or made.approval or not can_act(made):
             return entry.handler
@@ -189,6 +189,7 @@ class Toolset(NotebookDisplay):
         return handler
 
     def _find_alias(self, name: str, disabled: Container[str]) -> Entry:
+        """Return the entry of a tool by its wire name, or raise `UnknownTool` with the nearest names."""
         name = str(name)  # whatever a wire has put there
         for own, alias in self.wire_names.items():
             if alias == name:
@@ -225,7 +226,7 @@ class Toolset(NotebookDisplay):
         return other
 
     def with_steps(self, *steps: Step, rules: Rules | None = None) -> Toolset:
-        """Return the same tools with further steps outside their own, and other rules if any."""
+        """Return a set of the same tools with steps outside their own, and other rules if given."""
         check_steps(steps)
         other = copy.copy(self)
         other.steps, other.rules = (*steps, *self.steps), rules or self.rules
@@ -233,11 +234,11 @@ class Toolset(NotebookDisplay):
         return other
 
     def within(self, outer: Toolset | None) -> Toolset:
-        """Return the same tools inside the steps and rules of another set.
+        """Return a set of the same tools inside the steps and rules of another set.
 
         Args:
-            outer: Whose steps and rules hold here as well; not those a call keeps to itself, such
-                as caches and retries.
+            outer: The other set; its steps for single calls, such as caches and retries, do not apply.
+                None returns this set.
         """
         if outer is None or outer is self:
             return self
@@ -249,7 +250,7 @@ class Toolset(NotebookDisplay):
         return self._within[1]
 
     def with_extra_tool(self, extra: AnyTool) -> Toolset:
-        """Return the set with one more tool that its steps and rules do not apply to."""
+        """Return a set with one more tool, to which the set's steps and rules do not apply."""
         other = copy.copy(self)
         other._entries = {**self._entries, extra.name: Entry(extra, compose_tool(extra))}
         other._aliases = other._within = None
@@ -264,10 +265,10 @@ class Toolset(NotebookDisplay):
 
     @checked
     def rename(self, names: Mapping[str, str]) -> Toolset:
-        """Return the same tools, some with other names.
+        """Return a set of the same tools, some with other names.
 
         Raises:
-            SetupError: for a name that is not in the set, or a new one that is none.
+            SetupError: a name is not in the set, or a new one is invalid.
         """
         if unknown := [name for name in names if name not in self]:
             raise SetupError(f"cannot rename {', '.join(unknown)}: not in {self!r}")
@@ -293,20 +294,20 @@ class Toolset(NotebookDisplay):
     async def run(
         self, calls: Sequence[ToolCall], run: RunContext | None = None
     ) -> list[ToolMessage]:
-        """Run the calls of one turn.
+        """Run the calls of one turn and return their results.
 
         Args:
             calls: In the model's order.
-            run: What they share; by default the run whose code makes them, and a new one outside
-                of runs. `RunContext()` keeps them apart from the run around them.
+            run: The run that they belong to; by default the one whose code makes them, or a new one.
+                `RunContext()` separates them from the run around them.
 
         Returns:
-            One result per call, in the same order, whatever happened. Made by a body, a call that
-            would wait for a person is refused, since a body cannot be suspended.
+            One result per call, in the same order, failed or not. A call that a tool's body makes and
+            that would wait for a person is refused, since a body cannot be suspended.
 
         Raises:
-            SetupError: the program is wired up wrongly, such as a value to inject that is missing,
-                or calls that are none.
+            SetupError: a mistake of the program, such as a missing value to inject, or items that are
+                no calls.
         """
         run = join_run(run)
         check_calls(calls)
@@ -328,7 +329,7 @@ class Toolset(NotebookDisplay):
         return run_sync(lambda: self.run(calls, run))
 
     def batch(self, calls: Sequence[ToolCall], run: RunContext) -> Batch:
-        """Return the calls of one turn, not started, for callers that outlive a cancellation."""
+        """Return the calls of one turn as a `Batch`, not started, for callers that outlive a cancel."""
         if self.has_secrets:
             self.mask_secrets(run, calls)
         return Batch(calls, self, run, self._max_concurrency)
@@ -344,7 +345,7 @@ def _has_secrets(tool: AnyTool) -> bool:
 
 
 def _reaches_inside(step: Step) -> bool:
-    """Return True if a step also applies to calls made within a call."""
+    """Return True if a step also applies to calls that a call's body makes."""
     return getattr(step, "place", None) in (None, "limit") and getattr(step, "inside", True)
 
 
@@ -356,7 +357,7 @@ def unpack_tools(tools: Iterable[Toolish]) -> Iterable[Toolish]:
     """Return the tools of a set with its steps, so that they can join another set.
 
     Raises:
-        SetupError: The set has rules, which apply to a set as one; or it is one tool and no list.
+        SetupError: A set has rules, which cannot be split; or `tools` is one tool and no list.
     """
     if not isinstance(tools, Toolset):
         if not isinstance(tools, Iterable):
@@ -383,5 +384,5 @@ def _owner(item: AnyTool) -> str:
 
 
 def as_toolset(tools: Toolset | Iterable[Toolish]) -> Toolset:
-    """Return `tools` as a `Toolset`."""
+    """Return `tools` itself if it is a `Toolset`, else a new one of them."""
     return tools if isinstance(tools, Toolset) else Toolset(tools)

@@ -30,8 +30,7 @@ NOT_READABLE = "no call gives them: go on with what is here, and say that it is 
 def shorten(text: str, limit: int, keeper: Keeper | None = None, rest: str = NARROW) -> str:
     """Shorten a text to `limit` characters, with its size and how to read the rest.
 
-    Of JSON the first items of each list and object are shown, as JSON; of other text, head and
-    tail.
+    JSON is reduced to the first items of each list and object, other text to its head and tail.
 
     >>> shorten("a" * 100, 20).splitlines()[0]
     'aaaaaaaaaaaaa'
@@ -123,7 +122,7 @@ def limit_content(
 
 
 def _first_blocks(content: tuple[Block, ...], limit: int) -> tuple[list[Block], int]:
-    """Return the blocks with at most so much text, and how many of their texts are complete."""
+    """Return the first blocks up to a number of characters, and how many of their texts are complete."""
     blocks: list[Block] = []
     left, complete, over = limit, 0, False
     for block in content:

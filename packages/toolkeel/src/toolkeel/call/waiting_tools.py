@@ -16,10 +16,10 @@ _warned: set[tuple[tuple[str, ...], tuple[str, ...]]] = set()
 
 
 def warn_of_waiting_tools(tools: Toolset) -> None:
-    """Log a warning, once for the same tools, if calls of some will wait after what others read.
+    """Log a warning, once for the same tools, if results of some will require approval of others.
 
     Args:
-        tools: Those of an agent.
+        tools: The tools of an agent.
     """
     waiting = tuple(each.name for each in tools if _may_wait(each, tools))
     reading = tuple(each.name for each in tools if "stranger" in labels_of(each))
@@ -42,7 +42,7 @@ def warn_of_idle_approver(tools: Toolset) -> None:
     """Log a warning, once for the same tools, if no call of them can need approval.
 
     Args:
-        tools: Those of a run that has an approver.
+        tools: The tools of a run that has an approver.
     """
     names = tuple(each.name for each in tools)
     if (names, ()) in _warned or any(_may_ask(each, tools) for each in tools):
@@ -67,7 +67,7 @@ def _may_ask(tool: AnyTool, tools: Toolset) -> bool:
 
 
 def _may_wait(tool: AnyTool, tools: Toolset) -> bool:
-    """Return True if a tool declares no effects, and nothing says whether its calls need approval."""
+    """Return True if a tool declares neither effects nor approval."""
     rule = None if tools.rules is None else tools.rules.rule(tool.name, {})
     is_plain = tool.effects == UNKNOWN and tool.hosted is None and tool.approval is None
     return is_plain and rule is None and not is_allowed(tool, rule)

@@ -1,10 +1,9 @@
 """A watchdog for the event loop: it reports code that blocks the loop, with its line.
 
-Every half second a thread of its own puts a callback on each event loop that has run a call. Where
-that callback has not run by the next half second, something blocks the loop. What it is, the stack
-of the loop's thread tells: the outermost function there that is not the library's own, but that the
-library called, be it a tool, a step, a guard, a listener or the instructions of an agent. Code that
-blocks a loop without the library is not reported.
+Every half second a thread schedules a callback on each event loop that has run a call. If it has not
+run half a second later, something blocks the loop. The stack of the loop's thread shows what: the
+outermost function that is not the library's own, but that the library called, such as a tool, a step, a
+guard, a listener or the instructions of an agent. Other code that blocks a loop is not reported.
 """
 
 from __future__ import annotations
@@ -52,9 +51,9 @@ log = logging.getLogger("toolkeel")
 def frames_of(thread: int) -> list[FrameType]:
     """Return the frames of a thread, the innermost first. The list is empty if it has ended.
 
-    All in one step, in which no other thread runs: the frame outside of one that ends or waits
-    meanwhile is read from freed memory (a crash on Python 3.11). There, a frame that is asked for
-    may start a collection of garbage, within which others run; so none may start.
+    They are read in one step, in which no other thread runs: otherwise Python 3.11 may crash, as it
+    reads frames that have ended from freed memory. Garbage collection, during which other threads run,
+    is off meanwhile.
     """
     collects = sys.version_info < (3, 12) and gc.isenabled()
     now: Iterable[dict[int, FrameType]] = iter(sys._current_frames, {})
@@ -76,7 +75,7 @@ def blocking_frame(frames: Sequence[FrameType]) -> FrameType | None:
     """Return the outermost frame that is not the library's, and that the library called.
 
     Args:
-        frames: Of a thread, the innermost first.
+        frames: Frames of a thread, the innermost first.
     """
     found: FrameType | None = None
     for frame in frames:
@@ -89,13 +88,13 @@ def blocking_frame(frames: Sequence[FrameType]) -> FrameType | None:
 
 
 class _Heartbeat:
-    """Checks one event loop. `look` schedules a callback on it, or logs what delays the last one.
+    """The check of one event loop: a callback that must run in time, or the delay is logged.
 
     Args:
         loop: The loop that runs in this thread.
 
     Attributes:
-        thread: That of the loop.
+        thread: Id of the loop's thread.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -105,7 +104,7 @@ class _Heartbeat:
         self._waits = self._is_reported = False
 
     def look(self) -> None:
-        """Report once what blocks the event loop, or schedule the next check.
+        """Log once what blocks the event loop, or schedule the next callback if the last one has run.
 
         Raises:
             RuntimeError: the loop is closed.
@@ -124,7 +123,7 @@ class _Heartbeat:
 
 
 class Watchdog:
-    """One thread that checks all event loops that run calls."""
+    """A thread that checks all event loops that run calls."""
 
     def __init__(self) -> None:
         self.forget()

@@ -18,7 +18,7 @@ from toolkeel.context import ENCLOSING, ToolContext
 
 @record
 class _Write:
-    """The last write of a key: by which call, when, and the calls that have read it since."""
+    """The last write of a key: its call, its time, and the calls that have read the key since."""
 
     by: ToolContext[Any]
     at: float
@@ -26,7 +26,7 @@ class _Write:
 
 
 class WatchedState(RunValues):
-    """The state of an agent's run; see the module.
+    """The state of an agent's run; it reports lost writes as events.
 
     >>> state = WatchedState()
     >>> state["n"] = 1

@@ -86,14 +86,14 @@ def coerce(
     unknown_keys: UnknownKeys = "forbid",
     text: str | None = None,
 ) -> Coerced:
-    """Apply the table wherever the advertised schema does not take the value as it is.
+    """Return the arguments with values of wrong types converted where the table allows it. Never raises.
 
     Args:
-        value: Parsed arguments; never changed in place.
+        value: Parsed arguments; not changed in place.
         schema: The advertised JSON Schema, draft 2020-12 or draft-07, local references only.
         unknown_keys: "ignore" drops keys of the root that the schema does not name; the others leave
             them to validation.
-        text: The JSON text that was parsed, for numbers that a float does not hold exactly.
+        text: The JSON text that was parsed, to read numbers that a float cannot represent exactly.
 
     >>> coerce({"n": "5"}, {"properties": {"n": {"type": "integer"}}}).value
     {'n': 5}
@@ -116,11 +116,11 @@ def coerce(
 def is_final(
     errors: Sequence[Mapping[str, Any]], schema: Schema, unknown_keys: UnknownKeys
 ) -> bool:
-    """Return True if the table cannot correct any of pydantic's errors.
+    """Return True if `coerce` certainly cannot correct any of these errors, so that it need not run.
 
     Args:
-        errors: In pydantic's own form.
-        schema, unknown_keys: As of `coerce`.
+        errors: Errors as pydantic lists them.
+        schema: The advertised JSON Schema. unknown_keys: As in `coerce`.
     """
     properties = schema.get("properties")
     for error in errors:
@@ -138,7 +138,7 @@ def is_final(
 
 
 class _Coercer:
-    """One pass over one value."""
+    """One pass of coercion over the arguments of a call, with the changes made so far."""
 
     def __init__(
         self,
@@ -155,7 +155,7 @@ class _Coercer:
     def coerce_at(
         self, value: object, schema: object, path: Path, within: tuple[int, ...]
     ) -> object:
-        """Return the value as a schema wants it.
+        """Return a value, and what is inside it, coerced by a schema.
 
         Args:
             within: Identities of the schemas passed for this same value: a reference that
@@ -176,7 +176,7 @@ class _Coercer:
     def _coerce_composed(
         self, value: object, schema: Schema, path: Path, within: tuple[int, ...]
     ) -> object:
-        """Return the value as the schemas that a schema is composed of want it."""
+        """Return the value coerced by each schema that a schema is composed of, such as in ``allOf``."""
         if "$ref" in schema:
             value = self.coerce_at(value, resolve(schema["$ref"], self.root), path, within)
         for part in list_of(schema, "allOf"):
@@ -202,7 +202,7 @@ class _Coercer:
     def _changed_for(
         self, value: object, branches: Sequence[object], path: Path, within: tuple[int, ...]
     ) -> object:
-        """Return the value as some branch would change it, if there is only one such reading."""
+        """Return the value as coerced by a branch, if all branches that accept it agree; else unchanged."""
         tried: list[tuple[object, list[Coercion]]] = []
         for branch in branches:
             attempt = _Coercer(self.root, self.left, self.written)
@@ -236,6 +236,7 @@ class _Coercer:
         return branch
 
     def _coerce_typed(self, value: object, schema: Schema, path: Path) -> object:
+        """Return the value converted to the schema's type if exactly one conversion fits."""
         wanted = schema.get("type")
         if matches_type(value, wanted) and is_allowed_value(value, schema):
             return value
@@ -257,6 +258,7 @@ class _Coercer:
     def coerce_members(
         self, value: dict[str, object], schema: Schema, path: Path
     ) -> dict[str, object]:
+        """Return an object with its members coerced, without nulls for optional members."""
         properties = properties_of(schema)
         others = schema.get("additionalProperties")
         if not properties and not isinstance(others, (dict, Mapping)):
@@ -285,6 +287,7 @@ class _Coercer:
         return changed
 
     def _coerce_array(self, value: list[object], schema: Schema, path: Path) -> list[object]:
+        """Return a list with its items coerced by the schemas of their positions."""
         first = list_of(schema, "prefixItems") or list_of(schema, "items")
         rest = schema.get("additionalItems" if list_of(schema, "items") else "items")
         if not first and not isinstance(rest, Mapping):

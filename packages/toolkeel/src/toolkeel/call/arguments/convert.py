@@ -1,4 +1,4 @@
-"""One value as another type, where it is but another spelling of it."""
+"""Conversion of a value to another JSON type, if it only spells a value of that type differently."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def kinds_of(schema: Schema) -> list[str]:
 
 
 def convert(value: object, kind: str) -> object:
-    """Return the value as a `kind`, or `NOTHING`."""
+    """Return the value as a JSON type named by `kind`, or `NOTHING` if it is no other spelling of one."""
     if isinstance(value, float):
         is_integral = kind == "integer" and value.is_integer() and abs(value) <= EXACT
         return int(value) if is_integral else NOTHING
@@ -64,7 +64,7 @@ class WrittenNumbers:
         self._parsed: Any = None
 
     def integer_at(self, path: Iterable[str | int]) -> object:
-        """Return the integer that is written with a fraction or an exponent; `NOTHING` if none is."""
+        """Return the exact integer at a path that is written with fraction or exponent, or `NOTHING`."""
         if self._parsed is None:
             self._parsed = json.loads(self._text, parse_float=_Written)
         found = value_at(self._parsed, path)

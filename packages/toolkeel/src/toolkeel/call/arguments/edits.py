@@ -18,12 +18,12 @@ STEP = "a step"
 
 
 def validate_change(shown: Prepared, passed: Prepared, context: ToolContext) -> Prepared:
-    """Validate the arguments that a step passes on, and record the change.
+    """Validate the arguments that a step passes on, record the change, and return the valid call.
 
     Args:
         shown: The call as the step saw it.
-        passed: As it passes it on.
-        context: The call's.
+        passed: The call as the step passes it on.
+        context: The context of the call.
 
     Raises:
         InvalidArguments: the arguments no longer fit the tool's parameters.
@@ -35,13 +35,13 @@ def validate_change(shown: Prepared, passed: Prepared, context: ToolContext) -> 
 
 
 def record_edit(before: Prepared, after: Prepared, context: ToolContext, by: str) -> None:
-    """Record that a call was changed, and emit it as an event.
+    """Add an `Edit` to the call's context, and emit it as an event. Do nothing if nothing differs.
 
     Args:
-        before: As it was.
-        after: As it goes on; its arguments are valid.
-        context: The call's.
-        by: Who changed it: ``a person``, ``the guard small``.
+        before: The call before the change.
+        after: The call with its new, valid arguments.
+        context: The context of the call.
+        by: Author of the change, such as ``a person`` or ``the guard small``.
     """
     now, edits = masked_json(after), context.edits
     # What a guard changed comes by here a second time, as what a step passes on.
@@ -59,6 +59,7 @@ def record_edit(before: Prepared, after: Prepared, context: ToolContext, by: str
 
 
 def _changes(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[str]:
+    """Yield a phrase for each argument that differs."""
     for key in dict.fromkeys([*before, *after]):
         if key not in after:
             yield f"{key}: {short_json(before[key])} was taken out"
@@ -71,7 +72,7 @@ def _changes(before: Mapping[str, object], after: Mapping[str, object]) -> Itera
 
 
 def append_note(message: ToolMessage, edits: tuple[Edit, ...]) -> ToolMessage:
-    """Add a note of the edits to a call's result, for the model and in its details."""
+    """Return a result with its edits in the details, and a note to the model of those it may know."""
     note = "\n".join(map(_note, [each for each in edits if each.told]))
     content = message.content
     if note and isinstance(content, str):

@@ -13,11 +13,11 @@ _LONG_NUMBER = re.compile(r"[0-9]{16}")
 
 
 def find_inexact_numbers(text: str, values: object) -> tuple[str, ...]:
-    """Return a phrase for each number that the validated values hold as another one.
+    """Return a phrase for each number whose validated float differs from the number in the text.
 
     Args:
         text: The arguments as the model wrote them.
-        values: The same, validated.
+        values: The arguments after validation.
 
     >>> find_inexact_numbers('{"id": 9007199254740993}', {"id": 9007199254740992.0})
     ('id: 9007199254740993 was taken as 9007199254740992.0 (inexact_number)',)

@@ -34,7 +34,7 @@ EVERYTHING = Mask({"writeOnly": True})
 
 
 class SecretMask:
-    """The mask of one run, in `RunContext.mask`."""
+    """The secrets of one run, and how they are masked in events and results; in `RunContext.mask`."""
 
     def __init__(self) -> None:
         self._masks: dict[str, Mask | None] = {}
@@ -42,13 +42,13 @@ class SecretMask:
         self._names: dict[int, str] = {}
 
     def add_tools(self, tools: Iterable[AnyTool], aliases: Mapping[str, str]) -> None:
-        """Add tools, also by their names on the wire."""
+        """Add tools, also by their wire names, whose secret arguments are masked in events."""
         for tool in tools:
             for name in (tool.name, aliases.get(tool.name, tool.name)):
                 self._masks[name] = tool.arguments.mask or self._masks.get(name)
 
     def add_secrets(self, secrets: Iterable[str]) -> None:
-        """Mask these texts wherever they occur from now on."""
+        """Mask these texts from now on, in this run and in logs."""
         self._known.add(secrets)
 
     def mask_value(self, value: T) -> T:
@@ -57,7 +57,7 @@ class SecretMask:
         return masked
 
     def mask_event(self, event: Event) -> Event:
-        """Return the event as listeners may see it."""
+        """Return an event with secret arguments and known secrets masked, for listeners."""
         match event:
             case TurnStarted():
                 self._names.clear()
@@ -75,7 +75,7 @@ class SecretMask:
         return self._masks.get(name, EVERYTHING)
 
     def _delta(self, delta: CallDelta) -> CallDelta:
-        """Return a piece of a call without arguments that are secret."""
+        """Return a delta without arguments, if its tool has secret ones."""
         name = self._names[delta.index] = delta.name or self._names.get(delta.index, "")
         if self._mask(name) is None:
             return delta
@@ -105,13 +105,13 @@ class SecretMask:
 def mask_tools(
     run: RunContext, tools: Iterable[AnyTool], aliases: Mapping[str, str], calls: Iterable[ToolCall]
 ) -> None:
-    """Make a run mask the secrets of these tools.
+    """Make a run mask the secret arguments of these tools from now on.
 
     Args:
-        run: From now on.
-        tools: All that can be called.
-        aliases: Their names on the wire.
-        calls: Whose secrets shall stay out of logs, too.
+        run: The run; it gets a `SecretMask` if it has none.
+        tools: All callable tools.
+        aliases: Tool names by wire name.
+        calls: Calls whose secrets are masked in logs at once.
     """
     masking = run.mask
     if not isinstance(masking, SecretMask):
@@ -142,7 +142,7 @@ def _learn(run: RunContext, secrets: list[str]) -> None:
 
 
 def _parsed(call: ToolCall) -> dict[str, Any] | None:
-    """Return the arguments as data, or None if they cannot be parsed."""
+    """Return a call's arguments as a dict, or None if they cannot be parsed."""
     arguments = call.arguments
     if not isinstance(arguments, str):
         return dict(arguments) if isinstance(arguments, Mapping) else None

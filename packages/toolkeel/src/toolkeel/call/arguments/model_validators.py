@@ -12,8 +12,8 @@ from toolkeel.errors import InvalidArguments, Refused
 class ModelValidators:
     """A `Step`, outermost of a tool whose `parameters` has such validators and injected fields.
 
-    Others check the arguments alone, before there is anything to inject. It is a guard: whatever
-    changes the arguments later, it checks again.
+    It runs the model's validators after injection, and again after each later change of the arguments.
+    Validators of models without injected fields run during validation instead.
     """
 
     guards_arguments = True
@@ -25,9 +25,9 @@ class ModelValidators:
         """Run the model's own validators. Return the call with the arguments that they returned.
 
         Raises:
-            InvalidArguments: they say no.
-            Refused: what they make of them does not fit the fields.
-            InjectionError: there is nothing to inject, or it does not fit.
+            InvalidArguments: the validators reject the arguments.
+            Refused: they returned values that do not fit the fields.
+            InjectionError: a value to inject is missing or does not fit.
         """
         tool = prepared.tool
         assert tool.arguments.model_validators is not None

@@ -32,7 +32,7 @@ class Parsed:
 
     Args:
         value: The object.
-        repairs: Names of what had to be mended, in order: "control_characters" (raw line
+        repairs: Names of the repairs, in order: "control_characters" (raw line
             breaks and the like within strings), "code_fence", "double_encoded".
     """
 
@@ -41,12 +41,12 @@ class Parsed:
 
 
 def parse_arguments(raw: str) -> Parsed:
-    """Parse arguments strictly, and repair invalid JSON where no guess is needed.
+    """Parse arguments strictly, and repair invalid JSON if that needs no guess. Return both.
 
     Empty text, blank text and `null` mean no arguments.
 
     Raises:
-        MalformedArguments: with position and a short excerpt, bounded, for the model.
+        MalformedArguments: they are no JSON object; with position and a short excerpt for the model.
 
     >>> parse_arguments('{"city": "北京"}')
     Parsed(value={'city': '北京'}, repairs=())
@@ -71,7 +71,7 @@ def parse_arguments(raw: str) -> Parsed:
 
 
 def too_large(size: int) -> MalformedArguments:
-    """Return the error for text with too many characters, which is not parsed."""
+    """Return the error for a text with too many characters to be parsed."""
     return MalformedArguments(
         f"The arguments are too large: {size:,} characters, at most {MAX_SIZE:,}. "
         "Send less, or split the call."
@@ -93,13 +93,13 @@ def _parse_fast(raw: str) -> dict[str, object] | None:
 
 
 def object_to_text(raw: object) -> str:
-    """Return arguments as text, whatever form the provider's client gave them.
+    """Return arguments as JSON text. Text is returned unchanged, and not checked.
 
     Args:
         raw: Text, a mapping, or None for no arguments.
 
     Raises:
-        MalformedArguments: for anything else, and for a mapping that is not JSON.
+        MalformedArguments: they are something else, or cannot be represented in JSON.
 
     >>> object_to_text({"city": "北京"})
     '{"city":"北京"}'
@@ -175,11 +175,11 @@ def parse_json(raw: str, control_characters: bool = False) -> object:
 
     Args:
         raw: The text.
-        control_characters: Allow them unescaped in strings.
+        control_characters: True to allow unescaped control characters in strings.
 
     Raises:
-        json.JSONDecodeError: this is not JSON, and may be repaired.
-        MalformedArguments: it is, but of a kind that is never taken.
+        json.JSONDecodeError: the text is not JSON; it may be repaired.
+        MalformedArguments: the text is JSON that is never accepted, such as a repeated key.
     """
     if raw.count("[") + raw.count("{") > MAX_DEPTH:
         _check_depth(raw)
@@ -263,7 +263,7 @@ def _repair(raw: str) -> Parsed | None:
 
 
 def _mend(raw: str, repairs: list[str]) -> object:
-    """Parse, allowing raw control characters if need be, or None if that fails, too."""
+    """Parse a text, at last with raw control characters, and add the repair. Return None if both fail."""
     try:
         return parse_json(raw)
     except json.JSONDecodeError:

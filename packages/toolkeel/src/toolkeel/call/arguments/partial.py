@@ -44,7 +44,7 @@ _NOWHERE: Final = 1 << 62
 
 
 class PartialArguments:
-    """The arguments of one call, fed piece by piece.
+    """The arguments of one call, as a preview, fed piece by piece.
 
     >>> arguments = PartialArguments()
     >>> for piece in ('{"pa', 'th": "a.txt", "li', 'nes": [1, 2'):
@@ -87,13 +87,13 @@ class PartialArguments:
 
     @property
     def error(self) -> str:
-        """Return why parsing stopped before the end of the text, or "" if it did not."""
+        """The reason why parsing stopped before the end of the text, or "" if it did not."""
         self._parse()
         return self._error
 
     @property
     def open_text(self) -> str:
-        """Return the unfinished string at the end, or "" if there is none."""
+        """The unfinished string at the end, or "" if there is none."""
         return self._text
 
     def _parse(self) -> None:

@@ -17,7 +17,7 @@ class _Parser(Protocol):
 
     @property
     def open_text(self) -> str:
-        """Return the unfinished string at the end, or "" if there is none."""
+        """The unfinished string at the end, or "" if there is none."""
         ...
 
 
@@ -50,7 +50,7 @@ class PartialValue:
         return self._value_of(self._data[str(key)])
 
     def get(self, key: str, default: PartialItem = None) -> PartialItem:
-        """Return an object's value under a key."""
+        """Return an object's value under a key, or the default if it has not arrived."""
         data = self._data
         return self._value_of(data[key]) if isinstance(data, dict) and key in data else default
 

@@ -39,7 +39,7 @@ def needs_strict_check(
 
     Args:
         text: The argument text.
-        validated: What validation made of it. Models count by `model_fields_set`.
+        validated: The validated values. Of models, the fields that were set count.
         names_sent: Names of `validated` that came from the text, if it also holds defaults.
         nested: Names of `validated` that can hold objects, if that is known; the numbers of all
             others are finite.

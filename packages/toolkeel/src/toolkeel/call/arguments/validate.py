@@ -42,7 +42,7 @@ def is_large(text: str) -> bool:
 
 
 def argument_text(call: ToolCall, tool: AnyTool) -> str:
-    """Return a call's arguments as text, without checking that the text is JSON.
+    """Return a call's arguments as text; text is not checked to be JSON.
 
     Raises:
         TruncatedCall: the turn was cut off before the call ended.
@@ -80,11 +80,11 @@ def _freeform_text(text: str, tool: AnyTool) -> str:
 
 
 def prepare(call: ToolCall, tool: AnyTool, text: str | None = None) -> Prepared:
-    """Validate a call's arguments.
+    """Validate a call's arguments, repaired and coerced if necessary, and return them with the call.
 
     Args:
         call: The call.
-        tool: What it means.
+        tool: The tool that it calls.
         text: The arguments as text, if that is known (`argument_text`).
 
     Raises:
@@ -138,7 +138,7 @@ def _repair_values(
     """Return valid arguments, with the repairs of the text and the changes of values.
 
     Raises:
-        MalformedArguments, InvalidArguments: they did not.
+        MalformedArguments, InvalidArguments: the arguments cannot be made valid.
     """
     parsed, arguments = parse_arguments(text), tool.arguments
     schema, unknown = arguments.schema, tool.unknown_keys
@@ -173,10 +173,10 @@ def _as_sent(
     """Return the error with the values that were sent, and the coercions that came before.
 
     Args:
-        error: Of the coerced arguments.
-        tool: Which they are for.
-        sent: The arguments before.
-        changes: Every coercion.
+        error: The error about the coerced arguments.
+        tool: The tool.
+        sent: The arguments before coercion.
+        changes: All coercions.
     """
     dropped = {change.path for change in changes if not change.after}
     fields = []
@@ -221,7 +221,7 @@ def _mask_error(error: CallError, mask: Mask, name: str) -> CallError:
 
 
 def revalidate(prepared: Prepared) -> Prepared:
-    """Validate arguments that a step has changed.
+    """Validate arguments that a step has changed, and return the call with the valid ones.
 
     Raises:
         InvalidArguments: they no longer fit the tool's parameters.
@@ -230,7 +230,10 @@ def revalidate(prepared: Prepared) -> Prepared:
 
 
 def revalidate_each_try(last: Handler) -> Handler:
-    """Return a handler that gives `last` fresh arguments, which an earlier try may have changed."""
+    """Return a handler that validates the arguments anew for each try of `last`.
+
+    An earlier try may have changed them in place.
+    """
 
     async def renewed(prepared: Prepared, context: ToolContext) -> object:
         return await last(revalidate(prepared), context)
@@ -259,8 +262,8 @@ def drop_defaults(shown: dict[str, object], tool: AnyTool) -> dict[str, object]:
     """Return canonical arguments without those equal to the function's defaults.
 
     Args:
-        shown: As `as_json` gives them.
-        tool: Whose they are.
+        shown: Canonical arguments, as of `as_json`.
+        tool: The tool.
     """
     arguments = tool.arguments
     if not arguments.defaults:
@@ -299,7 +302,7 @@ def fill_defaults(prepared: Prepared) -> Prepared:
 
 
 def with_defaults(inner: Handler) -> Handler:
-    """Fill in the function's defaults before any step sees the call."""
+    """Return a handler that fills in the function's defaults before `inner` sees the call."""
 
     def handler(prepared: Prepared, context: ToolContext) -> Awaitable[object]:
         return inner(fill_defaults(prepared), context)
@@ -318,7 +321,7 @@ def as_json(prepared: Prepared) -> dict[str, object]:
 class ArgumentsView(Mapping[str, object]):
     """A lazy `as_json`: each argument is converted when it is read.
 
-    One is had by the function's own name for it as well.
+    Arguments can be read by their advertised names and by the function's own.
     """
 
     __slots__ = ("_arguments", "_keys")

@@ -24,7 +24,7 @@ _left_behind: set[asyncio.Future[Any]] = set()
 
 
 class CallbackTimeout(TimeoutError):
-    """A callback of the program did not return in time."""
+    """Raised when a callback of the program did not return in time."""
 
     def __init__(self, name: str, seconds: float) -> None:
         super().__init__(
@@ -43,12 +43,12 @@ def is_async(function: Callable[..., object]) -> bool:
 async def run_callback(
     function: Callable[..., object], *arguments: object, seconds: float | None, name: str
 ) -> Any:
-    """Call a function, in a thread if it is sync, and await what it returns if that is awaitable.
+    """Call a function, in a thread if it is sync, await its result if necessary, and return it.
 
     Args:
         function: The callback.
         arguments: Its arguments.
-        seconds: How long it may take; None for no bound.
+        seconds: Maximum duration; None for no limit.
         name: Subject of the error message.
 
     Raises:
@@ -99,16 +99,16 @@ def _close(value: object) -> None:
 async def await_callback(
     work: Awaitable[T], seconds: float | None, name: str, left: float | None = None
 ) -> T:
-    """Await work of a callback; the arguments are those of `run_callback`.
+    """Await what a callback returned, under its deadline, and return the result.
 
     Args:
         work: What the callback returned.
-        seconds: How long it may take.
+        seconds: Maximum duration; None for no limit.
         name: Subject of the error message.
-        left: How much of that is left; all of it if None.
+        left: Seconds that remain; None for all of them.
 
     Raises:
-        CallbackTimeout: it takes longer.
+        CallbackTimeout: it takes longer. It is cancelled, and left behind if it resists.
     """
     if seconds is None:
         return await work

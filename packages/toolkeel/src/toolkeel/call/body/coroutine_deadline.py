@@ -71,17 +71,17 @@ GRACE_ONLY = "toolkeel: end within the time of grace"
 
 
 class Stopper:
-    """What stops one waiting body: its deadline and the run's cancel token.
+    """The signals that stop one waiting body: its deadline and the run's cancel token.
 
     Args:
         context: The call.
-        timeout: Seconds it may take; None for ever.
-        loop: Where it runs.
-        halt: Called once, in the loop, when it must stop.
-        elapsed: Seconds it has taken already.
+        timeout: Maximum seconds; None for no limit.
+        loop: The event loop of the body.
+        on_stop: Called once, in the loop, when the body must stop.
+        elapsed: Seconds that the body has run already.
 
     Attributes:
-        reason: Why it must stop; empty if it need not.
+        reason: Why the body must stop; empty if it need not.
     """
 
     __slots__ = (
@@ -123,7 +123,7 @@ class Stopper:
             self._loop.call_soon_threadsafe(self.request_stop, "cancelled")
 
     def request_stop(self, reason: Reason) -> None:
-        """Store the reason and call `on_stop`, unless a request came before or it has ended."""
+        """Store the reason and call `on_stop`. Do nothing after an earlier request or the body's end."""
         if not (self.reason or self._closed):
             self.reason = reason
             self._on_stop()
@@ -145,7 +145,7 @@ class Stopper:
             self._timer = None
 
     def close(self) -> None:
-        """Stop watching the body."""
+        """Stop watching the body: remove timer and watcher."""
         self._closed = True
         self._on_stop = _do_nothing  # it holds this object: nothing shall wait for the collector
         self._stop_timer()
@@ -154,10 +154,10 @@ class Stopper:
         self.context.run.cancel.remove_watcher(self)
 
     def error(self, work: WorkState) -> TimedOut | Cancelled:
-        """Return the error for the model.
+        """Return the error, for the model, of the stopped call.
 
         Args:
-            work: What became of the body.
+            work: State of the body, such as ``running`` or ``stopped``.
         """
         return stop_error(self.context, self.reason, self._timeout, work)
 
@@ -173,13 +173,13 @@ def _do_nothing() -> None:
 def run_coroutine(
     body: Coroutine[Any, Any, object], context: ToolContext, timeout: float | None
 ) -> Generator[Any, Any, object]:
-    """Await a body under its deadline and the run's cancel token.
+    """Await a body under its deadline and the run's cancel token, and return its value.
 
     A body that ignores its cancellation continues in a task of its own.
 
     Raises:
-        TimedOut, Cancelled: it was stopped, or it cancelled itself.
-        asyncio.CancelledError: somebody else cancelled the task, whatever the body made of it.
+        TimedOut, Cancelled: the body was stopped, or cancelled itself.
+        asyncio.CancelledError: the task was cancelled from outside, even if the body swallowed that.
         BaseException: what the body raised otherwise.
     """
     began = perf_counter()
@@ -218,7 +218,7 @@ def run_coroutine(
 
 
 def stop_on_cancel(handler: Handler) -> Handler:
-    """Return a handler whose steps are stopped by the run's cancel token, too."""
+    """Return a handler that the run's cancel token stops also while steps run."""
 
     def watching(prepared: Prepared, context: ToolContext) -> Awaitable[object]:
         inner = cast("Coroutine[Any, Any, object]", handler(prepared, context))
@@ -228,14 +228,14 @@ def stop_on_cancel(handler: Handler) -> Handler:
 
 
 class _TaskStopper(Stopper):
-    """The task in which a body waits, and the count of its cancellations.
+    """A stopper that cancels the body's task, and counts whose cancellations it has had.
 
-    Of the cancellations the task counts, those since the body began are ours (strikes) or foreign.
-    A body may swallow them; only the count tells.
+    Those since the body started are ours or foreign. A body may swallow them; only the count shows
+    them.
 
     Attributes:
-        task: In which the body waits.
-        before: What it counted when the body began.
+        task: The task in which the body waits.
+        cancels_before: Number of cancellations when the body started.
     """
 
     __slots__ = ("_grace", "_is_over", "_own_cancels", "cancels_before", "task")
@@ -252,8 +252,8 @@ class _TaskStopper(Stopper):
     def wait_for(self, waiting: Any) -> Generator[Any, Any, None]:
         """Wait for an awaitable that is no plain future and may ignore cancellation.
 
-        As the task would: a cancellation is passed on to what is waited for, and reaches the body
-        only if that is refused. But when the time of grace is over the wait ends.
+        As in a task, a cancellation is passed on to the awaitable, and reaches the body only if it
+        refuses. The wait ends with the grace time.
         """
         if not _is_future_of(waiting, self._loop):
             yield waiting
@@ -286,13 +286,13 @@ class _TaskStopper(Stopper):
         return self.error("running") if self.reason else error
 
     def check_return(self, began: float) -> None:
-        """Raise unless a body that returned may have its result.
+        """Raise unless the value that a body returned counts, since it came in time.
 
         Args:
-            began: When its last step began: a step that blocks the loop hides the deadline.
+            began: Start time of its last step: a step that blocks the loop hides the deadline.
 
         Raises:
-            TimedOut, Cancelled, asyncio.CancelledError: it was stopped, or is too late.
+            TimedOut, Cancelled, asyncio.CancelledError: the body was stopped, or is too late.
         """
         if self.reason or self.task.cancelling() != self.cancels_before:
             self.raise_outcome(None)
@@ -305,7 +305,7 @@ class _TaskStopper(Stopper):
         """Undo our own cancellations, then raise the error that the call ends with, if any.
 
         Args:
-            error: What came out of the body; None if it returned.
+            error: The exception of the body; None if it returned.
         """
         is_foreign = self.take_back_cancels()
         if isinstance(error, Suspend):  # the call goes on later, whatever stopped its inner run now

@@ -34,13 +34,13 @@ def detach(
     loop: asyncio.AbstractEventLoop,
     grace: float,
 ) -> None:
-    """Continue a body in a task of its own.
+    """Continue a body in a task of its own, referenced until it ends. Its late exception is logged.
 
     Args:
-        body: Which waits.
-        error: What it is sent next.
-        loop: Where it runs.
-        grace: Seconds it has to end when its loop does.
+        body: The body, which waits.
+        error: The exception that is thrown into it next.
+        loop: Its event loop.
+        grace: Seconds that it has to end when its loop ends.
     """
     task = loop.create_task(_run_detached(body, error, grace))
     _detached.add(task)

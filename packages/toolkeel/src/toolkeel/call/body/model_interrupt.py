@@ -9,9 +9,9 @@ from toolkeel.context import RunContext
 
 
 class Interrupt:
-    """Cancels the current task when the run is cancelled while armed.
+    """A link from a run's cancel token to the task of its model request.
 
-    One serves all turns of a run: a new one in each would cost as much as a call.
+    While it is armed, a cancel of the run cancels the task. One object serves all turns of a run.
     """
 
     __slots__ = ("_armed", "_before", "_cancel", "_forget", "_is_interrupted", "_loop", "_task")
@@ -25,7 +25,7 @@ class Interrupt:
         self._forget = run.cancel.watch(self._on_cancel)
 
     def arm(self) -> None:
-        """Cancel the task when the run is cancelled, or was cancelled before."""
+        """Cancel the task when the run is cancelled from now on, or at once if it is already."""
         if self._task is not None:
             self._before = self._task.cancelling()
         self._armed = True
@@ -42,19 +42,21 @@ class Interrupt:
             self._task.cancel()
 
     def is_own(self) -> bool:
-        """Return True if the cancellation just caught is only this one, and take it back."""
+        """Return True if the cancellation just caught came only from the run, and undo it."""
         if not self._is_interrupted or self._task is None:
             return False
         self._is_interrupted = False
         return self._task.uncancel() <= self._before
 
     def disarm(self) -> None:
+        """Let the task run on when the run is cancelled, and undo a cancellation that was not caught."""
         self._armed = False
         if self._is_interrupted and self._task is not None:
             self._is_interrupted = False
             self._task.uncancel()
 
     def close(self) -> None:
+        """Stop watching the run's cancel token."""
         self._forget()
         self.disarm()
         self._task = None

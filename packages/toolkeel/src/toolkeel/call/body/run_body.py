@@ -39,15 +39,14 @@ EXPECTED_ERRORS = (ToolError, TimedOut, Cancelled, LimitReached, SetupError)
 async def invoke(
     prepared: Prepared, context: ToolContext, pool: ThreadPool | None = None
 ) -> object:
-    """Inject values, run the body, and check its result against the output schema.
+    """Inject values, run the body, check its result against the output schema, and return it.
 
     Raises:
-        ToolError: the author's own.
+        ToolError: the body raised it.
         Crashed: the body raised anything else; `__cause__` is that exception.
         TimedOut, Cancelled: it was stopped, or never started because the run was cancelled.
-        InvalidOutput: its result breaks the output schema.
-        SetupError: the program gave no value for a parameter, or the body made a mistake of the
-            kind no model can mend.
+        InvalidOutput: its result does not match the output schema.
+        SetupError: a value to inject is missing, or the body raised it: the model cannot correct that.
     """
     tool = prepared.tool
     if context.run.cancel.cancelled:
@@ -84,7 +83,7 @@ def split_arguments(
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Split validated values into positional and keyword arguments.
 
-    Where a positional parameter is absent but a later one is there, its default steps in.
+    If a positional parameter is absent but a later one is present, its default is passed.
     """
     rest = dict(values)
     args: list[Any] = []
@@ -102,7 +101,7 @@ def split_arguments(
 async def _run_in_executor(
     prepared: Prepared, context: ToolContext, running: Coroutine[Any, Any, object]
 ) -> object:
-    """Wait for a body that an executor runs. Executor failures count as the body's own."""
+    """Wait for a body that an executor runs. Its failures are raised as if the body had failed."""
     tool = prepared.tool
     try:
         value = await run_coroutine(running, context, tool.timeout)
@@ -143,7 +142,7 @@ async def _await(value: Awaitable[object]) -> object:
 
 
 async def _collect(items: AsyncGenerator[object, None], context: ToolContext) -> object:
-    """Collect the items of an async generator into a list, and report each as progress."""
+    """Return the items of an async generator, joined by `_join_items`; report each as progress."""
     collected = []
     async with aclosing(items):
         async for item in items:
@@ -167,6 +166,7 @@ def _collect_sync(
 
 
 def _join_items(items: list[object]) -> object:
+    """Return the items as one text if all are text, else as a list."""
     return "".join(map(str, items)) if all(isinstance(i, str) for i in items) else items
 
 

@@ -15,16 +15,17 @@ from toolkeel.define.tool import AnyTool
 async def run_in_thread(
     tool: AnyTool, body: Callable[[], object], context: ToolContext, pool: ThreadPool | None
 ) -> object:
-    """Run a body in a thread, under the call's deadline and the run's cancel token.
+    """Run a body in a thread, under the call's deadline and the run's cancel token. Return its value.
 
     Args:
-        tool: Whose deadline it is.
-        body: What runs.
-        context: The call's.
-        pool: Where; None for the threads all share.
+        tool: The tool, which has the timeout.
+        body: The function to run.
+        context: The context of the call.
+        pool: The threads; None for the pool that all toolsets share.
 
     Raises:
-        TimedOut, Cancelled: It was abandoned, or cancelled itself.
+        TimedOut, Cancelled: The body was abandoned, since a thread cannot be stopped, or cancelled
+        itself.
     """
     threads = pool or shared_pool()
     job, stop, drop = _submit(tool, body, context, threads)

@@ -24,7 +24,7 @@ def start_thread(target: Callable[..., object], name: str, *args: Any) -> thread
 
     Raises:
         NoThread: The system has none left, or Python is ending.
-        SetupError: gevent has patched the process, whose event loops would wait for ever.
+        SetupError: gevent has patched the process, and event loops would wait forever.
     """
     gevent = sys.modules.get("gevent.monkey")
     if gevent is not None and gevent.is_anything_patched():

@@ -29,8 +29,8 @@ def stop_error(
     Args:
         context: The call.
         reason: Why it was stopped.
-        timeout: Seconds it might take.
-        work: What became of the body, as far as whoever stopped it can see.
+        timeout: Maximum seconds of the call.
+        work: State of the body as observed, such as ``running`` or ``stopped``.
     """
     if work in ("running", "stopped"):
         work = _known_state(context, work)
@@ -57,7 +57,7 @@ def detached_error(context: ToolContext, timeout: float | None) -> TimedOut | Ca
 
     Args:
         context: The call.
-        timeout: Its seconds.
+        timeout: Maximum seconds of the call.
     """
     cancelled = context.run.cancel.cancelled or timeout is None
     return stop_error(context, "cancelled" if cancelled else "timeout", timeout, "running")
@@ -78,7 +78,7 @@ def not_started_error(name: str, reason: str) -> Cancelled:
     """Return the error for a call that came after the cancellation of its run.
 
     Args:
-        name: Of the tool.
+        name: Name of the tool.
         reason: Why the run was cancelled; may be empty.
     """
     why = f": {reason}" if reason else ""

@@ -35,16 +35,16 @@ _home: asyncio.AbstractEventLoop | None = None
 
 
 def run_sync(make: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Run a coroutine from sync code and wait for it.
+    """Run a coroutine on the bridge's loop from sync code, and return its result.
 
     Ctrl-C while waiting cancels the coroutine, lets it clean up, and then raises.
 
     Args:
-        make: Makes the coroutine; called in the bridge's thread, with the caller's context
+        make: Creates the coroutine; called in the bridge's thread, with the caller's context
             variables.
 
     Raises:
-        SetupError: when called on the bridge's own loop, where waiting would never end.
+        SetupError: it is called on the bridge's own loop, where waiting would never end.
     """
     try:
         work = _Work(make)
@@ -61,14 +61,14 @@ def run_sync(make: Callable[[], Coroutine[Any, Any, T]]) -> T:
 
 
 class _Work(Generic[T]):
-    """A coroutine of a sync caller, on the bridge's loop.
+    """A coroutine on the bridge's loop that a sync caller waits for.
 
     Args:
-        make: Makes it.
+        make: Creates it.
 
     Attributes:
         started: Resolved once it has started.
-        done: How it ended.
+        done: Resolved with its result or exception.
     """
 
     def __init__(self, make: Callable[[], Coroutine[Any, Any, T]]) -> None:
@@ -85,7 +85,7 @@ class _Work(Generic[T]):
             )
 
     def begin(self, until: concurrent.futures.Future[Any]) -> None:
-        """Start the coroutine, and wait briefly for `until`. It has started on return."""
+        """Start the coroutine, on a new loop if the old one is blocked, and wait briefly for `until`."""
         self._loop.call_soon_threadsafe(self._start, self._loop)
         concurrent.futures.wait([until], timeout=PATIENCE)
         while not self._tasks:  # some body blocks that loop, which must not delay this call
@@ -115,12 +115,12 @@ class _Work(Generic[T]):
 
 
 class SyncIterator(Generic[T]):
-    """An async generator that can be iterated by ``async for`` and, in sync code, by ``for``.
+    """An iterable over an async generator, for ``async for`` and, in sync code, ``for``.
 
-    Who leaves either of them early stops what it comes from.
+    Leaving a loop early closes the generator.
 
     Args:
-        make: Makes what gives the pieces, each time somebody goes through them.
+        make: Creates the generator, once for each iteration.
     """
 
     def __init__(self, make: Callable[[], AsyncGenerator[T, None]]) -> None:
@@ -162,13 +162,13 @@ def _another_loop(blocked: asyncio.AbstractEventLoop) -> asyncio.AbstractEventLo
 
 
 async def on_own_loop(make: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Run a coroutine on the bridge's loop, from whichever loop this is.
+    """Run a coroutine on the bridge's loop, from any loop, and return its result.
 
     Connections and processes that outlive a run live there: it outlives the
     loop of the program, and can be used from several.
 
     Args:
-        make: Makes the coroutine.
+        make: Creates the coroutine.
     """
     loop = _home or _running_loop()
     if _is_current(loop):
@@ -207,7 +207,7 @@ def _running_loop() -> asyncio.AbstractEventLoop:
 
 
 def _serve(loop: asyncio.AbstractEventLoop) -> None:
-    """Run the loop, whatever a task in it raises: `KeyboardInterrupt` and its like end loops."""
+    """Run the loop forever, also after exceptions such as `KeyboardInterrupt` that end loops."""
     while not loop.is_closed():
         try:
             loop.run_forever()

@@ -65,7 +65,7 @@ class _Mailbox:
 
 
 class Job:
-    """One function in a thread.
+    """A function that runs in a thread.
 
     Attributes:
         future: Resolved in the loop that submitted it.
@@ -107,9 +107,9 @@ class ThreadPool:
     """A pool of at most `size` threads that replaces those whose jobs were abandoned.
 
     Args:
-        size: Threads that run at once; further bodies wait.
-        max_abandoned: Threads with abandoned jobs that may run before new work is refused.
-        idle: Seconds without work after which a thread leaves.
+        size: Maximum number of threads; further jobs wait.
+        max_abandoned: Number of threads with abandoned jobs from which on new jobs are refused.
+        idle: Seconds without a job after which a thread ends.
 
     Attributes:
         leaked: Threads that still run abandoned jobs.
@@ -137,7 +137,7 @@ class ThreadPool:
         self._boxes = threading.local()
 
     def submit(self, function: Callable[[], object]) -> Job:
-        """Run `function` in a thread, with a copy of the current context variables.
+        """Queue a function for a thread, with a copy of the context variables, and return its job.
 
         Raises:
             LimitReached: Too many abandoned bodies still run, or the system
@@ -166,7 +166,7 @@ class ThreadPool:
         return job
 
     def abandon(self, job: Job) -> None:
-        """Stop waiting for a job. If its thread is busy, count it as lost and replace it."""
+        """Stop waiting for a job. If its thread is busy, count it as leaked and replace it."""
         with self._lock:
             if job.abandoned or job.finished:
                 return

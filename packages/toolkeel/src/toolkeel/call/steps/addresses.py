@@ -1,4 +1,4 @@
-"""Addresses in one form: of two with the same form, each leads to the same place and says the same.
+"""Addresses in canonical form: two with the same form lead to the same place and carry the same text.
 
 The host is compared as the network does (IDNA, letter case, a trailing dot); path, query and fragment
 byte for byte, since a difference in them can carry a message.
@@ -48,7 +48,7 @@ def canonical_host(host: str) -> str:
 
 
 def canonical_address(address: str) -> str:
-    """Return a web address or mail address in its one form, or an empty string if it is neither.
+    """Return a web or mail address in canonical form, or an empty string for any other text.
 
     >>> canonical_address("HTTPS://Example.ORG./A?q=B"), canonical_address("https://example.org")
     ('https://example.org/A?q=B', 'https://example.org/')
@@ -66,7 +66,7 @@ def canonical_address(address: str) -> str:
 
 
 def place_of_address(address: str) -> str:
-    """Return the canonical place of a web address, or an empty string if the text is no address.
+    """Return the place of a web address, without user, default port and fragment; "" for other text.
 
     >>> place_of_address("HTTP://me@X.Example:80/a/../%73ecrets/b#c")
     'http://x.example/secrets/b'
@@ -89,7 +89,7 @@ def find_addresses(text: str) -> list[str]:
 
 
 def mentioned_addresses(text: str) -> frozenset[str]:
-    """Return the one form of each address that a text mentions, with and without punctuation after it."""
+    """Return the canonical form of each address in a text, with and without punctuation after it."""
     found: set[str] = set()
     for written in _ADDRESS.findall(text):
         for each in (written, _END.sub("", written), _NEXT_SENTENCE.sub("", written)):
@@ -103,7 +103,7 @@ def mentioned_addresses(text: str) -> frozenset[str]:
 
 
 def host_of(address: str) -> str:
-    """Return the host of an address in its one form, or an empty string if it has none."""
+    """Return the canonical host of an address, or an empty string if it has none."""
     try:
         return canonical_host(urlsplit(address.strip()).hostname or "")
     except ValueError:  # such as a bracket without its other half

@@ -47,14 +47,16 @@ from toolkeel.messages import ToolCall
 
 
 class Approval:
-    """The approval step of one tool.
+    """The approval step of one tool: it decides which calls need a person, and asks.
 
     Args:
-        needs: The tool's own word: never, always, or if a predicate says so; see `ApprovalOption`. One that
-            fails counts as yes. One with a method `despite_rules` is asked by that where a rule
-            allows the call. None: it has none.
-        rules: Those of the run.
-        guards: Look at arguments a person has edited; what they change is asked about anew.
+        needs: The tool's `approval`: never, always, or a predicate; see `ApprovalOption`. A predicate
+            that fails counts as yes. Its method `despite_rules` is called if a rule allows the
+            call. None:
+            the tool has none.
+        rules: Rules of the run.
+        guards: Guards that check arguments a person has edited; what they change is asked about
+            again.
     """
 
     def __init__(
@@ -67,7 +69,7 @@ class Approval:
         self._passed: dict[ToolContext, str] = {}
 
     def require_approval(self, inner: Handler) -> Handler:
-        """Return a handler that runs `inner` only for calls that may run."""
+        """Return a handler that runs `inner` for allowed or approved calls, and raises for others."""
 
         async def asking(prepared: Prepared, context: ToolContext) -> object:
             prepared, question = await self._approved_call(prepared, context)
@@ -86,7 +88,7 @@ class Approval:
         return asking
 
     async def _run_passed(self, inner: Handler, prepared: Prepared, context: ToolContext) -> object:
-        """Run a call that needs no approval with the arguments by which that was decided."""
+        """Run a call that needs no approval, with the arguments on which that was decided."""
         if not callable(self._needs) and self._rules is None:
             return await inner(prepared, context)
         self._passed[context] = json.dumps(as_json(prepared), ensure_ascii=False)
@@ -111,17 +113,17 @@ class Approval:
         return approved
 
     def external_answer(self, context: ToolContext) -> Decision | None:
-        """Return the decision that answers a call in place of running it, or None."""
+        """Return the decision that supplies the call's result, so that the body does not run, or None."""
         question = self._approved.get(context)
         return None if question is None else question.answer
 
     async def _approved_call(
         self, prepared: Prepared, context: ToolContext
     ) -> tuple[Prepared, ApprovalQuestion | None]:
-        """Return the call as it may run, and the question that was approved, if any.
+        """Ask for approval if needed. Return the call as it may run, and the approved question, if any.
 
         Raises:
-            Denied, Suspend: it may not, or not yet.
+            Denied: a rule or a person denies the call. Suspend: it waits for a person.
         """
         agreed = origin = ""
         answer: Decision | None = None
@@ -175,7 +177,7 @@ class Approval:
         """Return why a call needs approval, or None if it does not.
 
         Raises:
-            Denied: a rule refuses it, or the tool itself.
+            Denied: a rule or the tool itself refuses the call.
         """
         tool, needs = prepared.tool.name, self._needs
         outside = "its result comes from outside" if prepared.tool.executor is external else None
@@ -192,13 +194,13 @@ class Approval:
 
 
 class ApprovalQuestion:
-    """One call as a person is asked about it.
+    """A call that needs approval, with all that a person is shown.
 
     Args:
         prepared: The call.
-        reason: Why it must be asked about.
-        origin: The digest of the call as the model made it, if it was edited since.
-        labels: What the run has touched, if that is why.
+        reason: Why it needs approval.
+        origin: Digest of the call as the model made it, if it was edited since.
+        labels: Taint labels of the run, if they are the reason.
     """
 
     def __init__(
@@ -222,7 +224,7 @@ class ApprovalQuestion:
         return shown if mask is None else dict(mask.apply(shown))
 
     def lasting_decision(self) -> Decision:
-        """Return the decision that lets exactly this call run again."""
+        """Return a decision that approves exactly this call when it runs again after a suspension."""
         if not self.origin:
             return Decision("", self.digest, "approve")
         return Decision("", self.origin, "edit", arguments=json.loads(self.text))
@@ -231,8 +233,8 @@ class ApprovalQuestion:
         """Build a ticket for the call, with secrets masked.
 
         Args:
-            change: What it would change, in lines below its reason.
-            outside: Make the ticket for an external answer, whatever the tool.
+            change: A preview of its changes, shown below the reason.
+            outside: True to ask for an external answer in place of running the tool.
         """
         call, tool = self.prepared.call, self.prepared.tool
         outside, effects = outside or tool.executor is external, effects_of(tool)
@@ -289,11 +291,11 @@ async def _preview(prepared: Prepared, run: RunContext) -> str:
 
 
 async def _decision(question: ApprovalQuestion, run: RunContext) -> tuple[Ticket | None, Decision]:
-    """Return the saved decision on a call, or ask for one.
+    """Return the saved decision on a call, or ask the approver.
 
     Returns:
-        The saved ticket that was decided on, unless it was asked just now, or the call goes on
-        after what it waited for within; and the decision.
+        The saved ticket, or None if the approver was asked now or the call continues after a
+        suspension; and the decision.
 
     Raises:
         Suspend: There is no approver, and the run can wait.

@@ -14,7 +14,7 @@ log = logging.getLogger("toolkeel")
 
 
 async def ask(run: RunContext, call_id: str, ticket: Ticket) -> Decision:
-    """Ask the run's approver and emit the events of it."""
+    """Ask the run's approver about a call, emit the question and the decision, and return it."""
     if run.listeners:
         run.emit(ApprovalRequested(*run.next_event_fields(), call_id, ticket))
     decision = await _ask_approver(run, ticket)

@@ -33,8 +33,8 @@ class _CachedResult:
 
     Args:
         value: A private copy.
-        expires: When it is no longer good, on the monotonic clock.
-        resources: What was read for it.
+        expires: Time on the monotonic clock at which it expires.
+        resources: The resources that it was read from.
         function: The body, referenced so that its `id` in the key stays unique.
     """
 
@@ -48,8 +48,9 @@ class _Flight:
     """A running body and the calls that wait for its result.
 
     Attributes:
-        landed: Resolved when it has ended: True if who waits should look, or take over.
-        stale: Something it reads was written meanwhile, so its result is not cached.
+        landed: Resolved when the body has ended: False if it failed or its result cannot be cached, so
+            that the waiting calls run their own.
+        stale: True if a resource that it reads was written meanwhile: the result is not cached.
     """
 
     __slots__ = ("landed", "resources", "stale")
@@ -64,17 +65,17 @@ class _Flight:
 class Cache:
     """A `Step` that caches the results of one or more tools.
 
-    Share one cache between the tools that read a resource and those that write it: a call that
-    writes a resource forgets every result that was read from it.
+    Share one cache between the tools that read a resource and those that write it: a call that writes
+    a resource removes all results that were read from it.
 
     Args:
-        ttl: Seconds a result is good for.
-        size: Number of results; the least recently used go first.
-        scope: Who shares them.
+        ttl: Seconds for which a result is used.
+        size: Maximum number of results; the least recently used are removed.
+        scope: Who shares results: a run, everyone, or the key that a function returns.
 
     Raises:
-        SetupError: for numbers that make no cache; and when it is registered with a tool of which
-            it is not known what it reads or writes.
+        SetupError: a number is invalid; or, when registered, the tool does not declare what it reads
+            or writes.
     """
 
     place: StepPlace = "cache"
@@ -114,7 +115,7 @@ class Cache:
             )
 
     async def __call__(self, prepared: Prepared, context: ToolContext, proceed: Proceed) -> object:
-        """Return the cached result, wait for a running body, or run it."""
+        """Return the cached result, or that of a running body for the same key, or run the body."""
         resources = branches_of(resource_keys(prepared))
         if prepared.tool.effects.writes:
             try:
@@ -135,7 +136,7 @@ class Cache:
         """Return the cache key of a call: scope, tool, canonical arguments.
 
         Raises:
-            SetupError: the scope function gave something that cannot be a key.
+            SetupError: the scope function returned an unhashable value.
         """
         tool = prepared.tool
         scope: Hashable = ("run", context.run.id) if self.scope == "run" else "process"

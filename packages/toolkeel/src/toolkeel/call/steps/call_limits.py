@@ -28,10 +28,10 @@ MAX_COMPARED = 20_000
 
 
 def refuse_failing(run: RunContext, call: ToolCall, tool: str) -> None:
-    """Refuse a call that has failed in the same way `MAX_REPEATS` times, or whose tool fails too often.
+    """Raise if a call has failed alike in `MAX_REPEATS` turns, or its tool has reached its failure limit.
 
     Raises:
-        LimitReached: telling the model to stop.
+        LimitReached: with a text that tells the model to stop.
     """
     spending = run.scope.spending
     if spending is not None and spending.counts_calls:
@@ -64,7 +64,7 @@ def record_result(run: RunContext, call: ToolCall, message: ToolMessage) -> None
 
 
 class FailureCounts:
-    """How often each call of one tool has failed in the same way, once in each turn."""
+    """Number of turns in a row in which each call of one tool has failed with the same error."""
 
     __slots__ = ("_counts",)
 
@@ -72,12 +72,12 @@ class FailureCounts:
         self._counts: dict[str, tuple[str, int, int]] = {}
 
     def last_error(self, call: ToolCall, turn: int) -> tuple[str, int]:
-        """Return the call's last error, and in how many turns in a row before this one it came."""
+        """Return the call's last error, and in how many turns before this one it occurred in a row."""
         error, count, last = self._counts.get(_key(call), ("", 0, 0))
         return error, count - (last == turn and count > 0)
 
     def add(self, call: ToolCall, error: str, turn: int) -> None:
-        """Count a failure of the call in a turn; the model reads its errors when that is over."""
+        """Count a failure of a call, once per turn: the model reads errors when the turn is over."""
         key = _key(call)
         last, count, before = self._counts.get(key, ("", 0, 0))
         is_new = count == 0 or turn != before
@@ -113,13 +113,14 @@ _read = json.JSONDecoder(object_pairs_hook=_sorted).decode
 class CallLimit:
     """A `Step` that allows a number of calls per run.
 
-    As a tool's step it counts that tool; as a toolset's it counts all together.
+    As a tool's step it counts calls of that tool; as a toolset's, calls of all its tools together.
+    Further calls raise `LimitReached`.
 
     Args:
-        calls: How many may run.
+        calls: Maximum number of calls.
 
     Raises:
-        SetupError: for a number that is none.
+        SetupError: the number is invalid.
     """
 
     place: StepPlace = "limit"
@@ -143,13 +144,13 @@ class CallLimit:
 
 @checked
 class ConcurrencyLimit:
-    """Limit how many calls of one run run at the same time. Others wait in order.
+    """A `Step` that limits how many calls of one run execute at the same time. Others wait in order.
 
     Args:
-        calls: How many may run at once.
+        calls: Maximum number at the same time.
 
     Raises:
-        SetupError: if none could ever run.
+        SetupError: the number is less than 1.
     """
 
     place: StepPlace = "limit"
@@ -171,19 +172,19 @@ class ConcurrencyLimit:
 
 @checked
 class RateLimit:
-    """A `Step` or `ModelStep` that allows a number of calls or requests per stretch of time.
+    """A `Step` or `ModelStep` that allows a number of calls or requests in any period of some seconds.
 
-    Over all runs; others wait. As one of ``model_steps`` it applies to model requests, and counts
-    those of each model apart: inside of `Fallback`, what would wait too long is asked of the next.
+    It counts over all runs, and further calls wait. As one of ``model_steps`` it counts requests of
+    each model separately: inside `Fallback`, a request that would wait too long goes to the next model.
 
     Args:
-        calls: How many calls, or requests.
-        seconds: In how long a stretch.
-        max_wait: Seconds one may have to wait; a longer wait is refused at once, as `LimitReached`,
-            or as a `RateLimited` by a model.
+        calls: Number of calls or requests.
+        seconds: Length of the period.
+        max_wait: Maximum seconds to wait; a call that would wait longer raises `LimitReached` at once,
+            a request `RateLimited`.
 
     Raises:
-        SetupError: if none could ever run.
+        SetupError: a number is invalid.
     """
 
     place: StepPlace = "limit"

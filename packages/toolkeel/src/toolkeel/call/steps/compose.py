@@ -26,13 +26,13 @@ MAX_ROUNDS = 5
 
 
 def compose(steps: Sequence[Step], last: Handler, revise: Revise) -> Handler:
-    """Return one handler of many steps.
+    """Return a handler that runs steps around another handler.
 
     Args:
         steps: Outermost first.
         last: Runs the body.
-        revise: Checks arguments again after a step has changed them; then the guards further
-            out look at them again.
+        revise: Validates arguments that a step has changed; then the guards further out check them
+            again.
     """
     handler = last
     for index in range(len(steps) - 1, -1, -1):
@@ -68,8 +68,8 @@ def _wrap(steps: Sequence[Step], inner: Handler, revise: Revise) -> Handler:
 def argument_guards(steps: Sequence[Step]) -> tuple[Step, ...]:
     """Return the steps that must see every change of the arguments, outermost first.
 
-    Those are steps with a true attribute ``guards_arguments``: they look at the arguments, may
-    change or refuse them, and pass the call on, so they can run again at any time before the body.
+    Those are steps with a true attribute ``guards_arguments``: they only change or refuse arguments
+    and pass the call on, so they can run again at any time before the body.
     """
     return tuple(step for step in steps if getattr(step, "guards_arguments", False))
 
@@ -92,16 +92,16 @@ async def guard_again(guard: Step, prepared: Prepared, context: ToolContext) -> 
 async def guard_changes(
     prepared: Prepared, context: ToolContext, guards: Sequence[Step], everyone: Sequence[Step]
 ) -> Prepared:
-    """Run the outer guards on changed arguments until no guard changes them again.
+    """Run guards on changed arguments until none changes them again, and return the call.
 
     Args:
-        prepared: With valid arguments.
+        prepared: The call, with valid arguments.
         context: The running call.
-        guards: Those that have not checked the arguments.
-        everyone: Those who must see what they make of them.
+        guards: Guards that have not checked these arguments.
+        everyone: All guards, which check what those change.
 
     Raises:
-        Refused: a guard says no, or they never agree.
+        Refused: a guard refuses, or the guards keep changing each other's arguments.
     """
     for _ in range(MAX_ROUNDS):
         changed = False
@@ -119,7 +119,7 @@ async def guard_changes(
 
 
 def read_only(prepared: Prepared) -> Prepared:
-    """Return the same call with arguments that cannot be changed in place."""
+    """Return the call with copies of its arguments that cannot be changed in place."""
     if type(prepared.arguments) is MappingProxyType:
         return prepared
     arguments = MappingProxyType(prepared.arguments)  # a view of a dict that nothing else refers to
@@ -127,10 +127,10 @@ def read_only(prepared: Prepared) -> Prepared:
 
 
 async def check_enabled(prepared: Prepared, context: ToolContext, proceed: Proceed) -> object:
-    """Run the call if its tool is enabled now, else refuse it.
+    """Run the call if its tool is enabled now, as a step.
 
     Raises:
-        Disabled: it is not now, or did not say so in time.
+        Disabled: the tool is disabled, or its predicate did not return in time.
     """
     tool = prepared.tool
     enabled, limit = tool.enabled, context.run.scope.callback_timeout

@@ -32,12 +32,12 @@ UNCHANGED: Final = object()
 
 @record
 class Allow:
-    """Verdict: let it pass.
+    """Verdict: allow the call or its result.
 
     Args:
         modified: From an input guard: the arguments to run with, all of them, by name; they are
-            validated again, and the guards outside this one see them too. From an output guard:
-            what the model reads instead. `UNCHANGED` to change nothing.
+            validated again, and the guards outside this one see them too. From an output guard: the
+            content that the model reads instead. `UNCHANGED` to change nothing.
     """
 
     modified: object = UNCHANGED
@@ -60,7 +60,7 @@ class Stop:
     """Verdict: end the run.
 
     Args:
-        error: Raised to whoever runs it, once every call of the turn has its result.
+        error: Raised to the caller of the run, once every call of the turn has its result.
     """
 
     error: Exception
@@ -75,9 +75,9 @@ class Outcome:
     """The result of a call, as an output guard sees it.
 
     Args:
-        value: What the body returned; None if it failed.
-        text: What the model would read: of the result, or of the error.
-        error: What went wrong, if something did.
+        value: The value of the body; None if it failed.
+        text: The text of the result or the error, as the model would read it.
+        error: The error; None for a success.
     """
 
     value: object
@@ -93,9 +93,9 @@ class _Guard:
     """Base of both kinds of guard.
 
     Args:
-        check: What is asked.
-        name: For people.
-        inline: Ask a sync check on the event loop, not in a thread.
+        check: The function that returns a verdict.
+        name: The guard's name in logs and details.
+        inline: True to call a sync check on the event loop, not in a thread.
     """
 
     def __init__(self, check: Callable[..., Any], name: str, inline: bool = False) -> None:
@@ -119,16 +119,16 @@ class _Guard:
     async def ask(self, prepared: Prepared, context: ToolContext, *about: Any) -> object:
         """Run the check. Return the replacement that it wants, or `UNCHANGED`.
 
-        A check that fails, or says nothing clear, has refused.
+        A check that raises, takes too long or returns no verdict refuses; a warning is logged.
 
         Args:
             prepared: The call.
-            context: The same, as it runs.
-            about: What the check is shown.
+            context: The context of the call.
+            about: Arguments of the check.
 
         Raises:
-            Refused: it says no, or has no say because it failed.
-            RunStopped: it ends the run.
+            Refused: the check refuses or failed.
+            RunStopped: the check ends the run.
         """
         try:
             limit, name = context.run.scope.callback_timeout, f"the guard {self.name!r}"
@@ -158,7 +158,7 @@ class _Guard:
 class InputGuard(_Guard):
     """A `Step` made by `input_guard`.
 
-    It sees every change that steps further in make to the arguments, too.
+    It also checks every change that inner steps make to the arguments.
     """
 
     guards_arguments = True
@@ -176,7 +176,7 @@ class InputGuard(_Guard):
         """Return the call with the arguments the check wants, validated.
 
         Raises:
-            Refused: they are no valid arguments.
+            Refused: the arguments are not valid.
         """
         if isinstance(changed, Mapping):  # what it leaves out is as the function has it
             changed = {**prepared.tool.arguments.defaults, **changed}
@@ -197,7 +197,7 @@ class InputGuard(_Guard):
 
 @checked
 class OutputGuard(_Guard):
-    """A `Step` made by `output_guard`."""
+    """A `Step` made by `output_guard`. It checks the result or error of a call, as text for the model."""
 
     async def __call__(self, prepared: Prepared, context: ToolContext, proceed: Proceed) -> object:
         try:
@@ -274,7 +274,7 @@ def _guard_failure(name: str, error: Exception, text: str) -> Refused:
 
 
 def _with_content(prepared: Prepared, outcome: Outcome, changed: object) -> object:
-    """Return the value, or raise the error, with the content for the model replaced."""
+    """Return the value, or raise the error, with the content for the model that the check wants."""
     error, value = outcome.error, outcome.value
     if changed is UNCHANGED:
         if error is not None:

@@ -1,4 +1,4 @@
-"""Two approvals of one tool as one: a wrapper's own keeps that of the tool which it wraps."""
+"""Two approvals of one tool as one: a wrapper's approval does not replace that of the wrapped tool."""
 
 from __future__ import annotations
 
@@ -34,15 +34,14 @@ def predicate_failure(error: Exception, tool: AnyTool) -> str:
 def join_approvals(
     own: ApprovalOption | None, more: ApprovalOption | None
 ) -> ApprovalOption | None:
-    """Return an approval that is needed if one of two says so.
+    """Return an approval that asks if one of two asks.
 
-    What must be asked about whatever rules allow (``despite_rules``), such as protected files and
-    changed definitions, stays so; a predicate that refuses the call refuses it only where the tool's
-    own needs no approval.
+    Questions that no rule can suppress (``despite_rules``), such as about protected files, remain. A
+    predicate that refuses the call refuses it only if the tool's own asks nothing.
 
     Args:
-        own: That of the tool.
-        more: That of what wraps it.
+        own: The tool's approval; None for none.
+        more: The wrapper's approval; None for none.
     """
     if own is None or own is False:
         return more

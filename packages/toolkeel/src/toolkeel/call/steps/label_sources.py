@@ -1,4 +1,4 @@
-"""Sources of labels: which results are private, a stranger's or secret, and how a run keeps that.
+"""Sources of taint labels: which results are private, a stranger's or secret, and how runs store that.
 
 `with_labels` wraps the body of a tool whose results are labelled and records their sources, even if the
 body fails. `attach_labels` writes the sources of a turn into the details of its last result, so a saved
@@ -58,7 +58,7 @@ def origin_of(tool: AnyTool) -> str:
 
 
 def _sources_of(tool: AnyTool, what: str) -> list[Source]:
-    """Return the sources that a result of a tool is, in the order of their labels.
+    """Return one source for each label that a result of a tool has.
 
     Rows of a database are private and may be anybody's. So are files of a folder, which do not count as
     a stranger's for other files of it (`FILES`).
@@ -80,13 +80,13 @@ def _sources_of(tool: AnyTool, what: str) -> list[Source]:
 def with_labels(tool: AnyTool, last: Handler, *, is_strict: bool = False) -> Handler:
     """Return a handler that labels the run when the body ends, fails or is stopped.
 
-    What ended before anything was read, as the details of its result or error say (`UNREAD`), labels
-    nothing.
+    A result or error whose details say `UNREAD` labels nothing. Files that the call changes are marked
+    if the run has read untrusted text.
 
     Args:
         tool: The tool.
         last: Runs its body.
-        is_strict: Its results are private and a stranger's, as its effects are not declared.
+        is_strict: True to label its results private and a stranger's, as its effects are not declared.
     """
     origin, undeclared = origin_of(tool), ("private", "stranger") if is_strict else ()
     files = any(str(key).startswith("file:") for key in tool.effects.resources)
@@ -139,12 +139,12 @@ def _mark_changed(
 
 
 def record_source(run: RunContext, source: Source, call_id: str | None = None) -> None:
-    """Add a source of labels to the run. Any thread may call this.
+    """Add a source of labels to the run, its journal and events, if it is new. Any thread may call this.
 
     Args:
         run: The run.
         source: The source.
-        call_id: The call that has read it just now, if one has.
+        call_id: Id of the call that has just read it; None if no call has.
     """
     if run.get_taint().add(source, is_read=call_id is not None):
         if run.recorder is not None:
@@ -223,7 +223,7 @@ def _attached(message: Message, of_caller: bool) -> Iterator[Source]:
 def attach_labels(run: RunContext, results: list[ToolMessage]) -> list[ToolMessage]:
     """Return the results of a turn, with its new labels in the details of the last one.
 
-    New is what the turn's request has not seen, also if code within the turn has called tools since.
+    New labels are those that were not visible to the turn's request.
     """
     state = run.loop_state
     known = state.request_taint if state.can_suspend else state.visible_taint

@@ -53,7 +53,7 @@ class TrustedText:
 
     Args:
         text: The text.
-        passed: What the model gave the call whose result it is, folded; empty for what people wrote.
+        passed: The arguments of the call whose result it is, folded; empty for people's texts.
     """
 
     text: str
@@ -61,12 +61,12 @@ class TrustedText:
 
     @cached_property
     def folded(self) -> str:
-        """The text as names are compared."""
+        """The text in the form in which names are compared."""
         return _fold(self.text)
 
     @cached_property
     def addresses(self) -> frozenset[str]:
-        """The addresses in it, each in its one form."""
+        """The canonical form of each address in the text."""
         return mentioned_addresses(self.text)
 
 
@@ -83,8 +83,8 @@ def unmentioned_targets(
 
     Args:
         prepared: The call.
-        values: Its targets.
-        approved: Those of them that a person approved before in this run.
+        values: The targets of the call.
+        approved: Targets that a person approved before in this run.
         taint: The labels of the run.
     """
     found = [one for text in collect_texts(ArgumentsView(prepared)) for one in find_addresses(text)]
@@ -99,8 +99,8 @@ def unmentioned_targets(
 def trusted_texts(run: RunContext) -> Iterator[TrustedText]:
     """Yield the texts of user and operator, and the results that contain no other author's text.
 
-    A result comes with what the model gave its call: what it only repeats was named by the model, and
-    what is no longer than that may be the same in other letters.
+    A result comes with the arguments of its call, since a target that it only repeats was named by the
+    model, not by a person.
     """
     left = MAX_TEXT
     tools = {tool.name: tool for tool in getattr(run.agent, "tools", ())}

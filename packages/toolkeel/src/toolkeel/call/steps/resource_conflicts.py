@@ -19,9 +19,9 @@ class Claim:
     """The places that one call wants or has.
 
     Args:
-        places: What it touches.
+        places: The places in the trees of resources.
         write: True for a write, which excludes all others.
-        outer: What the call holds that makes this one.
+        outer: The claim of the call whose body makes this call; None for none.
 
     Attributes:
         before: Claims that must end first; it is granted once there are none.
@@ -100,7 +100,7 @@ class _Node:
         self.readers: dict[Claim, None] = {}  # since that writer, in order
 
     def precede(self, claim: Claim) -> int:
-        """Make a claim wait for the claims at this place. Return how many were examined."""
+        """Make a claim wait for the claims at this place. Return the number of claims examined."""
         if self.writer is not None:
             claim.wait_after(self.writer)
         for reader in self.readers if claim.write else ():
@@ -129,11 +129,11 @@ class _Node:
 class ResourceLocks:
     """Resource locks in order of arrival that keep conflicting calls apart.
 
-    Each place of the trees keeps only its last writer and the readers since, so a claim examines
-    the steps to its place and at what was claimed below that, not at all claims there are.
+    Each place stores only its last writer and the readers since, so a new claim examines the path to
+    its place and the claims below it, not all claims.
 
     Attributes:
-        looked: How many claims and places were looked at so far, for tests of the work done.
+        looked: Number of claims and places examined so far, for tests of the cost.
     """
 
     def __init__(self) -> None:
@@ -147,16 +147,16 @@ class ResourceLocks:
         return len(self._live)
 
     def claim(self, places: Sequence[Branch], write: bool, outer: Claim | None = None) -> Claim:
-        """Queue a claim on resources. `Claim.wait` waits for it and `release` ends it.
+        """Queue and return a claim on resources. `Claim.wait` waits for it and `release` ends it.
 
         Args:
-            places: What is wanted.
+            places: The places of the resources.
             write: True for a write, which excludes all others.
-            outer: What the call around this one holds. Since that one waits for this one, it goes
-                before those who do not hold anything yet.
+            outer: The claim of the call around this one. As that call waits for this one, the claim
+                goes before those that are not granted yet.
 
         Raises:
-            Refused: it and another call would wait for each other.
+            Refused: this call and another would wait for each other.
         """
         claim = Claim(places, write, outer)
         around = set() if outer is None else set(outer.with_outer())
@@ -172,6 +172,7 @@ class ResourceLocks:
         return claim
 
     def _queue(self, claim: Claim, place: Branch) -> None:
+        """Add a claim to the queue of a place, after the claims above, at and below it."""
         node = self._root
         self.looked += node.precede(claim)
         for step in place:
@@ -185,6 +186,7 @@ class ResourceLocks:
         node.take(claim)
 
     def _push_in(self, claim: Claim, around: set[Claim]) -> None:
+        """Put the claim of an inner call before those not granted yet. Raise `Refused` for a deadlock."""
         met = [other for other in self._live if other not in around and claim.conflicts_with(other)]
         waits_for = [other for other in met if other.is_granted]
         if around & self._needed(waits_for):
@@ -212,7 +214,7 @@ class ResourceLocks:
         return found
 
     def release(self, claim: Claim) -> None:
-        """End a claim. One not yet granted keeps its place for those behind it."""
+        """End a claim, and grant those that waited for it. One not granted yet keeps its place."""
         claim.wanted = False
         ended = [claim] if claim.is_granted else []
         while ended:

@@ -35,7 +35,7 @@ def check_resources(tool: AnyTool) -> None:
     """Raise unless the names in the tool's resources are parameters.
 
     Raises:
-        DefinitionError: naming the one that is not.
+        DefinitionError: a name is no parameter; the message names it.
     """
     known = {*properties_of(tool.parameters), *tool.arguments.aliases}
     known.update(parameter.name for parameter in tool.injected)
@@ -61,11 +61,11 @@ def resource_keys(prepared: Prepared) -> tuple[str, ...]:
 
 
 def resolve_argument(tool: AnyTool, name: str, path: str) -> tuple[str, ...]:
-    """Return the place that a path in an argument leads to, in each form that a rule may name.
+    """Return the file that a path in an argument leads to, in each form that a rule may have.
 
     Returns:
-        The absolute path without links, and the same from the folder in which paths start; nothing
-        if the tool declares no files by that argument, or the path leads nowhere.
+        The absolute path without links, and the same relative to the folder of the tool's paths; empty
+        if the tool declares no files by that argument, or the path cannot be resolved.
     """
     for resource in tool.effects.resources:
         if isinstance(resource, Resource):
@@ -109,7 +109,7 @@ def secrets_read(prepared: Prepared) -> list[str]:
 def mentioned_files(prepared: Prepared) -> dict[str, tuple[int, int]]:
     """Return the existing files that a call mentions, each with its inode and modification time.
 
-    Each with numbers that are others once it was changed.
+    The numbers differ once a file was changed.
     """
     declared = [key[5:] for key in resource_keys(prepared) if key.startswith("file:")]
     line = prepared.tool.metadata.get("shell")
@@ -136,7 +136,7 @@ def _paths_read(prepared: Prepared) -> list[str]:
 
 
 def branch_of(key: str) -> Branch:
-    """Return the place of a resource in its tree, however its path is written.
+    """Return the place of a resource in its tree, independent of how its path is written.
 
     >>> branch_of("file:./src//main.py"), branch_of("file:"), branch_of("db")
     (('file', 'src', 'main.py'), ('file',), ('db',))

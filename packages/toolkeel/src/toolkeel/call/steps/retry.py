@@ -15,14 +15,14 @@ from toolkeel.errors import Crashed, SetupError, TimedOut
 class Retry:
     """A `Step` that runs a body again after a crash or a timeout.
 
-    Only tools whose effects say `idempotent` or `read_only` are tried again; what is not declared
-    safe runs once. Waits double from try to try, each shortened by chance by up to a half so that
-    many calls do not come back at once. A cancelled run tries nothing again.
+    Only tools whose effects say `idempotent` or `read_only` are tried again. Waits double, each
+    shortened at random by up to half so that many calls do not repeat at once. Nothing is repeated once
+    the run is cancelled.
 
     Args:
-        attempts: Tries in all.
+        attempts: Maximum number of tries.
         wait: Seconds before the second try.
-        max_wait: Seconds at most between two tries.
+        max_wait: Maximum seconds between two tries.
 
     Raises:
         SetupError: for less than one attempt.

@@ -42,7 +42,7 @@ class Rule:
     """One rule: an action, a tool and patterns of arguments.
 
     Args:
-        action: What happens to them.
+        action: ``deny``, ``ask`` or ``allow``.
         tool: Pattern of the tool's name, with ``*`` and ``?``.
         arguments: Pattern by argument name; all must match. Text is matched as it is, anything
             else as its JSON text. An argument that has no value never matches. Text may be a
@@ -66,8 +66,8 @@ class Rule:
 
         Args:
             tool: The tool's name.
-            arguments: The call's.
-            shell: Name of the argument that is a line of shell, which is compared as such: see
+            arguments: The arguments of the call.
+            shell: Name of the argument that is a shell command, which is compared by its words: see
                 `toolkeel.call.steps.command_patterns`.
             places: Resolves the paths of the call's arguments; see `Places`.
         """
@@ -168,7 +168,7 @@ def parse_rule(action: Action, text: str) -> Rule:
     """Parse a rule: ``tool``, ``tool*`` or ``tool(argument=pattern, ...)``.
 
     Raises:
-        SetupError: if it is not of that form.
+        SetupError: the text is not of that form.
 
     >>> str(parse_rule("deny", "write(path=/etc/*)"))
     'deny write(path=/etc/*)'
@@ -188,11 +188,13 @@ def parse_rule(action: Action, text: str) -> Rule:
 class Rules:
     """Which calls are denied, need approval or are allowed, in this order.
 
-    Where no rule is about a call, the tool's own `approval` decides.
+    If no rule matches a call, the tool's own `approval` decides.
 
     Args:
-        deny, ask, allow: Rules of each kind, as `parse_rule` reads them.
-        strict: What a function returns whose effects are not declared is private and a stranger's.
+        deny: Rules for calls that never run; texts as `parse_rule` reads them. ask: Rules for calls
+        that need approval. allow: Rules for calls that run without approval.
+        strict: True to treat results of functions without declared effects as private and a
+            stranger's.
 
     >>> Rules(deny=["rm"], allow=["*"]).action("rm", {})
     'deny'
@@ -264,12 +266,12 @@ class Rules:
         shell: str = "",
         places: Places | None = None,
     ) -> Rule | None:
-        """Return the rule that decides about a call, or None. See `Rule.matches`."""
+        """Return the first rule that matches a call, or None. See `Rule.matches`."""
         return next((r for r in self._rules if r.matches(tool, arguments, shell, places)), None)
 
 
 def _is_option(name: str, value: object) -> bool:
-    """Return True if an entry of a file of rules is one."""
+    """Return True if an entry of a file of rules is a valid option."""
     if name == "strict":
         return isinstance(value, bool)
     texts = isinstance(value, list) and all(isinstance(rule, str) for rule in value)
@@ -277,11 +279,11 @@ def _is_option(name: str, value: object) -> bool:
 
 
 def is_allowed(tool: AnyTool, rule: Rule | None) -> bool:
-    """Return True if the program allows a call in so many words: then no label makes it ask.
+    """Return True if the program explicitly allows a call: then taint labels do not require approval.
 
     Args:
-        tool: The tool; its ``approval=False`` counts where no rule is about the call.
-        rule: The rule about the call.
+        tool: The tool; its ``approval=False`` counts if no rule matches.
+        rule: The rule that matches the call; None for none.
     """
     return tool.approval is False if rule is None else rule.action == "allow"
 
@@ -290,11 +292,11 @@ def check_rules(rules: Rules, tools: Sequence[AnyTool]) -> None:
     """Raise unless the tools and arguments that rules name exist. A pattern may match nothing.
 
     Args:
-        rules: About the calls of these tools, and of those within their bodies.
-        tools: All that can be called.
+        rules: The rules.
+        tools: All callable tools.
 
     Raises:
-        SetupError: naming what is not there, and the nearest that is.
+        SetupError: naming the missing tool or argument, and the nearest existing one.
     """
     if not isinstance(rules, Rules):
         raise SetupError(f"rules are {rules!r:.60}; give Rules(deny=[...], ask=[...], allow=[...])")
@@ -317,16 +319,16 @@ def check_rules(rules: Rules, tools: Sequence[AnyTool]) -> None:
 
 
 def check_tool_name(what: str, name: str, tools: Sequence[AnyTool], fix: str = "") -> None:
-    """Raise unless an option names a tool. Warn only if a tool's body may call others.
+    """Raise unless an option names an existing tool. Only log a warning if tools' bodies may call others.
 
     Args:
         what: The option, for the message.
-        name: A tool's, it says.
-        tools: All that are known.
-        fix: What else to write, for the end of the message.
+        name: The name that the option has.
+        tools: All known tools.
+        fix: The end of the message: what to write instead.
 
     Raises:
-        SetupError: there is none, and nothing within a body can have it.
+        SetupError: there is no such tool.
     """
     names = [tool.name for tool in tools]
     if name in names:

@@ -60,7 +60,7 @@ _Labels = dict[str, list[Source]]
 
 
 def can_act(tool: AnyTool) -> bool:
-    """Return True if a run's labels matter to a tool at all."""
+    """Return True if taint labels can matter to a tool: it reaches outside or changes something."""
     effects = tool.effects
     if set(effects.safe_after) >= {"private", "stranger", "secret"}:
         return False
@@ -80,7 +80,7 @@ def check_target(tool: AnyTool) -> None:
     """Raise unless the parameters that a tool names as its target exist.
 
     Raises:
-        DefinitionError: one is not.
+        DefinitionError: one does not.
     """
     known = properties_of(tool.parameters)
     missing = [name for name in tool.effects.target if name not in known]
@@ -97,8 +97,8 @@ def approval_reason(prepared: Prepared, run: RunContext, allowed: bool = False) 
     Args:
         prepared: The call.
         run: Its run.
-        allowed: True if the program allows the call in so many words (`is_allowed`). Then only
-            files that the next build executes are asked about.
+        allowed: True if the program explicitly allows the call (`is_allowed`). Then only changes to
+            files that the next build executes need approval.
     """
     taint, tool = run.taint, prepared.tool
     if taint is None or not can_act(tool):
@@ -112,11 +112,11 @@ def approval_reason(prepared: Prepared, run: RunContext, allowed: bool = False) 
 
 
 def _labels_for(tool: AnyTool, taint: Taint, seen: int) -> _Labels:
-    """Return the labels that matter to a tool, each with the sources that do.
+    """Return the visible labels that matter to a tool, each with its sources.
 
-    What the run's caller attached counts as the person's own text for a function of the program
-    that is not declared to reach out. A server's results do not count for its own tools if it is
-    trusted, or approved for this run. A folder's files do not count as a stranger's for other files of it.
+    Attachments of the caller do not count for the program's functions that are not declared to reach
+    out. Results of a server do not count for its own tools if it is trusted or approved for this run.
+    Files of a folder are not a stranger's for other files of it.
     """
     ignored: set[str] = set()
     if _believes_own(tool, taint):
@@ -134,7 +134,7 @@ def _labels_for(tool: AnyTool, taint: Taint, seen: int) -> _Labels:
 
 
 def _believes_own(tool: AnyTool, taint: Taint) -> bool:
-    """Return True if results of a tool's own server do not make it ask."""
+    """Return True if results of a tool's own server do not require approval of its calls."""
     origin, own = origin_of(tool), tool.metadata.get(OWN_RESULTS)
     believes = own is True or (own == "reads" and tool.effects.read_only)
     return bool(origin) and (believes or origin in taint.servers)
@@ -179,7 +179,7 @@ def _asks(prepared: Prepared, taint: Taint, labels: _Labels) -> str:
 
 
 def _approvable(tool: AnyTool, value: str) -> set[tuple[str, str]]:
-    """Return the pairs by which an approval for a target of a tool is found again.
+    """Return the pairs of tool and target under which an approval of a target is stored.
 
     For a tool that only reads, an approval of an address covers its host.
     """
@@ -209,7 +209,7 @@ def _why(labels: Mapping[str, Sequence[Source]], unnamed: Sequence[str]) -> str:
 
 
 def words_to_allow(prepared: Prepared) -> str:
-    """Return a line for the person: what to write so that labels never make this tool ask."""
+    """Return a line for the person: what to write so that labels never require approval of this tool."""
     tool = prepared.tool
     rule = f"rules=Rules(allow=[{tool.name!r}])"
     if TRUSTED in tool.metadata:
@@ -229,14 +229,13 @@ def visible_labels(run: RunContext) -> tuple[str, ...]:
 
 
 def record_approval(prepared: Prepared, run: RunContext, reach: str) -> None:
-    """Widen an approval beyond the one call.
+    """Store an approval that extends beyond one call, in the run's taint and journal.
 
     Args:
         prepared: The call.
         run: Its run.
-        reach: ``target``: calls of this tool to the same targets pass for this run, of one that only
-            reads to the same hosts; ``server``: calls of tools of the same server; ``source``: what
-            was read so far is trusted for this run.
+        reach: ``target``: later calls of this tool to the same targets, or hosts if it only reads;
+            ``server``: calls of tools of the same server; ``source``: the sources read so far.
     """
     for permit in _permits(prepared, run, reach):
         run.get_taint().permit(permit)
@@ -268,17 +267,17 @@ def is_server_approved(run: RunContext, origin: str) -> bool:
 
 
 def may_follow(context: ToolContext, first: str, place: str, trusted: Iterable[str]) -> None:
-    """Raise if a redirect leads to a place that the call would have needed approval for.
+    """Raise if a redirect leads to an address that the call would have needed approval for.
 
     Args:
         context: The call.
-        first: The address it was made with, which was judged.
-        place: Where it is led.
+        first: The address that was approved.
+        place: The address that the redirect leads to.
         trusted: Hosts that may receive any data.
 
     Raises:
-        ToolError: The run has read what a redirect could carry out, and no trusted text mentions
-            that place.
+        ToolError: The run has read data that a redirect could send out, and no trusted text mentions
+            that address.
     """
     taint = context.run.taint
     if taint is None or host_of(place) == host_of(first):

@@ -35,7 +35,7 @@ from toolkeel.errors import Refused, Skipped, Suspend
 
 
 class _Known(threading.local):
-    """The locks of the loop that runs in a thread."""
+    """The locks of each thread's event loop."""
 
     loop: asyncio.AbstractEventLoop | None = None
     locks: ResourceLocks
@@ -47,7 +47,7 @@ _placed: ContextVar[Claim | None] = ContextVar("toolkeel_placed", default=None)
 
 
 def loop_locks() -> ResourceLocks:
-    """Return the locks of the loop that runs in this thread."""
+    """Return the locks of the loop that runs in this thread; each loop has its own."""
     loop = asyncio.get_running_loop()
     if _known.loop is not loop:
         _known.loop, _known.locks = loop, ResourceLocks()
@@ -89,7 +89,10 @@ def end_turn(run: RunContext) -> None:
 
 
 async def take_turn(prepared: Prepared, context: ToolContext, proceed: Proceed) -> object:
-    """Queue the call in its turn's order before anything can delay it."""
+    """Run the call as a step, with a place in its turn's order from now on.
+
+    Nothing waits here: `lock_resources` waits for the place.
+    """
     notes, key = context.run.scope.step_state, _turn(context.run)
     queue = cast("_Turn", notes.setdefault(key, _Turn()))
     claim = queue.claim(branches_of(resource_keys(prepared)), is_write(prepared))
@@ -108,16 +111,16 @@ async def take_turn(prepared: Prepared, context: ToolContext, proceed: Proceed) 
 
 
 def add_locks(tool: AnyTool, outer: list[Step], inner: list[Step], needs_approval: bool) -> None:
-    """Add the steps that order a tool's calls.
+    """Add the steps that order a tool's calls to its steps, in place.
 
     Args:
-        tool: One that says what it touches.
+        tool: A tool that declares resources.
         outer: The steps before approval.
-        inner: Those after it.
+        inner: The steps after approval.
         needs_approval: True if approval is between them.
 
     Raises:
-        DefinitionError: what it says names no parameter.
+        DefinitionError: a resource names no parameter.
     """
     check_resources(tool)
     inner.insert(0, lock_resources(argument_guards(outer)))
@@ -126,10 +129,10 @@ def add_locks(tool: AnyTool, outer: list[Step], inner: list[Step], needs_approva
 
 
 def lock_resources(guards: Sequence[Step]) -> Step:
-    """Make the step that locks the tool's resources when it is the call's turn.
+    """Return the step that waits for the call's turn, locks its resources, and releases them at the end.
 
     Args:
-        guards: Look again after a wait, since what they looked at may have changed meanwhile.
+        guards: Guards that check again after a wait, since files may have changed meanwhile.
     """
 
     async def lock(prepared: Prepared, context: ToolContext, proceed: Proceed) -> object:
@@ -170,10 +173,10 @@ def _skipped_error(tool: str, first: str) -> Skipped:
 
 
 def _drop_held(places: Sequence[Branch], write: bool, tool: str) -> list[Branch]:
-    """Return the places that no call around this one has locked.
+    """Return the places that no outer call has locked already.
 
     Raises:
-        Refused: One of them is locked for reading by a call around this one, and this one writes.
+        Refused: an outer call has locked one for reading, and this call writes it.
     """
     wanted, hold = list(places), _holding.get()
     for claim in hold.with_outer() if hold is not None else ():
@@ -191,7 +194,7 @@ async def _recheck(prepared: Prepared, context: ToolContext, guards: Sequence[St
     """Run the guards again after a wait.
 
     Raises:
-        Refused: one of them says no now, or wants other arguments than those approved.
+        Refused: a guard refuses now, or wants other arguments than the approved ones.
     """
     for guard in guards:
         checked = await guard_again(guard, prepared, context)
