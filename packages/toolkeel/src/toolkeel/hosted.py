@@ -25,21 +25,22 @@ Inward: TypeAlias = Callable[[Mapping[str, Any]], Mapping[str, object]]
 
 @record
 class Native:
-    """A tool as one provider has it of its own.
+    """A provider's own tool.
 
     Args:
-        body: The JSON that is in the request's ``tools``.
-        include: What the request must name in ``include`` for the results to come along; only
-            the Responses wire has such a list.
+        body: The JSON in the request's ``tools``.
+        include: Names to add to the request's ``include`` so that results are sent; only the
+            Responses
+            wire has such a list.
         betas: Features to name in the header ``anthropic-beta``; only Anthropic's wire has them.
-        inward: Turns the arguments of a native call that the program answers, such as a
-            ``computer_call``, into those of the tool's own parameters; None: they are the same.
-        here: True if the program answers the calls. False: the provider runs the tool, and its
-            results are in the reply.
-        beside: Lists of the request's body that stand beside ``tools``, such as Anthropic's
-            ``mcp_servers``; only its wire has them.
-        aliases: Further names under which the provider calls this tool: those of its members, if
-            what it is sent represents several.
+        to_tool_arguments: Converts the arguments of a native call that the program answers, such as a
+            ``computer_call``, to those of the tool's own parameters; None if they are the same.
+        runs_here: True if the program answers the calls. False if the provider runs the tool, with
+            results in the reply.
+        aliases: Further names under which the provider calls this tool: those of its members, if the
+            body represents several.
+        body_lists: Lists of the request's body beside ``tools``, such as Anthropic's ``mcp_servers``;
+            only its wire has them.
     """
 
     body: Mapping[str, Any]

@@ -41,8 +41,7 @@ def failure_message(
 ) -> ToolMessage:
     """Build the result message of a call that failed.
 
-    The text is for the model: limited in length, and without a stack trace, which is in the details.
-    Crashes are logged.
+    The text for the model is limited in length; stack traces are in the details and the log.
 
     Args:
         call: The call.

@@ -25,10 +25,10 @@ class NamePolicy:
     """The alphabet and length a provider allows.
 
     Args:
-        letters: Allowed characters, as the inside of a regular expression's ``[...]``.
-        length: The most characters.
-        first: Allowed first characters, likewise; empty: the same as `letters`.
-        stem: What an alias is called if nothing of the name survives.
+        alphabet: Allowed characters, as the inside of a regular expression's ``[...]``.
+        max_length: Maximum number of characters.
+        first_alphabet: Allowed first characters, likewise; empty for those of `alphabet`.
+        stem: The alias of a name without any allowed character.
     """
 
     alphabet: str = "A-Za-z0-9_-"

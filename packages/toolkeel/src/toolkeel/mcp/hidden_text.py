@@ -34,8 +34,8 @@ class HiddenCharacters:
         where: Path from the definition's root, such as ``inputSchema.properties.q.description``.
         characters: The code points, in order, at most 20.
         count: How many there were.
-        removed: True if they are out. What a server compares, such as the members of an ``enum``,
-            is left as it is.
+        is_removed: True if they were removed. False in values that the server compares, such as the
+            members of an ``enum``.
     """
 
     path: str

@@ -27,15 +27,15 @@ _TOKENS = re.compile(  # possessive, and to the end at worst: read in one way, a
 
 @record
 class Host:
-    """How one host writes its file.
+    """The format of one host's configuration file.
 
     Args:
-        name: Of the host.
-        place: What its file's path ends with. One that begins with a folder of its own, as
-            ``.vscode/``, lies in a workspace; others belong to a person.
-        root: The key its servers stand under.
-        puts: What is put in there: ``any`` form, ``env`` (not ``${NAME}``, which stays as it is),
-            ``file`` (that, and ``${file:/path}``), or ``none``.
+        name: Name of the host.
+        path_suffix: End of the file's path. One that begins with a folder, as ``.vscode/``, is in a
+            workspace; others belong to a person.
+        root: The key of its servers.
+        variable_forms: Which variables are expanded: ``any`` form, ``env`` (not ``${NAME}``), ``file``
+            (as ``env``, and ``${file:/path}``), or ``none``.
         has_dollar_variables: True if ``$NAME`` is a variable, too.
         expands_tilde: True if ``~`` in a command is the person's folder.
     """

@@ -37,13 +37,13 @@ class Entry:
 
     Args:
         fields: ``command``, ``args``, ``env``, ``unset``, ``cwd``, ``url``, ``headers``, ``type``, ``oauth``.
-        enabled: True if it is switched on.
-        env_file: A file with more of its environment.
-        only: The tools to take; all if it is empty.
-        without: Tools to leave.
-        notes: What of the entry is not followed.
-        timeout: Seconds of a call; None: it says nothing of that.
-        connect_timeout: Seconds until it must have answered first; None likewise.
+        enabled: True if the server is switched on.
+        env_file: A file with further environment variables.
+        include_tools: The tools to use; all if empty.
+        exclude_tools: Tools not to use.
+        notes: Options of the entry that are ignored, with the reason.
+        timeout: Seconds of a call; None if unset.
+        connect_timeout: Seconds for the first answer; None if unset.
     """
 
     fields: Mapping[str, Any]

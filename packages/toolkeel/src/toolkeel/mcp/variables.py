@@ -217,15 +217,15 @@ class FieldReader:
 
 
 def expand_variables(text: str, get: Callable[[str], str | None], forms: str = "any") -> str:
-    """Expand the variables of a text.
+    """Return a text with its variables replaced by their values.
 
     Args:
-        text: With ``${NAME}`` and ``${NAME:-default}``; the default also stands for an empty value.
-        get: A variable's value, or None.
-        puts: Which forms are variables, as `Host` says it.
+        text: Text with ``${NAME}`` and ``${NAME:-default}``; the default also replaces an empty value.
+        get: Returns a variable's value, or None.
+        forms: Which forms are variables; see `Host.variable_forms`.
 
     Raises:
-        KeyError: for a variable that has neither value nor default.
+        KeyError: a variable has neither value nor default.
 
     >>> expand_variables("${USER:-nobody}@${HOST}", {"HOST": "猫"}.get)
     'nobody@猫'

@@ -1,4 +1,4 @@
-"""An approver beside : calls wait in a store until somebody decides, in any terminal, page or program.
+"""An approver whose calls wait in a store until a person decides, in any terminal, page or program.
 
 ::
 
@@ -38,11 +38,11 @@ _PLACE = ("toolkeel", "desk")
 
 @record
 class Decided:
-    """How a call was decided.
+    """A decision that counts, and who made it.
 
     Args:
-        decision: What counts.
-        who: Who was first.
+        decision: The decision.
+        who: Name of the person.
     """
 
     decision: Decision
@@ -51,14 +51,14 @@ class Decided:
 
 @checked
 class ApprovalQueue:
-    """Calls that wait for a person, kept in a store: an `Approver` here, and those who decide there.
+    """Calls that wait in a store for a person's decision: an `Approver`, and the list to decide from.
 
-    The first decision counts, wherever it was made; whoever comes later is told. A call that nobody
-    decides is refused.
+    The first decision counts, wherever it was made; later ones are refused and get it. A call that is
+    not decided in time is denied.
 
     Args:
-        store: Shared by who asks and who decides.
-        wait: Seconds a call waits.
+        store: The store that asking and deciding programs share.
+        wait: Seconds that a call waits.
     """
 
     def __init__(self, store: KeyValueStore, wait: float = WAIT) -> None:
@@ -66,9 +66,9 @@ class ApprovalQueue:
         self.wait = wait
 
     async def __call__(self, ticket: Ticket) -> Decision:
-        """Wait for the decision about a call.
+        """Add a ticket to the store, wait for its decision, and return it, or a denial when the time is over.
 
-        If it is cancelled, the call waits no more; a decision that was there first is given still.
+        If the wait is cancelled, a decision made before that is returned; else the ticket is closed.
         """
         end = time() + self.wait
         value = {"ticket": json.dumps(ticket.to_dict(), ensure_ascii=False), "until": end}
@@ -97,17 +97,17 @@ class ApprovalQueue:
         return [_ticket(value["ticket"]) for value in open]
 
     def decide(self, decision: Decision, who: str) -> Decided | None:
-        """Decide about a call.
+        """Decide about a waiting call.
 
         Args:
-            decision: Made of a ticket as it was shown.
-            who: In whose name.
+            decision: The decision, made from the ticket as it was shown.
+            who: Name of the person.
 
         Returns:
-            What was decided before, and by whom; None if this is what counts.
+            The earlier decision, or None if this one counts.
 
         Raises:
-            SetupError: no such call waits, or it is another than was shown.
+            SetupError: no such call waits, or the ticket differs from the one shown.
         """
         decided = self._write_once(decision, who)
         return None if decided.decision == decision else decided
@@ -131,7 +131,7 @@ class ApprovalQueue:
 
 
 def _run_apart(function: Callable[..., T], *args: object) -> Awaitable[T]:
-    """Run a function in a thread, outside of the run that asks: what it stores has no labels of that."""
+    """Run a function in a thread, outside of the run's context, so that what it stores has no labels."""
     return asyncio.to_thread(Context().run, function, *args)
 
 

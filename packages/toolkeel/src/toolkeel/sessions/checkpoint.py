@@ -1,7 +1,7 @@
 """A checkpoint: the fold of a session at rest as an entry, and back.
 
-It is the fold without the transcript; from there on only the entries behind it are read, and those
-that hold the messages which the model is still shown.
+It has the state without the transcript; only the entries after it are read, and those of messages that
+requests still contain.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def make_checkpoint(fold: JournalState) -> entries.Checkpoint:
 def restore_state(
     checkpoint: entries.Checkpoint, written: Iterable[tuple[int, entries.Entry]]
 ) -> JournalState:
-    """Return the state of which `make_checkpoint` made a checkpoint.
+    """Return the state that `make_checkpoint` converted to an entry.
 
     Args:
         checkpoint: The checkpoint.
@@ -98,6 +98,7 @@ def _compacted(cut: Cut) -> entries.Compacted:
 
 
 def _a(kind: type[T], entry: object) -> T:
+    """Return an entry if it is of a class, else raise `ValueError`."""
     if not isinstance(entry, kind):
         raise ValueError(f"a {type(entry).__name__} where a {kind.__name__} belongs")
     return entry

@@ -33,7 +33,7 @@ from toolkeel.sessions.journal import SessionJournal
 
 
 class RunningCall(NamedTuple):
-    """A call whose body may make calls: who writes it, its intent, and the call around it."""
+    """A call whose body may make calls: its recorder, its intent, and the call around it."""
 
     recorder: RunRecorder
     call: ToolCall
@@ -56,7 +56,7 @@ class SessionRecorder(RunRecorder):
     """Records one run of a session, and the calls that its tools' bodies make.
 
     Attributes:
-        code: Runs those.
+        code: Runs and records the calls that bodies make.
     """
 
     code: CodeCallJournal
@@ -80,7 +80,7 @@ class SessionRecorder(RunRecorder):
     def record_result(
         self, call: ToolCall, message: ToolMessage, state: Mapping[str, object]
     ) -> None:
-        """See `RunRecorder.record_result`; what is called when the call around it has ended is not written."""
+        """See `RunRecorder.record_result`. Nothing is written if the outer call has ended."""
         made = self.calls.get(id(call))
         if made is None or not made.within:
             super().record_result(call, message, state)
@@ -104,7 +104,7 @@ class CodeCallJournal:
     """Runs and records the calls that bodies make, as a `toolkeel._records.recorder.CodeRunner`.
 
     Args:
-        journal: Of the session, whose fold knows what was called before a crash.
+        journal: The session's journal, whose state has the calls made before a crash.
     """
 
     def __init__(self, journal: SessionJournal) -> None:
@@ -120,7 +120,11 @@ class CodeCallJournal:
     async def run(
         self, calls: Sequence[ToolCall], tools: Toolset, run: RunContext
     ) -> list[ToolMessage]:
-        """Run calls that a body makes, like `Toolset.run`, and record them."""
+        """Run calls that a body makes, like `Toolset.run`, and record them.
+
+        A call that the journal has a result for, from before a crash, is answered by that and does
+        not run.
+        """
         check_calls(calls)
         recorder = run.recorder
         assert isinstance(recorder, SessionRecorder)
@@ -186,7 +190,7 @@ def _effects(tools: Toolset, call: ToolCall) -> Effects:
 
 
 def _masked(call: ToolCall, run: RunContext) -> ToolCall:
-    """Return a call without secrets."""
+    """Return a call with its secret arguments masked."""
     if run.mask is None:
         return call
     told = run.mask.mask_event(ToolStarted(0, 0.0, run.id, call.id, call))
@@ -194,6 +198,7 @@ def _masked(call: ToolCall, run: RunContext) -> ToolCall:
 
 
 def _text(call: ToolCall) -> str:
+    """Return the arguments of a call as text."""
     given = call.arguments
     return given if isinstance(given, str) else json.dumps(to_json_data(given), ensure_ascii=False)
 

@@ -54,7 +54,7 @@ DAMAGED: Final = "damaged"
 
 
 def export_lines(storage: Storage, info: SessionInfo) -> Iterator[str]:
-    """Yield a session as lines of JSON, the header first."""
+    """Yield a session as lines of JSON: the header, then one entry per line."""
     header = {
         "format": FORMAT,
         "version": VERSION,
@@ -86,13 +86,13 @@ def import_lines(
     """Create a session from the lines of `export_lines`.
 
     Args:
-        storage: Where to.
-        to: Its scope and its name; there must be none of this name.
+        storage: The store of the new session.
+        to: Scope and name of the new session; the name must be free.
         lines: The header, then the entries.
         last: A further entry, if the copy is a fork.
 
     Raises:
-        SessionError: this is no session, or of a later version, or an entry is damaged.
+        SessionError: the lines are no session, or of a later version, or an entry is damaged.
     """
     rows = iter(lines)
     _check_header(next(rows, ""))
@@ -138,6 +138,7 @@ def _renew(entry: Entry, tickets: dict[str, str]) -> Entry:
 
 
 def _check_header(line: str) -> None:
+    """Raise `SessionError` unless a line is the header of an export of a known version."""
     try:
         header: Any = json.loads(line)
     except (ValueError, RecursionError):

@@ -51,11 +51,11 @@ def _tokens(message: Message) -> int:
 
 @checked
 class KeepTurns:
-    """Keep the last turns: each a person's message and all messages up to the next.
+    """A history policy that keeps the last turns: each a person's message and all up to the next.
 
     Args:
-        keep: How many are left when it cuts.
-        at: It cuts when there are more than so many; twice `keep` by default.
+        keep: Number of turns that remain after a cut.
+        at: Number of turns above which it cuts; twice `keep` by default.
     """
 
     def __init__(self, keep: int, at: int | None = None) -> None:
@@ -86,16 +86,16 @@ NOTE = 60
 
 @checked
 class KeepTokens:
-    """Keep the last turns that fit into a budget of tokens.
+    """A history policy that keeps the last turns that fit into a budget of tokens.
 
-    Where the model can read them again, the oldest long results are first shown by their beginning
-    and a name. If that is not enough, the oldest turns are left out. The last turn always stays; only
-    where it alone is too long, and the model can read it again, its oldest steps are left out as well.
+    If the model can read them again by name, the oldest long results are first shortened. If that is
+    not enough, the oldest turns are omitted. The last turn always stays; its oldest steps are omitted
+    only if it alone is too long and the model can read them again.
 
     Args:
-        high: It acts when the messages take more than so many tokens.
-        low: So many are left, at most; half of `high` by default.
-        count: Counts tokens of messages; an estimate by default.
+        high: Number of tokens above which it acts.
+        low: Maximum number of tokens that remain; half of `high` by default.
+        count: Function that counts tokens of messages; an estimate by default.
     """
 
     def __init__(self, high: int, low: int | None = None, count: Count = estimated_tokens) -> None:
@@ -111,7 +111,7 @@ class KeepTokens:
         return *short, *(view.omit(start, stop, "keep_tokens") for start, stop in parts)
 
     def plan(self, view: HistoryView) -> tuple[list[Cut], list[tuple[int, int]]]:
-        """Return the results to shorten, and the ranges of messages to leave out besides."""
+        """Return the cuts that shorten results, and the ranges of messages to omit besides."""
         sizes = list(view.count_sizes(self._count))
         if view.overflow:  # the estimate was wrong, so that of the server counts
             low = min(self.low, int(sum(sizes) / view.overflow * OVERFLOW_ROOM))
@@ -125,7 +125,7 @@ class KeepTokens:
         return [cut for cut in short if cut.start not in gone], parts
 
     def _references(self, view: HistoryView, sizes: list[int], low: int) -> list[Cut]:
-        """Shorten the oldest long results to their beginning. Update `sizes`."""
+        """Return cuts that shorten the oldest long results down to `low`. Update `sizes` in place."""
         found, left = list[Cut](), sum(sizes)
         for index, size in enumerate(sizes):
             if left <= low or not view.reader_tool:
@@ -189,22 +189,21 @@ settled and no longer matters. Write only the summary."""
 
 @checked
 class Summarize:
-    """Replace turns that exceed a budget of tokens by a model's summary.
+    """A history policy that replaces turns beyond a budget of tokens by a model's summary.
 
-    It acts as `KeepTokens` does, with a summary of what that leaves out. The summary is checked: an
-    empty one, or one that is longer than what it stands for, is not used, nor is there one if the
-    model fails. Then the history stays as it is; or what was to be summarised is left out, where the
-    model can read it again. A summary made before is part of what the next one is made of. What is
-    summarised goes to this model: choose one that may see it.
+    It acts as `KeepTokens` does, with a summary in place of the omitted part. If the model fails, or
+    the summary is empty or longer than that part, there is no summary: the part is omitted if the model
+    can read it again, else the history stays as it is. The next summary includes the last one. The part
+    is sent to this model: choose one that may see it.
 
     Args:
-        model: Who writes it.
-        high: It acts when the messages take more than so many tokens.
-        low: About how many are left of the latest turns; half of `high` by default.
-        instructions: What the model is told.
+        model: The model that writes the summary.
+        high: Number of tokens above which it acts.
+        low: Approximate number of tokens of the turns that remain; half of `high` by default.
+        instructions: Instructions of that model.
 
     Attributes:
-        models: Who is asked.
+        models: The model, as a tuple, for the budget of the run.
     """
 
     def __init__(

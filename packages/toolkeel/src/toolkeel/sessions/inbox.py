@@ -1,4 +1,4 @@
-"""What others say to a session: messages, decisions and cancels, from any process.
+"""The inbox of a session: messages, decisions and cancels, posted by any process.
 
 They cannot write the journal, which has one writer. They leave a row, a post; the writer makes an
 entry of it and removes the row in one transaction, so each is consumed once, in order, whichever
@@ -66,7 +66,7 @@ def add_post(
     """Add a post to a session's inbox. It is durable when this returns.
 
     Args:
-        store: Where the session is.
+        store: The store of the session.
         session: Its number.
         fields: Sender, kind and body.
         read: Numbers of the last entry and the last post that the caller has read: the post is not
@@ -177,7 +177,10 @@ def message_body(content: Content, id: str = "") -> dict[str, Any]:
 
 
 def take_inbox(journal: SessionJournal, store: SessionStore, session: int, run: RunContext) -> None:
-    """Queue the messages of the inbox for an active run now; the caller is in the run's thread."""
+    """Move posts of the inbox into the journal, and queue its messages for the active run.
+
+    Must be called in the run's thread.
+    """
     posts = [post for post in store.read_posts(session) if post.kind == "message"]
     for _ in take_posts(journal, run.id, posts):
         """No message is a cancel."""
@@ -236,7 +239,7 @@ def withdraw(journal: SessionJournal, run: RunContext | None, sender: str) -> bo
 
 
 def cancel_last_run(journal: SessionJournal, reason: str) -> None:
-    """End the unfinished last run, which no process has, as canceled."""
+    """End the unfinished last run, which no process is running, as canceled."""
     fold = journal.state
     for call in unanswered(fold.view.messages):
         place = fold.position_of(call)
@@ -261,10 +264,10 @@ def apply_cancel(journal: SessionJournal, request: CancelRequest) -> None:
 
 
 def apply_cancels(storage: Storage, id: int) -> None:
-    """Apply the cancels of a session that no process has.
+    """Apply the posted cancels of a session that no process writes to.
 
     Each process calls this after it releases the session, so that a cancel posted meanwhile does not
-    wait for the next run.
+    wait for the next run. Do nothing if another process has locked the session.
     """
     store = storage.store
     while requests := [post for post in store.read_posts(id) if post.kind == "cancel"]:
@@ -327,7 +330,7 @@ def post_message_once(
 
 
 def deliver(journal: SessionJournal, run: RunContext) -> None:
-    """Queue messages for a run, which takes them into its transcript before its next request."""
+    """Queue the session's undelivered messages for a run, which appends them before its next request."""
     if run.recorder is None:
         return
     for queued in journal.state.queued.values():

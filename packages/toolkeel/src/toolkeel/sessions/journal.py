@@ -52,8 +52,8 @@ class Storage:
         store: The store.
 
     Attributes:
-        locks: One writer for each of its sessions.
-        live: What this process does with them.
+        locks: Locks that give each session one writer.
+        live: Watchers and active runs of its sessions in this process.
     """
 
     def __init__(self, store: SessionStore) -> None:
@@ -68,11 +68,11 @@ class SessionJournal:
     Args:
         store: The store of the session.
         info: The session; None if it does not exist yet, see `commit_new`.
-        fold: The state that its entries amount to; grows with them.
-        live: Who watches the session.
+        fold: The state computed from its entries; updated with each new one.
+        live: Watchers of the session, called with entries that are durable.
 
     Attributes:
-        state: The same state.
+        state: That state.
     """
 
     def __init__(
@@ -129,7 +129,7 @@ class SessionJournal:
 
     @property
     def session_key(self) -> str:
-        """Return a text that no other session of this process has; empty before the first commit."""
+        """A text that identifies the session in this process; empty before the first commit."""
         return "" if self._info is None else f"{id(self._store)}-{self._info.id}"
 
     def is_claimed(self, post: Post) -> bool:
@@ -240,7 +240,7 @@ class SessionJournal:
         return self._last
 
     def _batch(self) -> Batch:
-        """Return what is appended and not written."""
+        """Return the entries, facts and consumed posts that are not written yet."""
         usage = self.state.usage
         spent = {"tokens": usage.total_tokens, "requests": usage.requests}
         facts = {**self._facts, **spent, "head": self._head, "updated": time()}
@@ -298,7 +298,7 @@ def _load(store: SessionStore, info: SessionInfo, seq: int, text: str) -> Entry:
 def read_rows(
     store: SessionStore, info: SessionInfo, after: int, upto: int, kind: str = ""
 ) -> Iterator[Row]:
-    """Yield the same entries as they are stored, so that a damaged one does not hide the others."""
+    """Yield the entries as stored, not parsed, so that a damaged one does not hide the others."""
     while after < upto and (rows := store.read(info.id, after, upto, kind)):
         yield from rows
         after = rows[-1][0]

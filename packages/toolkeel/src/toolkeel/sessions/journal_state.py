@@ -313,7 +313,7 @@ class JournalState(RunCounts):
         return {**self.outcome_tickets, **self.open_tickets, **deferred}.get(id)
 
     def rejects(self, decision: Decision) -> bool:
-        """Return True if the ticket of a decision does not permit its verdict, or is another one."""
+        """Return True if a decision's ticket does not permit its verdict, or was shown differently."""
         if (waits := self.find_ticket(decision.ticket)) is None:
             return False
         return decision.verdict not in waits.verdicts or decision.seal != waits.seal

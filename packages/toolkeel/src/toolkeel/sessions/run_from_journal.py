@@ -61,7 +61,7 @@ class RunOptions:
         name: Its name.
         resumes_only: See `Session`.
         on_message: See `Session`.
-        since: When the run became the session's writer, in seconds since the epoch.
+        since: Time at which the run became the session's writer, in seconds since the epoch.
     """
 
     name: str
@@ -76,7 +76,7 @@ async def begin_run(
     given: tuple[Sequence[Message], Sequence[Decision], list[Post]],
     options: RunOptions,
 ) -> SessionStart:
-    """Continue the session's last run, or start another one.
+    """Continue the session's last run, or start another one, and return its start.
 
     Args:
         journal: The session's journal.
@@ -149,10 +149,10 @@ async def _move_waiting_calls(
 def _make_room(
     journal: SessionJournal, known: Mapping[str, Decision], how: Literal["answer", "cancel"]
 ) -> None:
-    """Give each call that waits a result, so that a message can follow; leave decided ones waiting.
+    """Give each undecided waiting call a result, so that a message can follow.
 
-    Nothing happens if everything is decided, or if a call waits whose inner run or outcome is open:
-    the message is queued then.
+    Do nothing if everything is decided, or if a call waits whose inner run or outcome is open: the
+    message is queued then.
     """
     fold = journal.state
     if fold.reason == "waiting" and how == "cancel" and not fold.open_tickets.keys() & known.keys():
@@ -195,7 +195,7 @@ def _add_messages(
     *,
     goes_on: bool,
 ) -> SessionStart:
-    """Start with the queued messages and the new ones; no call is open."""
+    """Return the start of a run with the queued messages and the new ones; no call is open."""
     deliver(journal, run)
     now = (*run.loop_state.inbox, *said)
     run.loop_state.inbox.clear()
@@ -217,7 +217,7 @@ def _add_messages(
 
 
 def refuse_enclosing(run: RunContext, store: SessionStore, info: SessionInfo) -> None:
-    """Raise if a run around this one writes to the session: neither could ever go on.
+    """Raise if a run around this one writes to the same session, as both would wait forever.
 
     Raises:
         SessionBusy: naming the session.

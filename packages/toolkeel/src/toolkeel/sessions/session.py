@@ -59,16 +59,16 @@ class Session:
     """A conversation that lasts. Give it to an agent: ``agent.run("hello", session=session)``.
 
     Args:
-        storage: Where it is kept; `Sessions` gives sessions of a file.
+        storage: The store; `Sessions` opens sessions of a file.
         name: Its name, within its scope.
-        scope: Whose it is, such as a user's id: a name means nothing outside its scope.
-        wait: True if a run waits for its turn while another one goes on; else it is told who writes.
-        history: Says what of a long transcript the model is still shown; see `Agent`.
+        scope: Owner of the name, such as a user's id: names are unique within a scope.
+        wait: True if a run waits while another one is active; False to raise `SessionBusy`.
+        history: The policy that shortens long transcripts; see `Agent`.
         on_message: See `Sessions.open`.
 
     Attributes:
-        resumes_only: True if a run without a prompt only goes on with a run that has not ended, or
-            begins with a message of the inbox. Else it also goes on after a run that was canceled.
+        resumes_only: True if a run without a prompt only continues an unfinished run or answers
+            messages of the inbox. False if it also continues after a canceled run.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class Session:
 
     @property
     def info(self) -> SessionInfo:
-        """What lists of sessions show of it.
+        """Facts about the session, as lists of sessions show them.
 
         Raises:
             SessionError: the session has no entries yet, or was deleted.
@@ -136,11 +136,11 @@ class Session:
     def search(self, text: str) -> list[SearchMatch]:
         """Return the messages that contain every word of a text, in any letter case, in order.
 
-        What people, models and tools wrote is searched, and the arguments of calls; also what the model
-        is no longer shown. Damaged entries are passed over.
+        Messages of people, models and tools and the arguments of calls are searched, also those that
+        requests omit. Damaged entries are skipped.
 
         Raises:
-            SessionError: there is nothing to search for.
+            SessionError: the text has no words.
         """
         words = text.casefold().split()
         if not words:
@@ -178,7 +178,7 @@ class Session:
 
     @property
     def messages(self) -> list[Message]:
-        """Return the complete transcript, including messages that requests omit."""
+        """The complete transcript, including messages that requests omit."""
         fold = JournalState()
         for each in self.entries() if self.exists else ():
             if each.entry.kind not in ("compacted", "handed_over"):
@@ -215,12 +215,12 @@ class Session:
 
     @property
     def decisions(self) -> dict[str, Decided]:
-        """Return the first decision on each call that has not run yet, by ticket id."""
+        """The first decision on each call that has not run yet, by ticket id."""
         return read_decisions(self._storage, info)[0] if (info := self._find_info()) else {}
 
     @property
     def writer(self) -> Writer | None:
-        """Return the process that writes to the session now, or None."""
+        """The process that writes to the session now, or None."""
         info = self._find_info()
         if info is None:
             return None
@@ -268,7 +268,7 @@ class Session:
     def watch(self, watcher: EntryWatcher) -> Callable[[], None]:
         """Call a function with entries that this process writes, once they are durable.
 
-        It is called from the thread that writes. Returns the function that ends this.
+        It is called in the writing thread. Returns a function that removes it.
         """
         return self._storage.live.watch(self._find_or_make().id, watcher)
 
@@ -296,10 +296,9 @@ class Session:
 
     @checked
     def cancel(self, reason: str = "", who: str = "") -> None:
-        """Cancel the last run if it has not ended, also while it waits, or else the calls that still wait.
+        """Cancel the last run, also a waiting one, or else the calls that still wait, which are denied.
 
-        With ``on_message="answer"`` such a call waits after its run has ended; it is denied.
-        A run that is active in a process stops within a quarter of a second. Any other has ended when this
+        An active run of any process stops within a quarter of a second. Any other has ended when this
         returns, and decisions on its calls have no effect.
         """
         self._cancel(reason, who, "")
@@ -384,6 +383,7 @@ class Session:
                 await asyncio.to_thread(apply_cancels, self._storage, info.id)
 
     async def _acquire(self, info: SessionInfo, arrival: Arrival) -> None:
+        """Wait for the session's lock, or raise `SessionBusy` if `wait` is False."""
         if self._wait:
             await self._storage.locks.acquire(info.id, arrival)
         elif not self._storage.locks.try_acquire(info.id):

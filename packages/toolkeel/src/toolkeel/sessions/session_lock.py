@@ -1,4 +1,4 @@
-"""One writer per session, and who that is: a lock of the store for other processes, a queue within this one.
+"""One writer per session: a lock of the store against other processes, and a queue within this one.
 
 Whoever waits in this process is served in order. The queue is by the session's number, which is read
 from the store in a thread, and threads end in any order. So runs take a place (`Arrivals`) before
@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 
 class Arrivals:
-    """The last run that has asked for each session of a store, in this process."""
+    """The order in which this process's runs asked for the sessions of a store."""
 
     def __init__(self) -> None:
         self._last: dict[Hashable, Future[None]] = {}
@@ -60,11 +60,11 @@ class Arrivals:
 
 
 class Arrival:
-    """The place of one run; it is left at the end of a ``with`` block, if not before.
+    """The place of one run in that order; a context manager that leaves it at the end.
 
     Attributes:
         session: Scope and name of the session.
-        queued: Resolved when this run and all before it are in the queue, or gone.
+        queued: Resolved when this run and all before it are in the queue or have left.
     """
 
     def __init__(self, arrivals: Arrivals, session: Hashable, before: Future[None] | None) -> None:
@@ -85,7 +85,7 @@ class Arrival:
             await asyncio.shield(asyncio.wrap_future(self._before))
 
     def leave(self) -> None:
-        """Let the next run go on: this one is in the queue, or will not be. A second time does nothing."""
+        """Let the next run continue: this one is in the queue, or will not be. May be repeated."""
         if self._before is not None and not self._before.done():  # it was cancelled while it waited
             self._before.add_done_callback(lambda _: self._leave())
         else:
@@ -114,7 +114,7 @@ class WriterLocks:
         self._lock = threading.Lock()
 
     async def acquire(self, session: int, arrival: Arrival | None = None) -> None:
-        """Wait until this task is the session's only writer. Leave the queue if canceled.
+        """Wait until this task is the session's only writer. If canceled, leave the queue.
 
         Args:
             session: The session's number.
@@ -143,7 +143,7 @@ class WriterLocks:
         return False
 
     def release(self, session: int) -> None:
-        """Give the lock to the next task in the queue."""
+        """Release the lock, or pass it to the next task in the queue."""
         self._store.unlock(session)
         self._leave(session, self._queues[session][0])
 
@@ -180,7 +180,7 @@ class WriterLocks:
 
 
 def _next(waiting: deque[Future[None]]) -> None:
-    """Wake the first that still waits: one that was cancelled leaves by itself, a moment later."""
+    """Wake the first task that still waits; canceled ones leave the queue by themselves."""
     for turn in waiting:
         if turn.cancelled():
             continue
@@ -194,10 +194,10 @@ def _next(waiting: deque[Future[None]]) -> None:
 
 
 class LiveSessions(Generic[T]):
-    """What this process does with the sessions of a store: who watches them, and its active runs.
+    """Watchers and active runs of the sessions of a store in this process.
 
     Attributes:
-        inboxes: Takes the inbox of a session into its active run, by the session's number.
+        inboxes: Functions that move a session's inbox into its active run, by the session's number.
     """
 
     def __init__(self) -> None:
@@ -205,7 +205,7 @@ class LiveSessions(Generic[T]):
         self._watchers: dict[int, tuple[Callable[[Sequence[T]], None], ...]] = {}
 
     def watch(self, session: int, watcher: Callable[[Sequence[T]], None]) -> Callable[[], None]:
-        """Call `watcher` with each batch of entries; return the function that ends it."""
+        """Call `watcher` with each batch of entries from now on; return a function that removes it."""
         self._watchers[session] = (*self._watchers.get(session, ()), watcher)
 
         def stop() -> None:
@@ -217,7 +217,7 @@ class LiveSessions(Generic[T]):
         return stop
 
     def is_watched(self, session: int) -> bool:
-        """Return True if anybody watches the session."""
+        """Return True if the session has a watcher."""
         return session in self._watchers
 
     def notify(self, session: int, written: Sequence[T], done: Future[None]) -> None:

@@ -1,4 +1,4 @@
-"""A file of sessions: list, open, fork, copy out and in, delete."""
+"""A file of sessions: list, open, fork, export and import, delete."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ class Sessions:
     """The sessions of one store: a file, a database, or a store of your own.
 
     Args:
-        path: The file; that in the user's data folder by default. ``:memory:`` for none,
+        path: The file; by default one in the user's data folder. ``:memory:`` for none,
             ``postgresql://...`` for a database of PostgreSQL, or a `SessionStore`.
-        history: What of long transcripts the models are still shown, such as `KeepTurns`.
+        history: The policy that shortens long transcripts, such as `KeepTurns`.
 
     >>> sessions = Sessions(":memory:")
     >>> sessions["ada"]
@@ -102,7 +102,7 @@ class Sessions:
 
         Args:
             name: Its name, within its scope.
-            scope: Whose it is, such as a user's id.
+            scope: Owner of the name, such as a user's id.
             wait: False to raise `SessionBusy` while another run is active, instead of waiting.
             history: History policy; that of the `Sessions` by default.
             on_message: What a new message does while a call waits for a person: ``queue`` keeps it
@@ -128,7 +128,7 @@ class Sessions:
     def list(self, scope: str | None = NO_SCOPE) -> tuple[SessionInfo, ...]:
         """Return information on the sessions of a scope, the latest first; of all scopes for None.
 
-        Without a scope, other scopes that hold sessions are named in a warning, once.
+        If no scope is passed, a warning names other scopes that have sessions, once.
         """
         wanted = "" if scope is NO_SCOPE else scope
         store = self._storage.store
@@ -151,16 +151,16 @@ class Sessions:
     ) -> tuple[SearchMatch, ...]:
         """Return the messages that contain every word of a text, in any letter case.
 
-        It reads the journals, the session that was written last first, until `limit` is reached; see
+        It reads the journals, the last written session first, until `limit` is reached; see
         `Session.search`.
 
         Args:
             text: The words.
             scope: Scope of the sessions; None for all.
-            limit: Most messages to return.
+            limit: Maximum number of messages.
 
         Raises:
-            SessionError: there is nothing to search for.
+            SessionError: the text has no words.
         """
         found: list[SearchMatch] = []
         for info in self.list(scope):
@@ -180,8 +180,8 @@ class Sessions:
     ) -> Session:
         """Create a session that starts as a copy of another one up to a turn.
 
-        Effects on the outside world are not undone. What waits in the other session waits in the new
-        one, too, under tickets of its own: a decision counts for one of the two.
+        Effects of its calls are not undone. Calls that wait in the other session wait in the new one,
+        too, under tickets of their own.
 
         Args:
             name: The other session.
@@ -289,11 +289,11 @@ class Sessions:
 
     @checked
     def delete(self, name: str, scope: str = "") -> None:
-        """Delete a session: it is gone from the disk when this returns, and comes back by nothing.
+        """Delete a session. It is gone from the disk when this returns, and cannot be restored.
 
         Raises:
-            SessionError: there is no such session, a run of it goes on, or another process reads
-                the file and does not stop.
+            SessionError: there is no such session, a run of it is active, or another process keeps
+                reading the file.
         """
         session = self.open(name, scope)
         info = session.info
@@ -308,13 +308,13 @@ class Sessions:
     def prune(
         self, older_than: float, *, scope: str | None = "", waiting: bool = False, dry: bool = True
     ) -> tuple[SessionInfo, ...]:
-        """Delete sessions without a write for a given time, except those with a running run.
+        """Delete sessions without a write for some days, except active ones. Return those deleted.
 
         Args:
-            older_than: Days.
-            scope: Whose; None for all.
-            waiting: Delete sessions in which calls wait for a person as well.
-            dry: Only tell which they would be.
+            older_than: Number of days.
+            scope: Scope of the sessions; None for all.
+            waiting: True to also delete sessions in which calls wait for a person.
+            dry: True to delete nothing and only return what would be deleted.
         """
         before = time() - older_than * 86400
         found = []

@@ -84,9 +84,9 @@ class KeyValueStore:
     """A `Store` in SQLite, in memory or in PostgreSQL. Any thread may use it, and any process the same file.
 
     Args:
-        path: Of the file; ``store.db`` in the user's data folder by default, ``:memory:`` for none. A
-            file of sessions will do as well; or ``postgresql://...``, a database of PostgreSQL.
-        clock: Seconds since the epoch.
+        path: Path of the file; ``store.db`` in the user's data folder by default, ``:memory:`` for
+            none. It may be a file of sessions; or ``postgresql://...``, a PostgreSQL database.
+        clock: Returns the time in seconds since the epoch.
 
     >>> store = KeyValueStore(":memory:")
     >>> store.put(("users", "ada"), "likes", {"drink": "tea"})
@@ -113,16 +113,16 @@ class KeyValueStore:
         *,
         seconds: float | None = None,
     ) -> None:
-        """Save a value. It is on the disk when this returns.
+        """Store a value, with the labels of the run whose code does it. It is durable when this returns.
 
         Args:
-            namespace: Where.
-            key: Its name there; what it named before is replaced.
+            namespace: Namespace of the key.
+            key: The key; an earlier value is replaced.
             value: A JSON object.
-            seconds: After which it is gone; never by default.
+            seconds: Lifetime; unlimited by default.
 
         Raises:
-            SessionError: the value is no JSON object, or the namespace is none.
+            SessionError: the value is no JSON object, or the namespace is invalid.
         """
         self.put_all(namespace, {key: value}, seconds=seconds)
 
@@ -160,10 +160,11 @@ class KeyValueStore:
         """Replace a value by a function's result, atomically across threads and processes.
 
         Args:
-            namespace: Where.
-            key: Its name there.
-            make: Gets the value, an empty one if there is none; None leaves it as it was.
-            seconds: After which it is gone; never by default.
+            namespace: Namespace of the key.
+            key: The key.
+            make: Returns the new value for the old one, which is empty if there is none; None changes
+                nothing.
+            seconds: Lifetime; unlimited by default.
 
         Raises:
             SessionError: as `put`.
@@ -218,12 +219,12 @@ class KeyValueStore:
     def search(
         self, namespace: Namespace, where: Mapping[str, Any] = NOTHING, limit: int = 10
     ) -> list[Item]:
-        """Values in a namespace and those below it, the latest first.
+        """Return values in a namespace and those below it, the latest first.
 
         Args:
-            namespace: ``("users",)`` finds those of ``("users", "ada")`` too.
-            where: Values that must be equal, by name at the top of the object.
-            limit: How many at most.
+            namespace: ``("users",)`` also finds values of ``("users", "ada")``.
+            where: Values that top-level fields must have, by name.
+            limit: Maximum number of values.
         """
         place, now = _row_of(namespace), self._clock()
 
@@ -269,7 +270,7 @@ def _insert(connection: sqlite3.Connection, now: float, rows: Sequence[Sequence[
 
 
 def _load(row: tuple[str, str, str, float, float]) -> _Loaded:
-    """Return the item of a row, and its labels, which are on the second line of its value."""
+    """Return the item of a row with its labels, which are on the second line of its value."""
     place, key, text, created, updated = row
     value, _, labels = text.partition("\n")
     item = Item(tuple(place.split(SEPARATOR)[:-1]), key, json.loads(value), created, updated)
@@ -277,7 +278,7 @@ def _load(row: tuple[str, str, str, float, float]) -> _Loaded:
 
 
 def _read(found: Iterable[_Loaded]) -> list[Item]:
-    """Return items that were found, and label the run whose code reads them."""
+    """Return items, and label the run whose code reads them."""
     found = list(found)
     record_stored_labels(source for _, labels in found for source in labels)
     return [item for item, _ in found]
@@ -294,7 +295,7 @@ def _first(rows: Iterable[_Loaded], where: Mapping[str, Any], limit: int) -> lis
 
 
 def _equal(value: object, wanted: object) -> bool:
-    """Compare as JSON does: true is not 1."""
+    """Return True if two values are equal in JSON, where true is not 1."""
     return json.dumps(value, sort_keys=True) == json.dumps(wanted, sort_keys=True)
 
 

@@ -1,8 +1,8 @@
 """After a crash or a bound: calls that began and have no outcome, and what becomes of them.
 
-What is declared safe runs again. Of the rest nobody knows whether it happened, and a model must not
-guess: a person is asked, by the same way as for an approval. Yes: it did not happen, run it. No: it
-did, or leave it; the model is told in the person's words, or that it is unknown.
+Calls that are declared safe run again. Others may have happened, and a model must not guess: a person
+is asked as for an approval. Yes: it did not happen, run it. No: it happened, or do not run it; the
+model gets the person's words, or that the outcome is unknown.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ QUESTION = (
 async def resolve_unknown_calls(
     journal: SessionJournal, run: RunContext, decisions: Mapping[str, Decision]
 ) -> list[Ticket]:
-    """Find the outcome of the calls that a crash has left open.
+    """Determine the outcome of calls that a crash left open: run again, decided, or ask a person.
 
     Args:
-        journal: Gets the outcomes.
+        journal: The journal, to which outcomes are written.
         run: The run that resumes; its approver is asked.
         decisions: Decisions so far, by ticket id.
 
@@ -133,6 +133,7 @@ def _write_decision(
     decision: Decision,
     run: RunContext,
 ) -> None:
+    """Write a person's decision on a call of unknown outcome, and its result, to the journal."""
     if decision.ticket not in journal.state.decisions:
         journal.append(Decided(call.run, decision))
     if decision.verdict == "approve" and decision.seal == ticket.seal:

@@ -24,7 +24,7 @@ class Redact:
 
     Args:
         patterns: Regular expressions.
-        by: What stands in their place.
+        replacement: Text in place of each match.
     """
 
     def __init__(self, *patterns: str, replacement: str = "[redacted]") -> None:

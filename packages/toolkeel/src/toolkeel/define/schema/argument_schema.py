@@ -53,22 +53,28 @@ class ArgumentSchema:
     """Everything about a tool's arguments that is known when it is defined.
 
     Args:
-        schema: JSON Schema the model is shown; an object.
-        validate: Arguments' text to the arguments it gives, strictly; `ValueError` if not valid.
-        check: The same for a mended value; raises `InvalidArguments` with every failing field.
-        loose: True if some value has no type, so that an overflowing number could slip through.
-        fill: Adds what the text left out and must be made for each call: mutable defaults, those of
+        schema: JSON Schema that the model is shown; an object.
+        validate: Returns the values of arguments given as JSON text; raises `ValueError` if invalid.
+        validate_value: Returns those of a parsed value; raises `InvalidArguments` with all failing
+            fields.
+        has_untyped_values: True if some value has no type, so that an overflowing number could pass.
+        fill_defaults: Adds absent values that are made anew for each call: mutable defaults, those of
             factories and of models.
-        keys: What the model calls those parameters that it knows under another name.
-        mask: Hides the secrets among them, if there are any.
-        nested: Properties that can hold more than scalars and lists of them; None if unknown.
-        explain: What `check` would say of a text that `validate` refused, passed the error and what
-            the text says, if a condition holds of pydantic's errors; None if it cannot tell.
-        model_validators: Shows them and what was injected to a model's validators; gives them back.
-        defaults: The function's own, by parameter. They stand in for what the model left out
-            wherever somebody inspects a call; a body alone defaults them itself.
+        aliases: The advertised names of parameters that have another name in the function.
+        mask: Masks secret values; None if there are none.
+        nested_properties: Properties that can contain more than scalars and lists of them; None if
+            unknown.
+        explain: Returns the error of `validate_value` for a text that `validate` refused, from its
+            error
+            and the parsed text; None if it cannot.
+        model_validators: Runs a model's validators on the arguments and the injected values, and
+            returns
+            the arguments.
+        defaults: Defaults of the function, by parameter, for whatever inspects a call; the body
+            fills in
+            its own.
         validate_long: `validate` for long texts; None if it is the same.
-        exact: Raises `InvalidArguments` if decimals in a text have more digits than stay.
+        check_digits: Raises `InvalidArguments` if decimals in a text have more digits than are kept.
     """
 
     schema: Mapping[str, object]

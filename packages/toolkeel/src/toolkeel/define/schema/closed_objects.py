@@ -15,16 +15,17 @@ from toolkeel.errors import FieldError
 
 @record
 class SchemaFacts:
-    """What is known of a tool's complete schema.
+    """Facts about a tool's complete schema.
 
     Args:
-        options: What pydantic must be reported with each call to validate strictly; None if its
-            validator is strict and closed by itself.
-        mixed: True if some objects take keys that they do not name, where others may not.
-        loose: True if some value has no type, so that an overflowing number could slip through.
-        secret: True if something is to be masked.
-        nested: Properties that can hold more than scalars and lists of them.
-        has_loose_keywords: True if pydantic takes more than some keyword says.
+        validator_options: Options of each call of pydantic's validator that make it strict; None if
+            it
+            is strict and closed without.
+        has_open_objects: True if some objects accept keys that they do not name, where others do not.
+        has_untyped_values: True if some value has no type, so that an overflowing number could pass.
+        has_secrets: True if a value is to be masked.
+        nested_properties: Properties that can contain more than scalars and lists of them.
+        has_loose_keywords: True if pydantic accepts more than some keyword says.
     """
 
     validator_options: Mapping[str, Any] | None

@@ -77,15 +77,15 @@ class ConnectionOptions:
     """How a server is connected.
 
     Args:
-        config: Where it is.
-        auth: How requests on the network are authorized.
-        elicit: Answers what the server asks a person; None: it may not ask.
-        timeout: Seconds for each request.
-        connect_timeout: Seconds until it must have answered first.
-        sample: Answers what the server asks the program's model; None: it may not ask.
-        roots: Gives the folders it may work in; None: it is told none.
-        extensions: What is declared to the server besides; none by default.
-        lent: A client of the program's own, by which requests on the network are sent.
+        config: Its address or command.
+        auth: Authorizes requests on the network; None for none.
+        elicit: Answers questions of the server to a person; None refuses them.
+        timeout: Seconds for each request; None for no limit.
+        connect_timeout: Seconds for the first answer.
+        sample: Answers requests of the server to the program's model; None refuses them.
+        roots: Returns the folders that the server may work in; None for none.
+        http_client: The program's own client that sends requests on the network; None for ours.
+        extensions: Extensions declared to the server.
     """
 
     config: ServerConfig

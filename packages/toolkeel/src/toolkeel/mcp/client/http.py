@@ -274,8 +274,8 @@ class NetworkOptions:
 
     Args:
         config: Its address, headers and certificates.
-        auth: How requests are authorized.
-        lent: A client of the program's own, by which they are sent.
+        auth: Authorizes requests; None for none.
+        http_client: The program's own client that sends them; None for ours.
     """
 
     config: ServerConfig

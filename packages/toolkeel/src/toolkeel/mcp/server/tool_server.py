@@ -82,21 +82,21 @@ class ToolServer:
     """Tools, prompts and resources as a server of the Model Context Protocol.
 
     Args:
-        tools: A toolset, or tools and tool sources; those are asked when the server starts.
-        name: What the server calls itself.
+        tools: A toolset, or tools and tool sources; sources are read when the server starts.
+        name: Name of the server.
         version: Its version.
         title: Its name for people.
         instructions: How a model should use it.
-        prompts: Made by `prompt`; None if it shall offer none, ever.
-        resources: Made by `resource`; likewise.
-        run: Makes the run of each call, from the client's request: the context, store and
-            listeners its tools see. An approver in it is asked instead of the client's person.
+        prompts: Prompts made by `prompt`; None if the server never has any.
+        resources: Resources made by `resource`; likewise.
+        run: Creates the run of each call from the client's request, with deps, store and listeners.
+            Its approver is asked instead of the client's person.
         page_size: Items on one page of a list.
         ttl: Seconds for which clients may keep lists and what they have read.
 
     Attributes:
-        sdk: The low-level server of the `mcp` package, for what it can do besides.
-        figures: What its calls came to.
+        sdk: The low-level server of the `mcp` package, for its further features.
+        metrics: Counts of its calls.
 
     Raises:
         SetupError: two prompts have one name, or two resources one URI; or an `MCPServer` is among

@@ -34,7 +34,7 @@ class Artifacts:
     """A folder of large values.
 
     Args:
-        folder: Where the files are; made when the first is. None keeps all in memory.
+        folder: Folder of the files, created with the first one. None keeps all in memory.
         inline: True to leave large values in their entries.
     """
 
@@ -65,7 +65,7 @@ class Artifacts:
         return self._moved_in(entry) if _MARK in text else entry
 
     def save(self, digest: str, data: bytes) -> None:
-        """Save one value. It is on the disk when this returns.
+        """Save one value under its digest. It is durable when this returns.
 
         Raises:
             OSError: it cannot be written.
@@ -110,12 +110,13 @@ class Artifacts:
         return data
 
     def remove(self, digest: str) -> None:
-        """Remove one value."""
+        """Remove one value. Do nothing if it is missing."""
         self._kept.pop(digest, None)
         if self.folder is not None:
             (self.folder / digest).unlink(missing_ok=True)
 
     def _moved_in(self, value: Any) -> Any:
+        """Return a value with references replaced by the large values."""
         if isinstance(value, list):
             return [self._moved_in(item) for item in value]
         if not isinstance(value, dict):

@@ -74,13 +74,13 @@ def _driver() -> Any:
 
 
 class _Connection:
-    """A connection that speaks as one of `sqlite3` does, as far as our statements go.
+    """A psycopg connection with the interface and exceptions of `sqlite3`, as far as our statements need.
 
     Args:
-        address: Of the database.
+        address: URL of the database.
 
     Raises:
-        sqlite3.OperationalError: it cannot be reached.
+        sqlite3.OperationalError: the database cannot be reached.
     """
 
     def __init__(self, address: str) -> None:
@@ -168,13 +168,13 @@ def _display_name(address: str) -> str:
 
 
 class PostgresDatabase(Database):
-    """A database of PostgreSQL that keeps sessions. See `Database`.
+    """A PostgreSQL database of sessions. See `Database`.
 
     Args:
         path: Its address, ``postgresql://...``, as libpq reads it.
 
     Attributes:
-        held: The locks this process holds.
+        held_locks: Numbers of the sessions that this process has locked.
     """
 
     begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
@@ -319,7 +319,7 @@ def _translated(tables: str) -> str:
 
 
 class PostgresArtifacts(Artifacts):
-    """Large values, each a row beside the entries that name it.
+    """Large values, each a row of the database.
 
     Args:
         kept: The database.

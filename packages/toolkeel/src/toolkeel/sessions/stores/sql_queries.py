@@ -1,4 +1,4 @@
-"""What is asked of the tables: sessions, their entries, what came in for them."""
+"""Queries of the tables: sessions, their entries and their inboxes."""
 
 from __future__ import annotations
 
@@ -129,7 +129,8 @@ def insert_entries(connection: sqlite3.Connection, id: int, rows: Sequence[Row])
     """Add entries.
 
     Raises:
-        sqlite3.IntegrityError: one of them is there: somebody else has written to the session.
+        sqlite3.IntegrityError: an entry of that number exists: another process has written to the
+        session.
     """
     connection.executemany(
         "INSERT INTO entry (session, seq, at, kind, body) VALUES (?, ?, ?, ?, ?)",
@@ -143,10 +144,10 @@ def update_session(
     """Update the facts of a session, in the transaction of its entries.
 
     Args:
-        connection: In this transaction.
-        id: Of the session.
+        connection: A connection in a transaction.
+        id: Number of the session.
         facts: The new values.
-        after: Number of its last entry before; any for None.
+        after: Number that its last entry must have; None for any.
 
     Raises:
         SessionError: the session is deleted, or its last entry is another one.
@@ -164,7 +165,7 @@ def update_session(
 
 
 def insert_references(connection: sqlite3.Connection, id: int, sizes: dict[str, int]) -> None:
-    """Note which large values the entries of a session name."""
+    """Record which large values the entries of a session name."""
     connection.executemany(
         "INSERT INTO artifact (session, digest, size) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
         [(id, digest, size) for digest, size in sizes.items()],
@@ -172,9 +173,9 @@ def insert_references(connection: sqlite3.Connection, id: int, sizes: dict[str, 
 
 
 def delete_session(connection: sqlite3.Connection, id: int) -> list[str]:
-    """Delete a session with its rows. Return the large values without any reference left.
+    """Delete a session with its rows. Return digests of large values that no entry names any more.
 
-    What a fork shares with it becomes the fork's own.
+    Entries that forks share with it are copied to them.
     """
     lock_session(connection, id)  # else a post that comes meanwhile would stay behind
     gone = get_session(connection, id)

@@ -38,13 +38,13 @@ _BATCH: Final = 1000
 
 @record
 class _Work:
-    """Something to write.
+    """A scheduled write.
 
     Args:
-        do: Does it, within a transaction.
-        done: Its value, once it is durable.
-        erases: True if nothing of what it deleted may be left in the log either.
-        separate: True if it has a transaction of its own on a server.
+        do: Function that writes, within a transaction.
+        done: Resolved with its value once that is durable.
+        erases: True if its deleted data must also be removed from the log.
+        separate: True for a transaction of its own on a server.
     """
 
     do: Callable[[sqlite3.Connection], Any]
@@ -54,18 +54,19 @@ class _Work:
 
 
 class Unreachable(sqlite3.OperationalError):
-    """A server cannot be reached now."""
+    """Raised if a database server cannot be reached now."""
 
 
 class Database:
     """A file of sessions, or a place in memory.
 
     Args:
-        path: Of the file; it and its folder are made, for their owner alone. ``:memory:`` for none.
+        path: Path of the file; it and its folder are created, readable by their owner only.
+            ``:memory:`` for none.
 
     Raises:
-        SessionError: it is no file of sessions, cannot be opened, or lies where a write-ahead log
-            does not work, such as a network folder.
+        SessionError: it is another program's file, cannot be opened, or is on a disk where a
+            write-ahead log does not work, such as a network folder.
     """
 
     begin = "BEGIN"
@@ -99,7 +100,7 @@ class Database:
 
     @property
     def writing(self) -> sqlite3.Connection:
-        """Return the writing connection, for use inside `write` only."""
+        """The writing connection, for use inside `write` only."""
         return self._connection
 
     def _check_open(self) -> None:
@@ -116,11 +117,11 @@ class Database:
         """Schedule a write. The future is done when it is durable.
 
         Args:
-            do: Gets the connection, within a transaction. If it raises, nothing of it is kept, and
-                the others of that transaction are not touched.
-            erases: Clear the log as well, so that what was deleted is gone from the disk.
-            separate: It locks a row that another process may lock. On a server it has a transaction
-                of its own then, so that no two transactions wait for each other.
+            do: Called with the connection, within a transaction. If it raises, its changes are undone,
+                and those of others in that transaction are not.
+            erases: True to also clear the log, so that deleted data is gone from the disk.
+            separate: True if it locks a row that another process may lock: on a server it then has a
+                transaction of its own, which prevents deadlocks.
 
         Raises:
             SessionError: the file is closed, or was opened before a fork.
@@ -138,7 +139,7 @@ class Database:
         erases: bool = False,
         separate: bool = False,
     ) -> T:
-        """`write`, and wait for it."""
+        """Schedule a write, wait until it is durable, and return its value. See `write`."""
         return self.write(do, erases=erases, separate=separate).result()
 
     def lock_writes(self, connection: sqlite3.Connection) -> None:
@@ -208,7 +209,7 @@ class Database:
                 return
 
     def _commit(self, works: list[_Work]) -> None:
-        """Write all in one transaction, and tell who waits."""
+        """Write all in one transaction, and resolve their futures."""
         kept: list[tuple[_Work, Any]] = []
         try:
             self._connection.execute("BEGIN IMMEDIATE")
@@ -261,6 +262,7 @@ class Database:
 
 
 def _problem(path: str, error: BaseException) -> BaseException:
+    """Return the `SessionError` for a database error, or the error itself if it is none."""
     if isinstance(error, sqlite3.IntegrityError):
         return SessionError(f"{path}: somebody else has written to the session: {error}")
     if isinstance(error, sqlite3.Error):

@@ -1,7 +1,7 @@
-"""What sessions need of a store.
+"""The interface of stores for sessions.
 
 A session is two lists and a head. The *journal* is a list of entries, numbered from 1, which one
-writer appends to. The *inbox* is a list of posts, which anybody may add; the writer removes a post in
+writer appends to. The *inbox* is a list of posts, which any process may add; the writer removes a post in
 the same transaction that appends its entry. The head is a `SessionInfo`. A store keeps these and
 knows nothing of what entries and posts say: folds, checkpoints, policies and exports lie above it.
 """
@@ -23,24 +23,24 @@ DELETED = "the session is gone: it was deleted"
 
 @record
 class SessionInfo:
-    """What is known of a session without reading it.
+    """Facts about a session that are known without reading its journal.
 
     Args:
-        id: Its number in this file.
-        scope: Whose it is; a name means nothing outside its scope.
+        id: Its number in this store.
+        scope: Owner of its name; names are unique within a scope.
         name: Its name.
-        created: When, in seconds since the epoch.
-        updated: When something was last written.
+        created: Time of creation, in seconds since the epoch.
+        updated: Time of the last write.
         head: Number of its last entry.
         checkpoint: Number of its last checkpoint; 0 if there is none.
         base: Number of the last entry that it shares with its parent.
-        parent: Which session it was forked from.
-        turns: How often somebody said something.
-        first: The beginning of what was said first.
-        last: The beginning of what was answered last.
-        tokens: Spent so far.
-        requests: Made so far.
-        ended: How its last run ended; empty while one goes on, or if it was killed.
+        parent: Id of the session it was forked from.
+        turns: Number of messages of people.
+        first: Beginning of the first message.
+        last: Beginning of the last answer.
+        tokens: Number of tokens used so far.
+        requests: Number of model requests so far.
+        ended: Why its last run ended; empty while it is active, or if it was killed.
     """
 
     id: int
@@ -76,7 +76,7 @@ class NewPost:
     """A post to add to an inbox.
 
     Args:
-        at: When, in seconds since the epoch.
+        at: Time, in seconds since the epoch.
         who: The sender.
         kind: Its kind.
         body: Its content, as JSON.
@@ -90,13 +90,13 @@ class NewPost:
 
 @record
 class Unchanged:
-    """The condition of a post: nothing of some kinds came since its sender has read the session.
+    """The condition of a post: no entry or post of a kind was added since its sender read the session.
 
     Args:
         head: Number of the last entry that was read.
         last: Id of the last post that was read.
-        entry: Kind of the entries that must not have come; empty for every kind.
-        post: Kind of the posts.
+        entry: Kind of the entries that must not have been added; empty for any kind.
+        post: Kind of the posts, likewise.
     """
 
     head: int
@@ -118,7 +118,7 @@ class Writer:
 
 @record
 class Batch:
-    """What one transaction writes to a session.
+    """The changes that one transaction writes to a session.
 
     Args:
         rows: New entries, numbered on from `after`.
@@ -136,15 +136,15 @@ class Batch:
 
 
 class SessionStore(ABC):
-    """A place for sessions. Subclass it to keep them elsewhere: ``Sessions(MyStore())``.
+    """A store for sessions. Subclass it to store them elsewhere: ``Sessions(MyStore())``.
 
     Methods are called from any thread and may block. Each that writes is one transaction, durable when
     it returns, or when its future is done. All raise `SessionError` if they cannot do it; the message
     says why.
 
     Attributes:
-        display_name: Names the store in messages.
-        artifacts: Where large values are; by default they remain in their entries.
+        display_name: Name of the store in messages.
+        artifacts: Store of large values; by default they remain in their entries.
         poll_seconds: Seconds between two attempts to lock a session that another process has.
     """
 
@@ -186,7 +186,7 @@ class SessionStore(ABC):
         """Delete a session with its entries and posts; nothing of it remains in the store."""
 
     def close(self) -> None:  # noqa: B027  # optional
-        """Close the store: nothing, by default."""
+        """Close the store. The default does nothing."""
 
     # — the journal and the inbox —
 
@@ -203,13 +203,13 @@ class SessionStore(ABC):
         """Return the first entries numbered above `after` and up to `upto`, in order.
 
         Args:
-            id: Of the session.
-            after: Number of the entry before the first.
-            upto: Number of the last.
+            id: Number of the session.
+            after: Number of the entry before the first one.
+            upto: Number of the last one.
             kind: Kind of the entries; all if empty.
 
         Returns:
-            As many as are read well at once; none only if there are no more.
+            As many as suit one read; empty only if there are no more.
         """
 
     @abstractmethod
@@ -230,8 +230,8 @@ class SessionStore(ABC):
     def try_lock(self, id: int) -> bool:
         """Lock a session for this process. Return False if another process has it.
 
-        A lock ends with its process. Two tasks of this process never ask for one session at once. The
-        default is for a store that only this process can see.
+        A lock ends with its process. Tasks of this process never request the same session at once. The
+        default returns True, for stores that only this process can see.
         """
         return True
 
@@ -239,13 +239,13 @@ class SessionStore(ABC):
         """Release a session that `try_lock` has locked."""
 
     def set_writer(self, id: int, writer: Writer) -> None:  # noqa: B027
-        """Note the process that has locked a session, to be shown to others; nothing, by default.
+        """Record the process that has locked a session, to be shown to others. The default does nothing.
 
         It need not be durable when this returns.
         """
 
     def get_writer(self, id: int) -> Writer | None:
-        """Return the process that was noted last, or None."""
+        """Return the process that was recorded last, or None."""
         return None
 
     # — what a store may do faster —
