@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.providers.tools import TOOLS
+from toolkeel.agent.reply_assembly import assemble
 from toolkeel.errors import SetupError
 from toolkeel.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from toolkeel.model_interface import ModelRequest, Settings
@@ -17,9 +18,15 @@ from toolkeel.providers.wire.body_cache import BodyCache
 from toolkeel.providers.wire.reasoning_ownership import ModelProfile
 
 
-def stored_reply(id: str, *output: dict[str, Any], store: bool = True) -> AssistantMessage:
-    response = {"id": id, "object": "response", "model": "gpt-5", "status": "completed"}
-    return openai_responses.decode({**response, "store": store, "output": [*output]})
+def stored_reply(
+    id: str, *output: dict[str, Any], store: bool | None = True, is_streamed: bool = False
+) -> AssistantMessage:
+    response: dict[str, Any] = {"id": id, "object": "response", "model": "gpt-5", "output": output}
+    response |= {"status": "completed"} | ({} if store is None else {"store": store})
+    if is_streamed:
+        last = {"type": "response.completed", "response": response}
+        return assemble(openai_responses.decode_stream(json.loads(json.dumps([last]))))
+    return openai_responses.decode({**response, "output": [*output]})
 
 
 def call(id: str, kind: str = "function_call") -> dict[str, Any]:
@@ -73,6 +80,14 @@ def test_results_of_calls_that_only_the_server_has_are_sent() -> None:
     assert result == {"type": "function_call_output", "call_id": "c1", "output": "3"}
     assert prompt == {"role": "user", "content": "and now?"}
     assert input_of(messages) == [prompt]  # without a server's call, it would be refused
+
+
+@pytest.mark.parametrize("is_streamed", [True, False])
+def test_a_server_that_does_not_say_if_it_stores_is_taken_at_its_id(is_streamed: bool) -> None:
+    reply = stored_reply("r", call("c1"), store=None, is_streamed=is_streamed)
+    messages: list[Message] = [UserMessage("go"), reply, ToolMessage("3", "c1")]
+    [output] = input_of(messages, previous_response_id="r")
+    assert (output["call_id"], output["output"]) == ("c1", "3")
 
 
 def test_a_response_that_was_not_stored_cannot_be_continued_from() -> None:

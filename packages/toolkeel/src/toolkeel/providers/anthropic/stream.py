@@ -92,7 +92,7 @@ class StreamDecoder(BlockDecoder[MessageBlock]):
     ...     {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Hi"}}
     ... )
     [TextDelta(text='Hi')]
-    >>> decoder.finish()  # there was no message_stop: it was cut off
+    >>> decoder.finish()  # there was neither a stop_reason nor a message_stop: it was cut off
     []
     """
 
@@ -114,10 +114,6 @@ class StreamDecoder(BlockDecoder[MessageBlock]):
             return []
         blocks = [block.to_wire() for block in self._blocks if block.layout_kind]
         return [{"role": "assistant", "content": blocks}]
-
-    def mark_done(self) -> None:
-        """Handle the end mark that other servers of this wire send instead of ``message_stop``."""
-        self._ended = self._ended or bool(self._reason)
 
     def handle_event(self, data: Json) -> list[Delta]:
         """Return the deltas of one event.
@@ -242,6 +238,7 @@ class StreamDecoder(BlockDecoder[MessageBlock]):
     def _update_message(self, data: Json) -> list[Delta]:
         delta = as_dict(data.get("delta"))
         self._reason = as_text(delta.get("stop_reason")) or self._reason
+        self._ended = self._ended or bool(self._reason)  # some servers send no message_stop
         for key in _STOP_DETAILS:
             if delta.get(key) is not None:
                 self._extra[key] = delta[key]

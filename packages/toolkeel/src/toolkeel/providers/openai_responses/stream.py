@@ -78,7 +78,8 @@ class StreamDecoder(Decoder):
         self._refused = False
         self._contradicted = False
         self._last_place: dict[str, int] = {}
-        self._is_stored = False
+        self._is_stored: bool | None = None
+        """None if the server does not say."""
         self._response_id = ""
 
     def handle_event(self, data: Json) -> list[Delta]:
@@ -157,8 +158,8 @@ class StreamDecoder(Decoder):
         output = [CALL if item.type in CALLS else item.wire for item in self._items_in_order()]
         if any(entry != CALL for entry in output):
             extra["output"] = output
-        if self._is_stored:
-            extra |= {"store": True, "id": self._response_id}
+        if self._is_stored is not False and self._response_id:
+            extra |= {"id": self._response_id, **({"store": True} if self._is_stored else {})}
         if self._status not in ("completed", "incomplete"):
             extra["status"] = self._status
         if self._reason not in ("", "max_output_tokens"):
@@ -173,7 +174,8 @@ class StreamDecoder(Decoder):
     def _start_response(self, data: Json) -> list[Delta]:
         response = as_dict(data.get("response"))
         self._model = as_text(response.get("model")) or self._model
-        self._is_stored = response.get("store") is True
+        if response.get("store") is not None:
+            self._is_stored = response["store"] is True
         self._response_id = as_text(response.get("id")) or self._response_id
         return []
 

@@ -69,7 +69,7 @@ class WireTools:
             if native is not None:
                 self.natives[tool.name] = native
         functions = [tool for tool in tools if tool.name not in self.natives]
-        self._parameters = {tool.name: tool.parameters for tool in functions}
+        self._functions = functions
         self.stand_ins = [] if hosting else _find_stand_ins(functions, target)
         self.names = wire_names([tool.name for tool in functions], self._policy)
         self.bodies: list[Json] = []
@@ -175,6 +175,10 @@ class WireTools:
     def with_wire_names(self, result: ToolMessage) -> ToolMessage:
         """Replace tool names in a result by their names on this wire. See `rename_keys`."""
         return with_wire_names(result, self._renamed) if self._renamed else result
+
+    @cached_property
+    def _parameters(self) -> Mapping[str, Mapping[str, object]]:
+        return {tool.name: tool.parameters for tool in self._functions}
 
     @cached_property
     def _renamed(self) -> Mapping[str, str]:
