@@ -46,7 +46,7 @@ a working one `Sandbox` raises. Approval by a person is separate.
                                   │                             │ exit, timeout, output, memory
                                   └──────close──────────────────┴──> all descendants killed, resources released
 
-    bubblewrap:  stage.py ──exec──> bwrap ──exec──> sh (limits) ──exec──> [gate listener ──exec──>] command
+    bubblewrap:  [stage.py ──exec──>] bwrap ──exec──> sh (limits) ──exec──> [gate listener ──exec──>] command
     landlock:    supervise.py ──fork──> limits, Landlock, seccomp ──exec──> command
     off:         supervise.py ──fork──> limits ──exec──> command
 

@@ -12,6 +12,8 @@ the call's result message, so the caller gets one result per call::
      unknown_tool  malformed_ or     disabled, refused, denied,        invalid_output
                    invalid_arguments limit_reached, timeout, crashed ...
 
+A call with resources takes its place in the turn's order before its handler's other steps.
+
 There is one shape of a call, the handler ``(prepared, context) -> Awaitable[value]``: a tool's steps and
 its body are composed to one when the tool is registered (`compose_tool`). Arguments are prepared in one
 way (`prepare`); those too large for the event loop in a thread, under the call's deadline.

@@ -10,7 +10,7 @@ computes the same state. The last run moves between these conditions::
        │                 │  │  CallEnded: out of open_calls           │ Decided, then ModelAsked
        │                 │  └─────────────────────────────────────────┘    or CallIntended
        └─────────────────┘
-         RunEnded(any other reason) clears tickets, decisions, open calls and nested runs
+         RunEnded(any other reason) clears tickets, decisions (but of deferred calls), open calls, nested runs
 
 A killed process writes no `RunEnded`: its run stays RUNNING, and whatever is in `open_calls` has an
 unknown outcome. A run that a bound or a cancel stopped inside an inner run keeps its open calls and

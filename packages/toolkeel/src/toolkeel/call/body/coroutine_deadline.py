@@ -16,8 +16,9 @@ foreign. When the body has ended, `raise_outcome` takes ours back (`Task.uncance
 - only ours: the result is `TimedOut` or `Cancelled`, with what is known about the work;
 - none, but the body raised `CancelledError`: it cancelled itself.
 
-A body that was asked to stop has `GRACE` seconds to clean up. Then it continues in a task of its own
-(`detached_tasks`) and its call is answered without it. A future that ignores cancellation cannot
+A body that was asked to stop, or whose task was canceled with `GRACE_ONLY`, has `GRACE` seconds to clean
+up. Then it continues in a task of its own (`detached_tasks`) and its call is answered without it. Any other
+foreign cancellation is passed to the body, which then takes as long as it takes. A future that ignores cancellation cannot
 hold the call either: it is awaited through `_TaskStopper.wait_for`, which ends with the grace time.
 
 ::
@@ -27,7 +28,7 @@ hold the call either: it is awaited through `_TaskStopper.wait_for`, which ends 
        v
     waiting --returns or raises---------------> ended
        |                                          ^
-       | deadline, cancel token, or foreign cancel |
+       | deadline, cancel token, or `GRACE_ONLY`   |
        v                                          |
     stopping --ends within GRACE seconds-----------+
        |

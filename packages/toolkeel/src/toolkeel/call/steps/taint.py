@@ -8,10 +8,11 @@ by the labels that the model request behind it had in view.
 2. View. `RunContext.loop_state.visible_taint` is the number of sources when the request was sent. The
    calls of one turn do not taint each other: their request was sent before their results.
 3. Judgement. `approval_reason` returns why a call needs approval. A tool that only computes or reads
-   inside, or whose changes stay inside and can be undone, never does. One that acts does after a
-   stranger's text; one that only reads outside does if there is private data besides, which it could
-   carry out in its address. After a secret, both do. A call does not if every target was mentioned by
-   the user or a trusted result (`mentioned_targets`), or was approved before in this run.
+   inside, or whose changes stay inside and can be undone, never does, except for a file that the next
+   build executes. One that acts does after a stranger's text; one that only reads outside does if there
+   is private data besides, such as the prompt, which it could carry out in its address. After a secret,
+   both do. A call does not if every target was approved before in this run, is at a trusted host, or,
+   without a secret, was mentioned by the user or a trusted result (`mentioned_targets`).
 4. Approval. `record_approval` widens a yes: to the same target or host, to the same server, or to the
    sources read so far.
 

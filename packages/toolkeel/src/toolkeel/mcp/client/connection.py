@@ -18,9 +18,9 @@ enters transport and client, publishes the client, and waits for the end. States
   later attempts start with that. A failed HTTP attempt is repeated once with the older SSE transport.
 - OPEN: `GuardedStream` limits incoming messages, repairs responses before the SDK validates them, and
   sets the end event when the transport ends. Lists are cached until the server reports a change.
-- On loss, open requests fail, and nothing is repeated. The next `client()` reopens the connection, and
-  resource subscriptions are renewed. If the server has only forgotten the session, its client is
-  retired: a new one opens at once, and the old one ends when its last request has an answer.
+- On loss, open requests fail. The next `client()` reopens the connection, and resource subscriptions
+  are renewed. If the server has only forgotten the session, its client is retired: it ends when its
+  last request has an answer, and the next request opens a new one. `run` then repeats what only reads.
 """
 
 from __future__ import annotations
