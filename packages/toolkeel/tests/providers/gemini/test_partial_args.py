@@ -92,6 +92,65 @@ def test_plain_names_are_paths_too_and_other_calls_follow() -> None:
     ]
 
 
+ARGUMENTS = st.dictionaries(st.sampled_from(["city", "n"]), _SCALARS, min_size=1, max_size=2)
+CALLS = st.lists(st.tuples(st.sampled_from(["f", "g"]), ARGUMENTS), min_size=1, max_size=4)
+
+
+def parts_of(name: str, args: Json, id: str, *, size: int) -> list[Json]:
+    """The parts of a call that no part ends."""
+    named = {"id": id} if id else {}
+    made = [{**named, "name": name, "willContinue": True}]
+    clean = json.loads(json.dumps(args).replace("\\u0000", "x"))
+    return made + [
+        {**named, "partialArgs": [one], "willContinue": True} for one in pieces(clean, "$", size)
+    ]
+
+
+def outcome(reply: AssistantMessage) -> list[tuple[str, Json]]:
+    assert reply.finish_reason == "tool_calls"
+    return [(one.name, json.loads(str(one.arguments))) for one in reply.tool_calls]
+
+
+@given(CALLS, st.booleans(), st.integers(1, 4), st.booleans())
+def test_a_call_ends_where_the_next_one_or_the_reply_does(
+    calls: list[tuple[str, Json]], has_ids: bool, size: int, last_is_plain: bool
+) -> None:
+    expected = [
+        (name, json.loads(json.dumps(args).replace("\\u0000", "x"))) for name, args in calls
+    ]
+    chunks = []
+    for number, (name, args) in enumerate(calls):
+        id = f"c{number}" if has_ids else ""
+        chunks += [chunk(one) for one in parts_of(name, args, id, size=size)]
+    if last_is_plain:
+        chunks.append(chunk({"name": "h", "args": {"x": 1}}))
+        expected.append(("h", {"x": 1}))
+    assert outcome(reply_of(*chunks, chunk(end="STOP"))) == expected
+
+
+@given(CALLS, st.integers(1, 4), st.data())
+def test_ids_tell_calls_apart_that_arrive_at_once(
+    calls: list[tuple[str, Json]], size: int, data: st.DataObject
+) -> None:
+    rows = [
+        parts_of(name, args, f"c{number}", size=size) for number, (name, args) in enumerate(calls)
+    ]
+    for row in rows:
+        row[-1].pop("willContinue")
+    expected = {
+        f"c{number}": (name, json.loads(json.dumps(args).replace("\\u0000", "x")))
+        for number, (name, args) in enumerate(calls)
+    }
+    mixed = []
+    while rows:
+        row = data.draw(st.sampled_from(rows))
+        mixed.append(chunk(row.pop(0)))
+        rows = [one for one in rows if one]
+    reply = reply_of(*mixed, chunk(end="STOP"))
+    read = zip([one.id for one in reply.tool_calls], outcome(reply), strict=True)
+    assert dict(read) == expected
+
+
 @pytest.mark.parametrize("end", ["", "STOP", "MAX_TOKENS"])
 def test_a_call_that_does_not_end_never_runs(end: str) -> None:
     part = {"partialArgs": [{"jsonPath": "$.city", "stringValue": "Os", "willContinue": True}]}

@@ -2,7 +2,8 @@
 
 A call begins with its name and ``willContinue``. Each later part adds values at JSON paths (RFC 9535:
 ``$.city``, ``$.days[0]``, ``$['a b']``); a text may come in several pieces. The call ends with a part
-that does not say ``willContinue``.
+that does not say ``willContinue``, or with the name of the next one; pieces with an id belong to the
+call with that id.
 """
 
 from __future__ import annotations
@@ -54,6 +55,26 @@ class PartialCall:
         self._call |= {name: one for name, one in call.items() if one and name not in known}
         if signature := part.get("thoughtSignature"):
             self._part["thoughtSignature"] = signature
+
+    @property
+    def is_cut_off(self) -> bool:
+        """True if a text of the arguments has not ended."""
+        return bool(self._open)
+
+    def takes(self, part: Json) -> bool:
+        """Return True if a part belongs to this call, False if it starts another one.
+
+        A part with the same name and no id continues the call, unless it has nothing else or brings
+        arguments of its own.
+        """
+        call = as_dict(part.get("functionCall"))
+        id, name = call.get("id"), call.get("name")
+        if id and self._call.get("id"):
+            return bool(id == self._call["id"])
+        if not name:
+            return True
+        starts = "args" in call or not call.get("partialArgs")
+        return name == self._call.get("name") and not starts
 
     def complete(self) -> Json:
         """Return the part as if it had come complete."""

@@ -8,7 +8,7 @@ in the reply's ``provider_options["gemini"]["parts"]``, with their position (``p
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from toolkeel.errors import ModelUnavailable
 from toolkeel.model_interface import CallDelta, Delta, ReasoningDelta, TextDelta
@@ -71,8 +71,8 @@ class StreamDecoder(Decoder):
         """True if texts arrive in pieces; those of a complete answer are separate parts."""
         self._finish_message = ""
         self._grounding: Json = {}
-        self._partial: PartialCall | None = None
-        """A call whose arguments are still arriving."""
+        self._partial: list[PartialCall] = []
+        """Calls whose arguments are still arriving, the latest last."""
         self.is_empty = True
         """True if there was neither a part nor a finish reason: retry (quirk Q49)."""
 
@@ -181,29 +181,32 @@ class StreamDecoder(Decoder):
 
     def _read_any_call(self, part: Json) -> list[Delta]:
         """Decode a call, complete or a piece of one (`partial_args`)."""
-        if self._partial is None and not is_partial(part):
+        call = as_dict(part["functionCall"])
+        open_call = next((one for one in reversed(self._partial) if one.takes(part)), None)
+        deltas: list[Delta] = []
+        if open_call is None and not call.get("id"):
+            deltas += self.remaining_deltas()  # without ids, a call ends where the next one starts
+        if open_call is None and not is_partial(part):
             self._parts.append(part)
-            return [self._read_call(part)]
-        if self._partial is None:
-            self._partial = PartialCall(part)
-        self._partial.feed(part)
-        if as_dict(part["functionCall"]).get("willContinue"):
-            return []
-        return self._end_partial()
+            return [*deltas, self._read_call(part)]
+        if open_call is None:
+            open_call = PartialCall(part)
+            self._partial.append(open_call)
+        open_call.feed(part)
+        return deltas if call.get("willContinue") else [*deltas, *self._end_partial(open_call)]
 
-    def _end_partial(self) -> list[Delta]:
-        """Return the call whose arguments came in pieces."""
-        if self._partial is None:
-            return []
-        part, self._partial = self._partial.complete(), None
+    def _end_partial(self, call: PartialCall) -> list[Delta]:
+        """Return a call whose arguments came in pieces."""
+        self._partial.remove(call)
+        part = call.complete()
         self._parts.append(part)
         return [self._read_call(part)]
 
-    def remaining_deltas(self) -> Iterable[Delta]:
-        """Return a call that did not end: its reply broke off, whatever it says of its end."""
-        if self._partial is not None and REASONS.get(self._reason) == "stop":
+    def remaining_deltas(self) -> list[Delta]:
+        """Return calls that no part ended. If a text has no end, the reply broke off, whatever it says."""
+        if any(one.is_cut_off for one in self._partial) and REASONS.get(self._reason) == "stop":
             self._reason = ""
-        return self._end_partial()
+        return [delta for one in [*self._partial] for delta in self._end_partial(one)]
 
     def _read_call(self, part: Json) -> CallDelta:
         """Decode a complete call."""
