@@ -247,3 +247,108 @@ def test_a_malformed_call_behind_a_text_that_was_shown_is_an_error_with_both() -
     wrong = gemini_answer(True, "MALFORMED_FUNCTION_CALL", "print(x", "I will")
     with saying(wrong) as server, pytest.raises(ModelError, match=r"print\(x; I will"):
         run(gemini(server))
+
+
+GENERATIONS: list[Any] = [
+    '[{"name": "add", "parameters": {"a": 1}}, {"name": "nope", "parameters": {}}]',
+    "I should add them",
+    {"name": "add", "arguments": {"a": 1}},
+    [{"name": "add", "arguments": {"a": 1}}, {"name": "add", "arguments": "{"}],
+]
+ROUTES: dict[str, Any] = {
+    "itself": lambda error: {"error": error},
+    "an event without a wrapper": lambda error: error,
+    "OpenRouter": lambda error: {"error": {
+        "message": "Provider returned error", "code": 400,
+        "metadata": {"provider_name": "Groq", "raw": json.dumps({"error": error})}}},
+    "OpenRouter, as an object": lambda error: {"error": {
+        "message": "Provider returned error", "code": 400, "metadata": {"raw": {"error": error}}}},
+    "LiteLLM": lambda error: {"error": {
+        "message": f"litellm.BadRequestError: GroqException - {json.dumps({'error': error})}\nModel: m",
+        "type": None, "param": None, "code": "400"}},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("route", ROUTES)
+@given(words, st.sampled_from(GENERATIONS) | words)
+def test_a_rejected_call_is_the_models_mistake_by_whichever_router_it_comes(
+    route: str, message: str, generation: Any
+) -> None:
+    body = ROUTES[route](groq_error(message, generation)["error"])
+    shown = generation if isinstance(generation, str) else '"name":"add"'
+    decoder = StreamDecoder()
+    with pytest.raises(ModelError) as in_a_stream:
+        decoder.feed(json.dumps(body))
+    for error in (response_error(400, json.dumps(body), {}), in_a_stream.value):
+        assert error.mistake.startswith(message)
+        assert shown in error.mistake
+
+
+@pytest.mark.parametrize("route", ["OpenRouter", "LiteLLM"])
+def test_a_rejected_call_behind_a_router_goes_back_to_the_model(route: str) -> None:
+    wrong = ROUTES[route](groq_error("Failed to call.", '<function=add {"a": 1')["error"])
+    bad = [answer(json.dumps(wrong), status=400), events(chunk(role="assistant"), wrong)]
+    for one in bad:
+        with saying(one, chat_answer(True, "42")) as server:
+            result, heard = run(chat(server))
+        assert result.output == "42"
+        assert len([one for one in heard if isinstance(one, Retrying)]) == 1
+        assert "<function=add" in server.requests[1]["messages"][-1]["content"]
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize(
+    "end",
+    [
+        {"finish_reason": "function_call_filter: MALFORMED_FUNCTION_CALL"},
+        {"finish_reason": "malformed_function_call"},
+        {"finish_reason": "error", "native_finish_reason": "MALFORMED_FUNCTION_CALL"},
+        {"finish_reason": "stop", "native_finish_reason": "UNEXPECTED_TOOL_CALL"},
+    ],
+)
+def test_geminis_reasons_on_the_chat_wire_go_back_to_the_model(
+    end: dict[str, str], stream: bool
+) -> None:
+    part = {"role": "assistant", "content": ""}
+    choice = {"index": 0, "delta" if stream else "message": part, **end}
+    wrong = events({"choices": [choice]}) if stream else answer(json.dumps({"choices": [choice]}))
+    with saying(wrong, chat_answer(stream, "42")) as server:
+        result, heard = run(chat(server, stream=stream))
+    assert result.output == "42"
+    assert len([one for one in heard if isinstance(one, Retrying)]) == 1
+    assert list(end.values())[-1] in server.requests[1]["messages"][-1]["content"]
+    with saying(wrong) as server, pytest.raises(ModelError, match=list(end.values())[-1]):
+        run(chat(server, stream=stream))
+    assert len(server.requests) == 2
+
+
+@given(words, st.sampled_from([400, 429, 503]), st.integers(1, 3))
+def test_an_error_inside_a_text_has_its_own_words_and_status(
+    text: str, status: int, depth: int
+) -> None:
+    error: Any = {"message": text, "code": status}
+    for _ in range(depth):
+        error = {"message": json.dumps({"error": error})}
+    for made in (reported_error({"error": error}), response_error(status, {"error": error}, {})):
+        assert (str(made), made.status) == (text, status)
+
+
+def test_a_message_that_only_quotes_json_stays_as_it_is() -> None:
+    text = 'The arguments {"a": 1, "message": "x"} do not fit.'
+    assert str(reported_error({"error": {"message": text}})) == text
+
+
+def test_an_error_in_a_list_is_the_same_complete_and_streamed() -> None:
+    sent = [{"error": {"code": 429, "message": "busy", "status": "RESOURCE_EXHAUSTED"}}]
+    with pytest.raises(ModelError) as complete:
+        decode(sent)
+    with pytest.raises(ModelError) as streamed:
+        StreamDecoder().feed(json.dumps(sent))
+    assert (str(complete.value), complete.value.status) == ("busy", 429)
+    assert (str(streamed.value), streamed.value.status) == ("busy", 429)
+
+
+def test_groqs_word_for_why_a_stream_was_stopped_is_its_error() -> None:
+    decoder = StreamDecoder()
+    with pytest.raises(ModelError, match="over_capacity"):
+        decoder.feed({"choices": [{"delta": {}}], "x_groq": {"error": "over_capacity"}})

@@ -54,9 +54,6 @@ REASONS: Mapping[str, FinishReason] = invert(
 )
 """Every stop reason of this wire; any other is an error, none at all a cut-off reply."""
 
-MISTAKES = frozenset({"malformed_model_output", "malformed_tool_use"})
-"""Reasons that say that the model wrote what the service does not accept."""
-
 
 @record
 class BedrockProfile(ModelProfile):

@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping
 from toolkeel.messages import FinishReason
 from toolkeel.model_interface import Delta
 from toolkeel.providers.bedrock.profile import (
-    MISTAKES,
     REASONS,
     WIRE,
     append_bytes,
@@ -32,7 +31,11 @@ from toolkeel.providers.wire.plain_json import (
     parse_object,
     parse_response,
 )
-from toolkeel.providers.wire.server_errors import incomplete_response, reported_error
+from toolkeel.providers.wire.server_errors import (
+    incomplete_response,
+    is_mistake,
+    reported_error,
+)
 
 
 class ConverseBlock(Block):
@@ -124,7 +127,7 @@ class StreamDecoder(BlockDecoder[ConverseBlock]):
 
     def mistake(self) -> str:
         """Return the reason if the service did not accept how the model called a tool."""
-        return self._reason if self._reason in MISTAKES else ""
+        return self._reason if is_mistake(self._reason) else ""
 
     def finish_reason(self) -> FinishReason:
         """Return why the answer ended; a guardrail that only masked words did not end it."""

@@ -45,9 +45,6 @@ REASONS: Mapping[str, FinishReason] = invert(
 )
 """Why an answer ends; any other reason, such as MALFORMED_FUNCTION_CALL, is an error."""
 
-MISTAKES = frozenset({"MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "MALFORMED_RESPONSE"})
-"""Reasons that say that the model wrote or called something that the server does not accept."""
-
 _NUMBERED = ("STOP", "MAX_TOKENS", "SAFETY", "RECITATION", "OTHER", "BLOCKLIST")
 NUMBERED_REASONS: Mapping[object, str] = MappingProxyType(
     dict[object, str](enumerate((*_NUMBERED, "PROHIBITED_CONTENT", "SPII"), 1))

@@ -14,7 +14,6 @@ from toolkeel.errors import ModelUnavailable
 from toolkeel.model_interface import CallDelta, Delta, ReasoningDelta, TextDelta
 from toolkeel.providers.gemini.partial_args import PartialCall, is_partial
 from toolkeel.providers.gemini.profile import (
-    MISTAKES,
     NUMBERED_REASONS,
     REASONS,
     WIRE,
@@ -37,7 +36,11 @@ from toolkeel.providers.wire.plain_json import (
     plain,
     wire_options,
 )
-from toolkeel.providers.wire.server_errors import incomplete_response, reported_error
+from toolkeel.providers.wire.server_errors import (
+    incomplete_response,
+    is_mistake,
+    reported_error,
+)
 from toolkeel.providers.wire.tools import WireTools
 
 _CALL_KEYS = frozenset({"id", "name", "args"})
@@ -121,7 +124,7 @@ class StreamDecoder(Decoder):
 
     def mistake(self) -> str:
         """Return what was wrong with a call that the server did not accept, in its words."""
-        if self._reason not in MISTAKES:
+        if not is_mistake(self._reason):
             return ""
         message = self._finish_message
         return f"{self._reason}: {message}" if message else self._reason

@@ -22,7 +22,11 @@ from toolkeel.providers.wire.plain_json import (
     parse_response,
     plain,
 )
-from toolkeel.providers.wire.server_errors import incomplete_response, reported_error
+from toolkeel.providers.wire.server_errors import (
+    incomplete_response,
+    is_mistake,
+    reported_error,
+)
 from toolkeel.providers.wire.tools import WireTools
 
 _BARE_FAILURE_KEYS = frozenset({"detail", "errors", "error_code", "error_msg", "errorMessage"})
@@ -131,6 +135,10 @@ class StreamDecoder(Decoder):
         self._reason = self._reason or "stop"  # a complete answer without a reason ended normally
         return deltas
 
+    def mistake(self) -> str:
+        """Return why the server did not accept what the model wrote, as Gemini's reports it."""
+        return self._reason if is_mistake(self._reason) else ""
+
     def mark_done(self) -> None:
         """Handle ``[DONE]``: the reply is complete, if it has any content."""
         if self._call_count or self._text_length or self._has_more:
@@ -192,7 +200,8 @@ class StreamDecoder(Decoder):
                 self._read_rare_fields(data, choice)
             reason = choice.get("finish_reason")
             if reason and REASONS.get(self._reason, "stop") in ("stop", "tool_calls"):
-                self._reason = as_text(reason) or self._reason
+                native = as_text(choice.get("native_finish_reason"))  # OpenRouter's
+                self._reason = native if is_mistake(native) else as_text(reason) or self._reason
         return choices
 
     def _choose(self, listed: list[object]) -> list[Json]:
@@ -209,12 +218,13 @@ class StreamDecoder(Decoder):
         return choices
 
     def _read_rare_fields(self, data: Json, choice: Json) -> None:
-        usage = data.get("usage") or choice.get("usage")
-        usage = usage or as_dict(data.get("x_groq")).get("usage")
+        groq = as_dict(data.get("x_groq"))
+        usage = data.get("usage") or choice.get("usage") or groq.get("usage")
         if usage:
             self._usage = as_dict(usage)
-        if choice.get("error"):  # a router's, of the provider behind it
-            raise reported_error(choice)
+        for holder in (choice, groq):  # a router's, of the provider behind it; Groq's of a stream
+            if holder.get("error"):
+                raise reported_error(holder)
 
     def _read_content(self, message: Json) -> list[Delta]:
         """Return the text and the reasoning in a message or delta."""

@@ -57,6 +57,11 @@ UNSUPPORTED = "requires --jinja"
 REJECTED_CALL = "tool_use_failed"
 """Groq's code for a call of the model that it could not read."""
 
+_MISTAKES = frozenset(
+    {"MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "MALFORMED_RESPONSE"}  # Gemini's
+    | {"MALFORMED_TOOL_USE", "MALFORMED_MODEL_OUTPUT"}  # Bedrock's
+)
+
 _STATUS_KEYS = ("originalStatusCode", "code", "status", "status_code", "type")
 _WORDS = (
     *("originalMessage", "message", "error", "detail", "errors", "msg", "error_message", "Message"),
@@ -70,6 +75,7 @@ MAX_GENERATION = 2000
 """Characters of a rejected call that go back to the model."""
 _ERROR_KEYS = frozenset(
     {*_WORDS, *_STATUS_KEYS, "object", "param", "request_id", "requestId", "instance"}
+    | {"failed_generation"}
 )
 """Keys of an error. An envelope around an answer may have them too, so there must be no others."""
 
@@ -110,12 +116,27 @@ def nested_error_text(value: object, depth: int = 4) -> str:
 def incomplete_response(missing: str, data: object) -> ModelError:
     """Build the error for an answer without a required key, with the server's text if it has any.
 
-    An answer whose list is empty, as busy servers send it, may be complete at the next request.
+    An answer whose list is empty, as busy servers send it, may be complete at the next request. An
+    error in a list is that error (Google).
     """
+    for one in map(as_dict, as_list(data)):
+        if is_error(one):
+            return reported_error(one)
     text = nested_error_text(data)
     kind = ModelUnavailable if not text and missing in as_dict(data) else ModelError
     why = f": {text}" if text else f": {dumps(data)[:500]}"
     return kind(f"the server's answer has no {missing}{why}")
+
+
+def is_mistake(reason: str) -> bool:
+    """Return True if a reason why a reply ended says that the provider did not accept what the model wrote.
+
+    Google's own server for the Chat Completions wire writes a word before Gemini's.
+
+    >>> is_mistake("function_call_filter: MALFORMED_FUNCTION_CALL"), is_mistake("stop")
+    (True, False)
+    """
+    return reason.rpartition(" ")[2].upper() in _MISTAKES
 
 
 def model_mistake(description: str, status: int | None = None) -> ModelError:
@@ -131,8 +152,45 @@ def _rejected_call(error: Json, status: int | None) -> ModelError | None:
     """Build the error for a call that Groq could not read, with the call, or None for any other."""
     if error.get("code") != REJECTED_CALL:
         return None
-    generated = clean_text(as_text(error.get("failed_generation")))[:MAX_GENERATION]
+    generated = error.get("failed_generation") or ""
+    generated = generated if isinstance(generated, str) else dumps(generated)
+    generated = clean_text(generated)[:MAX_GENERATION]
     return model_mistake(f"{error_text(error)} {generated}".strip(), status)
+
+
+def _innermost_error(data: object) -> Json:
+    """Return the error in a server's JSON; the provider's own, where a router has it inside another.
+
+    OpenRouter has it as ``metadata.raw``, LiteLLM and others as JSON in the message.
+    """
+    error = as_dict(as_dict(data).get("error")) or as_dict(data)
+    for _ in range(3):
+        places = (
+            as_dict(error.get("metadata")).get("raw"),
+            error.get("message"),
+            error.get("error"),
+        )
+        inner = next(filter(None, map(_error_inside, places)), None)
+        if inner is None:
+            break
+        error = inner
+    return error
+
+
+def _error_inside(value: object) -> Json:
+    """Return the error that a text has as JSON, or that an object is; an empty one if there is none."""
+    if isinstance(value, str) and "{" in value:
+        with suppress(ValueError, RecursionError):
+            value, _ = _DECODER.raw_decode(value, value.index("{"))
+    fields = as_dict(value)
+    named = fields.get("error")
+    if isinstance(named, dict):
+        return named
+    is_bare = isinstance(fields.get("message"), str) and fields.keys() & {"code", "type", "status"}
+    return fields if is_bare or (isinstance(named, str) and named) else {}
+
+
+_DECODER = json.JSONDecoder()
 
 
 def status_of(error: Mapping[str, object], name: str = "") -> int | None:
@@ -159,8 +217,10 @@ def is_error(data: Json) -> bool:
     >>> is_error({"detail": "overloaded"}), is_error({"type": "message_start", "message": {}})
     (True, False)
     """
-    unnamed = data.get("type", "error") == "error" and data.get("object", "error") == "error"
-    return unnamed and bool(data.get("error") or (data.keys() <= _ERROR_KEYS and error_text(data)))
+    kinds = (as_text(data.get(key) or "error") for key in ("type", "object"))
+    if not all(kind.endswith("error") for kind in kinds):
+        return False
+    return bool(data.get("error") or (data.keys() <= _ERROR_KEYS and error_text(data)))
 
 
 def reported_error(data: Json, name: str = "") -> ModelError:
@@ -170,13 +230,14 @@ def reported_error(data: Json, name: str = "") -> ModelError:
         data: The server's JSON.
         name: Name of the error, if it is not in `data`.
     """
-    error = as_dict(data.get("error")) or data
+    error = _innermost_error(data)
     called = (as_text(error.get(key)) for key in ("code", "type", "status"))
-    if (rejected := _rejected_call(error, status_of(error, name))) is not None:
+    status = status_of(error, name) or status_of(as_dict(data.get("error")), name)
+    if (rejected := _rejected_call(error, status)) is not None:
         return rejected
-    text = error_text(data) or next(filter(None, called), name) or nested_error_text(data)
-    text = text or "the server sent an error"
-    return _build_error(error, status_of(error, name), text, retry_delay(error), None)
+    text = error_text(error) or error_text(data) or next(filter(None, called), name)
+    text = text or nested_error_text(data) or "the server sent an error"
+    return _build_error(error, status, text, retry_delay(error), None)
 
 
 def response_error(
@@ -193,14 +254,14 @@ def response_error(
     if isinstance(body, str):
         with suppress(ValueError, RecursionError):
             body = json.loads(body)
-    error = as_dict(as_dict(body).get("error")) or as_dict(body)
+    error = _innermost_error(body)
     if (rejected := _rejected_call(error, status)) is not None:
         return rejected
     after = retry_after(headers)
     header = headers.get("x-amzn-errortype") or as_text(error.get("__type"))  # AWS's name for it
     name = header.partition(":")[0].rpartition("#")[2]
     text = (
-        error_text(body)[:1000]
+        (error_text(error) or error_text(body))[:1000]
         or words
         or name
         or nested_error_text(body)[:1000]
