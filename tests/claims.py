@@ -212,8 +212,8 @@ CLAIMS: tuple[Claim, ...] = (
     Claim("toolkeel_compat/openai_agents/tools.py", "and the run was ended", "packages/toolkeel-compat/tests/openai_agents/test_tools.py::test_a_tool_told_to_raise_ends_the_run_with_what_the_body_raised", DOER),
     Claim("toolkeel_compat/pydantic_ai/toolsets.py", "was not approved",
           "packages/toolkeel-compat/tests/pydantic_ai/test_deferred.py::test_a_run_goes_on_with_decisions", DOER),
-    Claim("toolkeel_compat/langchain/threads.py", "was not approved",
-          "packages/toolkeel-compat/tests/langchain/test_threads.py::test_a_call_waits_in_its_thread_until_somebody_decides", UNTRIED),
+    Claim("toolkeel_compat/langchain/threads/human_review.py", "was not approved",
+          "packages/toolkeel-compat/tests/langchain/threads/test_human_review.py::test_a_call_waits_in_its_thread_until_somebody_decides", UNTRIED),
     Claim("toolkeel_compat/openai_agents/", "was not approved",
           "packages/toolkeel-compat/tests/openai_agents/test_state.py::test_a_rejection_without_words_is_told_as_the_sdk_tells_it_and_nothing_runs", UNTRIED),
     # — sessions —

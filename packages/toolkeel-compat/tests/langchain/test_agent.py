@@ -36,7 +36,7 @@ class City(BaseModel):
     people: int
 
 
-GIVEN = call("final_result", {"name": "Oslo", "people": 709_000})
+GIVEN = call("City", {"name": "Oslo", "people": 709_000})
 
 
 @tool
@@ -247,7 +247,7 @@ CITY_SCHEMA: dict[str, Any] = {
 
 @pytest.mark.parametrize("form", [CITY_SCHEMA, ToolStrategy(CITY_SCHEMA)])  # type: ignore[arg-type]
 def test_a_json_schema_is_a_form_of_answers(form: Any) -> None:
-    wrong = call("final_result", {"name": "Oslo", "people": -1})
+    wrong = call("City", {"name": "Oslo", "people": -1})
     model = Scripted([wrong, GIVEN])
     state = create_agent(model, response_format=form).invoke({"messages": "Oslo?"})
     assert state["structured_response"] == {"name": "Oslo", "people": 709_000}

@@ -60,8 +60,16 @@ def test_all_messages_are_removed_or_none() -> None:
     old, new = [HumanMessage("a")], HumanMessage("b")
     assert apply_update(old, new) == [*old, new]
     assert apply_update(old, [RemoveMessage(REMOVE_ALL_MESSAGES), new]) == [new]
-    with pytest.raises(SetupError, match="no ids"):
+    with pytest.raises(SetupError, match="no message has this id"):
         apply_update(old, [RemoveMessage("7")])
+
+
+def test_a_message_with_an_id_is_removed_or_replaced() -> None:
+    one, two = HumanMessage("a", id="1"), HumanMessage("b", id="2")
+    assert apply_update([one, two], [RemoveMessage("1")]) == [two]
+    newer = HumanMessage("c", id="1")
+    assert apply_update([one, two], newer) == [newer, two]
+    assert apply_update([one], [HumanMessage("a")]) == [one, HumanMessage("a")]
 
 
 def test_characters_stand_for_tokens_about() -> None:

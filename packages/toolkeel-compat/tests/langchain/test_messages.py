@@ -6,6 +6,7 @@ import copy
 import dataclasses
 import json
 import pickle
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,8 +17,8 @@ from toolkeel import AssistantMessage, SetupError
 from toolkeel import ToolCall as CoreToolCall
 from toolkeel.content import Image, Text
 from toolkeel.messages import Reasoning
-from toolkeel.testing import Scripted
-from toolkeel_compat.langchain import create_agent
+from toolkeel.testing import Scripted, call
+from toolkeel_compat.langchain import InMemorySaver, ToolRuntime, create_agent, tool
 from toolkeel_compat.langchain.messages import (
     AIMessage,
     AnyMessage,
@@ -123,10 +124,50 @@ def test_a_message_says_what_it_is_and_shows_itself(capsys: pytest.CaptureFixtur
 
 def test_what_a_message_would_not_keep_is_refused() -> None:
     for kind in (HumanMessage, AIMessage):
-        with pytest.raises(SetupError, match=rf"{kind.__name__}\(name=.*no name"):
-            kind("hi", name="bob")
+        with pytest.raises(SetupError, match=rf"{kind.__name__}\(additional_kwargs=.*no addit"):
+            kind("hi", additional_kwargs={"a": 1})
     assert ToolMessage("x", "1", "look").name == "look"
     assert (HumanMessage("hi", id=None).id, HumanMessage("hi").additional_kwargs) == (None, {})
+
+
+@pytest.mark.parametrize("path", [":memory:", "talk.db"])
+def test_ids_and_names_stay_with_messages_through_threads_streams_and_tools(
+    path: str, tmp_path: Path
+) -> None:
+    seen: list[Any] = []
+
+    @tool
+    def look(runtime: ToolRuntime) -> str:
+        """Look."""
+        seen.extend((one.id, one.name) for one in runtime.state["messages"][:2])
+        return "found"
+
+    saver = InMemorySaver(path if path == ":memory:" else tmp_path / path)
+    model = Scripted([call("look"), "done", "again"])
+    agent = create_agent(model, [look], checkpointer=saver)
+    thread = {"configurable": {"thread_id": "t"}}
+    said = [HumanMessage("hi", id="m1", name="Ann"), {"role": "user", "content": "x", "id": "m2"}]
+    agent.invoke({"messages": said}, thread)
+    *_, last = agent.stream(
+        {"messages": [HumanMessage("more", id="m3")]}, thread, stream_mode="values"
+    )
+    assert seen == [("m1", "Ann"), ("m2", None)]
+    state = agent.get_state(thread).values
+    history = next(iter(agent.get_state_history(thread))).values
+    for messages in (last["messages"], state["messages"], history["messages"]):
+        people = [(m.id, m.name) for m in messages if m.type == "human"]
+        assert people == [("m1", "Ann"), ("m2", None), ("m3", None)]
+
+
+def test_every_kind_of_message_keeps_its_id_and_name_from_a_dict() -> None:
+    rows = [
+        {"role": role, "content": "x", "id": "7", "name": "n"} | more
+        for role, more in (("user", {}), ("assistant", {}), ("system", {}))
+    ]
+    rows.append({"role": "tool", "content": "x", "tool_call_id": "c", "id": "7", "name": "n"})
+    read: Any = convert_to_messages(rows)
+    assert [(one.id, one.name) for one in read] == [("7", "n")] * 4
+    assert (read[1] + AIMessage("y")).id == "7"
 
 
 def test_a_reply_says_what_it_cost_and_what_of_it_cannot_be_read() -> None:
@@ -214,7 +255,7 @@ def test_a_dict_of_a_result_keeps_its_name_status_and_artifact() -> None:
 
 
 @pytest.mark.parametrize(
-    "lost", [{"name": "ada"}, {"refusal": "no"}, {"function_call": {"name": "f"}}]
+    "lost", [{"tool_call_id": "7"}, {"refusal": "no"}, {"function_call": {"name": "f"}}]
 )
 def test_a_field_that_a_message_would_lose_is_refused(lost: dict[str, Any]) -> None:
     with pytest.raises(SetupError, match=f"has no '{next(iter(lost))}'"):

@@ -205,6 +205,7 @@ def test_a_wrapper_around_calls_may_answer_in_the_tools_place() -> None:
     [
         ({"jump_to": "tools"}, "jump_to"),
         ({"messages": [HumanMessage("more")]}, "after_model"),
+        ({"messages": [HumanMessage("other", id="1")]}, "after_model"),
         (7, "give a dict"),
     ],
 )
@@ -214,7 +215,9 @@ def test_what_a_hook_cannot_change_here_is_refused(update: Any, named: str) -> N
         return update
 
     with pytest.raises(SetupError, match=named):
-        create_agent(Scripted(["x"]), middleware=[wrong]).invoke({"messages": "hi"})
+        create_agent(Scripted(["x"]), middleware=[wrong]).invoke(
+            {"messages": HumanMessage("hi", id="1")}
+        )
 
 
 def test_an_option_of_a_decorator_that_nobody_knows_is_refused() -> None:

@@ -174,9 +174,15 @@ class Reasoning:
 
 @record
 class SystemMessage:
-    """Instructions from the program."""
+    """Instructions from the program.
+
+    Args:
+        content: For the model.
+        metadata: For the program; see `UserMessage`.
+    """
 
     content: Content
+    metadata: Mapping[str, object] = NOTHING
 
     @property
     def text(self) -> str:
@@ -191,10 +197,13 @@ class UserMessage:
     Args:
         content: For the model.
         origin: Who wrote it; saved with the message and never sent to the model.
+        metadata: For the program: JSON data that is saved with the message. Of it only ``name``, who
+            speaks, is sent, on the wire of OpenAI's chat completions.
     """
 
     content: Content
     origin: Origin = "person"
+    metadata: Mapping[str, object] = NOTHING
 
     @property
     def text(self) -> str:
@@ -214,6 +223,7 @@ class AssistantMessage:
         reasoning: What it thought.
         model: Which model answered.
         provider_options: What else the provider sent and wants back.
+        metadata: For the program; see `UserMessage`.
     """
 
     content: Content = ""
@@ -223,6 +233,7 @@ class AssistantMessage:
     reasoning: tuple[Reasoning, ...] = ()
     model: str = ""
     provider_options: Mapping[str, object] = NOTHING
+    metadata: Mapping[str, object] = NOTHING
 
     @property
     def text(self) -> str:

@@ -20,8 +20,9 @@ from typing_extensions import TypedDict
 from tests.agent.valid import problems
 from tests.waiting import run as run_async
 from toolkeel import Agent, Effects, Rules, Settings, SetupError, ToolMessage, UserMessage, tool
-from toolkeel.agent.output import MAX_RETRIES, OUTPUT_TOOL
+from toolkeel.agent.output import MAX_RETRIES
 from toolkeel.call.arguments.partial_value import PartialValue
+from toolkeel.define.output_type import OUTPUT_TOOL
 from toolkeel.errors import DefinitionError, OutputError
 from toolkeel.messages import AssistantMessage
 from toolkeel.model_interface import CallDelta, Finish, ModelRequest, OutputFormat, TextDelta

@@ -8,7 +8,12 @@ from typing import Annotated, Any, NamedTuple
 import pytest
 from pydantic import BaseModel, Field
 
-from toolkeel.define.output_type import ACCEPTED, compile_output_form
+from toolkeel.define.output_type import (
+    ACCEPTED,
+    OutputTool,
+    compile_output_form,
+    is_output_tool,
+)
 from toolkeel.errors import CallError, DefinitionError, InvalidArguments
 
 
@@ -108,3 +113,20 @@ class UnfinishedDict(typing.TypedDict):
 def test_a_type_that_needs_a_class_not_defined_yet_names_that_class(kind: Any) -> None:
     with pytest.raises(DefinitionError, match="it uses 'Later', which is not defined yet; import"):
         compile_output_form(kind)
+
+
+def test_a_type_may_name_and_describe_its_tool_and_word_the_result() -> None:
+    named = OutputTool("Answer", "Answer me.", lambda answer: f"given: {answer.n}")
+    form = compile_output_form(Annotated[Inner, named], "Answer_2")
+    assert (form.tool.name, form.tool.description) == ("Answer_2", "Answer me.")
+    given = form.tool.invoke({"n": 1})
+    assert (given.content, given.artifact) == ("given: 1", Inner(n=1))
+    assert is_output_tool(form.tool) and not is_output_tool(object())
+
+
+def test_no_mark_of_the_making_of_a_schema_is_advertised() -> None:
+    class Graded(BaseModel):
+        grade: Annotated[typing.Literal["a", "b"], Field(description="How good.")]
+
+    for form in (compile_output_form(Graded), compile_output_form(list[Graded])):
+        assert "x-closed" not in str(form.tool.parameters)

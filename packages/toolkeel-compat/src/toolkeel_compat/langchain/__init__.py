@@ -3,7 +3,7 @@
 names             which module exports each name, and the replacement of names that are missing
 messages          LangChain's messages and calls, over the core's records
 runtime           values injected into a running tool: ids, state, config, runtime, callbacks
-interrupts        `interrupt` in a tool: the run waits for a value from outside
+serialization     messages as LangChain's JSON: `dumpd`, `load`, `messages_to_dict`
 history           which messages the model gets: `trim_messages`, `RemoveMessage`
 middleware        agent middleware: steps around model requests and tool calls
 ready_middleware  built-in middleware: call limits, retries, model fallback, a to-do list
@@ -15,7 +15,7 @@ convert_tool      ``convert_to_openai_tool`` and similar: a tool in a provider's
 command           `wrap_tool_call`, and `Command` from a tool
 tool_node         `ToolNode` with its `handle_tool_errors`, and `tools_condition`
 models            chat models: by name, of partner packages, of your own
-threads           `InMemorySaver`, and `HumanInTheLoopMiddleware`
+threads           threads that last, `interrupt`, and people who decide about calls
 streaming         what `stream` and `stream_events` yield
 agent_options     options of an agent, and what they say about its state
 recursion_limit   `GraphRecursionError`: the steps of one run, as LangGraph counts them
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from toolkeel_compat.langchain.command import *
     from toolkeel_compat.langchain.convert_tool import *
     from toolkeel_compat.langchain.history import *
-    from toolkeel_compat.langchain.interrupts import *
     from toolkeel_compat.langchain.mcp_client import *
     from toolkeel_compat.langchain.messages import *
     from toolkeel_compat.langchain.middleware import *
@@ -51,10 +50,13 @@ if TYPE_CHECKING:
         GraphRecursionError as GraphRecursionError,
     )
     from toolkeel_compat.langchain.runtime import *
+    from toolkeel_compat.langchain.serialization import *
     from toolkeel_compat.langchain.store import *
     from toolkeel_compat.langchain.streaming.stream_modes import GraphOutput as GraphOutput
     from toolkeel_compat.langchain.summarization import *
-    from toolkeel_compat.langchain.threads import *
+    from toolkeel_compat.langchain.threads.checkpoints import *
+    from toolkeel_compat.langchain.threads.human_review import *
+    from toolkeel_compat.langchain.threads.interrupts import *
     from toolkeel_compat.langchain.tool_node import *
     from toolkeel_compat.langchain.tools import *
 else:

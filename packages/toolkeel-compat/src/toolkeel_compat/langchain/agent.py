@@ -22,9 +22,6 @@ from toolkeel_compat.langchain.command import (
 )
 from toolkeel_compat.langchain.compiled_agent import CompiledAgent
 from toolkeel_compat.langchain.convert_tool import to_tool
-from toolkeel_compat.langchain.interrupts import (
-    handle_interrupts,
-)
 from toolkeel_compat.langchain.middleware import (
     build_steps,
     make_model_middleware,
@@ -37,7 +34,10 @@ from toolkeel_compat.langchain.models.chat_models import (
     to_chat_model,
 )
 from toolkeel_compat.langchain.recursion_limit import MAX_REQUESTS, make_limit_step
-from toolkeel_compat.langchain.threads import HumanInTheLoopMiddleware
+from toolkeel_compat.langchain.threads.human_review import HumanInTheLoopMiddleware
+from toolkeel_compat.langchain.threads.interrupts import (
+    handle_interrupts,
+)
 from toolkeel_compat.langchain.tool_node import ToolNode
 
 _REFUSED: Mapping[str, str] = {

@@ -10,7 +10,8 @@ from toolkeel.errors import SetupError
 from toolkeel_compat.langchain.command import Reducers, read_reducers
 from toolkeel_compat.langchain.middleware import AgentMiddleware
 from toolkeel_compat.langchain.names import suggest_replacement
-from toolkeel_compat.langchain.threads import HumanInTheLoopMiddleware, InMemorySaver
+from toolkeel_compat.langchain.threads.checkpoints import InMemorySaver
+from toolkeel_compat.langchain.threads.human_review import HumanInTheLoopMiddleware
 
 
 class AgentOptions(TypedDict, total=False):

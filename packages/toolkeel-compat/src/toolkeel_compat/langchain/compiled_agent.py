@@ -22,15 +22,6 @@ from toolkeel.errors import OutputError, SetupError, Suspend
 from toolkeel.sessions.session import Session
 from toolkeel_compat.langchain.agent_options import AgentOptions, merge_reducers
 from toolkeel_compat.langchain.command import Command, write_state
-from toolkeel_compat.langchain.interrupts import (
-    HIDDEN_KEYS,
-    Interrupt,
-    find_waiting_call,
-    list_interrupts,
-    load_interrupts,
-    save_interrupts,
-    start_within,
-)
 from toolkeel_compat.langchain.messages import convert_to_messages
 from toolkeel_compat.langchain.middleware import (
     HookStep,
@@ -54,11 +45,20 @@ from toolkeel_compat.langchain.streaming.stream_modes import (
     to_output,
     to_part,
 )
-from toolkeel_compat.langchain.threads import (
-    EmptyInputError,
+from toolkeel_compat.langchain.threads.checkpoints import EmptyInputError, StateSnapshot
+from toolkeel_compat.langchain.threads.human_review import (
     HumanInTheLoopMiddleware,
-    StateSnapshot,
     decide_tickets,
+    is_review,
+)
+from toolkeel_compat.langchain.threads.interrupts import (
+    HIDDEN_KEYS,
+    Interrupt,
+    find_waiting_call,
+    list_interrupts,
+    load_interrupts,
+    save_interrupts,
+    start_within,
 )
 from toolkeel_compat.langchain.tool_node import Config, Invokable, check_config
 
@@ -144,7 +144,7 @@ class CompiledAgent(Invokable):
         inner = load_interrupts(state, tickets)
         known = {id for one in inner for id in one.ticket_ids}
         asked = [one for one in tickets if not (one.external or one.id in known)]
-        about = [self._reviewer.make_interrupt(asked, state, runtime)] if asked else []
+        about = self._reviewer.make_interrupts(asked, state, runtime)
         return [*about, *inner, *list_interrupts(tickets)]
 
     def get_state_history(self, config: Mapping[str, Any]) -> Iterator[StateSnapshot]:
@@ -228,7 +228,7 @@ class CompiledAgent(Invokable):
         if result.reason == "waiting":
             waits = self._build_interrupts(result.pending, state, build_runtime(run.context))
             if call is not None:
-                save_interrupts([w for w in waits if "review_configs" in w.value], call)
+                save_interrupts([w for w in waits if is_review(w)], call)
                 raise Suspend(*result.pending, inner=result.state)
             if self._saver is None:
                 asked = result.pending[0]

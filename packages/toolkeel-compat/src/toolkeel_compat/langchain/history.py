@@ -16,25 +16,39 @@ REMOVE_ALL_MESSAGES = "__remove_all__"
 
 @record
 class RemoveMessage:
-    """A request to remove all messages; single ones have no ids here.
+    """A request to remove one message, or all.
 
     Args:
-        id: `REMOVE_ALL_MESSAGES`; any other id raises `SetupError` when it is applied.
+        id: The message's id, or `REMOVE_ALL_MESSAGES`.
     """
 
-    id: str
+    id: str | None
 
 
 def apply_update(messages: Sequence[Message], update: Any) -> list[Message]:
-    """Append an update's messages; a `RemoveMessage` first removes all earlier ones."""
-    more = update if isinstance(update, list) else [update]
+    """Return messages with an update: one whose id is there already takes that message's place.
+
+    Raises:
+        SetupError: A `RemoveMessage` names no message.
+    """
     result = list(messages)
-    for at, one in enumerate(more):
-        if isinstance(one, RemoveMessage):
-            if one.id != REMOVE_ALL_MESSAGES:
-                raise SetupError("RemoveMessage: messages have no ids; remove all, give those kept")
-            return apply_update([], more[at + 1 :])
-    return [*result, *convert_to_messages(more)]
+    for one in update if isinstance(update, list) else [update]:
+        if isinstance(one, RemoveMessage) and one.id == REMOVE_ALL_MESSAGES:
+            result = []
+            continue
+        removes = isinstance(one, RemoveMessage)
+        new = [] if removes else convert_to_messages([one])
+        id = one.id if removes else getattr(new[0], "id", None)
+        places = [at for at, old in enumerate(result) if id and getattr(old, "id", None) == id]
+        if removes and not places:
+            raise SetupError(
+                f"RemoveMessage(id={id!r}): no message has this id; a message has the id that the "
+                "program gives it. RemoveMessage(REMOVE_ALL_MESSAGES) and the messages to keep "
+                "remove others"
+            )
+        at = places[0] if places else len(result)
+        result[at : at + 1] = new
+    return result
 
 
 MessageTypes = str | type[Any] | Sequence[str | type[Any]] | None

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Self, cast
 
 from toolkeel._common.other_libraries_words import attribute_hints, explain_foreign
+from toolkeel._records.record import NOTHING
 from toolkeel.content import Content, Data, Text
 from toolkeel.errors import SetupError
 from toolkeel.messages import AssistantMessage, Message, Reasoning, Usage, UserMessage
@@ -22,13 +23,15 @@ from toolkeel_compat.content_blocks import (
 )
 
 _UNSUPPORTED_FIELDS: Mapping[str, str] = {
-    "id": "messages are found by their place in the transcript",
-    "name": "write it into the text",
     "additional_kwargs": "keep it in the state, under a key of your own",
     "response_metadata": "keep it in the state, under a key of your own",
     "invalid_tool_calls": "they are found among the calls",
 }
 """By field that a message does not have: what to do instead."""
+
+
+_METADATA = ("id", "name")
+"""Fields of a message that it keeps for the program."""
 
 
 class MessageMixin:
@@ -50,14 +53,21 @@ class MessageMixin:
                 raise SetupError(
                     f"{cls.__name__}({name}=...): messages here have no {name}: leave it out; {instead}"
                 )
+        place = "details" if cls.type == "tool" else "metadata"
+        known = {key: kwargs.pop(key, None) for key in _METADATA if key not in cls.__match_args__}  # type: ignore[attr-defined]
+        if own := {key: value for key, value in known.items() if value is not None}:
+            kwargs[place] = {**kwargs.get(place, NOTHING), **own}
         content = kwargs.pop("content_blocks", None) or content
         if isinstance(content, list):
             content = to_content(content, joins=cls.type in ("ai", "tool"))
         return super().__new__(cls, content, *rest, **kwargs)  # type: ignore[call-arg]
 
     @property
-    def id(self) -> None:
-        """Always None: messages have no ids."""
+    def id(self) -> str | None:
+        """The id that the program has given the message; None if it has none."""
+        message: Any = self
+        given = message.details if self.type == "tool" else message.metadata
+        return cast("str | None", given.get("id"))
 
     @property
     def additional_kwargs(self) -> dict[str, Any]:
@@ -97,22 +107,31 @@ class MessageMixin:
         print(self.pretty_repr())
 
 
-class HumanMessage(MessageMixin, UserMessage):
+class _Spoken(MessageMixin):
+    """A message that may name who speaks."""
+
+    __slots__ = ()
+
+    @property
+    def name(self) -> str | None:
+        """The name of who speaks; None if the program has given none."""
+        return cast("str | None", cast("Any", self).metadata.get("name"))
+
+
+class HumanMessage(_Spoken, UserMessage):
     """A user's message."""
 
     __slots__ = ()
     __match_args__ = UserMessage.__match_args__
     type: ClassVar[str] = "human"
-    name: ClassVar[None] = None
 
 
-class SystemMessage(MessageMixin, CoreSystemMessage):
+class SystemMessage(_Spoken, CoreSystemMessage):
     """The system prompt."""
 
     __slots__ = ()
     __match_args__ = CoreSystemMessage.__match_args__
     type: ClassVar[str] = "system"
-    name: ClassVar[None] = None
 
 
 class ToolMessage(MessageMixin, CoreToolMessage):
@@ -195,13 +214,12 @@ def to_tool_call(call: CoreToolCall | Mapping[str, Any]) -> ToolCall:
     return ToolCall(call.get("id") or "", function["name"], args)
 
 
-class AIMessage(MessageMixin, AssistantMessage):
+class AIMessage(_Spoken, AssistantMessage):
     """A model's reply. Its calls may be passed as dicts and read as dicts."""
 
     __slots__ = ()
     __match_args__ = AssistantMessage.__match_args__
     type: ClassVar[str] = "ai"
-    name: ClassVar[None] = None
 
     def __new__(
         cls,
@@ -243,7 +261,9 @@ class AIMessage(MessageMixin, AssistantMessage):
         """Join this chunk of a reply with the next one."""
         names = ("tool_calls", "usage", "reasoning")
         sums = {name: getattr(self, name) + getattr(more, name) for name in names}
-        return dataclasses.replace(more, content=self.text + more.text, **sums)
+        metadata = {**more.metadata, **self.metadata}
+        text = self.text + more.text
+        return dataclasses.replace(more, content=text, metadata=metadata or NOTHING, **sums)
 
     @property
     def usage_metadata(self) -> dict[str, int] | None:
@@ -369,9 +389,9 @@ _MESSAGE_CLASSES: Mapping[type[Any], type[Any]] = {
     CoreToolMessage: ToolMessage,
 }
 _DICT_FIELDS: Mapping[type[Any], tuple[str, ...]] = {
-    HumanMessage: ("content",),
-    SystemMessage: ("content",),
-    AIMessage: ("content", "tool_calls"),
-    ToolMessage: ("content", "tool_call_id", "name", "status", "artifact"),
+    HumanMessage: ("content", *_METADATA),
+    SystemMessage: ("content", *_METADATA),
+    AIMessage: ("content", "tool_calls", *_METADATA),
+    ToolMessage: ("content", "tool_call_id", "name", "status", "artifact", "id"),
 }
 """The fields of a message's dict that are read."""

@@ -271,10 +271,11 @@ class HookStep:
             last = state["messages"][-1]
             return last if isinstance(last, AssistantMessage) else AssistantMessage("")
         state["messages"] = [*state["messages"], *convert_to_messages([reply])]
-        before = len(state["messages"])
+        before = state["messages"]
         ended = await self.run_hooks("after_model", state, run)
-        last = state["messages"][-1]
-        if len(state["messages"]) != before and not (ended and isinstance(last, AssistantMessage)):
+        last = (state["messages"] or before)[-1]
+        is_same = [*map(id, before[:-1])] == [*map(id, state["messages"][:-1])]
+        if not is_same and not (ended and isinstance(last, AssistantMessage)):
             raise SetupError("after_model: messages change only with jump_to='end', to the answer")
         if ended:
             return AssistantMessage(last.content) if isinstance(last, AssistantMessage) else reply

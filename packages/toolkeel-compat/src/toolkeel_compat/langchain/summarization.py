@@ -12,10 +12,10 @@ from toolkeel_compat.langchain.history import (
     RemoveMessage,
     count_tokens_approximately,
 )
-from toolkeel_compat.langchain.interrupts import SUMMARY_KEY
 from toolkeel_compat.langchain.messages import HumanMessage
 from toolkeel_compat.langchain.middleware import AgentMiddleware
 from toolkeel_compat.langchain.models.chat_models import ChatModel, init_chat_model
+from toolkeel_compat.langchain.threads.interrupts import SUMMARY_KEY
 
 SUMMARY_PROMPT = """\
 Summarize the conversation below for the assistant who continues it: the user's goals, decisions, \

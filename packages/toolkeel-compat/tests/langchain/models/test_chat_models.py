@@ -104,10 +104,10 @@ def test_a_model_by_itself_streams_and_answers_several() -> None:
 
 
 def test_an_answer_of_a_form_may_be_had_by_a_tool_and_other_ways_are_told() -> None:
-    model = Scripted([call("final_result", {"name": "Oslo"})])
+    model = Scripted([call("City", {"name": "Oslo"})])
     asked = init_chat_model(model).with_structured_output(City, method="function_calling")
     assert asked.invoke("Where?") == City("Oslo")
-    assert [each.name for each in model.requests[0].tools] == ["final_result"]
+    assert [each.name for each in model.requests[0].tools] == ["City"]
     plain: Any = init_chat_model(Scripted([]))
     with pytest.raises(SetupError, match=r"include_raw=\.\.\.\) is not here: create_agent"):
         plain.with_structured_output(City, include_raw=True)

@@ -20,7 +20,7 @@ from toolkeel.agent.streamed_calls import PartialOutput
 from toolkeel.call.arguments.validate import prepare
 from toolkeel.call.toolset import Toolset
 from toolkeel.define.explain.validation_errors import list_errors
-from toolkeel.define.output_type import OUTPUT_TOOL, OutputForm, compile_output_form
+from toolkeel.define.output_type import OutputForm, compile_output_form, read_output_tool
 from toolkeel.define.tool import AnyTool
 from toolkeel.errors import (
     FieldError,
@@ -85,7 +85,7 @@ def plan_output(
     """
     if output_type is str or output_type is None:
         return None
-    form = compile_output_form(output_type, _free_name(taken))
+    form = compile_output_form(output_type, _free_name(read_output_tool(output_type).name, taken))
     if isinstance(model, SupportsStructuredOutput) and model.supports_format(
         form.format, tools=tools
     ):
@@ -93,12 +93,12 @@ def plan_output(
     return OutputPlan(form, None, retries)
 
 
-def _free_name(taken: Container[str]) -> str:
+def _free_name(wanted: str, taken: Container[str]) -> str:
     """Return the output tool's name, with a number appended if it is taken."""
-    name, number = OUTPUT_TOOL, 1
+    name, number = wanted, 1
     while name in taken:
         number += 1
-        name = f"{OUTPUT_TOOL}_{number}"
+        name = f"{wanted}_{number}"
     return name
 
 
@@ -149,7 +149,7 @@ class OutputAttempts:
         arguments = said.get(result.tool_call_id)
         if not isinstance(result.artifact, UnsavedValue | UnknownValue) or arguments is None:
             return result.artifact
-        prepared = prepare(ToolCall("", OUTPUT_TOOL, cast("Any", arguments)), self._plan.form.tool)
+        prepared = prepare(ToolCall("", result.name, cast("Any", arguments)), self._plan.form.tool)
         return self._plan.form.tool.function(**prepared.arguments).artifact
 
     def check_reply(self, reply: AssistantMessage) -> Message | None:
@@ -164,7 +164,9 @@ class OutputAttempts:
         problem: InvalidArguments | MalformedArguments | None = None
         for reading in self._plan.form.candidate_arguments(text):
             try:
-                prepared = prepare(ToolCall("", OUTPUT_TOOL, reading), self._plan.form.tool)
+                prepared = prepare(
+                    ToolCall("", self._plan.form.tool.name, reading), self._plan.form.tool
+                )
             except (InvalidArguments, MalformedArguments) as error:
                 problem = problem or error
             else:

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from inspect import Parameter as Kind
-from typing import Any
+from typing import Annotated, Any, get_args, get_origin
 
 from pydantic import TypeAdapter
 from typing_extensions import TypeForm
@@ -28,8 +28,8 @@ from toolkeel.define.schema.argument_schema import (
     from_parameters,
 )
 from toolkeel.define.schema.closed_objects import close_objects
-from toolkeel.define.schema.json_schema import ToolSchemaGenerator
-from toolkeel.define.subschemas import resolve
+from toolkeel.define.schema.json_schema import CLOSED, ToolSchemaGenerator
+from toolkeel.define.subschemas import all_subschemas, resolve
 from toolkeel.define.tool import AnyTool, Tool
 from toolkeel.errors import DefinitionError
 from toolkeel.messages import ToolOutput
@@ -38,9 +38,26 @@ from toolkeel.model_interface import OutputFormat
 OUTPUT_TOOL = "final_result"
 """What the tool is called, unless another of the run's tools is called so."""
 
+ANSWER_NOTE = "Give the final answer, and end with it."
+"""How the tool's description begins."""
 ACCEPTED = "The answer was accepted."
 _VALUE = "result"
 """The key of an answer that is no object of its own: arguments always are one."""
+
+
+@record
+class OutputTool:
+    """Name and description of the tool, as metadata in the ``Annotated`` of an output type.
+
+    Args:
+        name: What the tool is called.
+        description: What the model reads of it.
+        describe_answer: Returns the text of an accepted answer's result.
+    """
+
+    name: str = OUTPUT_TOOL
+    description: str | None = None
+    describe_answer: Callable[[object], str] = lambda answer: ACCEPTED
 
 
 @record
@@ -76,6 +93,16 @@ class OutputForm:
         return partial.get(_VALUE) if self.wrapped else partial
 
 
+def read_output_tool(output_type: TypeForm[Any]) -> OutputTool:
+    """Return what an output type says of its tool.
+
+    >>> read_output_tool(Annotated[int, OutputTool("count")]).name
+    'count'
+    """
+    metadata = get_args(output_type)[1:] if get_origin(output_type) is Annotated else ()
+    return next((one for one in metadata if isinstance(one, OutputTool)), OutputTool())
+
+
 def compile_output_form(output_type: TypeForm[Any], name: str = OUTPUT_TOOL) -> OutputForm:
     """Compile a type to the form of an agent's answers.
 
@@ -109,12 +136,18 @@ def compile_output_form(output_type: TypeForm[Any], name: str = OUTPUT_TOOL) -> 
             else f"it has no JSON form ({describe_reason(error)}); use a type JSON can carry"
         )
         raise DefinitionError(f"output_type={title}: {why}") from error
+    for part in all_subschemas(schema):
+        part.pop(CLOSED, None)
     message = str(schema.pop("description", ""))
     schema.pop("title", None)
     wrapped = schema.get("type") != "object"
     arguments = _wrapped(name, output_type) if wrapped else _plain(name, schema, adapter)
-    description = f"Give the final answer, and end with it. {message}".strip()
-    return OutputForm(_tool(name, description, arguments), wrapped)
+    wanted = read_output_tool(output_type)
+    description = wanted.description
+    if description is None:
+        description = f"{ANSWER_NOTE} {message}".strip()
+    tool = _tool(name, description, arguments, _Accept(wanted.describe_answer))
+    return OutputForm(tool, wrapped)
 
 
 def _with_root_object(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -138,10 +171,7 @@ def _plain(name: str, schema: dict[str, Any], adapter: TypeAdapter[Any]) -> Argu
     return compile_arguments(name, schema, given, None, close_objects(schema, True))
 
 
-def _tool(name: str, description: str, arguments: ArgumentSchema) -> AnyTool:
-    def accept(**values: object) -> ToolOutput:
-        return ToolOutput(ACCEPTED, artifact=values[_VALUE])
-
+def _tool(name: str, description: str, arguments: ArgumentSchema, accept: _Accept) -> AnyTool:
     return Tool(
         name=name,
         description=description,
@@ -150,3 +180,18 @@ def _tool(name: str, description: str, arguments: ArgumentSchema) -> AnyTool:
         arguments=arguments,
         inline=True,
     )
+
+
+class _Accept:
+    """The tool's body: its result contains the answer."""
+
+    def __init__(self, describe: Callable[[object], str]) -> None:
+        self._describe = describe
+
+    def __call__(self, **values: object) -> ToolOutput:
+        return ToolOutput(self._describe(values[_VALUE]), artifact=values[_VALUE])
+
+
+def is_output_tool(tool: object) -> bool:
+    """Return True for the tool by which a model gives the answer of a run."""
+    return isinstance(getattr(tool, "function", None), _Accept)

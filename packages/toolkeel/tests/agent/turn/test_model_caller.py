@@ -143,3 +143,9 @@ def test_a_forced_call_that_the_reply_lacks_is_asked_for_once_more(choice: str) 
     assert result.output == "Still no." and result.usage.requests == 2
     again = stubborn.run_sync(RunState.from_json(result.state.to_json()))
     assert again.output == "Still no." and len(stubborn.model.requests) == 2  # type: ignore[attr-defined]
+
+
+def test_a_forced_call_may_be_one_that_the_provider_runs_itself() -> None:
+    forced = Settings(tool_choice="required", extra_body={"tools": [{"type": "web_search"}]})
+    result = Agent(Scripted(["It is 4."]), settings=forced).run_sync("go")
+    assert result.output == "It is 4." and result.usage.requests == 1

@@ -57,6 +57,15 @@ def test_text_is_sent_as_plain_strings() -> None:
     ]
 
 
+def test_a_name_is_sent_and_nothing_else_of_what_the_program_keeps_with_a_message() -> None:
+    kept = {"id": "7", "name": "Ann"}
+    said = [UserMessage("hi", metadata=kept), AssistantMessage("ho", metadata=kept)]
+    assert encode(said) == [
+        {"role": "user", "content": "hi", "name": "Ann"},
+        {"role": "assistant", "content": "ho", "name": "Ann"},
+    ]
+
+
 def test_a_reply_that_only_calls_has_null_content() -> None:
     [wire, *_] = encode(turn(ToolCall("c", "f", "")))
     assert wire == {

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Annotated, Any, Generic, TypeVar
+from typing import Annotated, Any, Generic, TypeVar, get_origin
 
 from pydantic import AfterValidator, WithJsonSchema
 
@@ -18,6 +19,7 @@ from toolkeel.agent.reply_assembly import ReplyBuilder
 from toolkeel.call.arguments.validate import prepare
 from toolkeel.call.body.sync_bridge import SyncIterator
 from toolkeel.call.toolset import Toolset
+from toolkeel.define.output_type import OUTPUT_TOOL, OutputTool
 from toolkeel.define.tool import Tool
 from toolkeel.errors import InvalidArguments, OutputError, SetupError
 from toolkeel.messages import ToolCall
@@ -36,7 +38,7 @@ class ToolStrategy(Generic[T]):
 
     Args:
         schema: The output type.
-        tool_message_content: Refused: the model reads that its answer was accepted.
+        tool_message_content: What the model reads of an accepted answer; the answer by default.
         handle_errors: Must be True: a wrong answer is explained to the model.
     """
 
@@ -71,16 +73,28 @@ def resolve_output_type(model: Model, form: Any) -> tuple[Model, Any]:
         SetupError: A strategy has an unsupported option.
     """
     schema = form.schema if isinstance(form, ToolStrategy | ProviderStrategy) else form
-    if isinstance(schema, Mapping):
-        schema = make_dict_type(schema)
+    schema = _name_output_tool(schema, getattr(form, "tool_message_content", None))
     if not isinstance(form, ToolStrategy):
         return model, schema or str
-    if form.tool_message_content or form.handle_errors is not True:
+    if form.handle_errors is not True:
         raise SetupError(
-            "ToolStrategy: leave tool_message_content and handle_errors out; a wrong answer is "
-            "explained to the model, which may correct it"
+            "ToolStrategy: leave handle_errors out; a wrong answer is explained to the model, which "
+            "may correct it"
         )
     return ToolOutputModel(model), schema
+
+
+def _name_output_tool(schema: Any, accepted: str | None) -> Any:
+    """Return the output type whose tool has the schema's name and description, as in LangChain."""
+    if isinstance(schema, Mapping):
+        title, text = schema.get("title") or OUTPUT_TOOL, schema.get("description", "")
+        schema = make_dict_type(schema)
+    elif inspect.isclass(schema) and get_origin(schema) is None and schema is not str:
+        title, text = schema.__name__, schema.__doc__ or ""
+    else:
+        return schema
+    describe = lambda answer: accepted or f"Returning structured response: {answer}"  # noqa: E731
+    return Annotated[schema, OutputTool(str(title), str(text), describe)]
 
 
 def make_dict_type(schema: Mapping[str, Any]) -> Any:

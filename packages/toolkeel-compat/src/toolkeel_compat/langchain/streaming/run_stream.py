@@ -12,7 +12,6 @@ from toolkeel.call.body.sync_bridge import SyncIterator
 from toolkeel.errors import SetupError
 from toolkeel.events import Event, Replied, Streamed, ToolFinished, ToolStarted
 from toolkeel.model_interface import ReasoningDelta, TextDelta
-from toolkeel_compat.langchain.interrupts import Interrupt
 from toolkeel_compat.langchain.messages import AIMessage, convert_to_messages, to_tool_call
 from toolkeel_compat.langchain.streaming.growing import (
     Growing,
@@ -22,6 +21,7 @@ from toolkeel_compat.langchain.streaming.growing import (
     ToolCallStream,
 )
 from toolkeel_compat.langchain.streaming.stream_modes import INTERRUPT_KEY
+from toolkeel_compat.langchain.threads.interrupts import Interrupt
 
 Make: TypeAlias = Callable[[], AsyncGenerator[tuple[str, Any], None]]
 """Starts the run, and yields its parts with their modes."""

@@ -10,8 +10,8 @@ from toolkeel.errors import SetupError
 from toolkeel.events import Emitted, Event, Replied, Streamed, ToolFinished
 from toolkeel.messages import AssistantMessage, Message, Reasoning
 from toolkeel.model_interface import ReasoningDelta, TextDelta
-from toolkeel_compat.langchain.interrupts import HIDDEN_KEYS, Interrupt
 from toolkeel_compat.langchain.messages import AIMessage, convert_to_messages
+from toolkeel_compat.langchain.threads.interrupts import HIDDEN_KEYS, Interrupt
 
 INTERRUPT_KEY = "__interrupt__"
 """Key of the final state, and of a part, for what waits."""

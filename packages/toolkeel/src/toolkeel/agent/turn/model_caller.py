@@ -175,7 +175,8 @@ class ModelCaller:
         before = run.transcript[-2] if len(run.transcript) > 1 else None
         is_again = isinstance(before, UserMessage) and before.origin == "correction"
         is_again = is_again or has_called_since_person(run.transcript)
-        if choice in (None, "auto", "none") or is_again or reply.finish_reason not in _WHOLE:
+        is_free = choice in (None, "auto", "none") or is_again or _has_hosted_tools(self._request)
+        if is_free or reply.finish_reason not in _WHOLE:
             return None
         wanted = "a tool" if choice == "required" else f"the tool {choice!r}"
         if run.listeners:
@@ -362,11 +363,11 @@ class ModelCaller:
             )
 
 
-def _has_hosted_tools(request: ModelRequest) -> bool:
+def _has_hosted_tools(request: ModelRequest | None) -> bool:
     """Return True if the provider may run tools itself, for which guardrails cannot wait."""
-    return any(getattr(item, "hosted", None) for item in request.tools) or bool(
-        request.settings.extra_body.get("tools")
-    )
+    if request is None or request.settings.extra_body.get("tools"):
+        return request is not None
+    return any(getattr(item, "hosted", None) for item in request.tools)
 
 
 def _settings_of(plan: Plan) -> tuple[Settings, Settings]:

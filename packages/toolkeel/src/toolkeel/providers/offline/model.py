@@ -21,7 +21,7 @@ from contextlib import suppress
 from typing import TypeAlias
 
 from toolkeel.agent.bind_tools import count_in_run
-from toolkeel.define.output_type import OUTPUT_TOOL
+from toolkeel.define.output_type import is_output_tool
 from toolkeel.errors import ModelError
 from toolkeel.messages import Usage
 from toolkeel.model_interface import (
@@ -140,7 +140,7 @@ def _is_planned(finished: FinishedCall, planned: Sequence[PlannedCall]) -> bool:
 
 def _output_call(turn: Turn, tools: Sequence[ToolDefinition]) -> list[Call]:
     """Return the last result as the typed answer that the agent asks for, if it has that type."""
-    tool = next((tool for tool in tools if tool.name == OUTPUT_TOOL), None)
+    tool = next(filter(is_output_tool, tools), None)
     if tool is None or not turn.finished or turn.finished[-1].failed:
         return []
     found: object = turn.finished[-1].text
@@ -149,7 +149,7 @@ def _output_call(turn: Turn, tools: Sequence[ToolDefinition]) -> list[Call]:
     checker = ArgumentChecker(tool.parameters)
     for arguments in (found, {"result": found}):
         if isinstance(arguments, dict) and checker.accepts(arguments):
-            return [(OUTPUT_TOOL, arguments)]
+            return [(tool.name, arguments)]
     return []
 
 

@@ -18,7 +18,7 @@ from toolkeel.messages import (
 )
 from toolkeel.model_interface import ModelRequest, OutputFormat, Settings
 from toolkeel.providers.chat_servers import OPENAI, ChatProfile
-from toolkeel.providers.openai_chat.profile import ChatTarget, media_to_send_back
+from toolkeel.providers.openai_chat.profile import ChatTarget, media_to_send_back, speaker
 from toolkeel.providers.openai_chat.reasoning import add_reasoning
 from toolkeel.providers.openai_chat.stream import StreamDecoder
 from toolkeel.providers.wire.media import (
@@ -225,7 +225,7 @@ class ChatEncoder(Encoder[ChatTarget]):
             wires.extend(self._assistant(message))
         else:
             last = as_text(wires[-1]["role"]) if wires else self._last_role
-            wires += self._following(last, self._prompt(message))
+            wires += self._following(last, {**self._prompt(message), **speaker(message)})
         self._last_role = as_text(wires[-1]["role"]) if wires else self._last_role
         return wires
 
@@ -293,7 +293,7 @@ class ChatEncoder(Encoder[ChatTarget]):
         if not calls and not text.strip() and not media:
             return
         nothing = None if self._server.null_content else ""
-        wire: Json = {"role": "assistant", "content": text or nothing, **media}
+        wire: Json = {"role": "assistant", "content": text or nothing, **media, **speaker(message)}
         if calls:
             self.has_calls = True
             wire["tool_calls"] = self._split_calls(calls)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from toolkeel._records.record import record
 from toolkeel.content import Audio, Image, data_url
-from toolkeel.messages import AssistantMessage, FinishReason, Usage
+from toolkeel.messages import AssistantMessage, FinishReason, SystemMessage, Usage, UserMessage
 from toolkeel.providers.chat_servers import OPENAI, ChatProfile
 from toolkeel.providers.wire.plain_json import Json, as_count, as_dict, invert
 from toolkeel.providers.wire.reasoning_ownership import ModelProfile
@@ -69,3 +69,9 @@ def media_to_send_back(message: AssistantMessage) -> Json:
     if sounds and sounds[-1].get("id") and as_count(sounds[-1].get("expires_at")) > time.time():
         wire["audio"] = {"id": sounds[-1]["id"]}
     return wire
+
+
+def speaker(message: AssistantMessage | SystemMessage | UserMessage) -> Json:
+    """Return the field that names who speaks, if the program has said it."""
+    name = message.metadata.get("name")
+    return {"name": name} if isinstance(name, str) and name else {}

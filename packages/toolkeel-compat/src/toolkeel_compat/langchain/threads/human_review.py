@@ -1,24 +1,15 @@
-"""Checkpointing and human review under LangChain's names: `InMemorySaver`, `HumanInTheLoopMiddleware`.
-
-A thread is a core session, and a call that waits in it is a ticket.
-"""
+"""`HumanInTheLoopMiddleware`: a person decides about calls. A call that waits is a ticket."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
-import secrets
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
-from pathlib import Path
-from time import time_ns
-from typing import Any
-from uuid import UUID
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
-from toolkeel._records.entries import Entry, ModelAsked, ModelReplied, RunBegan, RunEnded
-from toolkeel._records.record import NOTHING, record
+from pydantic import TypeAdapter
+
 from toolkeel._records.tickets import Decision, Ticket
-from toolkeel._records.typed_values import load_state as load_values
 from toolkeel.call.steps.join_approvals import join_approvals
 from toolkeel.content import Text
 from toolkeel.context import ToolContext
@@ -26,174 +17,23 @@ from toolkeel.define.base_tool import as_tool
 from toolkeel.define.tool import Prepared, Proceed
 from toolkeel.errors import Denied, SetupError
 from toolkeel.messages import ToolMessage
-from toolkeel.sessions.journal_state import JournalState
-from toolkeel.sessions.session import Session
-from toolkeel.sessions.sessions import Sessions
 from toolkeel_compat.langchain.command import Command, to_tool_output
-from toolkeel_compat.langchain.interrupts import (
-    HIDDEN_KEYS,
-    Interrupt,
-    is_interrupt,
-    pair_answers,
+from toolkeel_compat.langchain.messages import ToolCall
+from toolkeel_compat.langchain.threads.decisions import (
+    DECISIONS,
+    list_allowed,
+    make_decision_type,
 )
-from toolkeel_compat.langchain.messages import ToolCall, convert_to_messages
+from toolkeel_compat.langchain.threads.interrupts import Interrupt, is_interrupt, pair_answers
 
-
-class EmptyInputError(SetupError):
-    """A run of a new thread has no input."""
-
-
-@record
-class Task:
-    """A waiting node of a thread, with its interrupts."""
-
-    name: str
-    interrupts: tuple[Interrupt, ...]
-
-
-@record
-class StateSnapshot:
-    """The current state of a thread.
-
-    Args:
-        values: The state, with its messages.
-        next: ``tools`` if calls wait, else empty.
-        config: The config with the thread's id.
-        interrupts: The waiting interrupts.
-        tickets: The same as core tickets.
-        metadata: ``source`` and ``step``, of a snapshot of the history.
-        created_at: When it was written, of a snapshot of the history.
-        parent_config: The config of the snapshot before it.
-    """
-
-    values: dict[str, Any]
-    next: tuple[str, ...] = ()
-    config: Mapping[str, Any] = NOTHING
-    interrupts: tuple[Interrupt, ...] = ()
-    tickets: tuple[Ticket, ...] = ()
-    metadata: Mapping[str, Any] | None = None
-    created_at: str | None = None
-    parent_config: Mapping[str, Any] | None = None
-
-    @property
-    def tasks(self) -> tuple[Task, ...]:
-        """The waiting interrupts, as one task."""
-        return tuple(Task(name, self.interrupts) for name in self.next)
-
-
-class InMemorySaver:
-    """Stores an agent's threads, each as a core session.
-
-    Args:
-        path: A file to store them in; by default they end with the process.
-    """
-
-    def __init__(self, path: str | Path = ":memory:") -> None:
-        self.sessions = Sessions(path)
-
-    def thread(self, config: Mapping[str, Any] | None) -> Session:
-        """Return the session of a config's ``thread_id``.
-
-        Raises:
-            SetupError: The config has none.
-        """
-        known = (config or {}).get("configurable") or {}
-        name, place = known.get("thread_id"), known.get("checkpoint_id")
-        if place is not None:
-            raise SetupError(
-                f"checkpoint_id={place!r}: a thread goes on from its end; to go on from here, "
-                f"saver.sessions.fork({name!r}, 'another', before={place}) makes another thread, for a "
-                "snapshot whose next is ('model',)"
-            )
-        if name is None:
-            raise SetupError(
-                'an agent with a checkpointer needs config={"configurable": {"thread_id": ...}}'
-            )
-        return self.sessions[str(name)]
-
-    def snapshot(self, config: Mapping[str, Any]) -> StateSnapshot:
-        """Return the current state of a thread."""
-        session = self.thread(config)
-        if not session.exists:
-            return StateSnapshot({}, config=config)
-        values = {key: value for key, value in session.state.items() if key not in HIDDEN_KEYS}
-        values["messages"] = convert_to_messages(session.messages)
-        waits = tuple(session.pending)
-        return StateSnapshot(values, ("tools",) if waits else (), config, tickets=waits)
-
-    def history(self, config: Mapping[str, Any]) -> Iterator[StateSnapshot]:
-        """Yield the states of a thread after each step, the latest first.
-
-        Args:
-            config: The config with its ``thread_id``.
-        """
-        session = self.thread(config)
-        snapshots: list[StateSnapshot] = []
-        fold, name = JournalState(), session.name
-        for stored in session.entries() if session.exists else ():
-            entry = stored.entry
-            begins = isinstance(entry, RunBegan) and not entry.parent
-            before = _read_values(fold) if begins else {}
-            if entry.kind not in ("compacted", "handed_over"):
-                fold.apply(stored.seq, entry)
-            following = ("__start__",) if begins else _find_next(entry, fold)
-            if following is None:
-                continue
-            place = {"thread_id": name, "checkpoint_ns": "", "checkpoint_id": str(stored.seq)}
-            source = "input" if begins else "loop"
-            snapshots.append(
-                StateSnapshot(
-                    before if begins else _read_values(fold),
-                    following,
-                    {"configurable": place},
-                    metadata={"source": source, "step": len(snapshots) - 1, "parents": {}},
-                    created_at=datetime.fromtimestamp(stored.at, UTC).isoformat(),
-                    parent_config=snapshots[-1].config if snapshots else None,
-                )
-            )
-        return reversed(snapshots)
-
-
-def _read_values(fold: JournalState) -> dict[str, Any]:
-    """Return the state at a point of a thread."""
-    values = {
-        key: value for key, value in load_values(fold.state).items() if key not in HIDDEN_KEYS
-    }
-    messages = convert_to_messages(list(fold.view.messages))
-    return {**values, "messages": messages}
-
-
-def _find_next(entry: Entry, fold: JournalState) -> tuple[str, ...] | None:
-    """Return what follows a step that an entry ends; None if it ends none."""
-    if getattr(entry, "run", "") != fold.last_run.run:
-        return None  # of a run within a call
-    match entry:
-        case ModelAsked():
-            return ("model",)
-        case ModelReplied(message=message):
-            return ("tools",) * len(message.tool_calls)
-        case RunEnded(reason="returned"):
-            return ()
-    return None
-
-
-MemorySaver = InMemorySaver
-
-
-def uuid7() -> UUID:
-    """Return a new id that sorts by the time of its creation, such as for a thread."""
-    bits = (time_ns() // 10**6) << 80 | secrets.randbits(80)
-    bits = bits & ~(0xF << 76) | 7 << 76  # the version
-    return UUID(int=bits & ~(0b11 << 62) | 0b10 << 62)  # the variant
-
-
-DECISIONS = ("approve", "edit", "reject", "respond")
 EDIT_NOTICE = (
     "Note: a human reviewer replaced this tool call before it ran. The call recorded in your "
     "message is the one you produced, not the one that executed. This was intentional and "
     "authorized. Do not re-issue your original call."
 )
 """What a model reads before the result of a call that a person has edited, word for word as there."""
+CALL_REVIEW = "tool_approval"
+"""Type of an interrupt about one call."""
 NO_REASON = "no reason was given"  # what the core says of it
 REJECTED_WITHOUT_REASON = (
     "id {id}. The tool was not executed. Do not retry this tool call unless the user explicitly "
@@ -210,7 +50,8 @@ class HumanInTheLoopMiddleware:
             ``description``, which is a string or a function of the call, the state and the runtime.
         description_prefix: First line of a request without its own description.
         edit_notice: Text before the result of an edited call; None for none.
-        interrupt_mode: ``batched`` only.
+        interrupt_mode: ``batched``: one interrupt for the calls of a turn, resumed with all
+            decisions; ``per_call``: one for each call, resumed with one decision by its id.
 
     Raises:
         SetupError: An option is not supported.
@@ -222,13 +63,15 @@ class HumanInTheLoopMiddleware:
         *,
         description_prefix: str = "Tool execution requires approval",
         edit_notice: str | None = EDIT_NOTICE,
-        interrupt_mode: str = "batched",
+        interrupt_mode: Literal["batched", "per_call"] = "batched",
     ) -> None:
-        if interrupt_mode != "batched":
+        if interrupt_mode not in ("batched", "per_call"):
             raise SetupError(
-                f"HumanInTheLoopMiddleware(interrupt_mode={interrupt_mode!r}): all calls of a turn are "
-                'decided at once; leave it out, and resume with {"decisions": [...]}'
+                f"HumanInTheLoopMiddleware(interrupt_mode={interrupt_mode!r}): write 'batched' or "
+                "'per_call'"
             )
+        self.interrupt_mode = interrupt_mode
+        self._tools: dict[str, Any] = {}
         self.interrupt_on = interrupt_on
         self.description_prefix = description_prefix
         self.edit_notice = edit_notice
@@ -245,6 +88,7 @@ class HumanInTheLoopMiddleware:
         made = [as_tool(tool) for tool in tools]
         if strange := sorted({*self.interrupt_on} - {tool.name for tool in made}):
             raise SetupError(f"interrupt_on names {', '.join(strange)}, which is no tool here")
+        self._tools |= {tool.name: tool for tool in made}
         return [
             dataclasses.replace(tool, approval=join_approvals(tool.approval, True))
             if self.interrupt_on.get(tool.name)
@@ -253,8 +97,10 @@ class HumanInTheLoopMiddleware:
         ]
 
     def pauses(self, reply: Any) -> bool:
-        """Return True if a person is asked about a call of a reply."""
-        return any(self.interrupt_on.get(call.name) for call in reply.tool_calls)
+        """Return True if a person is asked about a call of a reply, before any of its calls."""
+        return self.interrupt_mode == "batched" and any(
+            self.interrupt_on.get(call.name) for call in reply.tool_calls
+        )
 
     async def report_decision(
         self, prepared: Prepared, context: ToolContext[Any], proceed: Proceed
@@ -290,25 +136,57 @@ class HumanInTheLoopMiddleware:
         content = note + made.content if is_text else (Text(note), *made.content)
         return dataclasses.replace(made, content=content)
 
-    def make_interrupt(
+    def make_interrupts(
         self, tickets: Sequence[Ticket], state: Mapping[str, Any], runtime: Any
-    ) -> Interrupt:
-        """Build the interrupt that describes the waiting calls."""
+    ) -> list[Interrupt]:
+        """Build the interrupts that describe the waiting calls: one for all, or one for each."""
+        if self.interrupt_mode == "per_call":
+            return [self._make_call_interrupt(one, state, runtime) for one in tickets]
         requests, reviews = [], []
         for ticket in tickets:
-            arguments, how = dict(ticket.arguments), self._review_options.get(ticket.tool, {})
-            description = how.get("description")
-            if callable(description):
-                description = description(
-                    ToolCall(ticket.call_id, ticket.tool, arguments), state, runtime
-                )
-            why = self.description_prefix if ticket.tool in self.interrupt_on else ticket.reason
-            description = description or f"{why}\n\nTool: {ticket.tool}\nArgs: {arguments}"
+            description = self._describe(ticket, state, runtime)
+            arguments = dict(ticket.arguments)
             requests.append({"name": ticket.tool, "args": arguments, "description": description})
-            allowed = how.get("allowed_decisions", DECISIONS)
+            allowed = self._list_allowed(ticket)
             reviews.append({"action_name": ticket.tool, "allowed_decisions": [*allowed]})
         value = {"action_requests": requests, "review_configs": reviews}
-        return Interrupt(value, tickets[0].id, tuple(one.id for one in tickets))
+        ids = tuple(one.id for one in tickets)
+        return [Interrupt(value, ids[0], ids)] if ids else []
+
+    def _make_call_interrupt(
+        self, ticket: Ticket, state: Mapping[str, Any], runtime: Any
+    ) -> Interrupt:
+        value = {
+            "type": CALL_REVIEW,
+            "tool_call_id": ticket.call_id,
+            "name": ticket.tool,
+            "args": dict(ticket.arguments),
+            "description": self._describe(ticket, state, runtime),
+        }
+        form = make_decision_type(self._list_allowed(ticket), self._tools.get(ticket.tool))
+        return Interrupt(value, ticket.id, (ticket.id,), TypeAdapter(form).json_schema(), form)
+
+    def _list_allowed(self, ticket: Ticket) -> Sequence[str]:
+        """Return the decisions that are allowed about a call."""
+        allowed = self._review_options.get(ticket.tool, {}).get("allowed_decisions", DECISIONS)
+        return tuple(dict.fromkeys(allowed))
+
+    def _describe(self, ticket: Ticket, state: Mapping[str, Any], runtime: Any) -> Any:
+        """Return what a person reads about a call."""
+        arguments = dict(ticket.arguments)
+        description = self._review_options.get(ticket.tool, {}).get("description")
+        if callable(description):
+            call = ToolCall(ticket.call_id, ticket.tool, arguments)
+            description = description(call, state, runtime)
+        why = self.description_prefix if ticket.tool in self.interrupt_on else ticket.reason
+        return description or f"{why}\n\nTool: {ticket.tool}\nArgs: {arguments}"
+
+
+def is_review(interrupt: Interrupt) -> bool:
+    """Return True if an interrupt asks about calls, not for a value."""
+    value = interrupt.value
+    own = isinstance(value, Mapping) and "review_configs" in value
+    return own or interrupt.response_schema is not None
 
 
 def decide_tickets(
@@ -318,12 +196,13 @@ def decide_tickets(
 
     Args:
         resume: The value for the only interrupt, or a dict of values by interrupt id. For calls to
-            review, the value is ``{"decisions": [...]}``.
+            review, the value is ``{"decisions": [...]}``; for a call of its own interrupt, a decision.
         interrupts: Those that wait.
         tickets: Their tickets.
 
     Raises:
         SetupError: The value does not fit what waits.
+        ValidationError: The decision on a call of its own interrupt is not one of its type.
     """
     known = {ticket.id: ticket for ticket in tickets}
     decided: list[Decision] = []
@@ -331,6 +210,10 @@ def decide_tickets(
         calls = [known[id] for id in one.ticket_ids]
         if is_interrupt(calls[0]):
             decided.append(calls[0].answer(value))
+        elif one.response_schema is not None:
+            if one.response_type is not None:
+                TypeAdapter(one.response_type).validate_python(value)
+            decided.append(_make_decision(value, list_allowed(one.response_schema), calls[0]))
         else:
             decided += _decide_review(value, one.value["review_configs"], calls)
     return decided

@@ -1,11 +1,11 @@
-"""Threads that go on, and calls that wait for a person, under LangChain's names."""
+"""Calls that wait for a person, under LangChain's names."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from toolkeel import SetupError
 from toolkeel.testing import Scripted, call
@@ -16,7 +16,7 @@ from toolkeel_compat.langchain import (
     create_agent,
     tool,
 )
-from toolkeel_compat.langchain.threads import EDIT_NOTICE
+from toolkeel_compat.langchain.threads.human_review import EDIT_NOTICE
 
 ADA = {"configurable": {"thread_id": "ada"}}
 
@@ -31,33 +31,6 @@ def clerk(*lines: Any, **options: Any) -> Any:
     asking = HumanInTheLoopMiddleware(interrupt_on={"pay": True})
     saver = options.pop("checkpointer", InMemorySaver())
     return create_agent(Scripted(lines), [pay], middleware=[asking], checkpointer=saver, **options)
-
-
-def test_a_thread_tells_where_it_stands() -> None:
-    agent = clerk(call("pay", {"amount": 5}), "done")
-    assert agent.get_state(ADA).values == {}
-    agent.invoke({"messages": "pay", "user": "ada"}, ADA)
-    waits = agent.get_state(ADA)
-    assert waits.next == ("tools",) and waits.config == ADA
-    agent.invoke(Command(resume={"decisions": [{"type": "approve"}]}), ADA)
-    ended = agent.get_state(ADA)
-    assert (ended.next, ended.interrupts) == ((), ())
-    assert [one.content for one in ended.values["messages"]] == ["pay", "", "paid 5", "done"]
-    with pytest.raises(SetupError, match="checkpointer"):
-        create_agent("offline").get_state(ADA)
-
-
-def test_a_thread_goes_on_where_it_was_and_knows_nothing_of_others(tmp_path: Path) -> None:
-    for path in (":memory:", tmp_path / "talk.db"):
-        model = Scripted(["one", "two", "three"])
-        agent = create_agent(model, checkpointer=InMemorySaver(path))
-        agent.invoke({"messages": "hi"}, ADA)
-        state = agent.invoke({"messages": "and?"}, ADA)
-        assert [message.text for message in state["messages"]] == ["hi", "one", "and?", "two"]
-        other = agent.invoke({"messages": "hi"}, {"configurable": {"thread_id": 7}})
-        assert len(other["messages"]) == 2
-    with pytest.raises(SetupError, match="thread_id"):
-        agent.invoke({"messages": "hi"})
 
 
 @pytest.mark.parametrize(
@@ -147,52 +120,77 @@ def test_how_a_tool_is_asked_about_is_honoured_or_refused(how: Any, told: str) -
         HumanInTheLoopMiddleware({"pay": how})
 
 
-def test_a_thread_tells_what_waits_in_it_as_a_task() -> None:
-    agent = create_agent(
-        Scripted([call("pay", {"amount": 1}), "done"]),
-        [pay],
-        middleware=[HumanInTheLoopMiddleware({"pay": True})],
-        checkpointer=InMemorySaver(),
-    )
-    asked = agent.invoke({"messages": "pay"}, ADA)["__interrupt__"]
-    state = agent.get_state(ADA)
-    assert [*state.interrupts] == asked
-    assert [*state.tasks[0].interrupts] == asked
-    agent.invoke(Command(resume={"decisions": [{"type": "approve"}]}), ADA)
-    assert agent.get_state(ADA).tasks == ()
-
-
-def test_the_history_of_a_thread_has_a_state_for_each_step_the_latest_first() -> None:
+def calls_of_one_turn(saver: InMemorySaver | None = None) -> Any:
     @tool
-    def add(a: int, b: int) -> int:
-        """Add."""
-        return a + b
+    def look(table: str) -> str:
+        """Look."""
+        return table
 
-    saver, thread = InMemorySaver(), {"configurable": {"thread_id": "past"}}
-    model = Scripted([call("add", {"a": 1, "b": 2}), "3", "again"])
-    agent = create_agent(model, [add], checkpointer=saver)
-    assert list(agent.get_state_history(thread)) == []
-    agent.invoke({"messages": "1 + 2?"}, thread)
-    agent.invoke({"messages": "more"}, thread)
-    past = list(agent.get_state_history(thread))
-    assert [(len(one.values["messages"]), one.next) for one in past] == [
-        (6, ()),
-        (5, ("model",)),
-        (4, ("__start__",)),
-        (4, ()),
-        (3, ("model",)),
-        (2, ("tools",)),
-        (1, ("model",)),
-        (0, ("__start__",)),
-    ]
-    assert [one.metadata["step"] for one in past] == [6, 5, 4, 3, 2, 1, 0, -1]
-    assert past[0].parent_config == past[1].config and past[-1].parent_config is None
-
-    before = past[4].config["configurable"]["checkpoint_id"]
-    with pytest.raises(SetupError, match=r"saver\.sessions\.fork\('past'"):
-        agent.invoke(None, past[4].config)
-    saver.sessions.fork("past", "other", before=int(before))
-    state = create_agent(Scripted(["three"]), [add], checkpointer=saver).invoke(
-        None, {"configurable": {"thread_id": "other"}}
+    asking = HumanInTheLoopMiddleware(
+        {"pay": {"allowed_decisions": ["approve", "edit", "reject"]}}, interrupt_mode="per_call"
     )
-    assert [m.text for m in state["messages"]] == ["1 + 2?", "", "3", "three"]
+    turn = [
+        call("pay", {"amount": 5}, "a"),
+        call("pay", {"amount": 6}, "b"),
+        call("look", {"table": "t"}, "c"),
+    ]
+    model = Scripted([turn, "done"])
+    return create_agent(
+        model, [pay, look], middleware=[asking], checkpointer=saver or InMemorySaver()
+    )
+
+
+def texts(state: Any) -> dict[str, str]:
+    return {m.tool_call_id: m.text for m in state["messages"] if m.type == "tool"}
+
+
+def test_each_call_may_have_an_interrupt_of_its_own_that_is_answered_alone() -> None:
+    agent = calls_of_one_turn()
+    state = agent.invoke({"messages": "pay"}, ADA)
+    first, second = state["__interrupt__"]
+    assert first.value == {
+        "type": "tool_approval",
+        "tool_call_id": "a",
+        "name": "pay",
+        "args": {"amount": 5},
+        "description": "Tool execution requires approval\n\nTool: pay\nArgs: {'amount': 5}",
+    }
+    assert [*first.response_schema["discriminator"]["mapping"]] == ["approve", "edit", "reject"]
+    assert texts(state) == {"c": "t"}  # it did not wait for the others
+    edit = {"type": "edit", "edited_action": {"name": "pay", "args": {"amount": 7}}}
+    state = agent.invoke(Command(resume={second.id: edit}), ADA)
+    assert texts(state)["b"].endswith("paid 7") and [one.id for one in state["__interrupt__"]] == [
+        first.id
+    ]
+    state = agent.invoke(Command(resume={first.id: {"type": "reject", "message": "no"}}), ADA)
+    assert texts(state)["a"].endswith("with reason: no") and state["messages"][-1].text == "done"
+
+
+@pytest.mark.parametrize(
+    ("decision", "place"),
+    [
+        (
+            {"type": "edit", "edited_action": {"name": "pay", "args": {}}},
+            "edited_action.args.amount",
+        ),
+        ({"type": "edit", "edited_action": {"name": "look", "args": {"amount": 1}}}, "name"),
+        ({"type": "edit", "edited_action": {"name": "pay", "args": {"amount": "x"}}}, "amount"),
+        ({"type": "respond", "message": "no"}, ""),
+        ({}, ""),
+    ],
+)
+def test_an_answer_of_another_form_decides_nothing_and_another_may_follow(
+    decision: Any, place: str
+) -> None:
+    agent = calls_of_one_turn()
+    first, _ = agent.invoke({"messages": "pay"}, ADA)["__interrupt__"]
+    with pytest.raises(ValidationError) as refused:
+        agent.invoke(Command(resume={first.id: decision}), ADA)
+    assert ".".join(map(str, refused.value.errors()[0]["loc"])).endswith(place)
+    state = agent.invoke(Command(resume={first.id: {"type": "approve"}}), ADA)
+    assert texts(state)["a"] == "paid 5"
+
+
+def test_the_mode_of_interrupts_is_one_of_two() -> None:
+    with pytest.raises(SetupError, match="'batched' or 'per_call'"):
+        HumanInTheLoopMiddleware({}, interrupt_mode="each")  # type: ignore[arg-type]

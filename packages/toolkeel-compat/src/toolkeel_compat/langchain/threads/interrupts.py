@@ -43,11 +43,15 @@ class Interrupt:
         value: The argument of `interrupt`, or the requests of `HumanInTheLoopMiddleware`.
         id: The id of the first ticket.
         ticket_ids: The tickets that it stands for.
+        response_schema: JSON Schema of the answer, if the answer is one decision about a call.
+        response_type: Its type, which checks it.
     """
 
     value: Any
     id: str
     ticket_ids: tuple[str, ...] = ()
+    response_schema: Mapping[str, Any] | None = None
+    response_type: Any = None
 
 
 class GraphInterrupt(Exception):
@@ -144,7 +148,10 @@ def is_interrupt(ticket: Ticket) -> bool:
 
 def save_interrupts(interrupts: Sequence[Interrupt], call: ToolContext[Any]) -> None:
     """Keep the interrupts of an agent that a call runs, in the state of the call's run."""
-    made = {one.id: {"value": one.value, "tickets": [*one.ticket_ids]} for one in interrupts}
+    made = {
+        one.id: {"value": one.value, "tickets": [*one.ticket_ids], "schema": one.response_schema}
+        for one in interrupts
+    }
     call.update(INNER_KEY, lambda old: {**old, **made}, {})
 
 
@@ -153,7 +160,7 @@ def load_interrupts(state: Mapping[str, Any], tickets: Sequence[Ticket]) -> list
     waits = {ticket.id for ticket in tickets}
     saved: Mapping[str, Any] = state.get(INNER_KEY) or {}
     return [
-        Interrupt(one["value"], id, tuple(one["tickets"]))
+        Interrupt(one["value"], id, tuple(one["tickets"]), one.get("schema"))
         for id, one in saved.items()
         if waits.issuperset(one["tickets"])
     ]

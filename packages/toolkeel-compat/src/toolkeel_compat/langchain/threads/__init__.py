@@ -1,0 +1,7 @@
+"""Threads that last, and people who decide about their calls.
+
+interrupts    `interrupt` in a tool: the run waits for a value from outside
+decisions     what a person decides about a call, as types
+human_review  `HumanInTheLoopMiddleware`
+checkpoints   `InMemorySaver`: threads and their states
+"""

@@ -1,0 +1,170 @@
+"""`InMemorySaver` and the states of its threads. A thread is a core session."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from time import time_ns
+from typing import Any
+from uuid import UUID
+
+from toolkeel._records.entries import Entry, ModelAsked, ModelReplied, RunBegan, RunEnded
+from toolkeel._records.record import NOTHING, record
+from toolkeel._records.tickets import Ticket
+from toolkeel._records.typed_values import load_state as load_values
+from toolkeel.errors import SetupError
+from toolkeel.sessions.journal_state import JournalState
+from toolkeel.sessions.session import Session
+from toolkeel.sessions.sessions import Sessions
+from toolkeel_compat.langchain.messages import convert_to_messages
+from toolkeel_compat.langchain.threads.interrupts import HIDDEN_KEYS, Interrupt
+
+
+class EmptyInputError(SetupError):
+    """A run of a new thread has no input."""
+
+
+@record
+class Task:
+    """A waiting node of a thread, with its interrupts."""
+
+    name: str
+    interrupts: tuple[Interrupt, ...]
+
+
+@record
+class StateSnapshot:
+    """The current state of a thread.
+
+    Args:
+        values: The state, with its messages.
+        next: ``tools`` if calls wait, else empty.
+        config: The config with the thread's id.
+        interrupts: The waiting interrupts.
+        tickets: The same as core tickets.
+        metadata: ``source`` and ``step``, of a snapshot of the history.
+        created_at: When it was written, of a snapshot of the history.
+        parent_config: The config of the snapshot before it.
+    """
+
+    values: dict[str, Any]
+    next: tuple[str, ...] = ()
+    config: Mapping[str, Any] = NOTHING
+    interrupts: tuple[Interrupt, ...] = ()
+    tickets: tuple[Ticket, ...] = ()
+    metadata: Mapping[str, Any] | None = None
+    created_at: str | None = None
+    parent_config: Mapping[str, Any] | None = None
+
+    @property
+    def tasks(self) -> tuple[Task, ...]:
+        """The waiting interrupts, as one task."""
+        return tuple(Task(name, self.interrupts) for name in self.next)
+
+
+class InMemorySaver:
+    """Stores an agent's threads, each as a core session.
+
+    Args:
+        path: A file to store them in; by default they end with the process.
+    """
+
+    def __init__(self, path: str | Path = ":memory:") -> None:
+        self.sessions = Sessions(path)
+
+    def thread(self, config: Mapping[str, Any] | None) -> Session:
+        """Return the session of a config's ``thread_id``.
+
+        Raises:
+            SetupError: The config has none.
+        """
+        known = (config or {}).get("configurable") or {}
+        name, place = known.get("thread_id"), known.get("checkpoint_id")
+        if place is not None:
+            raise SetupError(
+                f"checkpoint_id={place!r}: a thread goes on from its end; to go on from here, "
+                f"saver.sessions.fork({name!r}, 'another', before={place}) makes another thread, for a "
+                "snapshot whose next is ('model',)"
+            )
+        if name is None:
+            raise SetupError(
+                'an agent with a checkpointer needs config={"configurable": {"thread_id": ...}}'
+            )
+        return self.sessions[str(name)]
+
+    def snapshot(self, config: Mapping[str, Any]) -> StateSnapshot:
+        """Return the current state of a thread."""
+        session = self.thread(config)
+        if not session.exists:
+            return StateSnapshot({}, config=config)
+        values = {key: value for key, value in session.state.items() if key not in HIDDEN_KEYS}
+        values["messages"] = convert_to_messages(session.messages)
+        waits = tuple(session.pending)
+        return StateSnapshot(values, ("tools",) if waits else (), config, tickets=waits)
+
+    def history(self, config: Mapping[str, Any]) -> Iterator[StateSnapshot]:
+        """Yield the states of a thread after each step, the latest first.
+
+        Args:
+            config: The config with its ``thread_id``.
+        """
+        session = self.thread(config)
+        snapshots: list[StateSnapshot] = []
+        fold, name = JournalState(), session.name
+        for stored in session.entries() if session.exists else ():
+            entry = stored.entry
+            begins = isinstance(entry, RunBegan) and not entry.parent
+            before = _read_values(fold) if begins else {}
+            if entry.kind not in ("compacted", "handed_over"):
+                fold.apply(stored.seq, entry)
+            following = ("__start__",) if begins else _find_next(entry, fold)
+            if following is None:
+                continue
+            place = {"thread_id": name, "checkpoint_ns": "", "checkpoint_id": str(stored.seq)}
+            source = "input" if begins else "loop"
+            snapshots.append(
+                StateSnapshot(
+                    before if begins else _read_values(fold),
+                    following,
+                    {"configurable": place},
+                    metadata={"source": source, "step": len(snapshots) - 1, "parents": {}},
+                    created_at=datetime.fromtimestamp(stored.at, UTC).isoformat(),
+                    parent_config=snapshots[-1].config if snapshots else None,
+                )
+            )
+        return reversed(snapshots)
+
+
+def _read_values(fold: JournalState) -> dict[str, Any]:
+    """Return the state at a point of a thread."""
+    values = {
+        key: value for key, value in load_values(fold.state).items() if key not in HIDDEN_KEYS
+    }
+    messages = convert_to_messages(list(fold.view.messages))
+    return {**values, "messages": messages}
+
+
+def _find_next(entry: Entry, fold: JournalState) -> tuple[str, ...] | None:
+    """Return what follows a step that an entry ends; None if it ends none."""
+    if getattr(entry, "run", "") != fold.last_run.run:
+        return None  # of a run within a call
+    match entry:
+        case ModelAsked():
+            return ("model",)
+        case ModelReplied(message=message):
+            return ("tools",) * len(message.tool_calls)
+        case RunEnded(reason="returned"):
+            return ()
+    return None
+
+
+MemorySaver = InMemorySaver
+
+
+def uuid7() -> UUID:
+    """Return a new id that sorts by the time of its creation, such as for a thread."""
+    bits = (time_ns() // 10**6) << 80 | secrets.randbits(80)
+    bits = bits & ~(0xF << 76) | 7 << 76  # the version
+    return UUID(int=bits & ~(0b11 << 62) | 0b10 << 62)  # the variant
