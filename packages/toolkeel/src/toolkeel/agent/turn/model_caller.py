@@ -175,8 +175,8 @@ class ModelCaller:
         before = run.transcript[-2] if len(run.transcript) > 1 else None
         is_again = isinstance(before, UserMessage) and before.origin == "correction"
         is_again = is_again or has_called_since_person(run.transcript)
-        is_free = choice in (None, "auto", "none") or is_again or _has_hosted_tools(self._request)
-        if is_free or reply.finish_reason not in _WHOLE:
+        is_own = choice in (None, "auto", "none") or _has_hosted_tools(self._request)
+        if is_own or is_again or reply.finish_reason not in _WHOLE:
             return None
         wanted = "a tool" if choice == "required" else f"the tool {choice!r}"
         if run.listeners:
@@ -365,9 +365,8 @@ class ModelCaller:
 
 def _has_hosted_tools(request: ModelRequest | None) -> bool:
     """Return True if the provider may run tools itself, for which guardrails cannot wait."""
-    if request is None or request.settings.extra_body.get("tools"):
-        return request is not None
-    return any(getattr(item, "hosted", None) for item in request.tools)
+    tools = () if request is None else (*request.tools, request.settings.extra_body.get("tools"))
+    return any(isinstance(each, list) or getattr(each, "hosted", None) for each in tools)
 
 
 def _settings_of(plan: Plan) -> tuple[Settings, Settings]:
