@@ -33,7 +33,9 @@ def test_a_decoded_file_encodes_to_the_same_bytes(data: bytes) -> None:
 @given(st.text(st.characters(exclude_categories=["Cs"])))
 def test_utf_8_is_always_taken_for_utf_8(text: str) -> None:
     decoded = decode_text(text.encode())
-    assert (decoded.codec, decoded.mark + decoded.text) == ("utf-8", text)
+    assert decoded.has_cr_lines == ("\r" in text and "\n" not in text)
+    shown = text.replace("\r", "\n") if decoded.has_cr_lines else text
+    assert (decoded.codec, decoded.mark + decoded.text) == ("utf-8", shown)
 
 
 @pytest.mark.parametrize(
@@ -141,6 +143,71 @@ def test_odd_bytes_stay_where_an_edit_repeats_them(tmp_path: Path) -> None:
     assert "or none" in str(done.content) and done.status == "error"
     done = folder.call("edit", old_text="1 \ufffd 2 \ufffd", new_text="1 \ufffd")
     assert folder.file.read_bytes() == b"1 \xff\n3\n"
+
+
+def test_lines_that_end_with_carriage_returns_are_lines_for_every_tool(tmp_path: Path) -> None:
+    for codec in ("utf-8", "utf-16", "cp1252"):
+        folder = Folder(tmp_path, "café olé\rtwo\rthree\r".encode(codec))
+        shown = str(folder.call("read", offset=2).content)
+        assert shown.startswith("two\nthree\n\n[") and "3 lines" in shown
+        for path in ("f.txt", "."):
+            found = str(folder.call("grep", path=path, pattern="^t.*$").content)
+            assert found.startswith("f.txt:2: two\nf.txt:3: three\n")
+        assert (
+            folder.call("edit", old_text="café olé\ntwo", new_text="café olé\n2").status
+            == "success"
+        )
+        assert folder.call("edit", old_text="2\rthree", new_text="2\r3").status == "success"
+        diff = "@@\n café olé\n-2\n+4\n+5\n 3"
+        assert folder.call("apply_patch", type="update_file", diff=diff).status == "success"
+        assert folder.file.read_bytes() == "café olé\r4\r5\r3\r".encode(codec)
+    folder = Folder(tmp_path, b"10%\r50%\r100%\ndone\n")
+    assert "2 lines" in str(folder.call("read").content)
+
+
+def test_utf_16_cut_within_a_code_unit_is_reported_and_stays(tmp_path: Path) -> None:
+    data = "エラー\n二行目".encode("utf-16") + b"x"
+    folder = Folder(tmp_path, data)
+    assert "二行目\ufffd\n\n[" in str(folder.call("read").content)
+    assert "f.txt:2: 二行目\ufffd" in str(folder.call("grep", pattern="二行目").content)
+    assert folder.call("edit", old_text="エラー", new_text="é").status == "success"
+    assert folder.file.read_bytes() == "é\n二行目".encode("utf-16") + b"x"
+    refused = folder.call("edit", old_text="二行目\ufffd", new_text="二行目\ufffd\nx")
+    assert "nothing can be written after it. Nothing was changed." in str(refused.content)
+    assert folder.file.read_bytes() == "é\n二行目".encode("utf-16") + b"x"
+    assert folder.call("edit", old_text="二行目\ufffd", new_text="ok").status == "success"
+    assert folder.file.read_bytes() == "é\nok".encode("utf-16")
+
+
+MISSING_FIRST = [
+    ("euc_kr", "설정 파일을 읽지 못했습니다\n오류가 발생했습니다.\n"),
+    ("cp949", "안녕하세요 똠방각하 펲시콜라\n두 번째 줄입니다.\n"),
+    ("gbk", "错误：文件未找到\n第二行发生错误。\n"),
+    ("gb18030", "这是一个测试文件。\n第二行发生错误。㐀㐁\n"),
+    ("euc_jp", "これは日本語のテストです。\nエラーが発生しました。\n"),
+]
+
+
+@pytest.mark.parametrize(("codec", "text"), MISSING_FIRST)
+def test_a_file_whose_first_byte_is_missing_is_read_after_it(
+    codec: str, text: str, tmp_path: Path
+) -> None:
+    data = text.encode(codec)[1:]
+    folder = Folder(tmp_path, data)
+    shown = str(folder.call("read").content)
+    assert text[1:].strip() in shown and "(a guess, confidence" in shown and "1 odd byte" in shown
+    found = folder.call("grep", pattern=text[1:6], literal=True, path=".")
+    assert "1 match" in str(found.content) and "(a guess" in str(found.content)
+    old = text.split("\n")[0][1:]
+    put = f"{old}!"
+    for made in (
+        folder.call("edit", old_text=old, new_text=put),
+        folder.call("apply_patch", type="update_file", diff=f"@@\n-\ufffd{put}\n+\ufffd{old}"),
+    ):
+        assert made.status == "success" and "(a guess" in str(made.content)
+    refused = folder.call("edit", old_text=f"\ufffd{old}", new_text=f"\ufffdX{old}")
+    assert "would be read as one with it. Nothing was changed." in str(refused.content)
+    assert folder.file.read_bytes() == data
 
 
 ODD = st.text(st.sampled_from("ab\ufffd"), max_size=8)

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.executors.walls import need
-from tests.pictures.test_too_large import png
+from tests.pictures.test_damage import real_png
 from tests.waiting import until
 from toolkeel import Agent, Rules, RunContext, Toolset, tool
 from toolkeel._records.tickets import Ticket
@@ -280,7 +280,7 @@ def test_a_link_to_a_protected_folder_is_asked_about_as_well(tmp_path: Path) -> 
 
 
 def test_pictures_are_read_as_pictures(place: Place) -> None:
-    (place.folder / "a.txt").write_bytes(png(30, 40))
+    (place.folder / "a.txt").write_bytes(real_png(30, 40))
     content = place.call("read", path="a.txt").content
     assert any(isinstance(part, Image) for part in content)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from toolkeel.errors import ToolError
 from toolkeel_workspace.files.changed_since_read import MAX_FILE_BYTES
-from toolkeel_workspace.files.edit import apply_changes, parse_changes
+from toolkeel_workspace.files.edit import apply_changes, describe_kept, parse_changes
 from toolkeel_workspace.files.encodings import decode_text, find_binary_kind
 from toolkeel_workspace.files.line_window import format_size, pluralize
 from toolkeel_workspace.files.preview import ContentChange
@@ -41,6 +41,13 @@ def _encode_content(content: str) -> bytes:
     return data
 
 
+def describe_updated(before: bytes | None, data: bytes) -> str:
+    """Describe what stays as it is in a file of which a part was changed, as the end of a sentence."""
+    if before is None:
+        return ""
+    return describe_kept(decode_text(before), decode_text(data).text)
+
+
 def describe_replaced(before: bytes | None, data: bytes, was_read: bool) -> str:
     """Describe what a file held that was replaced, as the end of a sentence.
 
@@ -65,5 +72,6 @@ def describe_replaced(before: bytes | None, data: bytes, was_read: bool) -> str:
         what += f", {decoded.description}" if decoded.description else ""
         had_crlf = "\r\n" in decoded.text and b"\r\n" not in data and b"\n" in data
         what += ", lines ended with CRLF" if had_crlf else ""
+        what += ", lines ended with CR" if decoded.has_cr_lines else ""
     unread = "" if was_read else " that had not been read"
     return f"; it replaced a file{unread}: {what}"

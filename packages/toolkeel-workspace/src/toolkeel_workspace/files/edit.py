@@ -140,6 +140,8 @@ def apply_changes(data: bytes, changes: Sequence[Change], path: str) -> EditResu
     decoded = decode_text(data)
     text = decoded.text
     shown = replace_invalid(text)
+    if decoded.has_cr_lines:
+        changes = [_without_cr(change) for change in changes]
     forms = (with_unix_line_ends(shown), normalize_leniently(shown))
     spans = list[_Span]()
     for number, change in enumerate(changes, 1):
@@ -160,8 +162,14 @@ def apply_changes(data: bytes, changes: Sequence[Change], path: str) -> EditResu
         text.count("\n", 0, spans[0].start) + 1,
         sum(span.lenience != "" for span in spans),
         len(spans),
-        _describe_lenience(shown, spans) + _describe_remarks(decoded, changed),
+        _describe_lenience(shown, spans) + describe_kept(decoded, changed),
     )
+
+
+def _without_cr(change: Change) -> Change:
+    """Return a change for a text in which carriage returns became line feeds."""
+    old, new = (part.replace("\r\n", "\n").replace("\r", "\n") for part in change[:2])
+    return change._replace(old=old, new=new)
 
 
 def _make_replacement(text: str, span: _Span, path: str) -> str:
@@ -219,8 +227,10 @@ def _list_lines(text: str, spans: Sequence[_Span]) -> str:
     return f"at line{'s' * (len(lines) > 1)} {', '.join(map(str, lines[:MAX_DESCRIBED]))}{more}"
 
 
-def _describe_remarks(decoded: DecodedText, text: str) -> str:
+def describe_kept(decoded: DecodedText, text: str) -> str:
+    """Describe what stays as it is in a changed file, as a part of a sentence."""
     remarks = f"; it is {decoded.description}, and stays so" if decoded.description else ""
+    remarks += "; its lines end with CR, and do so still" if decoded.has_cr_lines else ""
     if text and not text.endswith("\n"):
         remarks += "; no line end at its end"
     return remarks

@@ -4,9 +4,8 @@ A byte order mark and valid UTF-8 are certain, and so are the escape sequences o
 that is UTF-8 except for a few bytes (cut in the middle of a character, or with a stray byte) is UTF-8;
 its odd bytes are lone surrogates in the text, which encode to the same bytes, and are shown as U+FFFD.
 Anything else is a guess of chardet, with its confidence: tools report it as a guess, and
-`encode_changed` refuses to write new characters by a weak one. Of charset-normalizer,
-chardet and the tables that were here before, chardet decided most files of the tests' corpus correctly,
-and its confidence separates right from wrong.
+`encode_changed` refuses to write new characters by a weak one. Of three detectors, chardet decided most
+files of the tests' corpus correctly, and its confidence separates right from wrong.
 """
 
 from __future__ import annotations
@@ -34,6 +33,7 @@ _LATIN = re.compile(
     r"(?:[\x00-\x7f]|[^\W\d_]|[\u2018-\u201e\u20ac\u2013\u2014\u2026\xa0-\xab\xae-\xb1\xb4\xb5\xb7\xba\xbb])*"
 )
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_AFTER_ODD = re.compile("[\ud800-\udfff][0-\ud7ff\ue000-\U0010ffff]")
 ENCODING_NAMES = {
     "utf-16-le": "UTF-16",
     "utf-16-be": "UTF-16",
@@ -88,6 +88,8 @@ SURE = 0.2
 """Confidence from which a guess may be written through; half of it where characters take two bytes."""
 FEW_BYTES = 2
 """Odd bytes that a file may have beside few valid characters, or none, and be UTF-8."""
+CLEARLY = 1.5
+"""How many times the confidence must grow for a file to start with a half character."""
 WEAK = 0.1
 """Confidence below which a file that looks like a Western language is taken for Windows-1252."""
 
@@ -100,7 +102,8 @@ class DecodedText(NamedTuple):
         codec: Its encoding.
         mark: The byte order mark, or empty.
         confidence: Of a guessed encoding, between 0 and 1; None if it is certain.
-        rest: Bytes after the last complete character of UTF-16.
+        rest: The byte after the last complete character of UTF-16; its lone surrogate ends the text.
+        has_cr_lines: Lines end with carriage returns alone, which are line feeds in `text`.
     """
 
     text: str
@@ -108,14 +111,19 @@ class DecodedText(NamedTuple):
     mark: str = ""
     confidence: float | None = None
     rest: bytes = b""
+    has_cr_lines: bool = False
 
     def encode(self, text: str) -> bytes:
-        """Encode another text in the same encoding.
+        """Encode another text in the same encoding, with the same line ends.
 
         Raises:
             UnicodeEncodeError: the encoding lacks a character.
         """
-        return (self.mark + text).encode(self.codec, _error_handler(self.codec)) + self.rest
+        if self.has_cr_lines:
+            text = text.replace("\n", "\r")
+        rest = self.rest if self.rest and text.endswith(_half(self.rest)) else b""
+        text = self.mark + (text[:-1] if rest else text)
+        return text.encode(self.codec, _error_handler(self.codec)) + rest
 
     @property
     def name(self) -> str:
@@ -142,11 +150,20 @@ class DecodedText(NamedTuple):
 def decode_text(data: bytes) -> DecodedText:
     r"""Decode a file; encoding the result gives the same bytes.
 
+    A file without line feeds whose lines end with carriage returns gets line feeds for them.
+
     >>> decode_text("中文的文件".encode("gbk")).codec, decode_text(b"caf\xe9 ol\xe9").text
     ('gbk', 'café olé')
     >>> decode_text("größer".encode()[:-4]).codec
     'utf-8'
     """
+    decoded = _decode(data)
+    if "\r" in decoded.text and "\n" not in decoded.text:
+        return decoded._replace(text=decoded.text.replace("\r", "\n"), has_cr_lines=True)
+    return decoded
+
+
+def _decode(data: bytes) -> DecodedText:
     if is_utf_16(data):
         return _decode_utf_16(data)
     confidence: float | None = None
@@ -158,7 +175,7 @@ def decode_text(data: bytes) -> DecodedText:
         text = data.decode()
     except UnicodeDecodeError:
         if not _is_nearly_utf_8(data):
-            if guessed := _guess(data):
+            if guessed := _guess_cut(data):
                 return guessed
             confidence = 0.0 if sum(map(len, _HIGH.findall(data))) > FEW_BYTES else confidence
         text = data.decode("utf-8", "surrogateescape")
@@ -170,7 +187,13 @@ def _decode_utf_16(data: bytes) -> DecodedText:
     size = len(data) - len(data) % 2
     codec = _WIDE[data[:2]]
     text = data[:size].decode(codec, "surrogatepass")
-    return DecodedText(text[1:], codec, _BOM, None, data[size:])
+    rest = data[size:]
+    return DecodedText(text[1:] + _half(rest), codec, _BOM, None, rest)
+
+
+def _half(rest: bytes) -> str:
+    """Return the lone surrogate for a byte that is no complete character of UTF-16."""
+    return "".join(chr(0xDC00 + byte) for byte in rest)
 
 
 def _is_nearly_utf_8(data: bytes) -> bool:
@@ -186,6 +209,19 @@ def _is_nearly_utf_8(data: bytes) -> bool:
     if good:
         return good >= bad or bad <= FEW_BYTES
     return not bad and end is not None
+
+
+def _guess_cut(data: bytes) -> DecodedText | None:
+    """Return a file decoded by a guess, also if it starts with the second byte of a character."""
+    guessed = _guess(data)
+    cut = None if data[0] < 0x80 or data[1:].isascii() else _guess(data[1:])
+    if cut is None or cut.codec not in _MULTIBYTE or not cut.is_sure:
+        return guessed
+    if guessed and guessed.is_sure:
+        is_odd = count_invalid(guessed.text[:-1]) > count_invalid(cut.text[:-1])
+        if not is_odd and (cut.confidence or 0) < CLEARLY * (guessed.confidence or 0):
+            return guessed
+    return cut._replace(text=data[:1].decode("ascii", "surrogateescape") + cut.text)
 
 
 def _guess(data: bytes) -> DecodedText | None:
@@ -264,7 +300,7 @@ def find_binary_kind(head: bytes) -> str:
 
 
 def encode_changed(decoded: DecodedText, changed: str, path: str) -> bytes:
-    """Encode a changed text in the encoding of its file.
+    """Encode a changed text in its file's encoding.
 
     Raises:
         ToolError: the encoding lacks a character, or it is a guess too weak to know how to write it.
@@ -275,6 +311,19 @@ def encode_changed(decoded: DecodedText, changed: str, path: str) -> bytes:
             f"{path!r} is {decoded.description}, so how to write {new[0]!r} in it is not known. "
             "Nothing was changed. Use ASCII and characters that the file has already, or convert it "
             "to UTF-8 first, from the encoding that it really has."
+        )
+    half = _half(decoded.rest)
+    if half and half in changed and not changed.endswith(half):
+        raise ToolError(
+            f"{path!r} ends with half a character, shown as \ufffd, and nothing can be written after it. "
+            "Nothing was changed. Write before it, or leave it out of new_text."
+        )
+    if decoded.codec in _MULTIBYTE and not set(_AFTER_ODD.findall(changed)).issubset(
+        _AFTER_ODD.findall(decoded.text)
+    ):
+        raise ToolError(
+            f"{path!r} has a byte that is no text, shown as \ufffd: the character after it would be read as "
+            "one with it. Nothing was changed. Leave that character as it is."
         )
     wide = _WIDER.get(decoded.codec, decoded.codec)
     for char in new:

@@ -36,6 +36,7 @@ from toolkeel_workspace.files.line_window import (
     read_window,
 )
 from toolkeel_workspace.files.open_beneath import MAX_ENTRIES, FileResource, Root
+from toolkeel_workspace.pictures.damage import find_damage
 from toolkeel_workspace.pictures.shrink import ShrunkPicture, shrink
 from toolkeel_workspace.pictures.too_large import MAX_BYTES as MOST_OF_A_PICTURE
 from toolkeel_workspace.pictures.too_large import TARGET_SIDE, check_picture, measure_picture
@@ -164,6 +165,11 @@ def _show_picture(path: str, data: bytes, size: int) -> ToolOutput:
             f"The picture {path!r} has {format_size(size)}; at most {format_size(MAX_PICTURE_BYTES)} are read."
         )
     media_type, measured = detect_media_type(data), measure_picture(data)
+    if damage := find_damage(data):
+        raise ToolError(
+            f"The picture {path!r} ({media_type}, {format_size(size)}) is damaged: {damage}. It cannot "
+            "be shown."
+        )
     details: dict[str, object] = {"path": path, "media_type": media_type, "bytes": size}
     notice = f"{path}: {media_type}, {format_size(size)}"
     if measured is not None:
@@ -218,7 +224,7 @@ def _read_text(path: str, file: BinaryIO, place: tuple[int, int, int]) -> ToolOu
     else:
         decoded = decode_text(file.read(MAX_RECODED_BYTES + 1))
         file.seek(0)
-    if decoded.codec == "utf-8":
+    if decoded.codec == "utf-8" and not decoded.has_cr_lines:
         window = read_window(cast("io.BufferedReader", file), *place)
     else:
         data = replace_invalid(decoded.text).encode()
@@ -235,10 +241,15 @@ def _show_text(path: str, size: int, window: Window, decoded: DecodedText) -> To
     text = window.data.decode("utf-8", "surrogateescape")
     odd = count_invalid(decoded.text or text)
     text = replace_invalid(text.removeprefix("\ufeff"))
-    notice = _make_notice(path, size, window, decoded.description)
+    notice = _make_notice(path, size, window, decoded)
     if odd:
+        names = (
+            ("half of a character", "halves of characters")
+            if decoded.name == "UTF-16"
+            else ("odd byte", "")
+        )
         notice += (
-            f"\n[Not all of it is {decoded.name}: {pluralize(odd, 'odd byte')} shown as \ufffd. "
+            f"\n[Not all of it is {decoded.name}: {pluralize(odd, *names)} shown as \ufffd. "
             "An edit that repeats each \ufffd leaves it as it is.]"
         )
     details = {
@@ -255,10 +266,12 @@ def _show_text(path: str, size: int, window: Window, decoded: DecodedText) -> To
     return ToolOutput(f"{text}{gap}{notice}", details=details)
 
 
-def _make_notice(path: str, size: int, window: Window, encoding: str) -> str:
+def _make_notice(path: str, size: int, window: Window, decoded: DecodedText) -> str:
     """Describe what is shown, the totals, peculiarities, and the next call."""
     total = ("" if window.is_exact else "more than ") + pluralize(window.total_lines, "line")
-    notice = f"{path}: {total}, {format_size(size)}" + (f", {encoding}" if encoding else "")
+    notice = f"{path}: {total}, {format_size(size)}"
+    notice += f", {decoded.description}" if decoded.description else ""
+    notice += ", lines end with CR" if decoded.has_cr_lines else ""
     notice += _describe_line_ends(window)
     if (window.first_line, window.column, window.next) != (1, 1, None):
         notice += f". {_describe_part(window)}."

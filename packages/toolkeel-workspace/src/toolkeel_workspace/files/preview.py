@@ -81,7 +81,9 @@ def _describe_difference(name: str, before: bytes | None, after: bytes) -> str:
 
 
 def _limit_rows(shown: str) -> list[str]:
-    rows = [row[:MAX_ROW_CHARS] + "…" * (len(row) > MAX_ROW_CHARS) for row in shown.splitlines()]
+    rows = [
+        row[:MAX_ROW_CHARS] + "…" * (len(row) > MAX_ROW_CHARS) for row in shown.split("\n") if shown
+    ]
     if len(rows) > MAX_ROWS:
         rows[MAX_ROWS:] = [f"… {pluralize(len(rows) - MAX_ROWS, 'more line')}"]
     return rows

@@ -37,8 +37,14 @@ from toolkeel.errors import ToolError
 from toolkeel.messages import ToolOutput
 from toolkeel_workspace.files.atomic_replace import replace_file
 from toolkeel_workspace.files.changed_since_read import MAX_FILE_BYTES, FileSnapshots
-from toolkeel_workspace.files.content_changes import describe_replaced, make_edit, make_write
+from toolkeel_workspace.files.content_changes import (
+    describe_replaced,
+    describe_updated,
+    make_edit,
+    make_write,
+)
 from toolkeel_workspace.files.edit import Replacement, apply_changes, make_diff, parse_changes
+from toolkeel_workspace.files.encodings import decode_text, replace_invalid
 from toolkeel_workspace.files.file_tools import Files
 from toolkeel_workspace.files.find import find_files
 from toolkeel_workspace.files.line_window import (
@@ -297,16 +303,19 @@ class Workspace:
             data = make_change(before)
             made = replace_file(self.root, name, data, was)
             self._snapshots.record_write(name, data)
-        old, new = ((part or b"").decode("utf-8", "replace") for part in (before, data))
+        old, new = (replace_invalid(decode_text(part or b"").text) for part in (before, data))
         details = {
             "path": escape_name(name),
             "bytes": len(data),
             "created": made,
             "diff": make_diff(old, new, escape_name(name)),
         }
-        replaced = describe_replaced(before, data, was_read) if replaces else ""
+        if replaces:
+            remarks = describe_replaced(before, data, was_read)
+        else:
+            remarks = describe_updated(before, data)
         return ToolOutput(
-            f"File written: {escape_name(name)} ({format_size(len(data))}{replaced})",
+            f"File written: {escape_name(name)} ({format_size(len(data))}{remarks})",
             details=details,
         )
 

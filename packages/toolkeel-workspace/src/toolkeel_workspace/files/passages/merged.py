@@ -66,13 +66,7 @@ def merge_replacement(was: str, old: str, new: str, ending: str) -> str | None:
         if kind == "equal":
             merged += lines[start:stop]
             continue
-        hunks = [(start, stop, put[first:last])]
-        if start == stop or stop - start == last - first:  # line by line
-            hunks = [
-                (min(start + n, stop), min(start + n + 1, stop), [line])
-                for n, line in enumerate(put[first:last])
-            ]
-        for begin, end, added in hunks:
+        for begin, end, added in _list_hunks((start, stop), put[first:last]):
             if len(added) == 1 and (line := _without_end(added[0])) in same:  # it was moved
                 merged.append(same[line] + ending * added[0].endswith("\n"))
                 continue
@@ -82,6 +76,14 @@ def merge_replacement(was: str, old: str, new: str, ending: str) -> str | None:
                 return None
             merged.append(text)
     return "".join(merged)
+
+
+def _list_hunks(place: tuple[int, int], put: list[str]) -> list[tuple[int, int, list[str]]]:
+    """List which lines replace which: line by line, if there are as many, or none."""
+    start, stop = place
+    if start != stop and stop - start != len(put):
+        return [(start, stop, put)]
+    return [(min(start + n, stop), min(start + n + 1, stop), [line]) for n, line in enumerate(put)]
 
 
 def list_differences(was: str, old: str) -> list[str]:
