@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping
 
@@ -14,6 +15,23 @@ from toolkeel.providers.wire.reasoning_ownership import ModelProfile
 
 REASONING_KEYS = ("reasoning_content", "reasoning", "reasoning_text")
 """Under which name servers send reasoning; one of them, or the same under several."""
+
+REASONING_BLOCKS = ("reasoning_details", "thinking_blocks")
+"""Under which name routers send blocks of reasoning with their signatures (OpenRouter, LiteLLM)."""
+_SEALED_REASONING = re.compile(r"(?:reasoning|thinking|thought)_.+|extra_content")
+
+
+def is_sealed_reasoning(key: str) -> bool:
+    """Return True if what a message has under a key must go back to its server as it came.
+
+    >>> is_sealed_reasoning("thinking_blocks"), is_sealed_reasoning("reasoning_opaque")
+    (True, True)
+    >>> is_sealed_reasoning("reasoning_content"), is_sealed_reasoning("citations")
+    (False, False)
+    """
+    is_ours = key in (*REASONING_KEYS, "reasoning_key")
+    return not is_ours and _SEALED_REASONING.fullmatch(key) is not None
+
 
 REASONS: Mapping[str, FinishReason] = invert(
     {

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from toolkeel.messages import AssistantMessage
-from toolkeel.providers.openai_chat.profile import REASONING_KEYS, ChatTarget
+from toolkeel.providers.openai_chat.profile import REASONING_KEYS, ChatTarget, is_sealed_reasoning
 from toolkeel.providers.text_calls.think_tags import CLOSE, OPEN, THINK_KEY
 from toolkeel.providers.wire.plain_json import Json, as_text, clean_text
-from toolkeel.providers.wire.reasoning_ownership import is_own_thought, model_family
-
-_SENT_BACK = frozenset({"reasoning_details", "extra_content"})
+from toolkeel.providers.wire.reasoning_ownership import (
+    is_from_server,
+    is_own_thought,
+    model_family,
+)
 
 
 def add_reasoning(wire: Json, message: AssistantMessage, target: ChatTarget, own: bool) -> None:
@@ -31,8 +33,9 @@ def add_reasoning(wire: Json, message: AssistantMessage, target: ChatTarget, own
         wire[key] = text
     elif target.server.reasoning == "always":
         wire["reasoning_content"] = text
-    for key in _SENT_BACK & message.provider_options.keys() if own else ():
-        wire[key] = message.provider_options[key]
+    if own and is_from_server(message, target):
+        sealed = filter(is_sealed_reasoning, message.provider_options)
+        wire |= {one: message.provider_options[one] for one in sealed}
     if _is_local_gpt_oss(message, target):
         _move_text_to_reasoning(wire, target)
 

@@ -10,7 +10,13 @@ from toolkeel.messages import FinishReason
 from toolkeel.model_interface import CallDelta, Delta
 from toolkeel.providers.openai_chat.call_pieces import CallTracker, arguments_text_of, extra_keys
 from toolkeel.providers.openai_chat.content_parts import PartReader, merge_fields
-from toolkeel.providers.openai_chat.profile import REASONING_KEYS, REASONS, parse_usage
+from toolkeel.providers.openai_chat.profile import (
+    REASONING_BLOCKS,
+    REASONING_KEYS,
+    REASONS,
+    is_sealed_reasoning,
+    parse_usage,
+)
 from toolkeel.providers.wire.decoder import Decoder
 from toolkeel.providers.wire.plain_json import (
     Json,
@@ -41,7 +47,7 @@ Ark's, Open WebUI's, LiteLLM's."""
 _NO_TEXT_KEYS = frozenset({"role", "tool_calls"})
 _TEXT_KEYS = _NO_TEXT_KEYS | {"content"}
 _KNOWN_KEYS = frozenset(
-    {*_NO_TEXT_KEYS, *REASONING_KEYS, "content", "function_call", "refusal", "reasoning_details"}
+    {*_NO_TEXT_KEYS, *REASONING_KEYS, *REASONING_BLOCKS, "content", "function_call", "refusal"}
     | {"images", "audio"}
 )
 """Keys of a message that are decoded; all others are saved."""
@@ -59,6 +65,7 @@ class StreamDecoder(Decoder):
 
     target = "openai-chat"
     finish_reasons = REASONS
+    is_sealed = staticmethod(is_sealed_reasoning)
     parse_usage = staticmethod(parse_usage)
 
     def __init__(self, tools: WireTools | None = None, model: str = "") -> None:
@@ -74,7 +81,10 @@ class StreamDecoder(Decoder):
         self._audio_extra: Json = {}
         """Fields beside the audio: its id, and its expiry at the server."""
         self._reasoning_key = ""
-        self._details: list[Json] = []
+        self._is_complete = False
+        """True while a complete message is decoded."""
+        self._blocks: dict[str, list[Json]] = {}
+        """Blocks of reasoning, by their key."""
         self._beside: list[Json] = []
         """Choices with calls beside the first one."""
 
@@ -154,7 +164,9 @@ class StreamDecoder(Decoder):
 
     def _read_message(self, message: Json) -> list[Delta]:
         """Decode a complete message, where each listed call is separate, whatever its id."""
+        self._is_complete = True
         deltas = self._read_content(message)
+        self._is_complete = False
         for index, entry in enumerate(_call_entries(message), self._call_count):
             function = as_dict(entry.get("function")) or as_dict(entry.get("custom"))
             text = arguments_text_of(function.get("arguments", function.get("input")))
@@ -243,8 +255,9 @@ class StreamDecoder(Decoder):
         thought = self._reasoning_text(message) or thought
         refusal = as_text(message.get("refusal"))
         self._refused = self._refused or bool(refusal)
-        for detail in as_list(message.get("reasoning_details")):
-            self._add_detail(as_dict(detail))
+        for key in REASONING_BLOCKS:
+            for block in as_list(message.get(key)):
+                self._add_block(self._blocks.setdefault(key, []), as_dict(block))
         self._add_images(as_list(message.get("images")))
         spoken += self._add_audio(as_dict(message.get("audio")))
         for key in message.keys() - _KNOWN_KEYS:
@@ -288,15 +301,19 @@ class StreamDecoder(Decoder):
                     return value
         return ""
 
-    def _add_detail(self, detail: Json) -> None:
-        """Keep a block of OpenRouter's, whose pieces share type, index and id."""
-        last = self._details[-1] if self._details else {}
-        same = last and all(last.get(key) == detail.get(key) for key in ("type", "index", "id"))
-        if not same or "data" in detail:
-            self._details.append(dict(detail))
+    def _add_block(self, blocks: list[Json], block: Json) -> None:
+        """Keep a block of reasoning, whose pieces share type, index and id.
+
+        A signature ends a block without an index. In a complete message each block is separate.
+        """
+        last = blocks[-1] if blocks else {}
+        same = last and all(last.get(key) == block.get(key) for key in ("type", "index", "id"))
+        is_over = "signature" in last and bool(last["signature"]) and last.get("index") is None
+        if self._is_complete or not same or is_over or "data" in block:
+            blocks.append(dict(block))
             return
-        for key, value in detail.items():
-            if key in ("text", "summary"):
+        for key, value in block.items():
+            if key in ("text", "summary", "thinking"):
                 last[key] = as_text(last.get(key)) + as_text(value)
             elif value is not None:
                 last[key] = value
@@ -308,8 +325,7 @@ class StreamDecoder(Decoder):
             extra["annotations"] = [*as_list(extra.get("annotations")), *self._parts.citations]
         if self._reasoning_key:
             extra["reasoning_key"] = self._reasoning_key
-        if self._details:
-            extra["reasoning_details"] = self._details
+        extra |= self._blocks
         if self._reason not in REASONS:
             extra["finish_reason"] = self._reason
         return as_dict(clean(extra))

@@ -130,6 +130,11 @@ class Decoder:
             )
         return rest
 
+    @staticmethod
+    def is_sealed(key: str) -> bool:
+        """Return True if what a reply has under a key of its options may go to its own server only."""
+        return False
+
     def mistake(self) -> str:
         """Return what was wrong with a reply that the provider did not accept, in its words."""
         return ""

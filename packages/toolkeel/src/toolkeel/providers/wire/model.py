@@ -201,7 +201,9 @@ class WireModel:
         """Add the requested model to the end of a reply that reports another name."""
         if not isinstance(last, Finish | AssistantMessage):
             return last
-        if not (note := requested_model_note(self.encoder.wire, self._profile, last.model)):
+        sealed = any(map(self.encoder.decoder.is_sealed, last.provider_options))
+        note = requested_model_note(self.encoder.wire, self._profile, last.model, is_sealed=sealed)
+        if not note:
             return last
         return replace(last, provider_options={**last.provider_options, **note})
 

@@ -71,15 +71,18 @@ class ModelProfile:
     endpoint: str = ""
 
 
-def requested_model_note(wire: str, asked: ModelProfile, answered: str) -> Mapping[str, object]:
-    """Return a note of the requested model, if the reply reports another name.
+def requested_model_note(
+    wire: str, asked: ModelProfile, answered: str, *, is_sealed: bool = False
+) -> Mapping[str, object]:
+    """Return a note of the requested model, if the reply reports another name or is sealed.
 
     Args:
         wire: Name of the wire.
         asked: The requested model and its server.
         answered: The name in the reply.
+        is_sealed: True if the reply has what only its server may get back.
     """
-    if answered and is_same_model(asked.model, answered):
+    if not is_sealed and answered and is_same_model(asked.model, answered):
         return NOTHING
     return {ASKED: {"wire": wire, "model": asked.model, "endpoint": asked.endpoint}}
 
@@ -103,6 +106,13 @@ def is_own(message: AssistantMessage, wire: str, asked: ModelProfile) -> bool:
         return True
     known = message.model or str(note.get("model") or "")
     return is_same_model(asked.model, known) if known else note.get("wire") == wire
+
+
+def is_from_server(message: AssistantMessage, asked: ModelProfile) -> bool:
+    """Return False if a reply is known to be from another server than the requested one."""
+    note = message.provider_options.get(ASKED)
+    endpoint = note.get("endpoint") if isinstance(note, Mapping) else ""
+    return not endpoint or asked.endpoint in ("", endpoint)
 
 
 def is_own_thought(
