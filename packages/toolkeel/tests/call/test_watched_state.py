@@ -18,10 +18,15 @@ TURN = [(call("late", {}), call("soon", {})), "done"]
 
 
 def _tools(write: Any, *, threads: bool) -> list[Any]:
-    """Two tools: `late` reads, waits until `soon` has written, and writes."""
-    written = threading.Event()
+    """Two tools: `soon` writes once `late` has read, and then `late` writes."""
+    read, written = threading.Event(), threading.Event()
 
-    def soon_body(context: ToolContext) -> None:
+    def read_late(context: ToolContext) -> Any:
+        before = context.state.get("n", 0)
+        read.set()
+        return before
+
+    def write_soon(context: ToolContext) -> None:
         context.update("n", lambda n: n + 1, 0)
         written.set()
 
@@ -30,7 +35,7 @@ def _tools(write: Any, *, threads: bool) -> list[Any]:
         @tool
         def late(context: ToolContext) -> str:
             """Write late."""
-            before = context.state.get("n", 0)
+            before = read_late(context)
             assert written.wait(30)
             write(context, before)
             return "late"
@@ -38,7 +43,8 @@ def _tools(write: Any, *, threads: bool) -> list[Any]:
         @tool
         def soon(context: ToolContext) -> str:
             """Write soon."""
-            soon_body(context)
+            assert read.wait(30)
+            write_soon(context)
             return "soon"
 
         return [late, soon]
@@ -46,7 +52,7 @@ def _tools(write: Any, *, threads: bool) -> list[Any]:
     @tool("late")
     async def late_async(context: ToolContext) -> str:
         """Write late."""
-        before = context.state.get("n", 0)
+        before = read_late(context)
         while not written.is_set():  # noqa: ASYNC110  # set by either kind of tool
             await asyncio.sleep(0)
         write(context, before)
@@ -55,7 +61,9 @@ def _tools(write: Any, *, threads: bool) -> list[Any]:
     @tool("soon")
     async def soon_async(context: ToolContext) -> str:
         """Write soon."""
-        soon_body(context)
+        while not read.is_set():  # noqa: ASYNC110  # set by either kind of tool
+            await asyncio.sleep(0)
+        write_soon(context)
         return "soon"
 
     return [late_async, soon_async]
