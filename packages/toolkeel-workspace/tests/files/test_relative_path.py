@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import PureWindowsPath
 
@@ -82,3 +83,17 @@ def test_what_windows_accepts_stays_below_the_root_and_is_stable(path: str) -> N
 @pytest.mark.parametrize("path", ["nul", "a:b", "what?", "a."])
 def test_other_systems_take_names_that_windows_does_not(path: str) -> None:
     assert clean_path(path) == path
+
+
+def test_letters_that_the_encoding_of_the_process_lacks_are_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def to_ascii(text: str) -> bytes:
+        return text.encode("ascii", "surrogateescape")
+
+    monkeypatch.setattr(os, "fsencode", to_ascii)
+    with pytest.raises(ToolError, match=r"holds 'ä'.*\(ascii\).*PYTHONUTF8=1"):
+        clean_path("a/ä.txt")
+    with pytest.raises(ToolError, match="surrogate pair"):
+        clean_path("\ud800")
+    assert clean_path("a/b.txt") == "a/b.txt"

@@ -116,3 +116,12 @@ def test_a_start_that_hangs_is_an_error_and_the_next_one_is_tried_again(
     assert len(os.listdir("/proc/self/fd")) == handles
     monkeypatch.setattr(start_stage, "PROBE_SECONDS", 30.0)
     assert isinstance(start_stage.find_stage_obstacle(), str)
+
+
+def test_without_proc_no_user_is_found_and_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> int:
+        raise FileNotFoundError(2, "No such file or directory", "/proc/self/uid_map")
+
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(start_stage, "pick_unused_uid", fail)
+    assert "/proc/self/uid_map" in find_user_obstacle.__wrapped__(("/usr",))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -248,3 +249,23 @@ def test_a_tool_holds_every_field_of_its_blueprint() -> None:
     assert isinstance(made, Tool)
     for field in ("name", "description", "function", "body", "positional", "unbound"):
         assert getattr(made, field) == getattr(drawn, field)
+
+
+@pytest.mark.parametrize(("level", "fix"), [(2, "PYTHONOPTIMIZE=2"), (0, "write one")])
+def test_a_missing_docstring_is_explained_as_python_was_started(
+    level: int, fix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flags = sys.flags
+
+    class Flags:
+        optimize = level
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(flags, name)
+
+    monkeypatch.setattr(sys, "flags", Flags())
+    with pytest.warns(UserWarning, match=fix):
+
+        @tool
+        def bare(n: int) -> int:
+            return n

@@ -62,4 +62,6 @@ def test_a_folder_that_is_not_there_keeps_the_command_from_running(tmp_path: Pat
 
 def test_the_command_has_no_descriptor_but_its_three_streams(tmp_path: Path) -> None:
     code = "import os; print(sorted(os.listdir('/proc/self/fd'))[:4])"
-    assert done(tmp_path, "python3", "-c", code).stdout == b"['0', '1', '2', '3']\n"  # 3: the list
+    assert (
+        done(tmp_path, sys.executable, "-c", code).stdout == b"['0', '1', '2', '3']\n"
+    )  # 3: the list

@@ -38,8 +38,10 @@ def _made(
     signer: ec.EllipticCurvePrivateKey,
     is_root: bool,
 ) -> x509.Certificate:
+    """From Python 3.13 on, chains are checked strictly: that needs the last three extensions."""
     now = datetime.now(UTC)
     address = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
+    signer_id = x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key())
     return (
         x509.CertificateBuilder()
         .subject_name(_name(name))
@@ -50,8 +52,19 @@ def _made(
         .not_valid_after(now + timedelta(days=1))
         .add_extension(x509.BasicConstraints(is_root, None), True)
         .add_extension(x509.SubjectAlternativeName([address]), False)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), False)
+        .add_extension(signer_id, False)
+        .add_extension(_usage(is_root), True)
         .sign(signer, hashes.SHA256())
     )
+
+
+def _usage(is_root: bool) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=not is_root, content_commitment=False, key_encipherment=False,
+        data_encipherment=False, key_agreement=False, key_cert_sign=is_root, crl_sign=False,
+        encipher_only=False, decipher_only=False,
+    )  # fmt: skip
 
 
 def _name(text: str) -> x509.Name:

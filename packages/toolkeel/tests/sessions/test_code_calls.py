@@ -353,9 +353,9 @@ def test_calls_of_an_interpreters_code_are_nested_under_the_call_that_runs_it() 
     [outer] = [e for e in entries if isinstance(e, CallIntended) and not e.within]
     nested = [e for e in entries if isinstance(e, CallIntended) and e.within]
     assert [(e.run, e.within) for e in nested] == [(outer.run, call_key_of(outer))] * 3
-    assert keys == [call_key_of(each) for each in nested]
+    assert sorted(keys) == sorted(call_key_of(each) for each in nested)
     ended = [e.message.text for e in entries if isinstance(e, CallEnded) and e.within]
-    assert ended == ["paid a", "paid b", "paid c"]
+    assert {*ended[:2]} == {"paid a", "paid b"} and ended[2:] == ["paid c"]
     assert not session.load_state().code_calls and not session.load_state().open_calls
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
 import signal
 import subprocess
@@ -426,7 +427,7 @@ def test_names_are_unique_and_every_place_is_there() -> None:
     for point in POINTS:
         function = vars(point.owner)[point.function]
         assert callable(function)
-        assert asyncio.iscoroutinefunction(function) == point.waits or point.name == "run"
+        assert inspect.iscoroutinefunction(function) == point.waits or point.name == "run"
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
+from toolkeel._common.data_folder import temporary_folder
 from toolkeel._records.record import record
 from toolkeel.content import Image, detect_media_type
 from toolkeel.errors import SetupError, ToolError
@@ -50,7 +51,8 @@ class CodeFolder:
         self, path: str | os.PathLike[str] | None, files: Mapping[str, FileSource]
     ) -> None:
         self._is_temporary = path is None
-        self.path = Path(tempfile.mkdtemp(prefix="toolkeel-code-") if path is None else path)
+        made = path or tempfile.mkdtemp(prefix="toolkeel-code-", dir=temporary_folder())
+        self.path = Path(made)
         self.path.mkdir(parents=True, exist_ok=True)
         self.path = self.path.resolve()
         for name, source in files.items():

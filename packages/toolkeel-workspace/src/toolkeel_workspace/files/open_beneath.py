@@ -22,12 +22,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from toolkeel._common.data_folder import absolute_path
 from toolkeel._common.nearest_names import nearest_names
 from toolkeel.call.steps.rules import spelling
 from toolkeel.effects import Resource
 from toolkeel.errors import SetupError, ToolError
 from toolkeel_workspace.files.line_window import escape_name
-from toolkeel_workspace.files.relative_path import clean_path
+from toolkeel_workspace.files.relative_path import clean_path, explain_unencodable
 
 _OPENAT2 = 437  # the same number on every architecture, since it came after 5.1
 _RESOLVE_NO_MAGICLINKS = 0x02
@@ -99,7 +100,7 @@ class Root:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path).resolve()
+        self.path = Path(absolute_path(path))
         self.names = tuple(dict.fromkeys((str(self.path), os.path.abspath(path))))
         self._handle = -1
         if not self.path.is_dir():
@@ -376,7 +377,7 @@ _REASONS = {
 
 def _describe_error(error: OSError | UnicodeEncodeError) -> str:
     if isinstance(error, UnicodeEncodeError):
-        return "is not a valid name: it holds half of a surrogate pair"
+        return f"is not a valid name: it {explain_unencodable(error.object)}"
     code = error.errno or 0
     return _REASONS.get(code) or f"cannot be opened: {os.strerror(code)}"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Iterable
@@ -11,6 +12,21 @@ from toolkeel.errors import ToolError
 _DRIVE = re.compile(r"^[A-Za-z]:([\\/]|$)|^\\\\")
 _DEVICES = re.compile(r"(?i)(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|conout\$)(\..*)?")
 _IN_NO_WINDOWS_NAME = re.compile(r'[<>:"|?*\x00-\x1f]')
+
+
+def explain_unencodable(text: str) -> str:
+    """Return why this system's names and commands cannot have a text, or empty if they can."""
+    try:
+        os.fsencode(text)
+    except UnicodeEncodeError as error:
+        letter = text[error.start]
+        if "\ud800" <= letter <= "\udfff":
+            return "holds half of a surrogate pair"
+        return (
+            f"holds {letter!r}, which the encoding of this process ({error.encoding}) lacks; it "
+            "has every letter if started with PYTHONUTF8=1"
+        )
+    return ""
 
 
 def clean_path(path: str, roots: Iterable[str] = ()) -> str:
@@ -34,6 +50,8 @@ def clean_path(path: str, roots: Iterable[str] = ()) -> str:
     text = _strip_root(path.strip().removeprefix("@"), roots)
     if "\0" in text:
         raise ToolError("The path contains a NUL character.")
+    if why := explain_unencodable(text):
+        raise ToolError(f"{path!r} is not a valid name: it {why}.")
     _check_relative(text, path)
     parts = [part for part in text.split("/") if part not in ("", ".")]
     if any(".." in part.split("\\") for part in parts):

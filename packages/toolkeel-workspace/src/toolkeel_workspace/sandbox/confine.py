@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from toolkeel._common.checked_arguments import checked
+from toolkeel._common.data_folder import temporary_folder
 from toolkeel._records.record import record
 from toolkeel.errors import SetupError
 from toolkeel.executors import cgroup_pids
@@ -290,7 +291,7 @@ class Sandbox:
     def _make_landlock_confinement(self) -> SupervisorConfinement:
         paths = self._collect_paths()
         handles = open_paths((*paths.readable, *paths.writable))
-        home = tempfile.mkdtemp(prefix="toolkeel-")
+        home = tempfile.mkdtemp(prefix="toolkeel-", dir=temporary_folder())
         for name, text in self.home_files.items():
             Path(home, name).write_text(text, encoding="utf-8")
         rules = [
@@ -343,7 +344,7 @@ def detect_features() -> Features:
             f"A path that a command replaces while another starts may be mounted there ({why})."
         )
     if backend == "bubblewrap" and os.geteuid() == 0:
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory(dir=temporary_folder()) as folder:
             why = find_user_obstacle((folder,))
         if why:
             notes.append(
@@ -389,7 +390,7 @@ def _find_obstacle(name: Backend) -> str:
         return f"is version {landlock.get_abi_version()} in this kernel, {landlock.MIN_ABI_VERSION} is needed"
     if not SUPERVISOR_SCRIPT.is_file():
         return "needs toolkeel installed in a folder, not imported from an archive"
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=temporary_folder()) as folder:
         sandbox = Sandbox("read-only", [folder], backend=name)
         with sandbox.build_command(["/bin/sh", "-c", _PROBE_COMMAND]) as command:
             done = run_probe(command.argv, command.env, command.pass_fds)

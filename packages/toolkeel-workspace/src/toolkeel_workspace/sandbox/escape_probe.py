@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from toolkeel._common.data_folder import temporary_folder
 from toolkeel.errors import SetupError
 from toolkeel_workspace.sandbox.bubblewrap import HOME
 from toolkeel_workspace.sandbox.confine import Sandbox
@@ -55,7 +56,10 @@ async def probe(make: Callable[[Path], Sandbox]) -> tuple[Hole, ...]:
     Raises:
         SetupError: the attempts could not be made; it says why.
     """
-    with tempfile.TemporaryDirectory() as folder, _traps(Path(folder)) as (root, traps):
+    with (
+        tempfile.TemporaryDirectory(dir=temporary_folder()) as folder,
+        _traps(Path(folder)) as (root, traps),
+    ):
         sandbox = make(root)
         own = _NAMESPACES if sandbox.backend == "bubblewrap" else ()
         traps["namespaces"] = {name: os.readlink(f"/proc/self/ns/{name}") for name in own}

@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 
+from toolkeel._common.data_folder import temporary_folder
 from toolkeel._common.package_data import require_file
 from toolkeel.executors.process_tree import open_memory_file
 from toolkeel_workspace.sandbox.bubblewrap import find_bubblewrap
@@ -95,7 +96,12 @@ def find_user_obstacle(owned: tuple[str, ...]) -> str:
     Args:
         owned: The folders it must see, which only root may be able to read.
     """
-    return _try_stage(owned, pick_unused_uid()) if os.geteuid() == 0 else "it is not root"
+    if os.geteuid():
+        return "it is not root"
+    try:
+        return _try_stage(owned, pick_unused_uid())
+    except OSError as error:
+        return f"its user ids cannot be read: {error}"
 
 
 def run_probe(
@@ -127,7 +133,7 @@ PROBE_SECONDS = 30.0
 @cache
 def find_stage_obstacle() -> str:
     """Return why paths inside the roots cannot be mounted by handle, or empty if one just was."""
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=temporary_folder()) as folder:
         return _try_stage((os.path.realpath(folder),), _KEEP_USER)
 
 

@@ -16,6 +16,7 @@ from toolkeel.errors import Cancelled, ToolError
 from toolkeel.executors.process_tree import CommandNotStarted, CommandResult
 from toolkeel.messages import ToolOutput
 from toolkeel_workspace.files.line_window import format_size
+from toolkeel_workspace.files.relative_path import explain_unencodable
 from toolkeel_workspace.sandbox.confine import Sandbox
 from toolkeel_workspace.sandbox.secret_files import SecretFiles
 from toolkeel_workspace.shell.git_identity import explain_git, make_git_config
@@ -153,6 +154,8 @@ def check_command(
         raise ToolError("timeout counts from 1, in seconds.")
     if any("\0" in word for word in argv):
         raise ToolError("The command contains a NUL character, which no program can be given.")
+    if why := explain_unencodable("".join(argv)):
+        raise ToolError(f"The command cannot be given to a program: it {why}.")
     return allowed
 
 

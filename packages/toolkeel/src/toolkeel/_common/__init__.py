@@ -12,7 +12,7 @@ postgres_link          connections to PostgreSQL with deadlines, and proxies tha
 prometheus_text        metrics in Prometheus' text format, summed over the processes of one address
 public_addresses       the table of network addresses that are not public
 package_data           files of the package, from a folder or a zip
-data_folder            where data stays if no one says: the user's data folder
+data_folder            where data and temporary files stay if no one says, and absolute paths
 cancel                 the cancel token: a wish to stop, which any thread may give
 reporter               what a running call reports: progress, and the values it emits
 loop_state             parts of a run's context: what its loop advances, and what holds for inner runs

@@ -1,9 +1,10 @@
-"""The default folders of data and state, by the rules of each system."""
+"""The default folders of data, state and temporary files, by the rules of each system."""
 
 from __future__ import annotations
 
 import os
 import sys
+import tempfile
 from contextlib import suppress
 from pathlib import Path
 
@@ -48,6 +49,36 @@ def expand_home(path: str | Path) -> Path:
         ) from None
 
 
+def temporary_folder() -> str:
+    """Return the folder for temporary files.
+
+    Raises:
+        SetupError: None can be written.
+    """
+    try:
+        return tempfile.gettempdir()
+    except FileNotFoundError as error:
+        raise SetupError(
+            f"there is no folder for temporary files ({error.strerror}); set TMPDIR to a folder "
+            "that can be written"
+        ) from None
+
+
+def absolute_path(path: str | Path) -> str:
+    """Return a path without links, from the working folder if it is relative.
+
+    Raises:
+        SetupError: The working folder is gone.
+    """
+    try:
+        return os.path.realpath(path)
+    except FileNotFoundError:
+        raise SetupError(
+            f"{str(path)!r} is relative to a working folder that has been removed; write an "
+            "absolute path, or change to a folder that is there with os.chdir"
+        ) from None
+
+
 def data_folder() -> Path:
     r"""Return the user's data folder.
 
@@ -63,6 +94,14 @@ def data_folder() -> Path:
     if sys.platform == "darwin":
         return home_folder() / "Library" / "Application Support" / "toolkeel"
     return xdg_folder("XDG_DATA_HOME", "share")
+
+
+def explain_data_folder(path: str | Path) -> str:
+    """Return how another data folder is chosen, or an empty string for a path elsewhere."""
+    with suppress(SetupError):  # no home folder is known
+        if Path(path).absolute().is_relative_to(data_folder().absolute()):
+            return "; set TOOLKEEL_DATA to a folder that can be written"
+    return ""
 
 
 def xdg_folder(variable: str, place: str) -> Path:

@@ -12,7 +12,7 @@ from time import monotonic, time
 from typing import TypeAlias
 
 from toolkeel._common.cancel import get_logger
-from toolkeel._common.data_folder import data_folder
+from toolkeel._common.data_folder import data_folder, explain_data_folder
 from toolkeel._records.tickets import EXTERNAL_LIFETIME, Decision, Ticket
 from toolkeel.errors import SetupError
 
@@ -127,7 +127,9 @@ def _claim(folder: Path, ticket: str, owner: str) -> bool:
     except FileExistsError:
         return (folder / ticket).read_text("utf-8") == owner
     except OSError as error:
-        get_logger().warning("a used ticket cannot be noted: %s", error)
+        get_logger().warning(
+            "a used ticket cannot be noted: %s%s", error, explain_data_folder(folder)
+        )
     finally:
         if name:
             os.unlink(name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import FrameType
@@ -132,10 +133,12 @@ def compile_function(function: Callable[..., Any], request: DefinitionRequest) -
 def _warn_missing_docstring(name: str, function: Callable[..., Any]) -> None:
     """Warn, at the function's own line, that the model gets no description."""
     code = getattr(plain_function(function), "__code__", None)
-    text = (
-        f"the tool {name!r} has no docstring, so the model is told no more than its name; write "
-        "one, or give description="
+    fix = (
+        "Python removes docstrings with -OO and PYTHONOPTIMIZE=2: use -O, or give description="
+        if sys.flags.optimize > 1
+        else "write one, or give description="
     )
+    text = f"the tool {name!r} has no docstring, so the model is told no more than its name; {fix}"
     where = ("?", 0) if code is None else (code.co_filename, code.co_firstlineno)
     warnings.warn_explicit(text, UserWarning, *where)
 

@@ -32,6 +32,14 @@ async def triple(n: int) -> int:
     '''Triple.'''
     return 3 * n
 
+@tool
+async def in_thread() -> int:
+    '''Use a thread of the standard library.'''
+    return await asyncio.to_thread(int)
+
+[crashed] = Toolset([in_thread]).run_sync([ToolCall("1", "in_thread", {})])
+print(crashed.kind)
+
 tools = Toolset([double, triple])
 calls = [ToolCall(str(n), ("double", "triple")[n % 2], {"n": n}) for n in range(4)]
 for results in (tools.run_sync(calls), asyncio.run(tools.run(calls))):
@@ -60,7 +68,8 @@ def run(code: str) -> list[str]:
 
 
 def test_each_call_has_a_result_where_the_system_has_no_thread_left() -> None:
-    sync, awaited, inside = run(NO_THREADS)
+    in_thread, sync, awaited, inside = run(NO_THREADS)
+    assert in_thread == "crashed"
     assert sync == awaited
     assert sync == "[('0', 'limit_reached'), ('1', '3'), ('2', 'limit_reached'), ('3', '9')]"
     assert inside.startswith("SetupError no thread can be started; raise the limit of threads")

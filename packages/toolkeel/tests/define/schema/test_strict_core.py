@@ -46,12 +46,9 @@ def _two(first: Any, second: Any) -> Any:
 def test_a_union_of_objects_takes_the_branch_that_admits_the_value(
     guesses: Any, admits: Any, sent: object, received: object
 ) -> None:
-    for annotation in (_two(guesses, admits), list[_two(guesses, admits)]):  # type: ignore[misc]
+    either = _two(guesses, admits)
+    for annotation, value in ((either, {"v": sent}), (list[either], [{"v": sent}])):
         made, seen = taking(annotation)
-        value: Any = {"v": sent}
-        value = (
-            value if annotation is not list and not hasattr(annotation, "__origin__") else [value]
-        )
         text = json.dumps({"x": value})
         [message] = Toolset([made]).run_sync([ToolCall("1", made.name, text)])
         assert message.kind is None, message.text

@@ -14,7 +14,7 @@ import os
 import queue
 import threading
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Any, Generic, TypeVar
 
 from toolkeel.call.body.coroutine_deadline import GRACE, GRACE_ONLY
@@ -51,7 +51,12 @@ def run_sync(make: Callable[[], Coroutine[Any, Any, T]]) -> T:
     except NoThread:
         if _has_running_loop():
             raise
-        return asyncio.run(make())
+        runner = asyncio.Runner()
+        try:
+            return runner.run(make())
+        finally:
+            with suppress(RuntimeError):  # a thread would end its executor; the loop closes anyway
+                runner.close()
     try:
         work.begin(work.done)
         return work.done.result()

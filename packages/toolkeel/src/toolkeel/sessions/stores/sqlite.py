@@ -22,7 +22,7 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Any, Final, TypeVar
 
-from toolkeel._common.data_folder import register_state
+from toolkeel._common.data_folder import absolute_path, explain_data_folder, register_state
 from toolkeel._records.record import record
 from toolkeel.call.body.start_thread import start_thread
 from toolkeel.errors import SetupError
@@ -86,7 +86,10 @@ class Database:
             self._connection = self._open()
         except (OSError, sqlite3.Error) as error:
             kind = SessionUnavailable if isinstance(error, Unreachable) else SessionError
-            raise kind(f"the sessions in {self.display_name} cannot be opened: {error}") from None
+            fix = explain_data_folder(path)
+            raise kind(
+                f"the sessions in {self.display_name} cannot be opened: {error}{fix}"
+            ) from None
         try:
             self._thread = start_thread(self._run, "toolkeel-journal")
         except SetupError:
@@ -359,7 +362,7 @@ def shared_database(path: str, make: type[Database] | None = None) -> Database:
     """
     if path == MEMORY:
         return Database(path)
-    real = path if make else os.path.realpath(path)
+    real = path if make else absolute_path(path)
     with _opening:
         found = _open.get(real)
         if found is None or found._closed:
