@@ -378,8 +378,7 @@ _REASONS = {
 def _describe_error(error: OSError | UnicodeEncodeError) -> str:
     if isinstance(error, UnicodeEncodeError):
         return f"is not a valid name: it {explain_unencodable(error.object)}"
-    code = error.errno or 0
-    return _REASONS.get(code) or f"cannot be opened: {os.strerror(code)}"
+    return _REASONS.get(error.errno or 0) or f"cannot be opened: {error.strerror}"
 
 
 def _is_openat2_usable() -> bool:

@@ -64,7 +64,7 @@ def temporary_folder() -> str:
         ) from None
 
 
-def absolute_path(path: str | Path) -> str:
+def absolute_path(path: str | os.PathLike[str]) -> str:
     """Return a path without links, from the working folder if it is relative.
 
     Raises:
