@@ -215,7 +215,7 @@ class Durable(Runs):
             Whether all runs have ended. Those that have not are put back for other workers, which go
             on with them once this process is gone: end it.
         """
-        told = stop or threading.Event()
+        stopping = stop or threading.Event()
         name, room = id or socket.gethostname(), self._max_concurrency
         worker = Worker(self._queue, self._work, self._tick, name, room, self._limits)
         quiet_engine()
@@ -225,10 +225,10 @@ class Durable(Runs):
             "/metrics": (metrics, lambda: (200, self._show_metrics(worker))),
         }
         with published(pages):
-            return self._work_until(told, worker, adopt, drain)
+            return self._work_until(stopping, worker, adopt, drain)
 
     def _work_until(
-        self, told: threading.Event, worker: Worker, adopt: Iterable[str], drain: float
+        self, stopping: threading.Event, worker: Worker, adopt: Iterable[str], drain: float
     ) -> bool:
         """Adopt runs, wait until the process is told to end, and end the worker."""
         for dead in adopt:
@@ -236,9 +236,9 @@ class Durable(Runs):
                 log_event("adopted", id=run, worker=dead)
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGTERM, signal.SIGINT):
-                signal.signal(number, lambda *_: told.set())
+                signal.signal(number, lambda *_: stopping.set())
         with suppress(KeyboardInterrupt):
-            while not told.wait(0.5):
+            while not stopping.wait(0.5):
                 pass
         ended = worker.stop(drain)
         for run in worker.put_back:

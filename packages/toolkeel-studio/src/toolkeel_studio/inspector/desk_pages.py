@@ -41,8 +41,8 @@ class DeskPages:
         beside = [("", ticket) for ticket in self._desk.waiting()] if self._desk else []
         tickets = [*beside, *self._runs.waiting()]
         questions, model = self._runs.questions(), self._runs.agent.model.name
-        given = {"tickets": tickets, "questions": questions, "told": told, "model": model}
-        return HTMLResponse(render_page("approvals.html", request, typed=typed, **given), code)
+        fields = {"tickets": tickets, "questions": questions, "told": told, "model": model}
+        return HTMLResponse(render_page("approvals.html", request, typed=typed, **fields), code)
 
     async def decide(self, request: Request) -> Response:
         """Record a decision about a queued call; the second of two people sees the first decision."""
@@ -68,5 +68,5 @@ def _decision(typed: Mapping[str, str]) -> Decision:
     arguments = json.loads(typed.get("arguments", "")) if verdict == "edit" else {}
     if not isinstance(arguments, dict):
         raise ValueError("the arguments must be a JSON object")
-    said = {key: typed.get(key, "") for key in ("ticket", "seal", "reason", "value")}
-    return Decision.from_dict({**said, "verdict": verdict, "arguments": arguments})
+    fields = {key: typed.get(key, "") for key in ("ticket", "seal", "reason", "value")}
+    return Decision.from_dict({**fields, "verdict": verdict, "arguments": arguments})

@@ -70,8 +70,8 @@ class SessionPages:
             low = wanted.lower()
             found = tuple(i for i in found if low in f"{i.name} {i.first} {i.last}".lower())
         running = {info.name for info in found if not info.ended} & set(self._runs.live)
-        given = {"found": found[:200], "more": len(found) > 200, "q": wanted, "running": running}
-        return self._page("sessions.html", request, typed=typed, told=told, **given)
+        fields = {"found": found[:200], "more": len(found) > 200, "q": wanted, "running": running}
+        return self._page("sessions.html", request, typed=typed, told=told, **fields)
 
     async def begin(self, request: Request) -> Response:
         """Start a session with a message."""
@@ -127,23 +127,23 @@ class SessionPages:
         story = fold_story(session.entries(after, upto))
         name = session.name
         live = self._runs.live.get(name)
-        given = {"session": info, "story": story, "live": live, "latest": upto == head}
+        fields = {"session": info, "story": story, "live": live, "latest": upto == head}
         waits = self._runs.open_tickets(session) if story.reason == "waiting" else {}
-        given["open"] = {id: typed if typed.get("ticket") == id else UNTOUCHED for id in waits}
-        given |= {"typed": typed, "run": summarize_run(story)}
-        given["turns_before"] = info.turns - len(story.turns) if upto == head else None
-        given["question"] = _question_form(live, typed, errors)
-        given |= {
+        fields["open"] = {id: typed if typed.get("ticket") == id else UNTOUCHED for id in waits}
+        fields |= {"typed": typed, "run": summarize_run(story)}
+        fields["turns_before"] = info.turns - len(story.turns) if upto == head else None
+        fields["question"] = _question_form(live, typed, errors)
+        fields |= {
             "timeline": build_timeline(_last_run(story)),
             "earlier": after + 1 if after else 0,
         }
-        given["activity"] = _activity_bars(session) if head > WINDOW else ()
-        given["unread"] = session.unread if upto == head else ()
-        given |= {"told": told, "problem": told or self._runs.problem(name)}
-        given["running"] = running = self._runs.is_running(name)
-        still = typed or given["question"] or "still" in request.query_params
-        given["renews"] = running and upto == head and not still  # a refresh would lose typed text
-        return self._page("session.html", request, **given)
+        fields["activity"] = _activity_bars(session) if head > WINDOW else ()
+        fields["unread"] = session.unread if upto == head else ()
+        fields |= {"told": told, "problem": told or self._runs.problem(name)}
+        fields["running"] = running = self._runs.is_running(name)
+        still = typed or fields["question"] or "still" in request.query_params
+        fields["renews"] = running and upto == head and not still  # a refresh would lose typed text
+        return self._page("session.html", request, **fields)
 
     async def act(self, request: Request) -> Response:
         """Handle a message, stop, fork, resume or decision."""
@@ -200,8 +200,8 @@ class SessionPages:
         try:
             first = await self._runs.decide(session.name, ticket, seal, typed)
         except InvalidDecision as error:
-            given = {**typed, "told": str(error)}
-            return HTMLResponse(self._render(request, session, str(error), given), 422)
+            fields = {**typed, "told": str(error)}
+            return HTMLResponse(self._render(request, session, str(error), fields), 422)
         if first is not None:
             by = first.who or "another person"
             return self._too_late(request, session, by, first.decision.verdict)
@@ -284,10 +284,10 @@ def _question_form(
         return None
     ticket = asked[0].ticket
     if typed.get("ticket") != ticket.id:
-        given = {key: value for key, value in ticket.arguments.items() if value is not None}
-        typed, errors = fields_for_value(ticket.form, given), {}
-    given = {"ticket": ticket, "typed": typed, "errors": errors, "more": len(asked) - 1}
-    return {**given, "fields": build_form(ticket.form, typed)}
+        fields = {key: value for key, value in ticket.arguments.items() if value is not None}
+        typed, errors = fields_for_value(ticket.form, fields), {}
+    fields = {"ticket": ticket, "typed": typed, "errors": errors, "more": len(asked) - 1}
+    return {**fields, "fields": build_form(ticket.form, typed)}
 
 
 def _activity_bars(session: Session) -> list[tuple[int, float, int, int]]:

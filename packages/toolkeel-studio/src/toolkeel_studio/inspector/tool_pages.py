@@ -112,8 +112,8 @@ class ToolPages:
             seal: Digest of the displayed and approved call; empty for none.
         """
         asked: list[Ticket] = []
-        told: list[str] = []
-        whole: dict[str, Any] = {}
+        reports: list[str] = []
+        finished: dict[str, Any] = {}
 
         def approve(ticket: Ticket) -> bool:
             asked.append(ticket)
@@ -121,16 +121,16 @@ class ToolPages:
 
         def listen(event: Event) -> None:
             if isinstance(event, Progress):
-                told.append(event.message)
+                reports.append(event.message)
             elif isinstance(event, Coerced):
-                told.extend(event.changes)
+                reports.extend(event.changes)
             elif isinstance(event, ToolFinished):
-                whole.update(event_dict(event))
+                finished.update(event_dict(event))
 
         run: RunContext[None] = RunContext(listeners=(listen,), approver=approve)
         [result] = await self._tools.run([ToolCall("call_1", tool.name, arguments)], run)
         waits = asked[-1] if asked and result.kind == "denied" else None
-        return TrialCall(result, told[-50:], waits, whole["message"])
+        return TrialCall(result, reports[-50:], waits, finished["message"])
 
     def _page(
         self, request: Request, tool: AnyTool, typed: dict[str, str], tried: TrialCall | None

@@ -19,14 +19,14 @@ def test_lines_wait_for_the_prompt_and_what_is_begun_stays_apart_from_them() -> 
     err.write("a note")
     err.write("\n")
     out.write("州")
-    assert (terminal.getvalue(), above.begun, len(woken)) == ("before ", "去杭州", 4)
+    assert (terminal.getvalue(), above.unprinted, len(woken)) == ("before ", "去杭州", 4)
     assert above.has_lines()
     above.print_lines()
     assert terminal.getvalue() == "before one\na note\n" and not above.has_lines()
     err.write("last\n")
     above.closed()
     out.write("!\n")
-    assert terminal.getvalue() == "before one\na note\nlast\n去杭州!\n" and not above.begun
+    assert terminal.getvalue() == "before one\na note\nlast\n去杭州!\n" and not above.unprinted
 
 
 def test_a_reply_is_formatted_when_its_blocks_are_complete() -> None:
@@ -35,12 +35,12 @@ def test_a_reply_is_formatted_when_its_blocks_are_complete() -> None:
     above.opened(list)
     out.write("**one**\n\n|a|\n|-")
     above.print_lines()
-    assert (terminal.getvalue(), above.begun) == ("\x1b[1mone\x1b[0m\n", "|a|\n|-")
+    assert (terminal.getvalue(), above.unprinted) == ("\x1b[1mone\x1b[0m\n", "|a|\n|-")
     out.write("|\n|b|\n")
     above.end_blocks()
     err.write("a note\n")
     above.print_lines()
-    assert above.begun == "" and "|" not in terminal.getvalue()
+    assert above.unprinted == "" and "|" not in terminal.getvalue()
     assert re.search("b *\\S*\na note\n$", terminal.getvalue())
     out.write("- thr")
     above.closed()

@@ -31,7 +31,7 @@ class OutputAbovePrompt:
         return made
 
     @property
-    def begun(self) -> str:
+    def unprinted(self) -> str:
         """What is not printed yet: the lines of unfinished blocks, and what has no end of a line."""
         with self._lock:
             return "".join(stream.unfinished for stream in self._streams)
@@ -42,7 +42,7 @@ class OutputAbovePrompt:
             if self._wake is None:
                 stream.stream.write(text)
                 return
-            lines, end, stream.begun = (stream.begun + text).rpartition("\n")
+            lines, end, stream.unprinted = (stream.unprinted + text).rpartition("\n")
             if end and (shown := stream.format(lines.split("\n"))):
                 self._lines.append((stream.stream, shown))
             self._wake()
@@ -85,13 +85,13 @@ class OutputAbovePrompt:
 class _Stream(StreamProxy):
     def __init__(self, stream: TextIO, above: OutputAbovePrompt, blocks: Markdown | None) -> None:
         super().__init__(stream)
-        self.begun, self.blocks = "", blocks
+        self.unprinted, self.blocks = "", blocks
         self._above = above
 
     @property
     def unfinished(self) -> str:
         """What is not printed yet."""
-        return (self.blocks.unfinished if self.blocks else "") + self.begun
+        return (self.blocks.unfinished if self.blocks else "") + self.unprinted
 
     def format(self, lines: list[str]) -> str:
         """Return what to print once these lines are complete."""
@@ -101,11 +101,11 @@ class _Stream(StreamProxy):
 
     def end(self) -> str:
         """Return the rest of what was written; its last line stays open if it was."""
-        begun, self.begun = self.begun, ""
+        rest, self.unprinted = self.unprinted, ""
         if self.blocks is None:
-            return begun
-        shown = (self.blocks.add(begun) if begun else "") + self.blocks.end()
-        return shown.removesuffix("\n") if begun else shown
+            return rest
+        shown = (self.blocks.add(rest) if rest else "") + self.blocks.end()
+        return shown.removesuffix("\n") if rest else shown
 
     def write(self, text: str, /) -> int:
         """Print it, above the prompt."""

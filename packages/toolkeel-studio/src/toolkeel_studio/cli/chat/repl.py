@@ -276,7 +276,7 @@ class Chat:
             for said in session.load_state().queued.values() if session.exists else ():
                 told = visible_line(said.message.text)
                 note(f"not read yet, joins what you say next: {told}", YELLOW)
-        if result.has_output and shown.said != result.output:
+        if result.has_output and shown.text != result.output:
             echo(str(result.output))
         if result.reason not in ("answered", "returned"):
             note(f"it ended: {result.reason} {result.limit}".rstrip(), YELLOW)

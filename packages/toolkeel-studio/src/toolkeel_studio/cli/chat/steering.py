@@ -68,7 +68,7 @@ class Steering:
         self.left: deque[str] = deque()
         self.draft = ""
         self.past, self.completer = past, completer
-        self._said: deque[str] = deque()
+        self._pending_texts: deque[str] = deque()
         self._run: Run[Any] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._above: OutputAbovePrompt | None = None
@@ -90,9 +90,9 @@ class Steering:
         finally:
             self._close()
             self._above = None
-            if self._said:  # a run that heard nothing any more has been ended
-                self.draft = "\n".join([*self._said, self.draft]).strip()
-                self._said.clear()
+            if self._pending_texts:  # a run that heard nothing any more has been ended
+                self.draft = "\n".join([*self._pending_texts, self.draft]).strip()
+                self._pending_texts.clear()
 
     def end_reply(self) -> None:
         """Print the rest of a reply above the prompt, before what is printed next."""
@@ -163,7 +163,7 @@ class Steering:
             return
         buffer.reset(append_to_history=True)
         note(f"› {visible_line(text)}", DIM)
-        self._said.append(text)
+        self._pending_texts.append(text)
         if (loop := self._loop) is not None:
             loop.call_soon_threadsafe(self._say)
 
@@ -190,8 +190,8 @@ class Steering:
             signal.pthread_kill(main, signal.SIGINT)
 
     def _say(self) -> None:
-        while self._said:
-            text = self._said.popleft()
+        while self._pending_texts:
+            text = self._pending_texts.popleft()
             if self._run is None or not self._run.say(text):
                 self.left.append(text)
 
@@ -245,7 +245,7 @@ class _Prompt:
 
 def unfinished_line(above: OutputAbovePrompt) -> str:
     """Return the unfinished line's end, as lines of the screen."""
-    columns, text = get_app().output.get_size().columns, above.begun
+    columns, text = get_app().output.get_size().columns, above.unprinted
     size = (ROWS + 1) * columns
     text = text[max(len(text) // size - 1, 0) * size :]  # no more: it is drawn again and again
     return "".join(f"{line}\n" for line in wrapped(text, columns)[-ROWS:] if line)

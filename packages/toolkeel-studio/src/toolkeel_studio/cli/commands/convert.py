@@ -99,11 +99,11 @@ def _wire(name: str) -> Any:
     return wire
 
 
-def _read_tools(given: object) -> tuple[ToolDefinition, ...]:
+def _read_tools(document: object) -> tuple[ToolDefinition, ...]:
     """Read the tools of a body; report on stderr those that cannot be read."""
-    listed = given.get("tools") if isinstance(given, dict) else None
-    if isinstance(given, dict) and isinstance(given.get("toolConfig"), dict):
-        listed = listed or given["toolConfig"].get("tools")
+    listed = document.get("tools") if isinstance(document, dict) else None
+    if isinstance(document, dict) and isinstance(document.get("toolConfig"), dict):
+        listed = listed or document["toolConfig"].get("tools")
     tools: list[ToolDefinition] = []
     for body in listed if isinstance(listed, list) else []:
         inner = body.get("functionDeclarations") if isinstance(body, dict) else None
@@ -122,9 +122,9 @@ _CARRIED = frozenset(
 )
 
 
-def _report(given: object, messages: list[Message], made: str) -> None:
+def _report(document: object, messages: list[Message], made: str) -> None:
     """Say what of it is not in what was made."""
-    left = sorted(given.keys() - _CARRIED) if isinstance(given, dict) else []
+    left = sorted(document.keys() - _CARRIED) if isinstance(document, dict) else []
     if left:
         note(f"settings are not converted: {', '.join(left)}", YELLOW)
     _report_thoughts(messages, made)

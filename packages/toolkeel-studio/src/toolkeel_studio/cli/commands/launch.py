@@ -264,17 +264,17 @@ def run_to_end(
     Raises:
         typer.Exit: with the code for a run that has no answer.
     """
-    began, seen = perf_counter(), Counter[type[Event]]()
+    began, counts = perf_counter(), Counter[type[Event]]()
     try:
         with stdout_kept_clean():
-            result, token, said = _run(launch, agent, prompt, decisions, seen)
+            result, token, written = _run(launch, agent, prompt, decisions, counts)
     except BaseException as error:
         if isinstance(run := getattr(error, "run", None), Run):
             _save_run(run.state, run.context.id, launch)
         raise
     if not launch.as_json:
-        note(_summary(seen, result, perf_counter() - began), DIM)
-        if result.has_output and result.output and said != result.output:
+        note(_summary(counts, result, perf_counter() - began), DIM)
+        if result.has_output and result.output and written != result.output:
             echo(result.output)
     _end(result, token, launch)
 
@@ -284,7 +284,7 @@ def _run(
     agent: Agent,
     prompt: Prompt,
     decisions: Sequence[Decision],
-    seen: Counter[type[Event]],
+    counts: Counter[type[Event]],
 ) -> tuple[RunResult, CancelToken, str]:
     """Run the prompt. Return the result, the cancel token, and the part of the answer already written."""
     tokens: list[CancelToken] = []
@@ -301,7 +301,7 @@ def _run(
         tokens.append(token)
         lines.stop = token.cancel
         options: dict[str, Any] = {"cancel": token, "decisions": decisions}
-        options["listeners"] = [shown, lambda event: seen.update([type(event)])]
+        options["listeners"] = [shown, lambda event: counts.update([type(event)])]
         if (approver := _approver(launch, agent, token, pause)) is not None:
             options["approver"] = approver
         if launch.session:
@@ -309,7 +309,7 @@ def _run(
         return await agent.run(prompt, **options)
 
     try:
-        return run_interruptible(run, launch.timeout, returns_on_term=True), tokens[0], spoken.said
+        return run_interruptible(run, launch.timeout, returns_on_term=True), tokens[0], spoken.text
     finally:
         shown.close()
 
@@ -338,9 +338,9 @@ def _introduction(agent: Agent) -> str:
     return f"model: {name}"
 
 
-def _summary(seen: Counter[type[Event]], result: RunResult, seconds: float) -> str:
+def _summary(counts: Counter[type[Event]], result: RunResult, seconds: float) -> str:
     """Summarize this run; earlier turns of a session do not count."""
-    parts = [count(seen[ToolFinished], "call"), count(seen[Replied], "turn"), duration(seconds)]
+    parts = [count(counts[ToolFinished], "call"), count(counts[Replied], "turn"), duration(seconds)]
     if result.usage.total_tokens:
         parts.append(count(result.usage.total_tokens, "token"))
     return ", ".join(parts)

@@ -121,14 +121,14 @@ def command(
     count_by_tool(tool_metrics)
     if not http:
         claim_stdout()  # before anything of the target runs
-    said = (target, name, instructions, rules)
+    options = (target, name, instructions, rules)
     with stdout_kept_clean():
-        server = _server(*said)
+        server = _server(*options)
     offered = f"{server.sdk.name}: {count(len(server.tools), 'tool')}"
     if http:
         place = address(http)
         note(f"{offered} at {endpoint(*place)}", DIM)
-        _serve_http(server, said, place, (token, no_token), allowed_host or [], (drain, workers))
+        _serve_http(server, options, place, (token, no_token), allowed_host or [], (drain, workers))
         return
     if sys.stdin.isatty():
         note(f"{offered} on stdin and stdout, for a program that starts this command", DIM)
@@ -154,7 +154,7 @@ def _serve_front_ends(
 
 def _serve_http(
     server: ToolServer,
-    said: _ServeOptions,
+    options: _ServeOptions,
     place: tuple[str, int],
     tokens: tuple[str, bool],
     hosts: list[str],
@@ -168,7 +168,7 @@ def _serve_http(
     app = asgi(server, host=host, token=token, allowed_hosts=hosts)
     if bounds[1] > 1 and (asking := server.interactive_tools):
         note(f"these ask their client, so they need one worker: {', '.join(asking)}", YELLOW)
-    serve_app_at(app, partial(_worker_app, said, host, token, hosts), place, bounds)
+    serve_app_at(app, partial(_worker_app, options, host, token, hosts), place, bounds)
 
 
 def serve_app_at(
@@ -194,14 +194,14 @@ def serve_app_at(
     serve_in_workers(worker, *place, drain, workers)
 
 
-def _worker_app(said: _ServeOptions, host: str, token: str, hosts: list[str]) -> Starlette:
+def _worker_app(options: _ServeOptions, host: str, token: str, hosts: list[str]) -> Starlette:
     """Create what a worker serves. Each request of an older client may reach another worker."""
     from toolkeel.mcp.server.http import asgi, with_graceful_shutdown
     from toolkeel_studio.cli.http_workers import end_with_parent
 
     end_with_parent()
     with stdout_kept_clean():
-        server = _server(*said)
+        server = _server(*options)
     return with_graceful_shutdown(
         asgi(server, host=host, token=token, allowed_hosts=hosts, stateless_http=True)
     )

@@ -59,24 +59,24 @@ class Pausable:
 
     def __init__(self, inner: Display) -> None:
         self._inner = inner
-        self._held: list[events.Event] | None = None
+        self._delayed: list[events.Event] | None = None
 
     def __call__(self, event: events.Event) -> None:
         """Show it, or keep it for later."""
-        if self._held is not None:
-            self._held.append(event)
+        if self._delayed is not None:
+            self._delayed.append(event)
         else:
             self._inner(event)
 
     @contextmanager
     def paused(self) -> Iterator[None]:
         """Leave the screen alone."""
-        self._held = []
+        self._delayed = []
         self._inner.hide()
         try:
             yield
         finally:
-            held, self._held = self._held, None
+            held, self._delayed = self._delayed, None
             self._inner.show()
             for event in held:
                 self._inner(event)
@@ -108,16 +108,16 @@ class JsonView(Display):
 
     def __init__(self) -> None:
         self.stop: Callable[[], object] = bool
-        self._gone = False
+        self._closed = False
 
     def __call__(self, event: events.Event) -> None:
         """Write it."""
-        if self._gone:
+        if self._closed:
             return
         try:
             echo(compact(events.event_dict(event)))
         except BrokenPipeError:
-            self._gone = True
+            self._closed = True
             self.stop()
 
     def close(self) -> None:
@@ -126,7 +126,7 @@ class JsonView(Display):
         Raises:
             BrokenPipeError: the reader closed the pipe.
         """
-        if self._gone:
+        if self._closed:
             raise BrokenPipeError(errno.EPIPE, "nobody reads the events")
 
 
@@ -142,19 +142,21 @@ class PlainView(Display):
 
     def __init__(self) -> None:
         self._calls: dict[str, str] = {}
-        self._told: dict[str, float] = {}
+        self._reported_at: dict[str, float] = {}
 
     def __call__(self, event: events.Event) -> None:
         """Write what happened."""
         match event:
             case events.ToolStarted(call_id=id, call=call):
                 self._calls[id] = signature(call)
-                self._told[id] = monotonic()
+                self._reported_at[id] = monotonic()
                 note(f"call    {self._calls[id]}")
             case events.Retrying():
                 note(retry_line(event))
-            case events.Progress(call_id=id) if monotonic() - self._told.get(id, 0.0) >= EVERY:
-                self._told[id] = monotonic()
+            case events.Progress(call_id=id) if (
+                monotonic() - self._reported_at.get(id, 0.0) >= EVERY
+            ):
+                self._reported_at[id] = monotonic()
                 note(f"...     {self._calls.get(id, '')}  {progress_line(event)}")
             case events.ToolFinished(call_id=id, message=message):
                 word = "failed" if message.failed else "done"
@@ -252,7 +254,7 @@ class LiveView:
         self._live: Live | None = None
         self._rows: dict[str, _Row] = {}
         self._asked: float | None = None
-        self._said = ""
+        self._tail = ""
         self._again = ""
 
     def __call__(self, event: events.Event) -> None:
@@ -260,7 +262,7 @@ class LiveView:
         match event:
             case events.TurnStarted():
                 self.close()
-                self._asked, self._said, self._again = monotonic(), "", ""
+                self._asked, self._tail, self._again = monotonic(), "", ""
                 self._show()
             case events.Streamed() | events.Retrying():
                 self._hear(event)
@@ -286,7 +288,7 @@ class LiveView:
         if isinstance(event, events.Retrying):
             self._again = retry_line(event)
         elif isinstance(event.delta, TextDelta):
-            self._said = (self._said + event.delta.text)[-_TAIL:]
+            self._tail = (self._tail + event.delta.text)[-_TAIL:]
 
     def close(self) -> None:
         """Leave the lines of ended calls on the screen, and nothing else."""
@@ -320,6 +322,6 @@ class LiveView:
         width = self._console.width
         lines = [line for row in list(self._rows.values()) for line in row.lines(width)]
         if self._asked is not None:
-            rest = f"  {_since(self._asked)}  {one_line(self._said) or self._again}"
+            rest = f"  {_since(self._asked)}  {one_line(self._tail) or self._again}"
             lines.append(_line((_spin(), "cyan"), self._model, rest, width))
         return Group(*lines)

@@ -56,7 +56,7 @@ class ReplyView:
     """
 
     def __init__(self, inner: Display, speaks: bool, ended: Callable[[], object] = bool) -> None:
-        self.said = ""
+        self.text = ""
         self._ended = ended
         self._inner = inner
         self._speaks = speaks
@@ -74,12 +74,12 @@ class ReplyView:
                 return
             case TurnStarted() if mine:
                 self.end_line()
-                self.said = ""
+                self.text = ""
             case Replied(message=message):
                 self._pictures += pictures_of(message.content)
-                if mine and message.text and not self.said:  # it did not arrive in pieces
+                if mine and message.text and not self.text:  # it did not arrive in pieces
                     self._say(message.text)
-                if mine and self.said:
+                if mine and self.text:
                     self.end_line()
                     for line in source_lines(message.sources):
                         note(line, DIM)
@@ -96,12 +96,12 @@ class ReplyView:
         if not self._open:
             self._inner.close()
         self._open = True
-        self.said += text
+        self.text += text
         echo(text, end="")
 
     def end_line(self) -> None:
         """Begin a new line, if the reply has not."""
-        if self._open and not self.said.endswith("\n"):
+        if self._open and not self.text.endswith("\n"):
             echo("")
         if self._open:
             self._ended()

@@ -170,13 +170,13 @@ def prints_delayed() -> Iterator[TextIO]:
         The stream that stderr was, which alone reaches the terminal.
     """
     out, err = sys.stdout, sys.stderr
-    held = _DelayedStream(err)
-    held_out = held if out is err else _DelayedStream(out)
-    sys.stdout, sys.stderr = held_out, held
+    delayed_err = _DelayedStream(err)
+    delayed_out = delayed_err if out is err else _DelayedStream(out)
+    sys.stdout, sys.stderr = delayed_out, delayed_err
     try:
         yield err
     finally:
         sys.stdout, sys.stderr = out, err
-        held.release()
-        if held_out is not held:
-            held_out.release()
+        delayed_err.release()
+        if delayed_out is not delayed_err:
+            delayed_out.release()

@@ -68,15 +68,15 @@ def decode_response_request(body: Mapping[str, Any]) -> ResponseRequest:
         conversation = conversation.get("id")
     answers: dict[str, Any] = {}
     results: dict[str, Any] = {}
-    said: list[Any] = []
+    prompts: list[Any] = []
     for item in items:
         if item.get("type") == "mcp_approval_response":
             answers[_text(item, "approval_request_id")] = _answer(item)
         elif item.get("type") == "function_call_output":
             results[_text(item, "call_id")] = _output(item.get("output"))
         elif item.get("type", "message") == "message":
-            said = [*said, item] if item.get("role") == "user" else []
-    content = _join([decode_content(item.get("content")) for item in said])
+            prompts = [*prompts, item] if item.get("role") == "user" else []
+    content = _join([decode_content(item.get("content")) for item in prompts])
     return ResponseRequest(
         ClientRequest(content, "", answers, results, _tools(body.get("tools"))),
         _text(body, "previous_response_id"),
@@ -97,12 +97,12 @@ def decode_chat_request(body: Mapping[str, Any]) -> ChatRequest:
     while messages and messages[-1].get("role") == "tool":
         last = messages.pop()
         results[_text(last, "tool_call_id")] = _output(last.get("content"))
-    said = messages[-1] if messages and not results else {}
-    if not results and said.get("role") != "user":
+    message = messages[-1] if messages and not results else {}
+    if not results and message.get("role") != "user":
         raise ChannelError("send messages that end with one of the user, or with results of calls")
     before = [m for m in messages[:-1] if m.get("role") in ("user", "assistant")]
     metadata, options = body.get("metadata"), body.get("stream_options")
-    content = decode_content(said.get("content")) if said else ""
+    content = decode_content(message.get("content")) if message else ""
     return ChatRequest(
         ClientRequest(content, results=results, tools=_tools(body.get("tools"))),
         tuple((m["role"], text) for m in before if (text := _output(m.get("content")))),
