@@ -194,3 +194,69 @@ def test_streamed_reasoning_is_there_between_fields_that_are_null(report: str, k
     reply: AssistantMessage = assemble(openai_chat.decode_stream([*chunks, end]))
     read = ("".join(one.text for one in reply.reasoning), reply.text)
     assert read == ("Okay", "Hi"), GITHUB + report
+
+
+MISTRAL: dict[str, tuple[list[Json], list[tuple[str, str]]]] = {
+    "langchain-ai/langchain/pull/37008": (  # the reference has the cited words itself
+        [{"type": "text", "text": "The answer is "}, {"type": "reference", "reference_ids": [0], "text": "42"},
+         {"type": "text", "text": "."}],
+        [("0", "42")]),
+    "mistralai/client-python/issues/325": (  # ids that are words
+        [{"type": "text", "text": "The answer is 42"}, {"type": "reference", "reference_ids": ["doc-a", "doc-b"]},
+         {"type": "text", "text": "."}],
+        [("doc-a", "The answer is 42"), ("doc-b", "The answer is 42")]),
+    "vercel/ai/pull/4747": (  # a piece of a stream that is a reference alone
+        [{"type": "text", "text": "The answer is 42."}, {"type": "reference", "reference_ids": [3]}],
+        [("3", "The answer is 42.")]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("report", MISTRAL)
+def test_references_of_mistral_are_sources_of_the_words_they_are_about(report: str) -> None:
+    parts, expected = MISTRAL[report]
+    message = {"role": "assistant", "content": parts}
+    chunks = [chunk(content=[one]) for one in parts]
+    for reply in (
+        openai_chat.decode({"choices": [{"message": message, "finish_reason": "stop"}]}),
+        assemble(openai_chat.decode_stream([*chunks, chunk("stop")])),
+    ):
+        assert reply.text == "The answer is 42.", GITHUB + report
+        assert [(one.id, reply.text[slice(*one.spans[0])]) for one in reply.sources] == expected
+
+
+def test_a_chunk_without_choices_is_no_end() -> None:
+    """https://github.com/langchain-ai/langchain/issues/27886: Mistral's models on Vertex."""
+    usage = {"prompt_tokens": 3, "completion_tokens": 2}
+    chunks = [{"id": "x", "object": "chat.completion.chunk"}, chunk(content="Hi"), {"id": "x"}]
+    reply = assemble(openai_chat.decode_stream([*chunks, chunk("stop", {"usage": usage})]))
+    assert (reply.text, reply.usage.output_tokens) == ("Hi", 2)
+
+
+def test_what_azure_found_in_data_is_in_the_first_chunk_of_a_stream() -> None:
+    """https://github.com/openai/openai-dotnet/issues/179: context was missing."""
+    found = {"content": "c", "title": "T", "url": URLS[0], "filepath": "t.md", "chunk_id": "0"}
+    first = chunk(role="assistant", content="", context={"citations": [found], "intent": "[]"})
+    chunks = [first, chunk(content="Cold [doc1]."), chunk("stop", end_turn=True)]
+    [source] = assemble(openai_chat.decode_stream(chunks)).sources
+    assert (source.url, source.title, source.mark) == (URLS[0], "T", "[doc1]")
+
+
+@pytest.mark.parametrize(
+    "candidate",
+    [
+        {"finishReason": "MALFORMED_FUNCTION_CALL"},  # pydantic-ai/pull/3300: no content
+        {"content": {}, "finish_reason": "MALFORMED_FUNCTION_CALL"},  # adk-python/issues/1521
+        {  # NousResearch/hermes-agent/pull/83886: a call that the server calls malformed
+            "content": {"parts": [{"functionCall": {"name": "read", "args": {}}}]},
+            "finishReason": "MALFORMED_FUNCTION_CALL",
+        },
+    ],
+)
+def test_a_malformed_call_of_gemini_is_no_answer_and_never_runs(candidate: Json) -> None:
+    """https://github.com/langchain-ai/langgraph/issues/6574: the run ended as if it were done."""
+    decoder = gemini.StreamDecoder()
+    deltas: list[Any] = [*decoder.feed({"candidates": [candidate]}), *decoder.finish()]
+    reply = assemble(deltas)
+    assert decoder.mistake() == "MALFORMED_FUNCTION_CALL"
+    assert reply.finish_reason == "error"
+    assert not any(call.complete for call in reply.tool_calls)

@@ -312,7 +312,7 @@ def damaged(draw: st.DrawFn) -> Json:
             keys = list(place) if isinstance(place, dict) else list(range(len(place)))
             key = draw(st.sampled_from(keys))
             if draw(st.booleans()):
-                place[key] = draw(ODD)
+                place[key] = copy.deepcopy(draw(ODD))  # the next damage may be inside it
                 break
             place = place[key]
     return {**spoilt, draw(KEYS): draw(ODD)}

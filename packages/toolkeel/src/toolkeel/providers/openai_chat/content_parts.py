@@ -34,18 +34,21 @@ class PartReader:
             end = position + len(spoken)
             if "thinking" in part:
                 thought += _part_text(part["thinking"])
-            elif part.get("type") in _REFERENCES:
-                self._add_reference(part, end)
+                continue
+            text = as_text(part.get("text")) or as_text(part.get("refusal"))
+            spoken += text
+            if part.get("type") in _REFERENCES:
+                self._add_reference(part, end, len(text))
             else:
-                text = as_text(part.get("text")) or as_text(part.get("refusal"))
-                spoken += text
                 for key in ("annotations", "citations"):
                     self._add_annotations(as_list(part.get(key)), end, len(text))
         return thought, spoken
 
-    def _add_reference(self, part: Json, end: int) -> None:
-        """Keep a reference, which is about the text since the one before."""
-        if end > self._cited[1]:
+    def _add_reference(self, part: Json, end: int, length: int) -> None:
+        """Keep a reference: about its own text, or without any about that since the one before."""
+        if length:
+            self._cited = (end, end + length)
+        elif end > self._cited[1]:
             self._cited = (self._cited[1], end)
         start, end = self._cited
         self.citations.append({**part, "start_index": start, "end_index": end})
