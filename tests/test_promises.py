@@ -16,6 +16,7 @@ from tests.promised_run import BOUND, ROUTES, plan_steps
 from tests.sessions.killed_run import work_through
 from tests.sessions.postgres_server import serving
 from tests.shared import ROOT
+from tests.test_promised_routes import table as names_table
 
 ENDS = ("good", "failing", "killed")
 COPIES = ("import", "fork")
@@ -98,7 +99,18 @@ def page() -> str:
         f"|---|{'---|' * len(ROUTES)}",
     ]
     lines += [f"| {promise} |{' yes |' * len(ROUTES)}" for promise in PROMISES]
-    return "\n".join(lines) + "\n"
+    lines += [
+        "",
+        "## Under other libraries' names",
+        "",
+        "Generated, too; each cell with *yes* is a test of "
+        "`packages/toolkeel-compat/tests/test_promised_routes.py`, good and failing. A thread with a "
+        "checkpointer is a session, for which the kills above are made. `to_openai_agents`, "
+        "`to_langchain` and `to_pydantic_ai` share one runner of calls, which is tested.",
+        "",
+        names_table(),
+    ]
+    return "\n".join(lines)
 
 
 def test_the_page_of_promises_is_what_is_tested() -> None:
