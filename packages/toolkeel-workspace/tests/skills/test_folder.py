@@ -75,6 +75,34 @@ def test_a_folder_that_is_missing_is_refused(tmp_path: Path) -> None:
         read_skills([tmp_path / "absent"])
 
 
+def test_a_skill_in_a_folder_of_its_name_is_offered_whatever_comes_before_it(
+    tmp_path: Path,
+) -> None:
+    good = add(tmp_path / "b", "good")
+    text = "---\nname: good\ndescription: another\nfoo: bar\n---\nDo.\n"
+    add(tmp_path / "a", "first", text)
+    add(tmp_path / "b", "also", text)
+    add(tmp_path / "c", "good", text)
+    skills, notes = read_skills([tmp_path / "a", tmp_path / "b", tmp_path / "c"])
+    assert [skill.folder for skill in skills.values()] == [good]
+    assert [note.folder.parent.name + note.folder.name for note in notes] == [
+        "afirst",
+        "balso",
+        "cgood",
+    ]
+    assert all(str(good) in note.problem and not note.is_usable for note in notes)
+
+
+def test_names_that_look_alike_are_one_name(tmp_path: Path) -> None:
+    composed, apart = "gr\u00f6\u00dfe", "gro\u0308\u00dfe"
+    add(tmp_path, "a", f"---\nname: {apart}\ndescription: d\n---\nDo.\n")
+    add(tmp_path, composed)
+    skills, [note] = read_skills([tmp_path])
+    assert [skill.folder.name for skill in skills.values()] == [
+        composed
+    ] and note.folder.name == "a"
+
+
 def test_no_more_skills_are_offered_than_a_bound(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,6 +6,7 @@ Invariants 7, 8, 10 and 12 of the contract of a call, for whole runs.
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -37,6 +38,7 @@ from toolkeel.errors import ModelError
 from toolkeel.events import Event, RunFinished, ToolFinished, ToolStarted
 from toolkeel.messages import Message, SystemMessage, ToolMessage, UserMessage
 from toolkeel.model_interface import CallDelta, Delta, Finish, ModelRequest, TextDelta
+from toolkeel.testing import Scripted, call
 
 
 @pytest.fixture(autouse=True)
@@ -330,26 +332,35 @@ def test_what_the_model_sees_only_ever_grows() -> None:
     assert [type(m) for m in model.asked[0]] == [SystemMessage, UserMessage]
 
 
-@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit])
 @pytest.mark.parametrize("beside", [0, 2])
-def test_an_interrupt_in_a_tool_ends_the_run_with_every_call_answered(
-    kind: type[BaseException], beside: int
-) -> None:
+def test_an_interrupt_in_a_tool_ends_the_run_with_every_call_answered(beside: int) -> None:
     @tool
     async def ends() -> None:
         """End it all."""
         await asyncio.sleep(0.001)
-        raise kind
+        raise KeyboardInterrupt
 
     events: list[Event] = []
     turn = [ToolCall("0", "ends", "{}"), *(ToolCall(f"s{n}", "slow", "{}") for n in range(beside))]
     agent = Agent(Played([turn]), [ends, slow])
-    with pytest.raises(kind) as raised:
+    with pytest.raises(KeyboardInterrupt) as raised:
         agent.run_sync("go", listeners=[events.append])
     messages = raised.value.run.messages  # type: ignore[attr-defined]
     check(messages, events)
     assert isinstance(events[-1], RunFinished)
     check_it_goes_on(messages)
+
+
+def test_a_tool_that_exits_the_program_is_a_failed_call_that_its_author_sees() -> None:
+    @tool
+    def ends() -> None:
+        """End it all."""
+        sys.exit("no such city")
+
+    result = Agent(Scripted([call("ends"), "sorry"]), [ends]).run_sync("go")
+    [failure] = result.errors
+    assert (result.output, failure.exception) == ("sorry", "SystemExit")
+    assert "no such city" in failure.error and failure.file.endswith("test_contract.py")
 
 
 def test_a_tool_that_runs_an_agent_of_its_own_keeps_both_runs_whole() -> None:

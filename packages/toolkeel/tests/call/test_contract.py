@@ -5,11 +5,13 @@ Real tools, threads and loops; each test says which invariant it is about.
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import dataclasses
 import gc
 import json
 import logging
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -851,22 +853,21 @@ def test_a_timeout_around_a_turn_is_the_callers(count: int) -> None:
         run(main)
 
 
-@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit])
 @pytest.mark.parametrize("body", ["async", "waiting", "thread", "inline"])
 @pytest.mark.parametrize("beside", [0, 2])
 @pytest.mark.parametrize("way", ["own loop", "bridge"])
 def test_an_interrupt_in_a_body_propagates_after_every_call_has_its_result(
-    kind: type[BaseException], body: str, beside: int, way: str
+    body: str, beside: int, way: str
 ) -> None:
     """Invariant 12, alone and among siblings, which are not waited for to their end."""
 
     async def in_loop() -> None:
         if body == "waiting":
             await asyncio.sleep(0.001)
-        raise kind("now")
+        raise KeyboardInterrupt("now")
 
     def in_thread() -> None:
-        raise kind("now")
+        raise KeyboardInterrupt("now")
 
     function: Callable[..., Any] = in_loop if body in ("async", "waiting") else in_thread
     ends = tool("ends", inline=body == "inline", description="End it all.")(function)
@@ -882,7 +883,7 @@ def test_an_interrupt_in_a_body_propagates_after_every_call_has_its_result(
     tools = Toolset([ends, long])
     given = RunContext(listeners=(events.append,))
     begun = time.monotonic()
-    with pytest.raises(kind, match="now"):
+    with pytest.raises(KeyboardInterrupt, match="now"):
         if way == "bridge":
             tools.run_sync(calls, given)
         else:
@@ -890,6 +891,39 @@ def test_an_interrupt_in_a_body_propagates_after_every_call_has_its_result(
     assert time.monotonic() - begun < 15
     check_events(events, calls)
     assert TOOLS.run_sync([ToolCall("1", "fine", {})])[0].content == "ok 0"
+
+
+@pytest.mark.parametrize("way", ["own loop", "bridge"])
+@pytest.mark.parametrize("body", ["async", "waiting", "thread", "inline", "generator"])
+def test_a_body_that_exits_the_program_is_a_crash_and_its_siblings_go_on(
+    body: str, way: str
+) -> None:
+    async def in_loop() -> None:
+        if body == "waiting":
+            await asyncio.sleep(0.001)
+        argparse.ArgumentParser(prog="mine").exit(3)
+
+    def in_thread() -> None:
+        sys.exit("now")
+
+    def in_generator() -> Iterator[str]:
+        yield "one"
+        sys.exit(3)
+
+    kinds: dict[str, Callable[..., Any]] = {"thread": in_thread, "inline": in_thread}
+    function = {**kinds, "generator": in_generator}.get(body, in_loop)
+    ends = tool("ends", inline=body == "inline", description="End it all.")(function)
+
+    @tool
+    async def short() -> str:
+        """Go on."""
+        await asyncio.sleep(0.01)
+        return "done"
+
+    tools, calls = Toolset([ends, short]), [ToolCall("0", "ends", {}), ToolCall("1", "short", {})]
+    run = tools.run_sync if way == "bridge" else lambda turn: asyncio.run(tools.run(turn))
+    ended, done = run(calls)
+    assert (ended.kind, done.text) == ("crashed", "done")
 
 
 def test_a_mistake_of_the_program_propagates_after_every_call_has_its_result() -> None:

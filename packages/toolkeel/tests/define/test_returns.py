@@ -3,8 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
+import io
+import socket
+import threading
+import types
+import typing
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Generator,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
@@ -133,6 +146,7 @@ def returning(annotation: Any) -> Any:
         (list[Opaque], "make Opaque a dataclass"),
         (dict[str, Opaque], "make Opaque a dataclass"),
         (tuple[str, Opaque], "make Opaque a dataclass"),
+        (Iterator[Opaque], "make Opaque a dataclass"),
         (Annotated[Opaque, "a note"], "make Opaque a dataclass"),
         (Frame, 'write -> list[dict] and return value.to_dict("records")'),
         (Figure, "return Image(buffer.getvalue()) after figure.savefig(buffer)"),
@@ -150,7 +164,7 @@ def test_a_tool_whose_result_can_never_be_sent_is_refused_with_the_words_to_writ
     "annotation",
     [
         MISSING, Any, object, None, str, bytes, complex, Fraction, Decimal, date, Path, set[int], range, list,
-        Iterator[Opaque], Shape, HasArea, Circle, Weather, str | Opaque,
+        Shape, HasArea, Circle, Weather, str | Opaque,
         Generic, Counter, ToolOutput, list[Image],
     ],
 )  # fmt: skip
@@ -166,3 +180,66 @@ def test_what_a_step_or_an_artifact_makes_of_a_result_is_not_refused() -> None:
     pair = returning(tuple[str, Opaque])
     assert tool(pair, returns="content_and_artifact").returns == "content_and_artifact"
     assert tool(returning(Opaque), executor=external).result_type is Opaque
+
+
+class Failure(BaseModel):
+    why: str
+
+
+@dataclasses.dataclass
+class DescribedError(Exception):
+    why: str
+
+
+@pytest.mark.parametrize(
+    ("annotation", "write"),
+    [
+        (Exception, "raise ToolError(text)"),
+        (KeyError, "return str(error)"),
+        (type, "cls.__name__"),
+        (type[int], "cls.__name__"),
+        (Callable, "annotate and return its result"),
+        (Callable[[int], str], "annotate and return its result"),
+        (typing.Callable[..., int], "annotate and return its result"),
+        (threading.Lock, "annotate and return its result"),
+        (io.BytesIO, "buffer.getvalue()"),
+        (io.TextIOWrapper, "file.read()"),
+        (typing.IO[bytes], "file.read()"),
+        (typing.TextIO, "file.read()"),
+        (types.ModuleType, "module.__name__"),
+        (socket.socket, "leave it in the program"),
+        (Iterator[io.BytesIO], "buffer.getvalue()"),
+        (AsyncIterator[Exception], "raise ToolError"),
+        (Generator[io.StringIO, None, None], "buffer.getvalue()"),
+        (Sequence[type], "cls.__name__"),
+        (dict[str, io.StringIO], "buffer.getvalue()"),
+        (threading.Event, "make Event a dataclass"),
+    ],
+)
+def test_what_can_never_be_sent_is_refused_with_the_words_to_write(
+    annotation: Any, write: str
+) -> None:
+    def search() -> str:
+        """Search."""
+        return ""
+
+    search.__annotations__["return"] = annotation
+    with pytest.raises(DefinitionError) as raised:
+        tool(search)
+    assert "search: it returns" in str(raised.value) and write in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "annotation",
+    [
+        DescribedError, Iterator[str], Generator[str, io.StringIO, None], Sequence[Failure], bytes,
+        AsyncIterator[int], Iterable[Any], str | Exception, Mapping[str, int], range, typing.NoReturn,
+    ],
+)  # fmt: skip
+def test_what_may_be_sent_is_accepted(annotation: Any) -> None:
+    def search() -> str:
+        """Search."""
+        return ""
+
+    search.__annotations__["return"] = annotation
+    assert tool(search).name == "search"

@@ -11,7 +11,7 @@ from toolkeel._common.data_folder import expand_home
 from toolkeel._records.record import record
 from toolkeel.errors import SetupError, ToolError
 from toolkeel_workspace.files.open_beneath import Root
-from toolkeel_workspace.skills.front_matter import SkillError, SkillText, parse_skill
+from toolkeel_workspace.skills.front_matter import SkillError, SkillText, is_same_name, parse_skill
 
 MAX_BYTES = 1 << 20
 """Largest SKILL.md that is read."""
@@ -31,6 +31,11 @@ class Skill:
 
     text: SkillText
     folder: Path
+
+    @property
+    def has_own_folder(self) -> bool:
+        """True if its folder has its name, as the specification wants."""
+        return is_same_name(self.text.name, self.folder.name)
 
 
 @record
@@ -57,8 +62,8 @@ def read_skills(
 ) -> tuple[dict[str, Skill], list[SkillNote]]:
     """Read the skills of folders by name, and what is wrong with those and with others.
 
-    A folder is a skill itself, or contains skills. Of two with one name, the first is offered. A
-    folder that is reached twice is read once.
+    A folder is a skill itself, or contains skills. Of two with one name, the one in a folder of that
+    name is offered, else the first. A folder that is reached twice is read once.
 
     Args:
         folders: The folders.
@@ -67,7 +72,7 @@ def read_skills(
     Raises:
         SetupError: a folder does not exist.
     """
-    skills: dict[str, Skill] = {}
+    found: list[Skill] = []
     notes: list[SkillNote] = []
     known: set[str] = set()
     for folder in folders:
@@ -82,8 +87,8 @@ def read_skills(
             if not (follow_links or Path(true).is_relative_to(top.resolve())):
                 notes.append(SkillNote(place, "a link leads out of the folder of skills", False))
                 continue
-            _add_skill(place, skills, notes)
-    return skills, notes
+            _add_skill(place, found, notes)
+    return _choose_by_name(found, notes), notes
 
 
 def _find_places(top: Path) -> Iterator[Path]:
@@ -95,19 +100,34 @@ def _find_places(top: Path) -> Iterator[Path]:
             yield place
 
 
-def _add_skill(place: Path, skills: dict[str, Skill], notes: list[SkillNote]) -> None:
+def _add_skill(place: Path, found: list[Skill], notes: list[SkillNote]) -> None:
     """Read the skill of a folder, and add it or a note why not."""
     try:
         text = parse_skill(_read_file(place), place.resolve().name)
-        if text.name in skills:
-            raise SkillError(f"{text.name!r} is also in {skills[text.name].folder}")
-        if len(skills) >= MAX_SKILLS:
-            raise SkillError(f"there are more than {MAX_SKILLS} skills")
     except (SkillError, ToolError) as error:
         notes.append(SkillNote(place, str(error), False))
         return
-    skills[text.name] = Skill(text, place.resolve())
+    found.append(Skill(text, place.resolve()))
     notes += [SkillNote(place, note, True) for note in text.notes]
+
+
+def _choose_by_name(found: list[Skill], notes: list[SkillNote]) -> dict[str, Skill]:
+    """Return one skill for each name, in the order found, and add notes about the others."""
+    chosen: dict[str, Skill] = {}
+    for skill in found:
+        other = chosen.get(skill.text.name)
+        if other is None or (skill.has_own_folder and not other.has_own_folder):
+            chosen[skill.text.name] = skill
+    for skill in found:
+        winner = chosen[skill.text.name]
+        if skill is not winner:
+            problem = f"{skill.text.name!r} is also in {winner.folder}, which is offered"
+            notes[:] = [each for each in notes if each.folder.resolve() != skill.folder]
+            notes.append(SkillNote(skill.folder, problem, False))
+    offered = [skill for skill in found if chosen[skill.text.name] is skill]
+    too_many = f"there are more than {MAX_SKILLS} skills"
+    notes += [SkillNote(skill.folder, too_many, False) for skill in offered[MAX_SKILLS:]]
+    return {skill.text.name: skill for skill in offered[:MAX_SKILLS]}
 
 
 def _read_file(place: Path) -> str:

@@ -116,7 +116,7 @@ def _check_name(name: object, folder: str) -> tuple[str, list[str]]:
     """
     if not isinstance(name, str) or not name.strip():
         raise SkillError(f"its name is {name!r:.80}, not a text" if name else "it has no name")
-    name = name.strip()
+    name = unicodedata.normalize("NFC", name.strip())
     if len(name) > MAX_NAME or not _HARMLESS_NAME.fullmatch(name) or ".." in name:
         raise SkillError(
             f"its name is {name!r:.80}; write at most {MAX_NAME} lowercase letters, digits and "
@@ -125,9 +125,14 @@ def _check_name(name: object, folder: str) -> tuple[str, list[str]]:
     notes = []
     if not _NAME.fullmatch(name) or name != name.lower():
         notes.append(f"its name {name!r} should have only lowercase letters, digits and hyphens")
-    if unicodedata.normalize("NFKC", name) != unicodedata.normalize("NFKC", folder):
+    if not is_same_name(name, folder):
         notes.append(f"its name {name!r} differs from the name of its folder, {folder!r}")
     return name, notes
+
+
+def is_same_name(name: str, folder: str) -> bool:
+    """Return True if a folder has the name of a skill, in whatever form its characters are."""
+    return unicodedata.normalize("NFKC", name) == unicodedata.normalize("NFKC", folder)
 
 
 def _check_description(description: object) -> tuple[str, list[str]]:

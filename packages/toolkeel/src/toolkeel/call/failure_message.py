@@ -67,7 +67,7 @@ def failure_message(
     if not text.strip():
         text = MASKED.format(name=name)
     cause = error.__cause__
-    if isinstance(cause, Exception):
+    if isinstance(cause, Exception | SystemExit):
         place = _find_place(cause)
         details = {
             **details,
@@ -84,7 +84,9 @@ def failure_message(
     )
 
 
-def _log_cause(name: str, error: CallError, cause: Exception, place: Mapping[str, object]) -> None:
+def _log_cause(
+    name: str, error: CallError, cause: BaseException, place: Mapping[str, object]
+) -> None:
     """Log an exception behind a failure with its traceback: a warning, or info for a `ToolError`."""
     level = logging.INFO if isinstance(error, ToolError) else logging.WARNING
     where = f" ({place['file']}, line {place['line']})" if place else ""
@@ -93,7 +95,7 @@ def _log_cause(name: str, error: CallError, cause: Exception, place: Mapping[str
     )
 
 
-def _find_place(cause: Exception) -> dict[str, object]:
+def _find_place(cause: BaseException) -> dict[str, object]:
     """Return file and line where the tool's own code raised, or called what raised."""
     frames = [
         (frame.f_globals.get("__name__", ""), frame.f_code.co_filename, line)

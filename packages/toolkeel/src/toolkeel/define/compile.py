@@ -38,6 +38,7 @@ from toolkeel.define.schema.argument_schema import (
     function_defaults,
 )
 from toolkeel.define.schema.from_model import from_model
+from toolkeel.define.schema.impossible import require_possible
 from toolkeel.define.schema.model_fields import input_model_fields, model_validators
 from toolkeel.define.subschemas import properties_of
 from toolkeel.errors import DefinitionError
@@ -110,6 +111,7 @@ def compile_function(function: Callable[..., Any], request: DefinitionRequest) -
         injected = (*injected, *more)
     else:
         arguments = _from_other_schema(name, request.parameters, signature, request.unknown_keys)
+    require_possible(name, arguments.schema)
     if request.parameters is not None:
         injected = (*injected, *_hidden_defaults(signature, arguments))
     description = docs.description if request.description is None else request.description

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from toolkeel._common.checked_arguments import ArgumentKind, check_values
@@ -41,6 +42,7 @@ def validate_options(
     check_values(name, passed, kinds, DefinitionError)
     check_steps(passed.get("steps", ()))
     check_preview(name, passed.get("metadata"))
+    check_callbacks(name, passed)
     resolve_executor(name, passed)
     return passed
 
@@ -73,18 +75,70 @@ def validate_on_invoke(name: str, function: Callable[..., Any]) -> Callable[...,
     """
     if not callable(function):
         raise DefinitionError(f"{name}: on_invoke is {function!r:.80}; give it a function")
+    called_with = "the context and a dict of the arguments"
+    write = "on_invoke(context, arguments)"
+    _check_call(f"{name}: on_invoke", function, [(None, {})], called_with, write)
+    return function
+
+
+def _check_call(
+    what: str,
+    function: Callable[..., Any],
+    ways: Iterable[tuple[object, ...]],
+    called_with: str,
+    write: str,
+) -> None:
+    """Raise unless a function can be called in one of the ways.
+
+    Args:
+        what: The tool and the option.
+        function: The option's value.
+        ways: Positional arguments.
+        called_with: Those, in words.
+        write: What to write.
+
+    Raises:
+        DefinitionError: it takes other parameters.
+    """
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):  # written in C, without saying what it takes
-        return function
-    try:
-        signature.bind(None, {})
-        return function
-    except TypeError:
-        raise DefinitionError(
-            f"{name}: on_invoke takes {signature}, but is called with the context and a dict of "
-            "the arguments; write on_invoke(context, arguments)"
-        ) from None
+        return
+    for way in ways:
+        with suppress(TypeError):
+            signature.bind(*way)
+            return
+    raise DefinitionError(
+        f"{what} takes {signature}, but is called with {called_with}; write {write}"
+    )
+
+
+_ERROR = ([(None,)], "the exception", "def on_error(error) -> str")
+_CALLBACKS = {
+    "enabled": ([(None,)], "the ToolContext", "def enabled(context) -> bool"),
+    "approval": (
+        [(None,), (None, None)],
+        "a dict of the arguments, or those and the ToolContext",
+        "def approval(arguments), or def approval(arguments, context)",
+    ),
+    "on_error": _ERROR,
+    "on_invalid": _ERROR,
+    "on_crash": _ERROR,
+}
+"""By option: how a function is called, the same in words, and what to write."""
+
+
+def check_callbacks(name: str, options: Mapping[str, object]) -> None:
+    """Raise unless the functions among a tool's options can be called as they are.
+
+    Raises:
+        DefinitionError: naming the option and what to write.
+    """
+    for option, (ways, called_with, write) in _CALLBACKS.items():
+        function = options.get(option)
+        if callable(function) and not isinstance(function, type):
+            write = write.replace("on_error", option)
+            _check_call(f"{name}: {option}", function, ways, called_with, write)
 
 
 def check_preview(name: str, metadata: object) -> None:
@@ -94,19 +148,9 @@ def check_preview(name: str, metadata: object) -> None:
         DefinitionError: it takes other parameters than the dict of the arguments.
     """
     preview = metadata.get(PREVIEW) if isinstance(metadata, Mapping) else None
-    if not callable(preview):
-        return
-    try:
-        signature = inspect.signature(preview)
-    except (TypeError, ValueError):  # written in C, without saying what it takes
-        return
-    try:
-        signature.bind({})
-    except TypeError:
-        raise DefinitionError(
-            f"{name}: the preview in metadata takes {signature}, but is called with one dict of all "
-            "arguments; write def preview(arguments)"
-        ) from None
+    if callable(preview):
+        what = f"{name}: the preview in metadata"
+        _check_call(what, preview, [({},)], "one dict of all arguments", "def preview(arguments)")
 
 
 def check_steps(steps: Iterable[Any]) -> None:

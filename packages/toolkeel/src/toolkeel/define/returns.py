@@ -4,12 +4,26 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import io
 import json
 import math
 import os
+import socket
 import types
 import typing
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Generator,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import suppress
 from typing import Any
 
@@ -153,7 +167,8 @@ def require_json_form(name: str, annotation: object, returns: str = "content") -
     cls = _find_unsendable(annotation)
     if cls is None:
         return
-    write = next((text for has, text in _INSTEAD if hasattr(cls, has)), _SOME_CLASS)
+    write = next((text for kind, text in _NEVER if issubclass(cls, kind)), "")
+    write = write or next((text for has, text in _INSTEAD if hasattr(cls, has)), _SOME_CLASS)
     written = annotation.__name__ if inspect.isclass(annotation) else str(annotation)
     raise DefinitionError(
         f"{name}: it returns {written}, but {cls.__name__} has no JSON form, so no model could read "
@@ -176,6 +191,23 @@ _INSTEAD = (
     ),
 )
 """By an attribute that tells frames, figures and pictures from other classes: what to write."""
+_NEVER: tuple[tuple[type, str], ...] = (
+    (BaseException, "raise ToolError(text) for a failure, or write -> str and return str(error)"),
+    (type, "write -> str and return its name, cls.__name__"),
+    (
+        io.IOBase,
+        "write -> bytes, or -> Image, and return what it holds, such as file.read() or "
+        "buffer.getvalue()",
+    ),
+    (typing.IO, "write -> str or -> bytes and return file.read()"),
+    (types.ModuleType, "write -> str and return its name, module.__name__"),
+    (
+        types.FunctionType,
+        "a model cannot call it: call it here, and annotate and return its result",
+    ),
+    (socket.socket, "leave it in the program, and write -> str and return a text about it"),
+)
+"""Classes without a JSON form, unless a subclass brings its own, with what to write instead."""
 _SOME_CLASS = "make {0} a dataclass or a pydantic model, or write -> str and return a text"
 _SENDABLE: tuple[type, ...] = (
     str,
@@ -196,7 +228,11 @@ _SENDABLE_KINDS: tuple[type, ...] = (bytearray, memoryview, Sequence, *_STREAMS)
 def _find_unsendable(annotation: object) -> type | None:
     """Return the class because of which no value of an annotation can be sent, if there is one."""
     origin = typing.get_origin(annotation)
+    if annotation is Callable or origin is Callable:
+        return types.FunctionType
     if origin is None:
+        if isinstance(annotation, types.FunctionType | types.BuiltinFunctionType):
+            return types.FunctionType  # a factory such as threading.Lock, which is no class
         unsendable = inspect.isclass(annotation) and not _is_sendable(annotation)
         return annotation if unsendable else None  # type: ignore[return-value]
     args = typing.get_args(annotation)
@@ -207,12 +243,19 @@ def _find_unsendable(annotation: object) -> type | None:
         return found[0] if all(found) else None
     if origin in (list, tuple, set, frozenset, dict):
         return next(filter(None, map(_find_unsendable, args)), None)
+    is_standard = getattr(origin, "__module__", "") in ("collections", "collections.abc")
+    if is_standard and issubclass(origin, (Iterable, AsyncIterable, Awaitable)):
+        args = args[-1:] if issubclass(origin, Coroutine) else args
+        args = args[:1] if issubclass(origin, Generator | AsyncGenerator) else args
+        return next(filter(None, map(_find_unsendable, args)), None)
     is_generic = inspect.isclass(origin) and origin is not annotation
     return _find_unsendable(origin) if is_generic else None
 
 
 def _is_sendable(cls: type) -> bool:
     """Return True if values of a class, or of a subclass of it, may have a JSON form."""
+    if issubclass(cls, tuple(kind for kind, _ in _NEVER)):
+        return _has_own_schema(cls)
     if cls in (object, type(None)) or issubclass(cls, (*_SENDABLE, *_SENDABLE_KINDS)):
         return True
     if cls.__module__.startswith("toolkeel") or inspect.isabstract(cls):
@@ -227,4 +270,13 @@ def _is_sendable(cls: type) -> bool:
         )
     except Exception:  # it has a schema, which cannot be built yet
         return True
+    return True
+
+
+def _has_own_schema(cls: type) -> bool:
+    """Return True if a class brings a JSON form, as a dataclass does."""
+    try:
+        TypeAdapter(cls).json_schema(mode="serialization")
+    except Exception:
+        return False
     return True

@@ -50,7 +50,10 @@ def detach(
 async def _run_detached(
     body: Coroutine[Any, Any, object], error: BaseException, grace: float
 ) -> object:
-    return await _drive(body, error, grace)
+    try:
+        return await _drive(body, error, grace)
+    except SystemExit as exit:  # it would end the event loop
+        raise RuntimeError(f"the body raised SystemExit: {exit}") from exit
 
 
 @types.coroutine

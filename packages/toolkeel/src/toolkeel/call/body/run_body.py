@@ -34,6 +34,8 @@ from toolkeel.messages import ToolMessage, ToolOutput
 
 EXPECTED_ERRORS = (ToolError, TimedOut, Cancelled, LimitReached, SetupError)
 """What a body may raise, or its stopping; all else is a crash."""
+CRASHES = (Exception, SystemExit)
+"""What counts as a crash: ``sys.exit()`` in a body, as of ``argparse``, must not end the program."""
 
 
 async def invoke(
@@ -71,7 +73,7 @@ async def invoke(
             )
     except EXPECTED_ERRORS:
         raise
-    except Exception as error:
+    except CRASHES as error:
         raise Crashed(describe_error(error)) from error
     value = check_output(tool, value)
     context.body_state = "done"
@@ -107,7 +109,7 @@ async def _run_in_executor(
         value = await run_coroutine(running, context, tool.timeout)
     except (CallError, SetupError):
         raise
-    except Exception as error:
+    except CRASHES as error:
         raise Crashed(describe_error(error)) from error
     value = check_output(tool, value)
     context.body_state = "done"

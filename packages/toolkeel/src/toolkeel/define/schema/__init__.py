@@ -12,6 +12,7 @@ annotation_schema  schema and validator of annotated parameters, made by pydanti
 from_model         arguments described by a pydantic model (``parameters=``)
 from_json_schema   tools whose parameters are given as JSON Schema: compile once, judge values, fill in defaults
 pydantic_v1        arguments described by a model of pydantic's first version, which `pydantic.v1` still holds
+impossible         schemas that no value satisfies: keywords that contradict each other
 plain              schemas that surely compile, which are compiled when the first value comes
 foreign            schemas of other people's tools: a keyword that no validator can run is left out and told (MCP, OpenAPI)
 """
