@@ -78,7 +78,9 @@ def test_found_files_are_sorted_counted_and_cut_at_the_limit(tmp_path: Path) -> 
         (tmp_path / name).touch()
     root = Root(tmp_path)
     found = find_files(root, "*.py", ".", 100)
-    assert found.content == ("a.py\nb.py\nsub/c.py\n\n[3 files found; looked at 4.]")
+    assert found.content == (
+        "a.py\nb.py\nsub/c.py\n\n[3 files found; looked at 4. Not looked into: .git/, node_modules/.]"
+    )
     assert "First 2 of 3 files shown" in str(find_files(root, "*.py", ".", 2).content)
     assert str(find_files(root, "*.py", "sub", 9).content).startswith("sub/c.py")
     assert find_files(root, "*.md", ".", 9).content == (
@@ -129,7 +131,49 @@ def test_only_what_is_absent_is_called_absent(tmp_path: Path) -> None:
     assert "Left out of searches, and not counted: node_modules/" in find("node_modules")
     assert "not counted: src/d.log" in find("*.log")
     assert "Not looked into: dist/, node_modules/" in find("*.json")
-    assert "Not looked into" not in find("*.py") and "matches" not in find("*.py")
-    assert find("nothing/*.py").startswith("[0 files found")
+    assert find("*.py").endswith("looked at 2. Not looked into: dist/, node_modules/.]")
+    missing = find("nothing/*.py")
+    assert missing.startswith("[0 files found") and missing.endswith("'nothing' does not exist.]")
     with pytest.raises(ToolError, match="leaves the root"):
         find("../x")
+
+
+def test_why_nothing_matches_is_told(tmp_path: Path) -> None:
+    for name in ("src/Main.py", "src/cafe\u0301.txt", "[a.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    (tmp_path / "linked").symlink_to("src")
+
+    def find(pattern: str) -> str:
+        return str(find_files(Root(tmp_path), pattern, ".", 9).content)
+
+    assert "In another spelling or case: src/Main.py.]" in find("SRC/main.py")
+    assert "In another spelling or case: src/Main.py.]" in find("main.*")
+    assert "In another spelling or case: src/.]" in find("Src")
+    assert "spelling or case: src/cafe\u0301.txt.]" in find("caf\u00e9.txt")
+    assert "Nothing outside of the root is looked at" in find("/etc/passwd")
+    assert find("/src/*.py").startswith("src/Main.py\n")
+    assert "'scr' does not exist. Did you mean 'src'?" in find("scr/*.py")
+    assert "'src/Main.py' is a file, not a folder" in find("src/Main.py/*")
+    assert "Plain characters in this pattern: [.]" in find("[b.py") and "[a.py\n" in find("[a.py")
+    assert "Plain characters in this pattern: {. Write" in find("*.{ts,tsx")
+    assert "Plain characters in this pattern: \\ $.]" in find(r".*\.py$")
+    assert "Write several patterns as {a,b}" in find("*.ts,*.js")
+    assert "Write several patterns as {a,b}" in find("*.ts *.js")
+    assert "Links that were not followed: linked/" in find("nothing")
+    assert "Plain" not in find("*.{ts,js}") and "not followed" not in find("*.py")
+
+
+def test_a_folder_that_cannot_be_listed_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "closed").mkdir()
+    root, list_entries = Root(tmp_path), Root.list_entries
+
+    def refuse(root: Root, path: str) -> object:
+        if path == "closed":
+            raise ToolError("permission denied")
+        return list_entries(root, path)
+
+    monkeypatch.setattr(Root, "list_entries", refuse)
+    assert "Could not be listed: closed/" in str(find_files(root, "*", ".", 9).content)

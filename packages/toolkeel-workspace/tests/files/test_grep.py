@@ -91,7 +91,32 @@ def test_the_limit_stops_the_search_and_says_so(place: Path) -> None:
 
 
 def test_no_matches_are_told_with_what_was_not_looked_into(place: Path) -> None:
-    assert str(search(place, "nowhere").content).startswith("[No matches. Binary files, ")
+    said = "Not searched: binary (binary); .git/ (ignored).]"
+    assert str(search(place, "nowhere").content) == f"[No matches. {said}"
+    assert str(search(place, "pass").content).endswith(f"[2 matches in 1 file. {said}")
+    assert str(search(place, "pass", glob="*.py").content).endswith("searched: .git/ (ignored).]")
+    assert str(search(place, "DEF", path="sub").content).endswith("[1 match in 1 file.]")
+
+
+def test_every_reason_for_not_searching_a_file_is_told_with_matches_too(place: Path) -> None:
+    (place / "large.log").write_bytes(b"x" * (module.MAX_FILE_BYTES + 1))
+    (place / "linked").symlink_to("a.py")
+    (place / "report.pdf").write_bytes(b"%PDF-1.7 pass")
+    (place / "mixed").write_bytes("größe\n".encode() * 3 + b"gr\xf6 \xff\n")
+    (place / "odd").write_bytes(b"\x81\x8d\x8f\x90\x9d\xff\n")
+    (place / ".gitignore").write_text("*.secret\n")
+    (place / "a.secret").write_text("pass")
+    said = str(search(place, "pass").content)
+    for part in (
+        "large.log (above 16 MB)",
+        "linked (links)",
+        "binary, report.pdf (binary)",
+        "mixed, odd (only its bytes that are no UTF-8)",
+        ".git/, a.secret (ignored)",
+        "odd is in no encoding that was recognized.",
+    ):
+        assert part in said
+    assert "Not searched" not in str(search(place, "pass", limit=1).content)
 
 
 def test_a_binary_file_that_is_named_is_refused(place: Path) -> None:
@@ -101,6 +126,12 @@ def test_a_binary_file_that_is_named_is_refused(place: Path) -> None:
 
 def test_a_folder_that_is_usually_skipped_is_searched_when_named(place: Path) -> None:
     assert rows(search(place, "hidden", path=".git")) == [".git/d.py:1: def hidden(): ..."]
+
+
+def test_lines_that_end_with_carriage_returns_are_searched_as_lines(place: Path) -> None:
+    (place / "old.txt").write_bytes(b"one\rtwo x\rthree\r")
+    assert rows(search(place, "^two")) == ["old.txt:2: two x"]
+    assert rows(search(place, "x$")) == ["old.txt:2: two x"]
 
 
 def test_long_lines_are_shortened_and_counted(place: Path) -> None:

@@ -170,7 +170,7 @@ SEARCH = [
     Row("grep searches plain text on demand", {"f": "a.b\naxb\n"}, grep("a.b", literal=True), ("1 match",)),
     Row("grep takes a pattern of names", {"f.py": "b\n", "f.js": "b\n"}, grep("b", glob="*.py"), ("f.py:1",), hidden="f.js"),
     Row("grep searches hidden files", {".f": "b\n"}, grep("b"), (".f:1: b",)),
-    Row("grep leaves out what git ignores", {".gitignore": "f\n", "f": "b\n"}, grep("b"), ("No matches.", "what git ignores")),
+    Row("grep leaves out what git ignores", {".gitignore": "f\n", "f": "b\n"}, grep("b"), ("No matches.", "f (ignored)")),
     Row("grep stops at a limit, and says so", {"f": "b\n" * 200}, grep("b", limit=3), ("First 3 matches in 1 file; there may be more",)),
     Row("grep shows 100 matches by default", {"f": "b\n" * 200}, grep("b"), ("First 100 matches",)),
     Row("grep shows 500 characters of a long line, around the match", {"f": "x" * 3000 + "needle" + "y" * 3000}, grep("needle"), ("needle", "1 long line is shown in part", "[columns")),

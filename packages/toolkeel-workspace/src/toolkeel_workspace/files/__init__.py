@@ -8,6 +8,7 @@ patterns             regular expressions that a model writes
 walk                 the files below a folder that a search visits, without those ``.gitignore`` names
 ripgrep              finding candidate files with ripgrep, if it is installed
 find                 finding files by name
+not_searched         what a search of files did not look into
 grep                 searching files for lines that match a pattern
 atomic_replace       replacing a file in one step
 passages             passages that a model quotes, not always exactly

@@ -6,8 +6,9 @@ import posixpath
 import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from itertools import takewhile
+from itertools import islice, takewhile
 
+from toolkeel.call.steps.rules import spelling
 from toolkeel.errors import ToolError
 from toolkeel.messages import ToolOutput
 from toolkeel_workspace.files.line_window import MAX_BYTES, escape_name, pluralize
@@ -17,13 +18,15 @@ from toolkeel_workspace.files.walk import FileWalk
 
 MAX_NAMES = 200_000
 """Most visited names."""
+MAX_LINKS = 100
+"""Most links of which it is checked that they lead to folders."""
 MAX_GLOB_CHARS = 4096
 """Most characters of a glob: no path is longer."""
 _PARTS = re.compile(r"(\*\*/|\*\*|\*|\?|\[[^\]/]+\])")
 _WILDCARDS = {"**/": "(?:[^/]+/)*", "**": "(?:[^/]|/)*", "*": "[^/]*", "?": "[^/]"}
 
 
-def compile_glob(glob: str) -> Callable[[str], bool]:
+def compile_glob(glob: str, *, ignore_case: bool = False) -> Callable[[str], bool]:
     """Compile a glob to a function that matches paths: ``*``, ``**``, ``?``, ``[a-z]``, ``{ts,tsx}``.
 
     A glob without a slash matches the name alone.
@@ -44,7 +47,7 @@ def compile_glob(glob: str) -> Callable[[str], bool]:
         )
     choices = [_glob_to_regex(each.lstrip("/")) for each in _expand_braces(glob)]
     try:
-        return compile_regex(f"^(?:{'|'.join(choices)})$")
+        return compile_regex(f"{'(?i)' * ignore_case}^(?:{'|'.join(choices)})$")
     except ValueError:
         raise ToolError(f"{glob[:200]!r} is not a pattern of file names.") from None
 
@@ -114,7 +117,7 @@ def find_files(root: Root, pattern: str, path: str, limit: int) -> ToolOutput:
     """
     if limit < 1:
         raise ToolError("limit counts from 1.")
-    pattern = clean_glob(pattern, root, path)
+    given, pattern = pattern, clean_glob(pattern, root, path)
     wanted, finds_files = compile_glob(pattern.rstrip("/") or pattern), not pattern.endswith("/")
     prefix = "" if path == "." else f"{path}/"
     start = _find_start(root, pattern, path)
@@ -125,12 +128,7 @@ def find_files(root: Root, pattern: str, path: str, limit: int) -> ToolOutput:
             names.append(name)
         if looked == MAX_NAMES:
             break
-    shown, used = list[str](), 0
-    for name in map(escape_name, sorted(names)[:limit]):
-        used += len(name.encode()) + 1
-        if used > MAX_BYTES:
-            break
-        shown.append(name)
+    shown = _limit_bytes(sorted(names)[:limit])
     notice = f"{pluralize(len(names), 'file')} found; looked at {looked}"
     if len(shown) < len(names):
         notice = f"First {len(shown)} of {len(names)} files shown. Narrow the pattern or the path"
@@ -139,8 +137,21 @@ def find_files(root: Root, pattern: str, path: str, limit: int) -> ToolOutput:
     if walk.truncated_folders:
         notice += f". Not all of {' and '.join(map(escape_name, walk.truncated_folders[:5]))} was looked at"
     notice += _describe_others(walk, lambda name: wanted(name.removeprefix(prefix)), bool(names))
+    if not names:
+        notice += _describe_links(root, walk) + _explain_nothing(root, given, pattern, path)
     details = {"files": len(names), "shown": len(shown), "looked_at": looked}
     return ToolOutput("\n".join([*shown, *([""] if shown else []), f"[{notice}.]"]), None, details)
+
+
+def _limit_bytes(names: Sequence[str]) -> list[str]:
+    """Return as many names as can be shown, as text."""
+    shown, used = list[str](), 0
+    for name in map(escape_name, names):
+        used += len(name.encode()) + 1
+        if used > MAX_BYTES:
+            break
+        shown.append(name)
+    return shown
 
 
 def _find_start(root: Root, pattern: str, path: str) -> str:
@@ -160,21 +171,74 @@ def _describe_others(walk: FileWalk, wanted: Callable[[str], bool], found: bool)
     said = ""
     if folders := [f"{name}/" for name in walk.folders if wanted(name)]:
         too = ", too" if found else ""
-        said += f". It matches {pluralize(len(folders), 'folder')}{too}: {_list_names(folders)}"
+        said += f". It matches {pluralize(len(folders), 'folder')}{too}: {list_names(folders)}"
     ignored = [name for name in walk.skipped if wanted(name.rstrip("/"))]
     if ignored:
-        said += f". Left out of searches, and not counted: {_list_names(ignored)}"
+        said += f". Left out of searches, and not counted: {list_names(ignored)}"
     closed = [name for name in walk.skipped if name.endswith("/") and name not in ignored]
+    if closed:
+        said += f". Not looked into: {list_names(closed)}"
     if closed and not found:
-        said += (
-            f". Not looked into: {_list_names(closed)}; such a folder is, when given as path or "
-            "at the start of the pattern"
-        )
-    elif walk.skipped_count > len(walk.skipped):
+        said += "; such a folder is, when given as path or at the start of the pattern"
+    if walk.unreadable:
+        said += f". Could not be listed: {list_names(walk.unreadable)}"
+    if not closed and walk.skipped_count > len(walk.skipped):
         said += f". {walk.skipped_count:,} names were left out of the search"
     return said
 
 
-def _list_names(names: Sequence[str]) -> str:
+def _describe_links(root: Root, walk: FileWalk) -> str:
+    """Describe the links to folders, which are not followed."""
+    folders = list[str]()
+    for name in walk.links[:MAX_LINKS]:
+        with suppress(ToolError):
+            if root.is_folder(name):
+                folders.append(f"{name}/")
+    return f". Links that were not followed: {list_names(folders)}" if folders else ""
+
+
+def _explain_nothing(root: Root, given: str, pattern: str, path: str) -> str:
+    """Explain why a pattern matched nothing, as far as that shows."""
+    said = ""
+    if given.startswith(("/", "~")) and pattern.startswith(("/", "~")):
+        said += ". Nothing outside of the root is looked at: the pattern was tried below it"
+    if alike := _find_alike(root, pattern.rstrip("/"), path):
+        said += f". In another spelling or case: {list_names(alike)}"
+    elif missing := _find_missing_folder(root, pattern, path):
+        said += f". {missing.rstrip('.')}"
+    literal = "".join(_PARTS.sub("", choice) for choice in _expand_braces(pattern))
+    if signs := [sign for sign in "[]{}\\^$|()" if sign in literal]:
+        said += f". Plain characters in this pattern: {' '.join(signs)}"
+    if "," in literal or " *" in pattern:
+        said += ". Write several patterns as {a,b}"
+    return said
+
+
+def _find_alike(root: Root, pattern: str, path: str) -> list[str]:
+    """Find files and folders that match without regard to case and composed letters."""
+    prefix = "" if path == "." else f"{path}/"
+    exact, wanted = compile_glob(pattern), compile_glob(spelling(pattern), ignore_case=True)
+    walk = FileWalk(root, path, include_links=True)
+    names = [*islice(walk, MAX_NAMES), *(f"{folder}/" for folder in walk.folders)]
+    short = {name: name.removeprefix(prefix).rstrip("/") for name in names}
+    return [name for name, end in short.items() if wanted(spelling(end)) and not exact(end)]
+
+
+def _find_missing_folder(root: Root, pattern: str, path: str) -> str:
+    """Return why the first folder of a pattern that is not there cannot be entered; empty if all are."""
+    *folders, _ = pattern.strip("/").split("/")
+    named = list(takewhile(lambda part: not _PARTS.search(part) and "{" not in part, folders))
+    for end in range(1, len(named) + 1):
+        place = posixpath.normpath(posixpath.join(path, *named[:end]))
+        try:
+            if not root.is_folder(place):
+                return f"{place!r} is a file, not a folder"
+        except ToolError as error:
+            return error.text
+    return ""
+
+
+def list_names(names: Sequence[str]) -> str:
+    """Return the first five names as text, with the number of the others."""
     more = f" and {len(names) - 5} more" if len(names) > 5 else ""
     return ", ".join(map(escape_name, names[:5])) + more

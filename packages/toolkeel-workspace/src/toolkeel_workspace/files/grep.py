@@ -22,6 +22,7 @@ from toolkeel.messages import ToolOutput
 from toolkeel_workspace.files import ripgrep
 from toolkeel_workspace.files.encodings import (
     HEAD_BYTES,
+    count_invalid,
     decode_text,
     find_binary_kind,
     replace_invalid,
@@ -33,6 +34,7 @@ from toolkeel_workspace.files.line_window import (
     format_size,
     pluralize,
 )
+from toolkeel_workspace.files.not_searched import NotSearched
 from toolkeel_workspace.files.open_beneath import Root
 from toolkeel_workspace.files.patterns.impossible_patterns import explain_no_match
 from toolkeel_workspace.files.patterns.linear_regex import compile_regex, escape_regex
@@ -46,10 +48,7 @@ MAX_NAMED_FILE_BYTES = 256 * 1024 * 1024
 """Largest file searched that was named, in bytes."""
 MAX_SECONDS = 10.0
 """How long one search may take."""
-NO_MATCHES = (
-    "No matches. Binary files, those above 16 MB or not to be read, and what git ignores are "
-    "not looked into; a folder that it ignores is, when given as path."
-)
+NO_MATCHES = "No matches."
 
 
 @record
@@ -121,7 +120,9 @@ class GrepSearch:
         self.shortened_count = 0
         self.truncated_folders: list[str] = []
         self.stop_reason = ""  # why it ended early: "limit", "bytes" or "time"
+        self.not_searched = NotSearched(root)
         self._is_glob_unused = False
+        self._is_sure = True
         self._encoding = ""  # of the file being searched, if it is a guess
         self._bytes = 0
         self._deadline = perf_counter() + MAX_SECONDS
@@ -147,14 +148,18 @@ class GrepSearch:
             if self.stop_reason:
                 break
             self._search_lines(name, self._read_lines(name))
+        prefix = "" if path == "." else f"{path}/"
         if self.query.glob and not (self.match_count or self.stop_reason):
-            prefix = "" if path == "." else f"{path}/"
             names = FileWalk(self.root, path)
             self._is_glob_unused = not any(
                 self._is_wanted(name.removeprefix(prefix)) for name in names
             )
         if not self.stop_reason and self._is_over():  # while candidate files were being found
             self.stop_reason = "time"
+        if not self.stop_reason:
+            self.not_searched.survey(
+                path, MAX_FILE_BYTES, lambda name: self._is_wanted(name.removeprefix(prefix))
+            )
         return self._make_output()
 
     def _candidate_files(self, folder: str) -> Iterable[str]:
@@ -187,7 +192,7 @@ class GrepSearch:
             )
         file.seek(0)
         if size <= MAX_FILE_BYTES:
-            self._search_lines(path, self._decode_lines(file.read()))
+            self._search_lines(path, self._decode_lines(path, file.read()))
         else:
             self._search_lines(
                 path, (line.removesuffix(b"\n").decode("utf-8", "replace") for line in file)
@@ -201,17 +206,20 @@ class GrepSearch:
             if self.stop_reason:
                 break
         self.file_count += found
-        if found and self._encoding:
+        if self._encoding and (found or not self._is_sure):
             self.guesses.append(f"{escape_name(path)} is {self._encoding}")
         if found and secret_pattern(path):
             self.labels.append(Source("secret", "grep", path))
         if found and (whose := read_file_mark(os.path.join(self.root.path, path))):
             self.labels.append(Source("stranger", "grep", f"{path} ({whose})"))
 
-    def _decode_lines(self, data: bytes) -> list[str]:
+    def _decode_lines(self, path: str, data: bytes) -> list[str]:
         """Return a file's lines as ``read`` shows them, and note a guess of its encoding."""
         decoded = decode_text(data)
         self._encoding = decoded.description if decoded.confidence is not None else ""
+        self._is_sure = decoded.is_sure
+        if count_invalid(decoded.text):
+            self.not_searched.add(f"only its bytes that are no {decoded.name}", path)
         return _split_lines(replace_invalid(decoded.text))
 
     def _read_lines(self, path: str) -> list[str]:
@@ -220,10 +228,15 @@ class GrepSearch:
             with os.fdopen(self.root.open_file(path), "rb") as file:
                 if os.fstat(file.fileno()).st_size > MAX_FILE_BYTES:
                     return []
-                data = file.read(MAX_FILE_BYTES)
+                head = file.read(HEAD_BYTES)
+                is_binary = find_binary_kind(head) != ""
+                data = b"" if is_binary else head + file.read(MAX_FILE_BYTES)
         except (ToolError, OSError):
+            self.not_searched.add("not to be read", path)
             return []
-        return [] if find_binary_kind(data[:HEAD_BYTES]) else self._decode_lines(data)
+        if is_binary:
+            self.not_searched.add("binary", path)
+        return self._decode_lines(path, data)
 
     def _select_lines(self, lines: Iterable[str]) -> Iterator[_Line]:
         """Yield the matching lines and their context, in order, each once."""
@@ -288,7 +301,9 @@ class GrepSearch:
             for folder in self.truncated_folders[:5]
         ]
         parts += [f"{guess}." for guess in self.guesses[:5]]
-        return " ".join(parts)
+        if not self.stop_reason:
+            parts.append(self.not_searched.describe())
+        return " ".join(filter(None, parts))
 
     def _summarize(self) -> str:
         found = f"{pluralize(self.match_count, 'match', 'matches')} in {pluralize(self.file_count, 'file')}"

@@ -27,12 +27,12 @@ _OPTIONS = (
 # Patterns that ripgrep, which searches many lines at once, interprets differently.
 _DIFFERS = re.compile(r"\\[AzZnr0]|\\\n|[\r\n\0]|\(\?(?!:|P<|<|i\))|\[[^\]]*(?:\[|\\W|&&|--|~~)")
 # Files that are not UTF-8 are candidates for every pattern, as what they hold depends on their encoding;
-# and those with carriage returns inside of lines, which may be line ends.
+# and those with carriage returns inside of lines, which may be line ends; binary ones are reported.
 _NOT_UTF_8 = (
     r"(?-u:(?:^|[\x00-\x7F])[\x80-\xBF]|[\xC0\xC1\xF5-\xFF]|[\xC2-\xF4](?:[\x00-\x7F]|[\xC2-\xF4]|$)"
     r"|[\xC2-\xDF][\x80-\xBF]{2}|[\xE0-\xEF][\x80-\xBF](?:[\x00-\x7F]|[\xC2-\xF4]|$)"
     r"|[\xE0-\xEF][\x80-\xBF]{3}|[\xF0-\xF4][\x80-\xBF]{2}(?:[\x00-\x7F]|[\xC2-\xF4]|$)"
-    r"|\x1B\$[@B(]|\r[^\n])"
+    r"|\x1B\$[@B(]|\r[^\n]|\x00|^%PDF-)"
 )
 _TOKEN = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\$")
 _SIMPLE_GLOB = re.compile(r"[\w.*-]*\w[\w.*-]*")

@@ -41,6 +41,8 @@ class FileWalk:
     Attributes:
         truncated_folders: Folders with more names than are read.
         folders: Folders that were entered.
+        unreadable: Folders that could not be listed.
+        links: Links, which are not followed.
         skipped: Files and folders that were left out, folders with a slash; at most `MAX_SKIPPED`.
         skipped_count: How many were left out.
     """
@@ -52,6 +54,8 @@ class FileWalk:
         self._rules: dict[str, list[_IgnoreRule]] = {}
         self.truncated_folders: list[str] = []
         self.folders: list[str] = []
+        self.unreadable: list[str] = []
+        self.links: list[str] = []
         self.skipped: list[str] = []
         self.skipped_count = 0
 
@@ -70,13 +74,15 @@ class FileWalk:
             except ToolError:
                 if here == self.folder:
                     raise
-                continue  # it was deleted, or is unreadable
+                self.unreadable.append(f"{here}/")
+                continue
             if len(entries) == MAX_ENTRIES:
                 self.truncated_folders.append(here)
             wanted = [each for each in entries if self._is_wanted(prefix, each)]
             if len(wanted) < len(entries):
                 self._record_skipped(prefix, entries, wanted)
             yield from (prefix + each.name for each in wanted if each.kind in self._kinds)
+            self.links += [prefix + each.name for each in wanted if each.kind == "link"]
             below = [prefix + each.name for each in wanted if each.kind == "folder"]
             self.folders += below
             pending.extend(reversed(below))
