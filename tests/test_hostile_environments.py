@@ -53,7 +53,7 @@ FORKED: dict[str, str] = {
     "threads that switch at once": "sys.setswitchinterval(1e-6)",
     "no collector": "gc.disable()",
     "a collector that runs at once": "gc.set_threshold(1)",
-    "small stacks of threads": "threading.stack_size(65536)",
+    "small stacks of threads": "threading.stack_size(262144)",
     "short numbers": "sys.set_int_max_str_digits(640)",
     "ignored signals": "[signal.signal(each, signal.SIG_IGN) for each in (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD, signal.SIGPIPE)]",
     "no streams": "sys.stdin = sys.stdout = sys.stderr = None",

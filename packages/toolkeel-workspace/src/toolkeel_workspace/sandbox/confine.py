@@ -294,9 +294,8 @@ class Sandbox:
         home = tempfile.mkdtemp(prefix="toolkeel-", dir=temporary_folder())
         for name, text in self.home_files.items():
             Path(home, name).write_text(text, encoding="utf-8")
-        rules = [
-            (handles.get(path, path), right) for path, right in landlock.make_rules(paths, home)
-        ]
+        rights = landlock.make_rules(paths, home)
+        rules = [(handles.get(path, path), right) for path, right in rights]
         return SupervisorConfinement(
             self._make_env(paths, home),
             landlock={"handled": landlock.handled_rights(bool(self.network)), "rules": rules},
