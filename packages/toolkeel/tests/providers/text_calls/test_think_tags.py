@@ -81,6 +81,46 @@ def test_text_without_a_pair_of_tags_stays_as_it_is(text: str, at: list[int], en
         assert (reply.text, reply.reasoning) == (said, ())
 
 
+plain = words.filter(lambda text: "```" not in text)
+fences = st.builds(
+    lambda indent, mark, more: (f"{indent}{mark * (3 + more)}", f"{indent}{mark * (3 + more)}"),
+    st.sampled_from(["", "  ", "> ", "- "]),
+    st.sampled_from("`~"),
+    st.integers(0, 2),
+)
+tagged = st.sampled_from(
+    ["<think>plan</think>", "</think>", "<think>", "a </think> b <think> c", "x\n</think>\n\ny"]
+)
+
+
+@given(fences, st.sampled_from(["", "xml", " text"]), tagged, plain, cuts)
+def test_tags_in_fenced_code_are_text(
+    fence: tuple[str, str], info: str, inside: str, around: str, at: list[int]
+) -> None:
+    opening, closing = fence
+    said = f"{around}\n{opening}{info}\n{inside}\n{closing}\n{around}"
+    reply = read(split(said, at), Finish("stop"))
+    assert (reply.text, reply.reasoning) == (said, ())
+
+
+@given(fences, plain, plain, cuts)
+def test_reasoning_with_fenced_code_is_reasoning_all_the_same(
+    fence: tuple[str, str], code: str, said: str, at: list[int]
+) -> None:
+    opening, closing = fence
+    for thought in (f"a\n{opening}py\n{code}\n{closing}\nb", f"a\n{opening}py\n{code}."):
+        for tag in ("<think>", ""):
+            reply = read(split(f"{tag}{thought}</think>\n\n{said}", at), Finish("stop"))
+            assert (thoughts(reply), reply.text) == (thought, said)
+
+
+@given(plain, cuts)
+def test_tags_in_the_code_of_an_answer_are_text_behind_reasoning(said: str, at: list[int]) -> None:
+    code = "```\n<think>plan</think>\n```"
+    reply = read(split(f"<think>Hm.</think>So {said}\n{code}\nend", at), Finish("stop"))
+    assert (thoughts(reply), reply.text) == ("Hm.", f"So {said}\n{code}\nend")
+
+
 @given(words, cuts)
 def test_tags_are_text_where_the_server_sends_reasoning_of_its_own(
     text: str, at: list[int]

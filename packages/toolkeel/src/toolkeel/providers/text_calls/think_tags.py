@@ -2,10 +2,10 @@
 
 Servers whose model was not configured with a reasoning parser do so (vLLM, SGLang, llama.cpp), and
 some services do it for every model (MiniMax). `ThinkTags` works between the decoder and readers of
-its deltas. A tag counts anywhere except next to a backtick, where the text is about tags, and only
-while the server sends no reasoning of its own. Templates that open the tag in the prompt leave only
+its deltas. A tag counts anywhere except next to a backtick and in fenced code, where the text is about
+tags, and only while the server sends no reasoning of its own. Templates that open the tag in the prompt leave only
 ``</think>`` in the reply: then all text before it was reasoning, and as it was streamed as text
-already, the complete message follows the deltas.
+already, the complete message follows the deltas; so it does if that tag is behind a fence that never ends.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from toolkeel.agent.reply_assembly import assemble
 from toolkeel.content import Text
 from toolkeel.messages import AssistantMessage, Reasoning
 from toolkeel.model_interface import CallDelta, Delta, Finish, ReasoningDelta, TextDelta
+from toolkeel.providers.text_calls.code_fences import CodeFences
 from toolkeel.providers.wire.media import text_without_media
 
 OPEN, CLOSE = "<think>", "</think>"
@@ -50,6 +51,9 @@ class ThinkTags:
         """True if only line breaks followed the opening tag so far."""
         self._unopened: int | None = None
         """Length of the text that turned out to be reasoning."""
+        self._fenced_close: int | None = None
+        """Length of the text before the first closing tag in a fence that is open."""
+        self._fences = CodeFences()
 
     def feed(self, delta: Delta | AssistantMessage) -> list[Delta | AssistantMessage]:
         """Return the deltas that are decided after `delta`; a complete message stays as it is."""
@@ -64,6 +68,7 @@ class ThinkTags:
                 self._buffer or "<" in delta.text or "`" in delta.text
             ):
                 self._length += len(delta.text)  # no part of a tag: most text
+                self._fences.add(delta.text)
                 new = [delta]
             else:
                 self._buffer += delta.text
@@ -78,6 +83,8 @@ class ThinkTags:
         self._deltas += new
         if isinstance(delta, Finish) and self._unopened is not None:
             return [*new, self._corrected(self._unopened)]
+        if isinstance(delta, Finish) and self._fenced_close is not None and self._fences.is_open():
+            return [*new, self._corrected(self._fenced_close, CLOSE)]
         return [*new]
 
     def finish(self) -> list[Delta]:
@@ -89,11 +96,17 @@ class ThinkTags:
             return end
         return replace(end, provider_options={**end.provider_options, "reasoning_key": THINK_KEY})
 
-    def _corrected(self, length: int) -> AssistantMessage:
-        """Return the complete reply, with the text before an unopened closing tag as reasoning."""
+    def _corrected(self, length: int, tag: str = "") -> AssistantMessage:
+        """Return the complete reply, with the text before an unopened closing tag as reasoning.
+
+        Args:
+            length: Length of the text before the tag.
+            tag: The tag, if it is part of the text.
+        """
         reply = assemble(self._deltas)
         words = text_without_media(reply)
-        text, thought = words[length:], words[:length].strip(_BREAKS)
+        text, thought = words[length + len(tag) :], words[:length].strip(_BREAKS)
+        text = text.lstrip(_BREAKS) if tag else text
         blocks = () if isinstance(reply.content, str) else reply.content
         media = tuple(block for block in blocks if not isinstance(block, Text))
         thoughts = (Reasoning(thought, "", reply.model), *reply.reasoning)
@@ -140,19 +153,29 @@ class ThinkTags:
         if found is None or (found.end() == len(self._buffer) and not over):
             return self._text(len(self._buffer) if over else _certain(self._buffer))
         emitted = self._text(found.start())
-        self._buffer = self._buffer[found.end() - found.start() :]
+        if self._fences.is_open():
+            if found[0] == CLOSE and self._fenced_close is None and self._is_unopened():
+                self._fenced_close = self._length
+            return emitted + self._text(len(found[0]))
+        self._fenced_close = None
+        self._buffer = self._buffer[len(found[0]) :]
         if found[0] == OPEN:
             self._state = "inside"
-        elif self._has_thoughts or self._unopened is not None:
+        elif not self._is_unopened():
             emitted.append(TextDelta(CLOSE))
         else:
             self._unopened = self._length
             self._state = "start"
         return emitted
 
+    def _is_unopened(self) -> bool:
+        """Return True if the reply had no reasoning so far, so that a closing tag ends some."""
+        return not self._has_thoughts and self._unopened is None
+
     def _text(self, end: int) -> list[Delta]:
         emitted, self._buffer = self._buffer[:end], self._buffer[end:]
         self._length += len(emitted)
+        self._fences.add(emitted)
         return [TextDelta(emitted)] if emitted else []
 
     def _read_thinking(self, over: bool) -> list[Delta]:
