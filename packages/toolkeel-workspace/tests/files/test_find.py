@@ -24,6 +24,7 @@ from toolkeel_workspace.files.open_beneath import Root
         ("*.{ts,tsx}", ["a.ts", "x/a.tsx"], ["a.t", "a.{ts,tsx}"]),
         ("{a,b/{c,d}}", ["a", "b/c", "b/d"], ["b", "c"]),
         ("[ab]?.txt", ["ax.txt"], ["cx.txt", "a.txt"]),
+        ("app/[id].tsx", ["app/[id].tsx", "app/i.tsx"], ["app/id.tsx"]),
         ("[!ab].txt", ["c.txt"], ["a.txt"]),
         ("[.txt", ["[.txt"], ["a.txt"]),
         ("[z-a]", ["[z-a]"], ["m"]),
@@ -151,6 +152,8 @@ def test_why_nothing_matches_is_told(tmp_path: Path) -> None:
     assert "In another spelling or case: src/Main.py.]" in find("main.*")
     assert "In another spelling or case: src/.]" in find("Src")
     assert "spelling or case: src/cafe\u0301.txt.]" in find("caf\u00e9.txt")
+    assert "In another spelling or case: src/Main.py." in find("src\\Main.py")
+    assert "In another spelling or case: src/Main.py.]" in find(" Main.py ")
     assert "Nothing outside of the root is looked at" in find("/etc/passwd")
     assert find("/src/*.py").startswith("src/Main.py\n")
     assert "'scr' does not exist. Did you mean 'src'?" in find("scr/*.py")

@@ -134,6 +134,13 @@ def test_lines_that_end_with_carriage_returns_are_searched_as_lines(place: Path)
     assert rows(search(place, "x$")) == ["old.txt:2: two x"]
 
 
+def test_byte_order_marks_are_no_part_of_a_line_and_a_cut_file_is_told(place: Path) -> None:
+    (place / "mark.txt").write_bytes(b"\xef\xbb\xbfneedle\n")
+    (place / "wide.txt").write_bytes("needle\n".encode("utf-16") + b"x")
+    assert rows(search(place, "^needle$")) == ["mark.txt:1: needle", "wide.txt:1: needle"]
+    assert "wide.txt (only its bytes that are no UTF-16)" in str(search(place, "other").content)
+
+
 def test_long_lines_are_shortened_and_counted(place: Path) -> None:
     (place / "long.txt").write_text("needle" + "x" * 2000)
     output = search(place, "needle")

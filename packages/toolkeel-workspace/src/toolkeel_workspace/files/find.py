@@ -89,7 +89,7 @@ def _class_to_regex(part: str) -> str:
         re.compile(f"[{negated}{ends}]")
     except re.error:
         return escape_regex(part)
-    return f"[{negated}{ends}]"
+    return f"(?:[{negated}{ends}]|{escape_regex(part)})"  # a file may be named "[id].tsx"
 
 
 def _expand_braces(glob: str) -> list[str]:
@@ -202,7 +202,7 @@ def _explain_nothing(root: Root, given: str, pattern: str, path: str) -> str:
     said = ""
     if given.startswith(("/", "~")) and pattern.startswith(("/", "~")):
         said += ". Nothing outside of the root is looked at: the pattern was tried below it"
-    if alike := _find_alike(root, pattern.rstrip("/"), path):
+    if alike := _find_alike(root, pattern, path):
         said += f". In another spelling or case: {list_names(alike)}"
     elif missing := _find_missing_folder(root, pattern, path):
         said += f". {missing.rstrip('.')}"
@@ -215,9 +215,10 @@ def _explain_nothing(root: Root, given: str, pattern: str, path: str) -> str:
 
 
 def _find_alike(root: Root, pattern: str, path: str) -> list[str]:
-    """Find files and folders that match without regard to case and composed letters."""
+    """Find files and folders that match with other case, composed letters, slashes or outer spaces."""
     prefix = "" if path == "." else f"{path}/"
-    exact, wanted = compile_glob(pattern), compile_glob(spelling(pattern), ignore_case=True)
+    plain = pattern.strip().rstrip("/").replace("\\", "/") or pattern
+    exact, wanted = compile_glob(pattern), compile_glob(spelling(plain), ignore_case=True)
     walk = FileWalk(root, path, include_links=True)
     names = [*islice(walk, MAX_NAMES), *(f"{folder}/" for folder in walk.folders)]
     short = {name: name.removeprefix(prefix).rstrip("/") for name in names}

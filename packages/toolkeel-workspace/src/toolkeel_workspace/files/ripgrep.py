@@ -22,7 +22,7 @@ SEARCH_PATH = "/usr/local/bin:/usr/bin:/bin:/opt/homebrew/bin"
 _OPTIONS = (
     *("--no-config", "--files-with-matches", "--null", "--no-messages", "--color=never"),
     *("--hidden", "--no-require-git", "--no-ignore-parent", "--no-ignore-global"),
-    *("--no-ignore-exclude", "--no-ignore-dot", "--text"),
+    *("--no-ignore-exclude", "--no-ignore-dot", "--text", "--encoding=none"),
 )
 # Patterns that ripgrep, which searches many lines at once, interprets differently.
 _DIFFERS = re.compile(r"\\[AzZnr0]|\\\n|[\r\n\0]|\(\?(?!:|P<|<|i\))|\[[^\]]*(?:\[|\\W|&&|--|~~)")
@@ -32,7 +32,7 @@ _NOT_UTF_8 = (
     r"(?-u:(?:^|[\x00-\x7F])[\x80-\xBF]|[\xC0\xC1\xF5-\xFF]|[\xC2-\xF4](?:[\x00-\x7F]|[\xC2-\xF4]|$)"
     r"|[\xC2-\xDF][\x80-\xBF]{2}|[\xE0-\xEF][\x80-\xBF](?:[\x00-\x7F]|[\xC2-\xF4]|$)"
     r"|[\xE0-\xEF][\x80-\xBF]{3}|[\xF0-\xF4][\x80-\xBF]{2}(?:[\x00-\x7F]|[\xC2-\xF4]|$)"
-    r"|\x1B\$[@B(]|\r[^\n]|\x00|^%PDF-)"
+    r"|\x1B\$[@B(]|\r[^\n]|\x00|^%PDF-|^\xEF\xBB\xBF)"
 )
 _TOKEN = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\$")
 _SIMPLE_GLOB = re.compile(r"[\w.*-]*\w[\w.*-]*")
