@@ -47,6 +47,15 @@ def test_a_known_secret_is_in_no_text_however_it_is_written(
         assert MASK in masked
 
 
+@given(SECRET)
+def test_a_known_secret_is_in_no_escaped_text_that_is_escaped_again(secret: str) -> None:
+    known = Redactor([secret])
+    for inside in (json.dumps(secret), json.dumps(secret, ensure_ascii=False), repr(secret)):
+        for escape in (json.dumps, repr):  # as of a body in `KeyError(body)`
+            assert escape(inside[1:-1])[1:-1] not in known.redact_text(f"{escape(inside)}!")
+            assert MASK in known.redact_text(repr(KeyError(inside[1:-1])))
+
+
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 
 

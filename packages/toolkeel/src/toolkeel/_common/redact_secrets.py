@@ -124,17 +124,20 @@ def _has(container: Any, key: Any, item: object) -> bool:
 
 
 def _forms(secret: str) -> tuple[str, ...]:
-    """Return the written forms of a secret: as is, escaped for JSON and Python, in URLs, in base64."""
+    """Return the written forms of a secret: as is, escaped once or twice, in URLs, in base64."""
     import json  # late, as below: to define a tool none of these is needed
     from urllib.parse import quote, quote_plus
 
     passed = secret.encode("utf-8", "surrogatepass")
+
+    def escape(text: str) -> tuple[str, str, str]:
+        return json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1], repr(text)[1:-1]
+
+    once = *escape(secret), repr(passed)[2:-1]
     written = (
         secret,
-        json.dumps(secret)[1:-1],
-        json.dumps(secret, ensure_ascii=False)[1:-1],
-        repr(secret)[1:-1],
-        repr(passed)[2:-1],
+        *once,
+        *(form for text in once for form in escape(text)),  # a body within an exception's repr
         quote(passed, safe=""),
         quote(passed),
         quote_plus(passed),
