@@ -14,7 +14,7 @@ import pytest
 from mcp.server import Server
 
 import toolkeel
-from toolkeel import Agent, Settings, SetupError, Toolset, UserMessage, tool
+from toolkeel import Agent, Settings, SetupError, ToolError, Toolset, UserMessage, tool
 from toolkeel._common.checked_arguments import checked
 from toolkeel._common.other_libraries_words import (
     NAMES,
@@ -30,6 +30,8 @@ from toolkeel.errors import DefinitionError
 from toolkeel.mcp.server import ToolServer
 from toolkeel.models import OpenAIChat, connect
 from toolkeel.providers.openai_chat.model import ChatOptions
+from toolkeel.runs import RunLimits
+from toolkeel.testing import Scripted, call
 
 
 def words(kind: str) -> list[str]:
@@ -95,8 +97,10 @@ def test_a_word_that_is_only_misspelt_gets_the_nearest() -> None:
 def test_a_name_of_another_library_is_refused_with_ours(name: str) -> None:
     with pytest.raises(ImportError, match=f"toolkeel has no '{name}'; write ") as caught:
         exec(f"from toolkeel import {name}")
-    ours = str(caught.value).partition("write ")[2].split(";")[0].split("(")[0]
-    assert hasattr(toolkeel, ours)
+    ours = re.match(r"(\w+)(?:, of (toolkeel[\w.]+))?", str(caught.value).partition("write ")[2])
+    assert ours is not None and hasattr(import_module(ours[2] or "toolkeel"), ours[1])
+    for place, theirs in re.findall(r"(toolkeel_compat\.\w+) has (\w+)", str(caught.value)):
+        assert hasattr(import_module(place), theirs)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -152,6 +156,41 @@ def test_an_attribute_of_another_librarys_result_is_refused_with_ours(word: str)
     assert (
         str(caught.value) == f"a RunResult has no {word!r}; write {translate('RunResult.', word)}"
     )
+
+
+def test_an_attribute_of_another_librarys_set_or_server_is_refused_with_ours() -> None:
+    for owner in (Toolset([]), ToolServer([])):
+        kind = type(owner).__name__
+        for word in words(f"{kind}."):
+            with pytest.raises(AttributeError) as caught:
+                getattr(owner, word)
+            assert str(caught.value).endswith(f" {word!r}; write {translate(f'{kind}.', word)}")
+
+
+def test_new_messages_are_those_behind_the_ones_that_the_prompt_had() -> None:
+    first = Agent("offline").run_sync("one").messages
+    prompt = [*first, UserMessage("two")]
+    result = Agent("offline").run_sync(prompt)
+    assert result.messages[: len(prompt)] == prompt
+    assert [type(each).__name__ for each in result.messages[len(prompt) :]] == ["AssistantMessage"]
+
+
+def test_failures_limit_the_attempts_of_a_model_and_calls_beside_an_answer_run() -> None:
+    ran = []
+
+    @tool
+    def refuses(n: int) -> str:
+        """Refuse."""
+        ran.append(n)
+        raise ToolError("Not so.")
+
+    wrong: list[Any] = [[call("refuses", {"n": n})] for n in range(4)]
+    limits = RunLimits(failures={"refuses": 2})
+    Agent(Scripted([*wrong, "done"]), [refuses], limits=limits).run_sync("go")
+    assert ran == [0, 1]
+    both = [call("final_result", {"result": 1}), call("refuses", {"n": 9})]
+    assert Agent(Scripted([both]), [refuses], output_type=int).run_sync("go").output == 1
+    assert ran == [0, 1, 9]
 
 
 @pytest.mark.parametrize("word", words("Tool."))
