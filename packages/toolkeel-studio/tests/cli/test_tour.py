@@ -175,7 +175,7 @@ def test_ctrl_c_leaves_the_line_that_is_begun_and_the_history_has_what_was_said(
         seen.until('call    look(city="苏州")')
         seen.say("坐火车去")
         seen.type("一半", "C-c")
-        seen.until("it ended: cancelled", "› 一半")
+        seen.until("the run ended: cancelled", "› 一半")
         assert "一半" not in (tmp_path / "data" / "chat-history").read_text("utf-8")
         seen.press("C-u", "Up")
         seen.until("› 坐火车去")

@@ -82,7 +82,7 @@ def test_who_comes_second_is_told_and_what_cannot_be_read_decides_nothing(
         for wrong in ({"verdict": "edit", "arguments": "[1]"}, {"verdict": "edit"}):
             assert page.post("/approvals", **fields, **wrong).status_code == 409
         other = page.post("/approvals", **{**fields, "seal": "x"}, verdict="approve")
-        assert other.status_code == 409 and "does not wait any more" in other.text
+        assert other.status_code == 409 and "no longer pending" in other.text
         assert desk.decide(call.ticket.deny("no"), "ada") is None
         second = page.post("/approvals", **fields, verdict="approve")
         assert second.status_code == 409 and "already decided by ada: deny" in second.text

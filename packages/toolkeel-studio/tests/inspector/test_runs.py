@@ -66,7 +66,7 @@ async def test_two_tickets_are_both_decided_before_it_goes_on(tmp_path: Path) ->
     assert await runs.decide("ada", first.id, first.seal, {"verdict": "approve"}) is None
     await runs.idle()
     assert [t.id for _, t in runs.waiting()] == [second.id]
-    with pytest.raises(UnknownApproval, match="does not wait"):
+    with pytest.raises(UnknownApproval, match="no longer pending"):
         await runs.decide("ada", "none", "", {"verdict": "approve"})
     await runs.decide("ada", second.id, second.seal, {"verdict": "deny", "reason": "not b"})
     await runs.idle()

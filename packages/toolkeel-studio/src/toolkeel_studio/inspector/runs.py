@@ -201,7 +201,7 @@ class Runs:
             What it was answered before, by whoever was first; empty if this is what counts.
 
         Raises:
-            ChannelError: nobody asks this any more.
+            ChannelError: this question is no longer open.
             InvalidArguments: a field does not fit.
             DefinitionError: the form is none, so that it can only be declined or cancelled.
         """
@@ -210,7 +210,7 @@ class Runs:
         live = self.live.get(name)
         question = live.questions.get(id) if live is not None else None
         if question is None:
-            raise UnknownApproval("nobody asks this any more")
+            raise UnknownApproval("this question is no longer open")
         shown, ticket = form.get("verdict", ""), question.ticket
         verdict = ANSWERS.get(shown, "cancel")
         fields = _filled(ticket.form, form) if verdict == "edit" else None

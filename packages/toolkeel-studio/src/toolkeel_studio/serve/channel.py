@@ -271,7 +271,7 @@ class Channel:
         runner = self._channels.find_runner(self.session)
         if runner is not None and (question := runner.questions.get(id)) is not None:
             if question.ticket.seal != seal or question.answer.done():
-                raise UnknownApproval("nobody asks this any more")
+                raise UnknownApproval("this question is no longer open")
             question.answer.set_result(decide_question(question.ticket, choice))
             return None
         first = await asyncio.to_thread(self.session.find_decision, id)
@@ -279,7 +279,7 @@ class Channel:
             ticket = await asyncio.to_thread(find_ticket, self.session, id, seal)
             return await self._post(ticket, choice, who)
         if first.decision.seal != seal:
-            raise UnknownApproval("what was shown does not wait any more")
+            raise UnknownApproval("the call that was shown is no longer pending")
         self._runner.start()
         return first
 
@@ -394,6 +394,6 @@ class Channel:
         try:
             first = await asyncio.to_thread(self.session.decide, decision, who or "client")
         except DecisionRefused:  # it was canceled since it was read
-            raise UnknownApproval("what was shown does not wait any more") from None
+            raise UnknownApproval("the call that was shown is no longer pending") from None
         self._runner.start()
         return first

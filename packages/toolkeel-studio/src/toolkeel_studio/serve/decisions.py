@@ -47,7 +47,7 @@ def find_ticket(session: Session, id: str, seal: str) -> Ticket:
     for ticket in session.pending:
         if ticket.id == id and ticket.seal == seal:
             return ticket
-    raise UnknownApproval("what was shown does not wait any more")
+    raise UnknownApproval("the call that was shown is no longer pending")
 
 
 def find_external(session: Session, call_id: str) -> Ticket:

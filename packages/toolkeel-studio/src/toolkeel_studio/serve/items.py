@@ -176,5 +176,5 @@ def split_approval_id(text: object) -> tuple[str, str]:
     """
     id, _, seal = text.partition(".") if isinstance(text, str) else ("", "", "")
     if not (id and seal):
-        raise UnknownApproval("what was shown does not wait any more")
+        raise UnknownApproval("the call that was shown is no longer pending")
     return id, seal

@@ -102,7 +102,7 @@ async def _check_answers(
     for id, choice in answers.items():
         if (ticket := waiting.get(id)) is None:
             if not await channel.was_decided(id):
-                raise UnknownApproval("what was shown does not wait here any more")
+                raise UnknownApproval("the call that was shown is not pending here")
             continue
         await service.check_decider(user, ticket)
         if ticket.form:

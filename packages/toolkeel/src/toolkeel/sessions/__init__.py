@@ -2,20 +2,20 @@
 
 errors            what can go wrong with sessions
 stores            where sessions are kept: what a store does, and those in SQLite and PostgreSQL
-session_lock      one writer per session, who holds it, and who waits in which order
+session_lock      one writer per session, and the queue of runs that wait for it
 journal           the journal of one session: durable when a commit returns
-journal_state     what a journal's entries come to: transcript, state, what waits
-checkpoint        the fold of a session at rest as an entry, and back (snapshot)
-inbox             what others say to a session: messages, decisions, cancels
+journal_state     the state computed from a journal's entries: transcript, values, open calls and tickets
+checkpoint        the state of a session at rest as an entry, and back (snapshot)
+inbox             messages, decisions and cancels posted to a session by any process
 decisions         decisions on calls that wait: the first counts, one that cannot count is refused
 code_calls        calls that a tool's body makes, below the call around them; none runs twice after a crash
-unknown_outcomes  after a crash: calls that began and have no outcome
-run_from_journal  the journal read back into a run: whether the last one goes on, what the next is given
+unknown_outcomes  calls of unknown outcome after a crash: run again, or ask a person
+run_from_journal  start and end of a run in a session: whether the last one continues, what a run gets, checkpoints
 session           `Session`: a conversation that lasts, run after run
 sessions          `Sessions`: a file of sessions to list, open, fork, export, delete
 export            a session as JSONL and back: a header, then one entry a line; and search in its text
 history_policies  history policies: last turns, a budget of tokens, a summary by a model (trim, compact)
-approval_queue    an approver beside: calls wait in a store until somebody decides (desk)
+approval_queue    an approver whose calls wait in a store until a person decides (desk)
 tool_memory       a store for tools: memory that outlives runs, by namespace and key (put, get, search, delete, TTL)
 """
 

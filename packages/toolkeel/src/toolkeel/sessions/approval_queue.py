@@ -126,7 +126,7 @@ class ApprovalQueue:
 
         self._store.change(_PLACE, decision.ticket, write, seconds=_KEPT)
         if not first:
-            raise SetupError("what was shown does not wait any more")
+            raise SetupError("the call that was shown is no longer pending")
         return first[0]
 
 

@@ -275,11 +275,11 @@ class Chat:
             session = self.sessions[self.name]
             for said in session.load_state().queued.values() if session.exists else ():
                 told = visible_line(said.message.text)
-                note(f"not read yet, joins what you say next: {told}", YELLOW)
+                note(f"unread, sent with your next message: {told}", YELLOW)
         if result.has_output and shown.text != result.output:
             echo(str(result.output))
         if result.reason not in ("answered", "returned"):
-            note(f"it ended: {result.reason} {result.limit}".rstrip(), YELLOW)
+            note(f"the run ended: {result.reason} {result.limit}".rstrip(), YELLOW)
         if result.usage.total_tokens:
             note(usage_line(result.usage, result.messages), DIM)
 
@@ -294,7 +294,7 @@ class Chat:
         """List the commands."""
         for name, (told, _run) in COMMANDS.items():
             note(f"  /{name:10} {told}")
-        note(f"  /{'quit':10} end the chat; it is kept")
+        note(f"  /{'quit':10} end the chat; the session stays saved")
 
     def new(self, name: str) -> None:
         """Begin another session."""

@@ -172,7 +172,7 @@ class Steering:
         text = buffer.text.strip()
         if text:
             buffer.reset(append_to_history=True)
-            note(f"when it has ended: {visible_line(text)}", DIM)
+            note(f"after this run: {visible_line(text)}", DIM)
             self.left.append(text)
 
     def stop(self, buffer: Buffer) -> None:

@@ -1,6 +1,7 @@
 """Callbacks of the program under a deadline: guardrails, predicates, policies, instructions, tool sources.
 
-A run waits for them, so each has a bound. A sync callback runs in a thread, which cannot be stopped: at its
+A run waits for them, so each has a limit: `callback_timeout`, by default `CALLBACK_TIMEOUT` of
+`_common/loop_state.py`. A sync callback runs in a thread, which cannot be stopped: at its
 deadline the thread is left behind, and the pool replaces it. An async callback is cancelled, and left
 behind if it resists for `GRACE` seconds. Only a callback that blocks the event loop itself (an async
 one that never awaits) has no bound: no timer runs then.
