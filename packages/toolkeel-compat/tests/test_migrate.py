@@ -83,7 +83,12 @@ def test_a_notebooks_cells_are_rewritten_and_told_by_number() -> None:
         {"cell_type": "code", "source": ["%pip install x\n", "from agents import Agent\n", " !ls"]},
         {"cell_type": "code", "source": "import agents\nawait agents.gone()"},
     ]
-    made = migrate_notebook(json.dumps({"cells": cells}))
+    book = json.dumps({"cells": cells})
+    blocked = migrate_notebook(book)
+    [note] = blocked.notes
+    assert (note.line, note.text[:19]) == (2, "cell 3: agents.gone")
+    assert note.blocks and blocked.source == book
+    made = migrate_notebook(book.replace("agents.gone", "agents.Agent"))
     markdown, first, second = (cell["source"] for cell in json.loads(made.source)["cells"])
     assert markdown == cells[0]["source"]
     assert first == [
@@ -92,8 +97,7 @@ def test_a_notebooks_cells_are_rewritten_and_told_by_number() -> None:
         " !ls",
     ]
     assert second.startswith("from toolkeel_compat import openai_agents as agents\nawait")
-    [note] = made.notes
-    assert (note.line, note.text[:19]) == (2, "cell 3: agents.gone")
+    assert not made.notes
     kept = json.dumps({"cells": cells[:1]})
     assert migrate_notebook(kept).source == kept
 
@@ -172,26 +176,32 @@ def test_every_name_of_langchains_is_taken_over() -> None:
 
 
 def test_a_whole_module_becomes_the_place_where_all_names_stand() -> None:
-    made = migrate(
+    program = (
         "import agents, os\n"
         "import agents.mcp as m\n"
         "from agents.extensions import handoff_filters\n"
         "from langchain_core import tools as t\n"
         "assert agents.Agent and handoff_filters.remove_all_tools and t.tool\n"
-        "m.tool_namespace\n"
+        "m.MCPServerStdio\n"
     )
-    assert made.source == (
+    made = migrate(program)
+    assert not made.notes and made.source == (
         "from toolkeel_compat import openai_agents as agents\n"
         "import os\n"
         "from toolkeel_compat import openai_agents as m\n"
         "from toolkeel_compat import openai_agents as handoff_filters\n"
         "from toolkeel_compat import langchain as t\n"
         "assert agents.Agent and handoff_filters.remove_all_tools and t.tool\n"
-        "m.tool_namespace\n"
+        "m.MCPServerStdio\n"
     )
-    [note] = made.notes
+    exec(made.source, {})
+    lost = program.replace("m.MCPServerStdio", "m.tool_namespace")
+    blocked = migrate(lost)
+    [note] = blocked.notes
     assert note.line == 6 and "with_prefix" in note.text
-    exec(made.source.replace("m.tool_namespace\n", ""), {})
+    assert note.blocks and blocked.source == lost
+    dotted = "import agents.mcp\nfrom agents import Agent\n"
+    assert migrate(dotted).source == dotted and migrate(dotted).notes[0].line == 1
 
 
 LINE = "from langchain_core.tools import tool"

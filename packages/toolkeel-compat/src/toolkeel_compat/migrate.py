@@ -46,6 +46,7 @@ _GUIDES: Mapping[str, str] = {
 }
 
 
+_UNTIL_THEN = "; until then the file stays as it is"
 _UNKNOWN = "has no counterpart under this name"
 _PARTNER = "stays; a tool comes along by from_langchain(tool), of toolkeel_compat.bridges"
 _Import: TypeAlias = ast.Import | ast.ImportFrom
@@ -114,16 +115,11 @@ def _migrate_source(source: str, own: Container[str]) -> MigrationResult:
         if isinstance(node, ast.Import | ast.ImportFrom):
             made = _replace_import(node, own, notes, modules)
             edits += [] if made is None else [(node, made)]
+    if modules:
+        notes += _find_missing_attributes([*nodes, *_walk_quoted_annotations(nodes)], modules)
+    notes += _find_quoted_modules(nodes)
     if any(note.blocks for note in notes):
         edits = []
-    notes += [
-        *(
-            _find_missing_attributes([*nodes, *_walk_quoted_annotations(nodes)], modules)
-            if modules
-            else ()
-        ),
-        *_find_quoted_modules(nodes),
-    ]
     for node, statements in sorted(edits, key=lambda edit: _get_position(edit[0]), reverse=True):
         _replace_statement(lines, node, statements)
     return MigrationResult("".join(lines), tuple(sorted(notes, key=lambda note: note.line)))
@@ -172,7 +168,7 @@ def _get_position(node: ast.stmt) -> tuple[int, int]:
 
 
 def migrate_notebook(source: str) -> MigrationResult:
-    """Rewrite the imports of a notebook's cells. See `migrate`.
+    """Rewrite the imports of a notebook's cells, or of none if one cannot move. See `migrate`.
 
     Args:
         source: The notebook's JSON.
@@ -189,10 +185,10 @@ def migrate_notebook(source: str) -> MigrationResult:
         if cell["cell_type"] != "code" or not _MENTIONS.search(before):
             continue
         made = _migrate_cell(before)
-        notes += [Note(one.line, f"cell {number}{one.text}") for one in made.notes]
+        notes += [Note(one.line, f"cell {number}{one.text}", one.blocks) for one in made.notes]
         many = isinstance(cell["source"], list)
         cell["source"] = split_lines(made.source) if many else made.source
-    changed = book != json.loads(source)
+    changed = book != json.loads(source) and not any(note.blocks for note in notes)
     text = json.dumps(book, ensure_ascii=False, indent=1) + "\n" if changed else source
     return MigrationResult(text, tuple(notes))
 
@@ -207,7 +203,7 @@ def _migrate_cell(text: str) -> MigrationResult:
         return MigrationResult(
             text, (Note(error.lineno or 1, f" stays as no Python: {error.msg}"),)
         )
-    notes = tuple(Note(one.line, f": {one.text}") for one in made.notes)
+    notes = tuple(Note(one.line, f": {one.text}", one.blocks) for one in made.notes)
     return MigrationResult(made.source.replace(_MAGIC_PREFIX, ""), notes)
 
 
@@ -233,8 +229,8 @@ def _rewrite_module_imports(
             made.append(_format_module_import(ours, alias.asname or alias.name, modules))
             continue
         if ours is not None:
-            text = f"import {alias.name}: import the names you use from {ours}"
-            notes.append(Note(node.lineno, text))
+            text = f"import {alias.name}: import the names you use from {ours}{_UNTIL_THEN}"
+            notes.append(Note(node.lineno, text, blocks=True))
         made.append(f"import {alias.name}{f' as {alias.asname}' if alias.asname else ''}")
     return made if any(one.startswith("from") for one in made) else None
 
@@ -254,7 +250,8 @@ def _find_missing_attributes(
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             ours = modules.get(node.value.id)
             if ours is not None and (problem := _explain_missing(ours, node.attr)):
-                yield Note(node.lineno, f"{node.value.id}.{node.attr}: {problem}")
+                text = f"{node.value.id}.{node.attr}: {problem}{_UNTIL_THEN}"
+                yield Note(node.lineno, text, blocks=True)
 
 
 def _find_quoted_modules(nodes: Sequence[ast.AST]) -> Iterator[Note]:
@@ -307,7 +304,7 @@ def _rewrite_from_import(
             notes.append(Note(node.lineno, f"{node.module}.{alias.name}: {instead}"))
         else:
             left.append(alias)
-            text = f"{node.module}.{alias.name}: {problem}; until then the file stays as it is"
+            text = f"{node.module}.{alias.name}: {problem}{_UNTIL_THEN}"
             notes.append(Note(node.lineno, text, blocks=True))
     made += [_format_import(ours, known)] if known else []
     return [*made, *([_format_import(str(node.module), left)] if left else [])] if made else None

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 
@@ -11,6 +12,7 @@ from toolkeel import Agent, SetupError
 from toolkeel.agent.run_state import RunState
 from toolkeel.testing import Scripted, call
 from toolkeel_compat.langchain import (
+    AgentState,
     Command,
     GraphRecursionError,
     HumanInTheLoopMiddleware,
@@ -205,3 +207,27 @@ def test_the_second_version_keeps_what_waits_beside_the_state() -> None:
     outer = desk(InMemorySaver(), [call("ask", {"request": "x"})], as_tool("ask", inner))
     result = outer.invoke({"messages": "go"}, SIX, version="v2")
     assert "__interrupt__" not in result.value and len(result.interrupts) == 1
+
+
+def test_a_reducer_joins_what_a_later_turn_brings_with_the_state_of_its_thread() -> None:
+    class Log(AgentState):
+        log: Annotated[list[str], operator.add]
+        place: str
+
+    made = create_agent(
+        Scripted(["one", "two"]), state_schema=Log, checkpointer=InMemorySaver()
+    ).with_config({"configurable": {"thread_id": "a"}})
+    made.invoke({"messages": "go", "log": ["0"], "place": "Oslo"})
+    state = made.invoke({"messages": "on", "log": ["1"], "place": "Rome"})
+    assert (state["log"], state["place"]) == (["0", "1"], "Rome")
+    assert made.get_state({}).values["log"] == ["0", "1"]
+
+
+def test_a_prompt_template_of_the_library_is_refused_with_what_to_write() -> None:
+    template = type("ChatPromptValue", (), {"__module__": "langchain_core.prompt_values"})()
+    for use in (
+        lambda: create_agent(Scripted(["x"])).invoke(template),
+        lambda: create_agent(Scripted(["x"]), system_prompt=template),
+    ):
+        with pytest.raises(SetupError, match="write an f-string, and messages as a list"):
+            use()

@@ -262,3 +262,8 @@ def test_a_field_that_a_message_would_lose_is_refused(lost: dict[str, Any]) -> N
         convert_to_messages([{"role": "user", "content": "hi", **lost}])
     empty = dict.fromkeys(lost)
     assert convert_to_messages([{"role": "user", "content": "hi", **empty}]) == [HumanMessage("hi")]
+
+
+def test_texts_of_a_system_prompt_are_joined_as_they_are() -> None:
+    parts = [{"type": "text", "text": "Serve."}, {"type": "text", "text": " Be kind."}]
+    assert SystemMessage(parts).content == "Serve. Be kind."

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, Unpack
 
-from toolkeel._common.other_libraries_words import explain_foreign
 from toolkeel.agent.agent import Agent
 from toolkeel.call.toolset import Toolish, Toolset
 from toolkeel.errors import SetupError
@@ -33,6 +32,7 @@ from toolkeel_compat.langchain.models.chat_models import (
     resolve_output_type,
     to_chat_model,
 )
+from toolkeel_compat.langchain.names import explain_object
 from toolkeel_compat.langchain.recursion_limit import MAX_REQUESTS, make_limit_step
 from toolkeel_compat.langchain.threads.human_review import HumanInTheLoopMiddleware
 from toolkeel_compat.langchain.threads.interrupts import (
@@ -105,7 +105,7 @@ def create_agent(
 def _reject_foreign(**options: object) -> None:
     """Raise `SetupError` for an option whose value is another library's object."""
     for name, value in options.items():
-        if foreign := explain_foreign(value):
+        if foreign := explain_object(value):
             raise SetupError(f"create_agent({name}=...): {foreign}")
 
 

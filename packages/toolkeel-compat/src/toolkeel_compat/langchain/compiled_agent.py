@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 
 from typing_extensions import is_typeddict
 
-from toolkeel._common.other_libraries_words import attribute_hints, explain_foreign
+from toolkeel._common.other_libraries_words import attribute_hints
 from toolkeel._records.record import NOTHING
 from toolkeel._records.tickets import Ticket
 from toolkeel.agent.agent import Agent
@@ -29,6 +29,7 @@ from toolkeel_compat.langchain.middleware import (
     build_runtime,
 )
 from toolkeel_compat.langchain.models.chat_models import StructuredOutputValidationError
+from toolkeel_compat.langchain.names import explain_object
 from toolkeel_compat.langchain.recursion_limit import GraphRecursionError, get_limit
 from toolkeel_compat.langchain.streaming.run_stream import (
     AsyncRunStream,
@@ -168,7 +169,7 @@ class CompiledAgent(Invokable):
     ) -> tuple[Any, dict[str, Any], dict[str, Any]]:
         """Return the core run's prompt and options, and the state without messages."""
         check_config(config)
-        if foreign := explain_foreign(state):
+        if foreign := explain_object(state):
             raise SetupError(foreign)
         schema = self._context_schema
         if isinstance(context, Mapping) and schema is not None and not is_typeddict(schema):
@@ -190,7 +191,8 @@ class CompiledAgent(Invokable):
             waits = self._list_waiting(session)
             options["decisions"] = decide_tickets(state.resume, waits, session.pending)
             return None, options, {}
-        shared: dict[str, Any] = {}
+        known = session.state if session is not None and session.exists else {}
+        shared: dict[str, Any] = {key: known[key] for key in state if key in known}
         for key, value in state.items():
             if key != "messages":
                 write_state(shared, key, value, self._reducers)

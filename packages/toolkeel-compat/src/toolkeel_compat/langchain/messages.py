@@ -59,7 +59,7 @@ class MessageMixin:
             kwargs[place] = {**kwargs.get(place, NOTHING), **own}
         content = kwargs.pop("content_blocks", None) or content
         if isinstance(content, list):
-            content = to_content(content, joins=cls.type in ("ai", "tool"))
+            content = to_content(content, joins=cls.type != "human")
         return super().__new__(cls, content, *rest, **kwargs)  # type: ignore[call-arg]
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from toolkeel._common.other_libraries_words import explain_foreign
 from toolkeel_compat.missing import replacement_hint
 
 EXPORTS: Mapping[str, str] = {
@@ -51,7 +52,7 @@ REPLACEMENTS: Mapping[str, str] = {
     "(Sqlite|Postgres|AsyncSqlite|AsyncPostgres)Saver|BaseCheckpointSaver": "InMemorySaver(path) keeps threads in a file",
     "PostgresStore": "InMemoryStore, or KeyValueStore of toolkeel.sessions for a file",
     "Runnable(Lambda|Parallel|Passthrough|Sequence)?|chain|RunnableWithMessageHistory": "there are no chains: call one function with what the other gives",
-    "(Chat)?PromptTemplate|MessagesPlaceholder": "write an f-string, and messages as a list",
+    r"(\w*Prompt)(Template|Value)|MessagesPlaceholder": "write an f-string, and messages as a list",
     r"\w*OutputParser": "with_structured_output(T) gives instances",
     "FunctionMessage|ChatMessage|InvalidToolCall": "a call that cannot be read is answered with what is wrong in it",
     r"(Azure)?Chat\w+": "init_chat_model('vendor:model')",
@@ -68,6 +69,14 @@ REPLACEMENTS: Mapping[str, str] = {
     r"\w*Callback\w*": "listeners=[...] of a run are told its events",
 }
 """By regular expression of the name."""
+
+
+def explain_object(value: object) -> str:
+    """Return what to write instead of a LangChain object; "" for other objects."""
+    foreign = explain_foreign(value)
+    return foreign and (
+        replacement_hint("LangChain", REPLACEMENTS, type(value).__name__) or foreign
+    )
 
 
 def suggest_replacement(name: str) -> str:

@@ -21,12 +21,12 @@ def test_a_diff_is_shown_and_the_file_stays(here: Here, tmp_path: Path) -> None:
 
 def test_files_are_changed_and_what_is_left_is_told_by_line(here: Here, tmp_path: Path) -> None:
     file = tmp_path / "program.py"
-    file.write_bytes(b"from agents import Agent\r\nimport agents.mcp\r\nx = 1\r\n")
+    file.write_bytes(b"from agents import Agent\r\nimport pydantic_evals\r\nx = 1\r\n")
     ended = here("migrate", str(file), "--write")
     assert ended.code == 1
-    assert "program.py:2: import agents.mcp: import the names you use" in ended.err
+    assert "program.py:2: import pydantic_evals: stays" in ended.err
     assert file.read_bytes() == (
-        b"from toolkeel_compat.openai_agents import Agent\r\nimport agents.mcp\r\nx = 1\r\n"
+        b"from toolkeel_compat.openai_agents import Agent\r\nimport pydantic_evals\r\nx = 1\r\n"
     )
 
 
