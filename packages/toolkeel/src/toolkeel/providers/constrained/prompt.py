@@ -108,15 +108,18 @@ def _type_text(schema: Mapping[str, Any], depth: int = 3) -> str:
     return f"{text} ({' '.join(str(note).split())})" if note else text
 
 
-def _call_text(call: ToolCall, alias: str = "", tool: ToolDefinition | None = None) -> str:
+def _call_text(call: ToolCall, alias: str, tool: ToolDefinition | None) -> str:
     arguments = arguments_text(function_arguments(call, tool.parameters if tool else NOTHING))
-    return f'{{"name": {dumps(alias or call.name)}, "arguments": {arguments}}}'
+    return f'{{"name": {dumps(alias)}, "arguments": {arguments}}}'
 
 
 def _as_text(message: Message, tools: Mapping[str, tuple[str, ToolDefinition]]) -> Message:
     aliases = {name: alias for name, (alias, _) in tools.items()}
     if isinstance(message, AssistantMessage):
-        calls = [_call_text(call, *tools.get(call.name, ())) for call in message.tool_calls]
+        calls = [
+            _call_text(call, *tools.get(call.name, (call.name, None)))
+            for call in message.tool_calls
+        ]
         text = "\n".join(calls) if calls else f'{{"{ANSWER}": {dumps(message.text)}}}'
         return replace(message, content=text, tool_calls=())
     if isinstance(message, ToolMessage):

@@ -125,7 +125,7 @@ class _OpenCall:
         placeholder so far are replaced by it if `replaces` is True.
         """
         is_object = text.lstrip()[:1] == "{"
-        begins = is_object or text.strip() == "null"
+        begins = is_object or ("null" in text and text.strip() == "null")
         if is_object and replaces and self.is_placeholder and not self.surplus:
             self.pieces, self._surrogates = [], SurrogateJoiner(keep_lone=True)
             self._end, self._scanned, self._first = BracketScanner('"'), 0, ""
@@ -198,7 +198,8 @@ class CallTracker:
             deltas += self._split_surplus()
             call = self._new_call()
         self._open = call
-        starts_call = bool(piece.name) and self._by_index.get(piece.index) is not call
+        is_elsewhere = piece.index is None or self._by_index.get(piece.index) is not call
+        starts_call = bool(piece.name) and is_elsewhere
         starts_call = starts_call and not (piece.index is None and piece.id)
         if piece.index is not None:
             self._by_index[piece.index] = call
