@@ -191,13 +191,12 @@ class CompiledAgent(Invokable):
             waits = self._list_waiting(session)
             options["decisions"] = decide_tickets(state.resume, waits, session.pending)
             return None, options, {}
-        known = session.state if session is not None and session.exists else {}
+        known = {} if session is None else session.state
         shared: dict[str, Any] = {key: known[key] for key in state if key in known}
         for key, value in state.items():
             if key != "messages":
                 write_state(shared, key, value, self._reducers)
-        messages = convert_to_messages(state.get("messages", ()))
-        initial_state: dict[str, Any] = {**shared, "messages": messages}
+        initial_state = {**shared, "messages": convert_to_messages(state.get("messages", ()))}
         run: RunContext[Any] = RunContext(context, store=self._store)
         if await self._hooks.run_hooks("before_agent", initial_state, run, report) is not None:
             raise SetupError("before_agent: jump_to is not here; raise an exception")
