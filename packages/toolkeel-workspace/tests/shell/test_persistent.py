@@ -44,6 +44,14 @@ def run(folder: Path, *commands: str, sandbox: str = "off") -> list[ToolMessage]
         ("IFS=:; PATH=/nowhere", "echo x; [[ $PATH == /nowhere ]] && echo kept", "x\nkept"),
         ("exec > /dev/null; A=1", "echo $A", "1"),
         ("readonly R=1", "echo $R", "1"),
+        ("trap 'echo bye; exit 0' EXIT; A=1; (trap 'echo sub' EXIT)", "echo $A", "1"),
+        ("set -e; trap 'echo bye' EXIT; A=1; false", "echo $A", "1"),
+        ("printf() { echo mine; }; builtin() { :; }; A=1", "echo $A; printf x", "1\nmine"),
+        (
+            "umask 077; OPTIONS=a EPOCHS=5 COLUMNS=40",
+            "umask; echo $OPTIONS$EPOCHS$COLUMNS",
+            "0077\na540",
+        ),
         (
             "printf 'deactivate() { echo off; }; export V=1' > act; . ./act",
             "echo $V; deactivate",
@@ -72,7 +80,7 @@ def test_it_lasts_in_the_sandbox_too_and_left_processes_are_still_named(tmp_path
 
 
 @pytest.mark.parametrize(
-    "command", ["A=2; kill -9 $$", "A=2; sleep 60", "A=2; exec true", "A=2; trap 'echo mine' EXIT"]
+    "command", ["A=2; kill -9 $$", "A=2; sleep 60", "A=2; exec true", "A=2; builtin trap - EXIT"]
 )
 def test_a_shell_that_ends_otherwise_loses_what_this_command_changed_and_says_so(
     tmp_path: Path, command: str

@@ -41,35 +41,57 @@ MAX_STATE = 48 << 10
 _MAX_PRINTED = 1 << 20
 """Bytes of state that are separated from output; a longer one is output."""
 _SCRIPT = r"""exec {_tk_out}>&1
+_tk_exit='' _tk_umask=$(umask)
 declare -A _tk_now _tk_base
 _tk_list() {
   _tk_now=()
   while IFS= read -r _tk_n; do
     case $_tk_n in
       _|PWD|OLDPWD|SHLVL|PPID|UID|EUID|GROUPS|SHELLOPTS|RANDOM|SRANDOM|SECONDS|LINENO|PIPESTATUS) ;;
-      FUNCNAME|DIRSTACK|HISTCMD|OPT*|COLUMNS|LINES|_tk_*|BASH*|EPOCH*|COMP_*) ;;
+      FUNCNAME|DIRSTACK|HISTCMD|OPTARG|OPTIND|OPTERR|_tk_*|BASH|BASHOPTS|BASHPID|BASH_*) ;;
+      EPOCHSECONDS|EPOCHREALTIME|COMP_WORDBREAKS) ;;
       *) _tk_r="$_tk_n[@]"; _tk_now[$_tk_n]=${!_tk_r@A} ;;
     esac
-  done < <(compgen -v)
+  done <<< "$(builtin compgen -v)"
 }
 _tk_print() {
-  printf 'cd -- %q\n' "$PWD"
+  builtin printf 'cd -- %q\n' "$PWD"
+  [[ $_tk_umask == "$(builtin umask)" ]] || builtin printf 'umask %s\n' "$(builtin umask)"
   for _tk_n in "${!_tk_now[@]}"; do
-    [[ ${_tk_base[$_tk_n]-} == "${_tk_now[$_tk_n]}" ]] || printf '%s\n' "${_tk_now[$_tk_n]}"
+    [[ ${_tk_base[$_tk_n]-} == "${_tk_now[$_tk_n]}" ]] || builtin printf '%s\n' "${_tk_now[$_tk_n]}"
   done
   for _tk_n in "${!_tk_base[@]}"; do
-    [[ ${_tk_now[$_tk_n]+x} ]] || printf 'unset -v %s\n' "$_tk_n"
+    [[ ${_tk_now[$_tk_n]+x} ]] || builtin printf 'unset -v %s\n' "$_tk_n"
   done
   while IFS= read -r _tk_n; do
-    [[ $_tk_n == _tk_* ]] || declare -f -- "$_tk_n"
-  done < <(compgen -A function)
+    [[ -z $_tk_n || $_tk_n == _tk_* || $_tk_n == trap ]] || builtin declare -f -- "$_tk_n"
+  done <<< "$(builtin compgen -A function)"
 }
 _tk_save() {
-  { set +eux; } 2>/dev/null
+  POSIXLY_CORRECT=1; unset -f builtin; unset -v POSIXLY_CORRECT  # functions may hide all but these
+  { builtin set +eux; } 2>/dev/null
   _tk_list
   _tk_state=$(_tk_print)
   LC_ALL=C
-  printf '\0NONCE %d\0%s\0NONCE\0' "${#_tk_state}" "$_tk_state" >&"$_tk_out"
+  builtin printf '\0NONCE %d\0%s\0NONCE\0' "${#_tk_state}" "$_tk_state" >&"$_tk_out"
+}
+_tk_end() {
+  _tk_code=$?
+  ( _tk_save )
+  [[ -z $_tk_exit ]] || { (exit "$_tk_code") || :; eval "$_tk_exit"; }
+}
+trap() {  # a trap on EXIT runs when this command ends, behind the one that saves the state
+  if [[ $BASHPID != $$ || $# == 0 || $1 == -[lp]* ]]; then builtin trap "$@"; return; fi
+  [[ $1 != -- ]] || shift
+  local _tk_do=- _tk_name _tk_failed=0
+  (($# < 2)) || { _tk_do=$1; shift; }
+  for _tk_name; do
+    case $_tk_name in
+      EXIT|exit|SIGEXIT|0) _tk_exit=${_tk_do#-} ;;
+      *) builtin trap -- "$_tk_do" "$_tk_name" || _tk_failed=$? ;;
+    esac
+  done
+  return "$_tk_failed"
 }
 _tk_gone() {
   printf 'The folder of this shell is gone, so the command was not run. The next one starts in %s.\n' "$PWD" >&2
@@ -194,14 +216,17 @@ class PersistentCall(ShellCall):
         script = _SCRIPT.replace("NONCE", self.tail.nonce)
         folder, _, rest = self._states[self._owner].partition("\n")
         enter = f"\n{folder} 2>/dev/null || _tk_gone" if folder else ""
-        before = f"{script}{rest}\ntrap _tk_save EXIT{enter}"
+        before = f"{script}{rest}\nbuiltin trap _tk_end EXIT{enter}"
         return f"eval {_quote_in_one_line(before)}; eval {_quote_in_one_line(command)}"
 
     def finish(self) -> list[str]:
         """Keep the state that the command has left. Return what the model must know, as texts."""
         state = self.tail.state
         if state is None:
-            return [*self._notices, _LOST]
+            return [
+                *self._notices,
+                f"{_LOST} (it was killed, or ended without its exit trap, as with exec)",
+            ]
         if (size := len(state.encode("utf-8", "surrogateescape"))) > MAX_STATE:
             why = f"it has {format_size(size)}, and {format_size(MAX_STATE)} are kept at most"
             return [*self._notices, f"{_LOST} ({why})."]
