@@ -73,6 +73,7 @@ USES = {
     "agui": "load('toolkeel_compat.pydantic_ai.ag_ui')",
     "gateway": "load('toolkeel_studio.gateway')",
     "local": "load('toolkeel_studio.cli.local')",
+    "eval": "load('toolkeel_studio.evals'); import yaml; yaml.safe_load('a: 1')",
     "dbos": "load('toolkeel_studio.durable')",
     "ray": "load('toolkeel_studio.ray')",
     "openapi": "load('toolkeel_compat.openapi')",
