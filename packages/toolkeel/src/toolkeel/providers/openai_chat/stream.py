@@ -90,7 +90,10 @@ class StreamDecoder(Decoder):
 
     def handle_event(self, data: Json) -> list[Delta]:
         """Return the deltas of one chunk, whose `delta` counts, even beside the message so far."""
-        return self._read_choices(self._read_chunk(data), ("delta", "message"))
+        choices = self._read_chunk(data)
+        if len(choices) == 1:  # of nearly all chunks
+            return self._read_choice(choices[0], ("delta", "message"))
+        return self._read_choices(choices, ("delta", "message"))
 
     def _read_choices(self, choices: list[Json], order: tuple[str, str]) -> list[Delta]:
         """Return the deltas of an answer's choices: one, or several that it is spread over."""
@@ -203,10 +206,9 @@ class StreamDecoder(Decoder):
             self._unknown_keys |= {
                 key: data[key] for key in _SOURCE_KEYS & data.keys() if data[key]
             }
-        listed = as_list(data.get("choices"))
-        choices = [one for one in listed if isinstance(one, dict) and not one.get("index")]
-        if len(choices) < len(listed):
-            choices = self._choose(listed)
+        choices = as_list(data.get("choices"))
+        if len(choices) != 1 or not isinstance(choices[0], dict) or choices[0].get("index"):
+            choices = self._choose(choices)
         for choice in choices or ({},):
             if "usage" in data or "usage" in choice or "error" in choice or "x_groq" in data:
                 self._read_rare_fields(data, choice)
