@@ -62,7 +62,8 @@ def _numbered(wire: Any, text: str) -> Iterator[Source]:
         if isinstance(one, Mapping) and any(isinstance(one.get(key), int) for key in _STARTS):
             yield from _annotations([one], text)  # it names its own place
             continue
-        for each in objects_in([one]) or ([one] if isinstance(one, str) else []):
+        texts: list[Mapping[str, Any] | str] = [one] if isinstance(one, str) else []
+        for each in [*objects_in([one])] or texts:
             own = number_of(each) if isinstance(each, Mapping) else None
             mark, spans = marks.get(place if own is None else own, ("", ()))
             if source := make_source(each, spans, mark):

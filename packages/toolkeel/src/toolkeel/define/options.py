@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeAlias
 
 from toolkeel._common.checked_arguments import ArgumentKind, check_values
 from toolkeel._common.other_libraries_words import unknown_option_error
@@ -113,8 +113,9 @@ def _check_call(
     )
 
 
-_ERROR = ([(None,)], "the exception", "def on_error(error) -> str")
-_CALLBACKS = {
+_Callback: TypeAlias = tuple[list[tuple[object, ...]], str, str]
+_ERROR: _Callback = ([(None,)], "the exception", "def on_error(error) -> str")
+_CALLBACKS: dict[str, _Callback] = {
     "enabled": ([(None,)], "the ToolContext", "def enabled(context) -> bool"),
     "approval": (
         [(None,), (None, None)],

@@ -56,10 +56,11 @@ def list_allowed(schema: Mapping[str, Any]) -> list[str]:
 
 def _make_edit_type(tool: AnyTool | None) -> type[BaseModel]:
     """Return the model of an edit, whose arguments are those of the tool."""
-    named: Any = str if tool is None else Literal[tool.name]  # type: ignore[valid-type]
+    named: Any = str if tool is None else Literal[tool.name]
     arguments: Any = dict[str, Any] if tool is None else _make_arguments(tool)
     action = create_model("EditedAction", name=(named, ...), args=(arguments, ...))
-    return create_model("EditDecision", type=(Literal["edit"], ...), edited_action=(action, ...))
+    kind: Any = Literal["edit"]
+    return create_model("EditDecision", type=(kind, ...), edited_action=(action, ...))
 
 
 def _make_arguments(tool: AnyTool) -> type[BaseModel]:

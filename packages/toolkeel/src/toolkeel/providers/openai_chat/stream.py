@@ -206,9 +206,11 @@ class StreamDecoder(Decoder):
             self._unknown_keys |= {
                 key: data[key] for key in _SOURCE_KEYS & data.keys() if data[key]
             }
-        choices = as_list(data.get("choices"))
-        if len(choices) != 1 or not isinstance(choices[0], dict) or choices[0].get("index"):
-            choices = self._choose(choices)
+        listed = as_list(data.get("choices"))
+        if len(listed) == 1 and isinstance(one := listed[0], dict) and not one.get("index"):
+            choices: list[Json] = [one]
+        else:
+            choices = self._choose(listed)
         for choice in choices or ({},):
             if "usage" in data or "usage" in choice or "error" in choice or "x_groq" in data:
                 self._read_rare_fields(data, choice)
