@@ -13,8 +13,7 @@ from fastapi.responses import StreamingResponse
 from toolkeel import Agent, ToolkeelError, ToolMessage, tool
 from toolkeel.approvals import Decision
 from toolkeel.events import event_dict
-from toolkeel.sessions import Sessions
-from toolkeel.sessions.errors import SessionError
+from toolkeel.sessions import SessionError, Sessions
 from toolkeel.testing import Scripted, call
 
 

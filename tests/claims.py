@@ -193,6 +193,8 @@ CLAIMS: tuple[Claim, ...] = (
     Claim("toolkeel_workspace/shell/command.py", "it and all it started were killed", _COMMAND, DOER),
     Claim("toolkeel_workspace/shell/persistent.py", "so the command was not run",
           "packages/toolkeel-workspace/tests/shell/test_persistent.py::test_a_command_whose_folder_is_gone_is_not_run", DOER),
+    Claim("toolkeel_workspace/shell/persistent.py", "it was killed, or ended",
+          "packages/toolkeel-workspace/tests/shell/test_persistent.py::test_a_shell_that_ends_otherwise_loses_what_this_command_changed_and_says_so", DOER),
     Claim("toolkeel_workspace/shell/command.py", "Command was killed by", _COMMAND, DOER),
     Claim("toolkeel_workspace/shell/command.py", "Command was killed: its processes",
           "packages/toolkeel-workspace/tests/shell/test_command.py::test_why_a_command_failed_is_told_by_who_ended_it", DOER),

@@ -20,6 +20,11 @@ tool_memory       a store for tools: memory that outlives runs, by namespace and
 """
 
 from toolkeel.sessions.approval_queue import ApprovalQueue as ApprovalQueue
+from toolkeel.sessions.errors import DecisionRefused as DecisionRefused
+from toolkeel.sessions.errors import SessionBusy as SessionBusy
+from toolkeel.sessions.errors import SessionError as SessionError
+from toolkeel.sessions.errors import SessionIdle as SessionIdle
+from toolkeel.sessions.errors import SessionUnavailable as SessionUnavailable
 from toolkeel.sessions.export import SearchMatch as SearchMatch
 from toolkeel.sessions.history_policies import KeepTokens as KeepTokens
 from toolkeel.sessions.history_policies import KeepTurns as KeepTurns
