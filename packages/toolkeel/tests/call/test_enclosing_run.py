@@ -397,9 +397,9 @@ def test_what_a_killed_body_had_started_does_not_go_on_in_place_of_another_run(
 
     async def start() -> str:
         await payer().run("go")
-        raise SystemExit
+        raise KeyboardInterrupt
 
-    with pytest.raises(SystemExit):
+    with pytest.raises(KeyboardInterrupt):
         in_a_body(start).run_sync("go", session=session)
     assert session.load_state().open_nested_runs() == []
 
