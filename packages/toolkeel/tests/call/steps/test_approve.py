@@ -481,6 +481,21 @@ def test_a_ticket_past_its_time_or_with_a_forged_one_cannot_be_decided(expires: 
     assert not disk.removed
 
 
+@pytest.mark.parametrize("change", ["none", "past", "far", "shown"])
+def test_a_ticket_waits_on_while_it_is_valid_and_shows_the_same(change: str) -> None:
+    disk = Disk()
+    state, agent = suspend(disk.tools(), call("remove", {"path": "a"}))
+    data = json.loads(state.to_json())
+    [saved] = data["pending"]
+    if change == "shown":
+        saved["reason"] = "another reason"
+    elif change != "none":
+        saved["expires"] = time.time() + {"past": -1, "far": 365 * 24 * 3600}[change]
+    [ticket] = agent.run_sync(RunState.from_json(json.dumps(data))).pending
+    assert (ticket.id == saved["id"]) == (change == "none")
+    assert 0 < ticket.expires - time.time() < 364 * 24 * 3600
+
+
 def test_a_digest_forged_in_the_state_approves_nothing() -> None:
     disk = Disk()
     state, agent = suspend(disk.tools(), call("remove", {"path": "a"}))

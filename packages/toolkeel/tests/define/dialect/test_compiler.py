@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -116,6 +117,21 @@ def test_a_schema_too_large_for_strict_mode_goes_out_as_an_ordinary_one() -> Non
     compiled = compile_schema(parameters(it=deep), "openai-strict")
     assert not compiled.strict
     assert compiled.losses[0].what == "depth"
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        lambda inner: {"type": "array", "items": inner},
+        lambda inner: parameters(it=inner),
+        lambda inner: {"anyOf": [{"type": "array", "items": inner}, {"type": "null"}]},
+    ],
+)
+def test_strict_mode_takes_ten_levels_and_no_more(around: Callable[[Json], Json]) -> None:
+    inner: Json = {"type": "string"}
+    for levels in range(3, 13):  # the root, the text and what is between them
+        inner = around(inner)
+        assert compile_schema(parameters(it=inner), "openai-strict").strict == (levels <= 10)
 
 
 def test_property_names_a_provider_refuses_are_replaced_and_come_back() -> None:

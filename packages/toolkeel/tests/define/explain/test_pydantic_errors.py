@@ -44,6 +44,7 @@ class Arguments(Closed):
     unit: Literal["celsius", "fahrenheit"] = "celsius"
     pet: Cat | Dog | None = None
     tagged: Annotated[Cat | Dog, Field(discriminator="kind")] | None = None
+    picked: Annotated[Cat | Dog, Field(discriminator="kind")] | list[int] = []
     words: list[int] | str | None = None
     table: dict[str, int] = {}
     pair: tuple[int, str] | None = None
@@ -85,6 +86,8 @@ def lines(sent: dict[str, Any]) -> list[str]:
         ({"tagged": {"kind": "catt"}}, ['tagged.kind: expected "cat" or "dog" (did you mean "cat"?), got "catt" (a string)']),
         ({"tagged": {"name": "x"}}, ['tagged.kind: expected "cat" or "dog" (required)']),
         ({"tagged": {"kind": "dog", "name": "x", "bark": 1}}, ["tagged.bark: expected true or false, got 1 (an integer)"]),
+        ({"picked": {"kind": "dog", "name": "x", "bark": 1}}, ["picked.bark: expected true or false, got 1 (an integer)"]),
+        ({"picked": ["x"]}, ['picked[0]: expected an integer, got "x" (a string)']),
     ],
 )  # fmt: skip
 def test_each_field_is_told_with_path_expected_and_got(
@@ -117,6 +120,19 @@ def test_what_the_schema_does_not_say_is_told_in_pydantics_words() -> None:
         adapter.validate_json('{"b": []}')
     [error] = pydantic_errors(caught.value, {}, {"b": []})
     assert (error.path, error.expected) == (("b",), "a key that is 'a'")
+
+
+@pytest.mark.parametrize("length", [200, 201])
+def test_a_long_message_of_a_validator_is_cut(length: int) -> None:
+    def refuse(value: int) -> int:
+        raise ValueError("x" * length)
+
+    with pytest.raises(ValidationError) as caught:
+        TypeAdapter(dict[str, Annotated[int, AfterValidator(refuse)]]).validate_json('{"b": 1}')
+    schema = {"additionalProperties": {"type": "integer"}}
+    [error] = pydantic_errors(caught.value, schema, {"b": 1})
+    shown = "x" * length if length == 200 else "x" * 199 + "…"
+    assert error.expected == f"an integer: {shown}"
 
 
 def test_large_values_are_not_echoed() -> None:

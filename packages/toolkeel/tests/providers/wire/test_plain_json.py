@@ -15,6 +15,7 @@ from toolkeel.errors import ModelError
 from toolkeel.providers.wire.plain_json import (
     SurrogateJoiner,
     arguments_text,
+    clean,
     clean_text,
     dumps,
     plain,
@@ -69,10 +70,31 @@ def test_any_json_value_becomes_text_that_can_be_sent(value: Any):
     assert "\\u0000" not in text.replace("\\\\", "")
 
 
-@given(st.dictionaries(st.text(max_size=5), json_values, max_size=3))
+@given(st.dictionaries(ANY_TEXT | surrogates, json_values, max_size=3))
 def test_arguments_keep_their_meaning_and_become_canonical(value: dict[str, Any]):
-    sent = arguments_text(json.dumps(value, indent=1))
-    assert sent == arguments_text(value) == dumps(json.loads(json.dumps(value)))
+    text = json.dumps(value, indent=1, ensure_ascii=False)  # escaped, two halves would be one key
+    assert arguments_text(text) == arguments_text(value) == dumps(json.loads(text))
+    assert len(json.loads(arguments_text(value))) == len(value)
+
+
+@pytest.mark.parametrize(
+    ("keys", "sent"),
+    [
+        (["", "\ud83d"], ["", "\ufffd"]),
+        (["\ud83d", "", "\0", "\ufffd"], ["\ufffd\ufffd", "", "\ufffd\ufffd\ufffd", "\ufffd"]),
+        (["\ud83d", "a"], ["", "a"]),
+        (["🐱", "\ud83d\udc31"], ["🐱", "🐱\ufffd"]),
+    ],
+)
+def test_keys_that_cannot_be_sent_replace_no_other_key(keys: list[str], sent: list[str]) -> None:
+    value = {"a": [{key: number for number, key in enumerate(keys)}]}
+    wanted = {"a": [{key: number for number, key in enumerate(sent)}]}
+    assert clean(value) == wanted
+    text = json.dumps(value, ensure_ascii=False)
+    for each in (dumps(value), arguments_text(value), arguments_text(text)):
+        assert json.loads(each, object_pairs_hook=list) == json.loads(
+            json.dumps(wanted), object_pairs_hook=list
+        )
 
 
 @given(ANY_TEXT | st.text(st.sampled_from('{}[]":,\\ a1e9-nulltrue\ud83d'), max_size=30))

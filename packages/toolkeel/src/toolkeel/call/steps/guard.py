@@ -16,7 +16,7 @@ from toolkeel._common.checked_arguments import checked
 from toolkeel._records.record import record
 from toolkeel.call.arguments.edits import record_edit
 from toolkeel.call.arguments.validate import revalidate
-from toolkeel.call.body.callback import await_callback, is_async, run_callback
+from toolkeel.call.body.callback import await_callback, run_callback
 from toolkeel.call.failure_message import crash_error, failure_message
 from toolkeel.call.result_message import plain_text, render
 from toolkeel.context import ToolContext
@@ -98,10 +98,10 @@ class _Guard:
         inline: True to call a sync check on the event loop, not in a thread.
     """
 
-    def __init__(self, check: Callable[..., Any], name: str, inline: bool = False) -> None:
+    def __init__(self, check: Callable[..., Any], name: str, inline: bool) -> None:
         self.check = check
         self.name = name
-        self._is_inline = inline and not is_async(check)
+        self._is_inline = inline
 
     def refusal(self, prepared: Prepared, context: ToolContext, why: str) -> str:
         """Write the sentence the model reads when this guard refuses a call or ends the run.
@@ -134,7 +134,7 @@ class _Guard:
             limit, name = context.run.scope.callback_timeout, f"the guard {self.name!r}"
             if self._is_inline:
                 verdict = self.check(*about)
-                if not isinstance(verdict, _VERDICTS) and inspect.isawaitable(verdict):
+                if inspect.isawaitable(verdict):
                     verdict = await await_callback(verdict, limit, name)
             else:
                 verdict = await run_callback(self.check, *about, seconds=limit, name=name)

@@ -206,7 +206,7 @@ def _check_limits(root: Node, limits: Sizes, place: SchemaPlace, run: Conversion
 
 
 def _depth(schema: Schema) -> int:
-    """Count how many objects and arrays are nested."""
+    """Count the levels of objects and arrays, and of the values in the innermost."""
     if isinstance(schema, bool):
         return 0
     nested = {"properties", "items", "prefixItems"}

@@ -17,6 +17,8 @@ from toolkeel.errors import ModelError
 
 Json: TypeAlias = dict[str, object]
 M = TypeVar("M")
+K = TypeVar("K")
+V = TypeVar("V")
 
 _BRACKETS = re.compile(r"""\\(?:.|$)|[\[\](){}'"]""", re.DOTALL)
 MALFORMED = "malformed_arguments"
@@ -181,10 +183,24 @@ def clean(value: object) -> object:
     if isinstance(value, str):
         return clean_text(value)
     if isinstance(value, dict):
-        return {clean_text(str(key)): clean(item) for key, item in value.items()}
+        return _with_clean_keys({str(key): clean(item) for key, item in value.items()})
     if isinstance(value, list | tuple):
         return [clean(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _with_clean_keys(value: Mapping[K, V]) -> dict[K | str, V]:
+    r"""Return `value` with clean keys. A key that would become another's ends with "\ufffd"."""
+    dirty = [key for key in value if isinstance(key, str) and clean_text(key) != key]
+    used: set[K | str] = {*value}
+    used.difference_update(dirty)
+    names: dict[object, str] = {}
+    for key in dirty:
+        names[key] = clean_text(key)
+        while names[key] in used:
+            names[key] += "\ufffd"
+        used.add(names[key])
+    return {names.get(key, key): item for key, item in value.items()}
 
 
 def wire_options(wire: str, content: Json) -> Mapping[str, object]:
@@ -260,18 +276,18 @@ class BracketScanner:
 def dumps(value: object) -> str:
     """Serialize `value` as compact JSON text in Unicode, without what `clean_text` removes."""
     text = _ENCODER.encode(value)
-    if "\\u0000" in text:
-        text = _ENCODER.encode(_without_nul(value))
-    return clean_text(text)
+    if "\\u0000" in text or clean_text(text) != text:
+        text = clean_text(_ENCODER.encode(_with_clean_texts(value)))
+    return text
 
 
-def _without_nul(value: object) -> object:
+def _with_clean_texts(value: object) -> object:
     if isinstance(value, str):
-        return value.replace("\0", "")
+        return clean_text(value)
     if isinstance(value, Mapping):
-        return {_without_nul(key): _without_nul(item) for key, item in value.items()}
+        return _with_clean_keys({key: _with_clean_texts(item) for key, item in value.items()})
     if isinstance(value, list | tuple):
-        return [_without_nul(item) for item in value]
+        return [_with_clean_texts(item) for item in value]
     return value
 
 
