@@ -6,6 +6,7 @@ import json
 from typing import Any, Literal
 
 import pytest
+from pydantic import BaseModel, ConfigDict
 
 from toolkeel.testing import Scripted, call
 from toolkeel_compat.openai_agents import (
@@ -14,6 +15,7 @@ from toolkeel_compat.openai_agents import (
     AgentOutputSchemaBase,
     ModelBehaviorError,
     Runner,
+    UserError,
 )
 
 
@@ -77,5 +79,42 @@ def test_a_wrapped_type_shows_its_schema_and_reads_answers() -> None:
 
 
 def test_a_type_is_called_with_its_parts() -> None:
-    names = [AgentOutputSchema(one).name() for one in (int, list[dict[str, int]], Literal["a"])]
+    names = [
+        AgentOutputSchema(one, False).name() for one in (int, list[dict[str, int]], Literal["a"])
+    ]
     assert names == ["int", "list[dict[str, int]]", "Literal['a']"]
+
+
+class Open(BaseModel):
+    by_name: dict[str, int]
+
+
+class Extra(BaseModel):
+    model_config = ConfigDict(extra="allow")
+
+
+@pytest.mark.parametrize("form", [dict, dict[str, int], list[dict[str, Any]], Open, Extra])
+def test_a_type_with_undeclared_keys_is_refused_unless_it_is_not_strict(form: Any) -> None:
+    with pytest.raises(UserError, match=r"AgentOutputSchema\(.*, strict_json_schema=False\)"):
+        AgentOutputSchema(form)
+    model = Scripted([])
+    agent = Agent(model=model, output_type=form)
+    with pytest.raises(UserError, match=r"declare the keys in a model"):
+        Runner.run_sync(agent, "go")
+    assert not model.requests
+    assert not AgentOutputSchema(form, strict_json_schema=False).is_strict_json_schema()
+
+
+def test_a_type_becomes_acceptable_between_runs() -> None:
+    agent = Agent(model=Scripted([call("final_result", {"by_name": {"a": 1}})]), output_type=Open)
+    with pytest.raises(UserError):
+        Runner.run_sync(agent, "go")
+    agent.output_type = AgentOutputSchema(Open, strict_json_schema=False)
+    assert Runner.run_sync(agent, "go").final_output == Open(by_name={"a": 1})
+
+
+@pytest.mark.parametrize(
+    "form", [str, Any, object, list, tuple[int, str], int | None, Literal["a"]]
+)
+def test_a_type_without_undeclared_keys_is_strict(form: Any) -> None:
+    assert AgentOutputSchema(form).is_strict_json_schema()

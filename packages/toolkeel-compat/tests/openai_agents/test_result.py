@@ -101,7 +101,7 @@ def test_guardrails_of_the_run_look_besides_the_agents_own() -> None:
 
 
 def test_an_answer_of_the_wrong_form_is_an_exception_of_the_sdk() -> None:
-    agent = Agent("A", model=Scripted(["no"] * 9), output_type=dict[str, int])
+    agent = Agent("A", model=Scripted(["no"] * 9), output_type=list[int])
     with pytest.raises(AgentsException) as caught:
         Runner.run_sync(agent, "go")
     assert isinstance(caught.value, ModelBehaviorError) and caught.value.run_data.input == "go"

@@ -48,7 +48,7 @@ from toolkeel_compat.openai_agents.models.requests import (
     make_prompt_step,
     resolve_tool_use_behavior,
 )
-from toolkeel_compat.openai_agents.output import to_output_type
+from toolkeel_compat.openai_agents.output import check_strict, to_output_type
 from toolkeel_compat.openai_agents.run_lifecycle import RunLifecycle
 from toolkeel_compat.openai_agents.settings import (
     MAX_TURNS,
@@ -247,6 +247,7 @@ class Agent(core.Agent[C, Any], Generic[C]):
         """Build the core's agent for a run, which notices changes of hooks and tools to this one."""
         hooks = [one for one in (run.hooks, self._fields["hooks"]) if one is not None]
         start = AgentStart(hooks, self, before, has_begun=has_begun)
+        check_strict(self._fields["output_type"])
         made: core.Agent[Any] = core.Agent(**self._core_options(run, start))
         built_from = self._changeable(run)
         guardrails = self._merge_guardrails("input_guardrails", run.config, run)

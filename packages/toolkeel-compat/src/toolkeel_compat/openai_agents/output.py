@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from operator import itemgetter
 from typing import Annotated, Any, get_args, get_origin
 
@@ -17,25 +18,33 @@ from pydantic import (
 from pydantic_core import core_schema
 from typing_extensions import TypedDict
 
-from toolkeel._records.record import record
 from toolkeel.define.output_type import compile_output_form
+from toolkeel.define.subschemas import all_subschemas
 from toolkeel.providers.wire.plain_json import dumps
-from toolkeel_compat.openai_agents.exceptions import ModelBehaviorError
+from toolkeel_compat.openai_agents.exceptions import ModelBehaviorError, UserError
 
 __all__ = ["AgentOutputSchema", "AgentOutputSchemaBase"]
 
 
-@record
+@dataclass(frozen=True)
 class AgentOutputSchema:
     """An output type in the SDK's wrapper.
 
     Args:
         output_type: The type.
-        strict_json_schema: Returned by `is_strict_json_schema`; a schema is strict here where it can be.
+        strict_json_schema: Refuse a type whose schema cannot be strict; a schema is sent as strict
+            wherever it can be.
+
+    Raises:
+        UserError: The type's schema cannot be strict.
     """
 
     output_type: Any
     strict_json_schema: bool = True
+
+    def __post_init__(self) -> None:
+        if self.strict_json_schema:
+            check_strict(self.output_type)
 
     def name(self) -> str:
         """Return the type's name."""
@@ -63,6 +72,23 @@ class AgentOutputSchema:
             return TypeAdapter(to_output_type(self)).validate_json(json_str)
         except ValidationError as error:
             raise ModelBehaviorError(str(error), json_str) from error
+
+
+def check_strict(output_type: Any) -> None:
+    """Raise `UserError` for a plain type with an object of undeclared keys, which strict mode lacks.
+
+    As in the SDK, this is checked when a run begins, not when an agent is created.
+    """
+    if output_type is None or isinstance(output_type, AgentOutputSchema | AgentOutputSchemaBase):
+        return
+    schema = TypeAdapter(to_output_type(output_type)).json_schema()
+    if any(part.get("additionalProperties", False) is not False for part in all_subschemas(schema)):
+        name = _format_type(output_type)
+        raise UserError(
+            f"output_type={name}: it has an object whose keys are not declared, as a dict, and a "
+            "strict schema cannot have one; declare the keys in a model, or write "
+            f"output_type=AgentOutputSchema({name}, strict_json_schema=False)"
+        )
 
 
 def _format_type(form: Any) -> str:
