@@ -47,6 +47,19 @@ def run(folder: Path, *commands: str, sandbox: str = "off") -> list[ToolMessage]
         ("trap 'echo bye; exit 0' EXIT; A=1; (trap 'echo sub' EXIT)", "echo $A", "1"),
         ("set -e; trap 'echo bye' EXIT; A=1; false", "echo $A", "1"),
         ("printf() { echo mine; }; builtin() { :; }; A=1", "echo $A; printf x", "1\nmine"),
+        ("trap() { echo mine; }", "trap x; A=1", "mine"),
+        ("f() { echo hi; }; export -f f", "bash -c f", "hi"),
+        (
+            "mkdir d; cd d; cd ..; cd d",
+            'cd - > /dev/null; [[ $PWD == "$OLDPWD" ]] || echo up',
+            "up",
+        ),
+        (
+            "declare -A m; export E; x=1; declare -n r=x",
+            "m[k]=v; echo ${m[k]} $r; E=2; env | grep ^E",
+            "v 1\nE=2",
+        ),
+        ('mkdir d; cd() { builtin cd "$@" && echo moved; }; cd d', 'basename "$PWD"', "d"),
         (
             "umask 077; OPTIONS=a EPOCHS=5 COLUMNS=40",
             "umask; echo $OPTIONS$EPOCHS$COLUMNS",
@@ -65,6 +78,35 @@ def test_folder_variables_and_functions_last(
     before, after = run(tmp_path, first, then)
     assert after.text == shown
     assert "\0" not in before.text and "cd --" not in before.text
+
+
+def test_what_lasts_lasts_for_more_than_one_command(tmp_path: Path) -> None:
+    """Each command saves anew what it was given, whatever functions hide."""
+    *_, last = run(
+        tmp_path,
+        "builtin() { :; }; trap() { echo mine; }; mkdir d; cd d; cd ..; A=1; declare -A m",
+        "true",
+        "true",
+        'trap; m[k]=v; echo "$A ${m[k]}"; cd -',
+    )
+    assert last.text == f"mine\n1 v\n{tmp_path}/d"
+
+
+def test_a_function_called_eval_is_not_kept_and_that_is_said(tmp_path: Path) -> None:
+    first, after = run(tmp_path, "eval() { echo mine; }; A=1", "echo $A")
+    assert "The function eval is not kept" in first.text
+    assert after.text == "1"
+
+
+def test_a_shell_in_which_nothing_changed_counts_as_unchanged(tmp_path: Path) -> None:
+    async def main() -> bool:
+        caller = Caller(tmp_path, shell="persistent")
+        for _ in range(3):
+            await caller.call("bash", command="ls; true")
+        shell = caller.workspace._commands._shell  # type: ignore[union-attr]
+        return shell.is_changed()  # type: ignore[union-attr]
+
+    assert not asyncio.run(main())
 
 
 def test_it_lasts_in_the_sandbox_too_and_left_processes_are_still_named(tmp_path: Path) -> None:

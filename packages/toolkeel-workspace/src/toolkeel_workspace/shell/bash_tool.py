@@ -34,8 +34,9 @@ Shell: TypeAlias = Literal["new", "persistent"]
 _SHELLS: dict[Shell, str] = {
     "new": "Each call is a new shell: cd, export and activated environments do not last.",
     "persistent": (
-        "cd, umask, variables, functions and activated environments last from call to call; shell options and "
-        "aliases, traps and processes started with & do not. A background command starts like the others, and changes nothing for them."
+        "cd, umask, variables, functions and activated environments last from call to call; shell options, "
+        "aliases, traps, open descriptors, the stack of pushd and processes started with & do not. A background "
+        "command starts like the others, and changes nothing for them."
     ),
 }
 

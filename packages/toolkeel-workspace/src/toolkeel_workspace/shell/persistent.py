@@ -43,19 +43,28 @@ _MAX_PRINTED = 1 << 20
 _SCRIPT = r"""exec {_tk_out}>&1
 _tk_exit='' _tk_umask=$(umask)
 declare -A _tk_now _tk_base
+_tk_add() {
+  case $1 in
+    _|PWD|SHLVL|PPID|UID|EUID|GROUPS|SHELLOPTS|RANDOM|SRANDOM|SECONDS|LINENO|PIPESTATUS) ;;
+    FUNCNAME|DIRSTACK|HISTCMD|OPTARG|OPTIND|OPTERR|_tk_*|BASH|BASHOPTS|BASHPID|BASH_*) ;;
+    EPOCHSECONDS|EPOCHREALTIME|COMP_WORDBREAKS) ;;
+    *) _tk_now[$1]=$2 ;;
+  esac
+}
 _tk_list() {
   _tk_now=()
+  while IFS= read -r _tk_n; do  # declared, without a value
+    [[ $_tk_n =~ ^declare\ -[a-zA-Z]+\ ([a-zA-Z_][a-zA-Z0-9_]*)$ ]] && _tk_add "${BASH_REMATCH[1]}" "$_tk_n"
+  done <<< "$(builtin declare -p)"
   while IFS= read -r _tk_n; do
-    case $_tk_n in
-      _|PWD|OLDPWD|SHLVL|PPID|UID|EUID|GROUPS|SHELLOPTS|RANDOM|SRANDOM|SECONDS|LINENO|PIPESTATUS) ;;
-      FUNCNAME|DIRSTACK|HISTCMD|OPTARG|OPTIND|OPTERR|_tk_*|BASH|BASHOPTS|BASHPID|BASH_*) ;;
-      EPOCHSECONDS|EPOCHREALTIME|COMP_WORDBREAKS) ;;
-      *) _tk_r="$_tk_n[@]"; _tk_now[$_tk_n]=${!_tk_r@A} ;;
-    esac
+    if [[ -R $_tk_n ]]; then _tk_add "$_tk_n" "$(builtin declare -p "$_tk_n")"; continue; fi
+    _tk_r="$_tk_n[@]"; _tk_r=${!_tk_r@A}
+    [[ -z $_tk_r ]] || _tk_add "$_tk_n" "$_tk_r"
   done <<< "$(builtin compgen -v)"
 }
 _tk_print() {
   builtin printf 'cd -- %q\n' "$PWD"
+  [[ -z $(builtin declare -F eval) ]] || builtin printf '# eval\n'
   [[ $_tk_umask == "$(builtin umask)" ]] || builtin printf 'umask %s\n' "$(builtin umask)"
   for _tk_n in "${!_tk_now[@]}"; do
     [[ ${_tk_base[$_tk_n]-} == "${_tk_now[$_tk_n]}" ]] || builtin printf '%s\n' "${_tk_now[$_tk_n]}"
@@ -64,12 +73,19 @@ _tk_print() {
     [[ ${_tk_now[$_tk_n]+x} ]] || builtin printf 'unset -v %s\n' "$_tk_n"
   done
   while IFS= read -r _tk_n; do
-    [[ -z $_tk_n || $_tk_n == _tk_* || $_tk_n == trap ]] || builtin declare -f -- "$_tk_n"
+    [[ -z $_tk_n || $_tk_n == _tk_* || $_tk_n == eval ]] && continue
+    [[ $_tk_n == trap && $(builtin declare -f trap) == *_tk_exit* ]] || builtin declare -f -- "$_tk_n"
   done <<< "$(builtin compgen -A function)"
+  while IFS= read -r _tk_n; do
+    [[ $_tk_n == 'declare -fx eval' ]] || builtin printf '%s\n' "$_tk_n"
+  done <<< "$(builtin declare -Fx)"
+  [[ $_tk_hidden != 'builtin ()'* ]] || builtin printf '%s\n' "$_tk_hidden"
 }
 _tk_save() {
-  POSIXLY_CORRECT=1; unset -f builtin; unset -v POSIXLY_CORRECT  # functions may hide all but these
-  { builtin set +eux; } 2>/dev/null
+  {
+    POSIXLY_CORRECT=1; set +eux  # functions may hide all but set and unset
+    _tk_hidden=$(declare -f builtin); unset -f builtin; unset -v POSIXLY_CORRECT
+  } 2>/dev/null
   _tk_list
   _tk_state=$(_tk_print)
   LC_ALL=C
@@ -97,12 +113,17 @@ _tk_gone() {
   printf 'The folder of this shell is gone, so the command was not run. The next one starts in %s.\n' "$PWD" >&2
   exit 1
 }
+builtin trap _tk_end EXIT
 _tk_list
 for _tk_n in "${!_tk_now[@]}"; do _tk_base[$_tk_n]=${_tk_now[$_tk_n]}; done
 """
 _LOST = (
     "The state of the shell was not saved: the next command starts with the folder, variables and "
     "functions from before this one"
+)
+_NO_EVAL = (
+    "The function eval is not kept, because this shell needs the builtin of that name: the next command "
+    "starts without it."
 )
 _NEW = (
     "This is a new shell: the folder, variables and functions of earlier commands are gone, as the "
@@ -134,7 +155,7 @@ class PersistentShell:
         if not state:
             return command
         folder, _, rest = state.partition("\n")  # elsewhere the command could do harm
-        return f"{rest}\n{folder} || exit 1\n{command}"
+        return f"{folder} || exit 1\n{rest}\n{command}"
 
     def begin(self, run: RunContext, report: Callable[[str], object]) -> ShellCall:
         """Return what runs the next command of a run's shell.
@@ -215,8 +236,10 @@ class PersistentCall(ShellCall):
         """Return the line that runs a command in the state, and prints the state behind its output."""
         script = _SCRIPT.replace("NONCE", self.tail.nonce)
         folder, _, rest = self._states[self._owner].partition("\n")
-        enter = f"\n{folder} 2>/dev/null || _tk_gone" if folder else ""
-        before = f"{script}{rest}\nbuiltin trap _tk_end EXIT{enter}"
+        before = f"{script}{rest}"
+        if folder:  # entered before a function may be called cd; what is restored may name OLDPWD
+            enter = f"{folder} 2>/dev/null; _tk_there=$?; unset -v OLDPWD"
+            before = f"{enter}\n{before}\n[[ $_tk_there == 0 ]] || _tk_gone"
         return f"eval {_quote_in_one_line(before)}; eval {_quote_in_one_line(command)}"
 
     def finish(self) -> list[str]:
@@ -232,7 +255,8 @@ class PersistentCall(ShellCall):
             return [*self._notices, f"{_LOST} ({why})."]
         if self._owner in self._states:
             self._states[self._owner] = state
-        return self._notices
+        has_eval = state.partition("\n")[2].startswith("# eval\n")
+        return [*self._notices, _NO_EVAL] if has_eval else self._notices
 
 
 def _quote_in_one_line(text: str) -> str:
