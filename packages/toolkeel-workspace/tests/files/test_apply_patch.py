@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from toolkeel import Toolset
 from toolkeel.errors import ToolError
 from toolkeel.messages import ToolCall, ToolMessage
-from toolkeel_workspace.files.apply_patch import apply_patch, parse_new_file, patch_text
+from toolkeel_workspace.files.apply_patch import apply_patch, patch_text
 from toolkeel_workspace.files.workspace import Workspace
 
 
@@ -199,5 +199,31 @@ def test_a_patch_that_would_break_a_file_is_refused_with_the_reason(
     assert why in raised.value.text
 
 
-def test_a_new_file_keeps_every_character_of_its_lines() -> None:
-    assert parse_new_file("+a\u2028b\n+\x0cc") == "a\u2028b\n\x0cc"
+@pytest.mark.parametrize(
+    ("text", "diff", "said"),
+    [
+        (
+            "x = 1  \n",
+            "@@\n-x = 1\n+x = 2",
+            "line 1: the file has other spaces at line ends there.]",
+        ),
+        (
+            "a\n    b\n    c\n",
+            "@@\n-b\n+B\n c",
+            "line 2: the file has another indentation there, and the added lines have it now.]",
+        ),
+        ("a\n  b\nc\n", "@@\n b\n-c\n+C", "line 2: the file has another indentation there.]"),
+        ("a\nb\n", "@@\n-b\n+B", ""),
+    ],
+)
+def test_what_was_matched_approximately_is_said(
+    tmp_path: Path, text: str, diff: str, said: str
+) -> None:
+    (tmp_path / "f").write_text(text)
+    message = call(tmp_path, type="update_file", path="f", diff=diff)
+    assert message.text.endswith(said or " B)")
+
+
+def test_the_end_of_a_file_chooses_among_places() -> None:
+    patch = "@@\n-a\n-b\n+c\n*** End of File"
+    assert patch_text("a\nb\na\nb\n", patch) == "a\nb\nc\n"

@@ -19,5 +19,6 @@ preview              a preview of a call's change for the approver
 protected_writes     which writes need approval whatever rules allow: those of protected files
 file_tools           tools that read: read, ls, grep
 workspace            tools for a folder to work in: read, write, edit, bash, grep, find, ls
+patch_hunks          the text of a patch: its hunks, and the headers that name its file
 apply_patch          ``apply_patch``, as OpenAI's models know it, with any model
 """

@@ -10,9 +10,9 @@ nearest.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Sequence
-from typing import Literal, NamedTuple
+from dataclasses import replace as but
+from typing import Literal
 
 from toolkeel.define.decorator import tool
 from toolkeel.define.folder_tools import movable
@@ -27,74 +27,16 @@ from toolkeel_workspace.files.encodings import (
     encode_changed,
     find_binary_kind,
     replace_invalid,
-    restore_invalid,
 )
 from toolkeel_workspace.files.line_window import escape_name
 from toolkeel_workspace.files.open_beneath import FileResource
 from toolkeel_workspace.files.passages.indentation import find_shift, shift_lines
 from toolkeel_workspace.files.passages.similar_passage import describe_mismatch
+from toolkeel_workspace.files.patch_hunks import Hunk, parse_hunks, parse_new_file
 from toolkeel_workspace.files.preview import ContentChange
 from toolkeel_workspace.files.workspace import Workspace
 
 Kind = Literal["create_file", "update_file", "delete_file"]
-_NUMBERS = re.compile(r"@@ -(\d+)(?:,\d+)? \+\d+(?:,\d+)? @@")
-_IGNORED_PREFIXES = ("*** ", "\\ No newline", "diff --git ", "index ")
-
-
-class Hunk(NamedTuple):
-    """One place that changes.
-
-    Args:
-        anchors: Lines to search below, one after the other.
-        rows: Its lines, each after its mark: "-", "+" or " ".
-        line: Number of the first existing line, if the patch has it; else 0.
-    """
-
-    anchors: tuple[str, ...]
-    rows: tuple[str, ...]
-    line: int = 0
-
-    @property
-    def old(self) -> tuple[str, ...]:
-        """The existing lines."""
-        return tuple(row[1:] for row in self.rows if row[0] != "+")
-
-    @property
-    def new(self) -> tuple[str, ...]:
-        """The added lines."""
-        return tuple(row[1:] for row in self.rows if row[0] == "+")
-
-    def replace(self, lines: Sequence[str], put: Sequence[str]) -> list[str]:
-        """Return what replaces the existing lines: of context, each line as it is in the file.
-
-        Args:
-            lines: The existing lines, as in the file.
-            put: The added lines, as they are to be in the file.
-
-        Raises:
-            ToolError: it cannot be decided what becomes of bytes that are no text.
-        """
-        rest = iter(put)
-        file, made = iter(lines), list[str]()
-        removed, shown, added = list[str](), list[str](), list[int]()
-        for row in self.rows:
-            if row[0] == "+":
-                added.append(len(made))
-                made.append(next(rest))
-            elif row[0] == "-":
-                removed.append(next(file))
-                shown.append(row[1:])
-            else:
-                made.append(next(file))
-        restored = restore_invalid("\n".join(removed), "\n".join(shown), "\n".join(put))
-        if restored is None:
-            raise ToolError(
-                "The removed lines have bytes that are no text, shown as \ufffd. Write all of them in "
-                "the added lines as in the removed ones, or none."
-            )
-        for number, line in zip(added, restored.split("\n"), strict=False):
-            made[number] = line
-        return made
 
 
 def apply_patch(workspace: Workspace, where: Where = "auto") -> AnyTool:
@@ -126,16 +68,22 @@ def apply_patch(workspace: Workspace, where: Where = "auto") -> AnyTool:
         name = workspace.root.match_spelling(path)
         if type == "delete_file":
             return _delete_file(workspace, name)
-        return workspace.change_file(name, _make_change(type, name, diff))
+        remarks: list[str] = []
+        output = workspace.change_file(name, _make_change(type, name, diff, remarks))
+        return but(output, content=f"{output.content}{''.join(remarks)}")
 
     return movable(run, lambda folder: apply_patch(workspace.in_folder(folder), where))
 
 
-def _make_change(type: Kind, path: str, diff: str = "") -> ContentChange:
+def _make_change(
+    type: Kind, path: str, diff: str = "", remarks: list[str] | None = None
+) -> ContentChange:
+    """Return how a call changes the content of its file. What was matched approximately is a remark."""
     if type == "create_file":
         return lambda before: _create_content(before, diff, path)
     if type == "update_file":
-        return lambda before: _update_content(before, diff, path)
+        said = [] if remarks is None else remarks
+        return lambda before: _update_content(before, diff, path, said)
     return lambda before: _delete_content(before, path)
 
 
@@ -148,30 +96,17 @@ def _delete_content(before: bytes | None, path: str) -> bytes:
 def _create_content(before: bytes | None, diff: str, path: str) -> bytes:
     if before is not None:
         raise ToolError(f"{path!r} exists already. Update it, or delete it first.")
-    text = parse_new_file(diff)
+    text = parse_new_file(diff, path)
     return (text + "\n" * bool(text and not text.endswith("\n"))).encode()
 
 
-def parse_new_file(diff: str) -> str:
-    """Return the text of a new file, whose lines each start with ``+``.
-
-    Raises:
-        ToolError: a line does not.
-    """
-    rows = diff.split("\n")
-    rows = rows[:-1] if rows[-1] == "" else rows
-    if wrong := [row for row in rows if not row.startswith("+")]:
-        raise ToolError(f"Each line of a new file begins with '+'; this one does not: {wrong[0]!r}")
-    return "\n".join(row[1:] for row in rows)
-
-
-def _update_content(before: bytes | None, diff: str, path: str) -> bytes:
+def _update_content(before: bytes | None, diff: str, path: str, remarks: list[str]) -> bytes:
     if before is None:
         raise ToolError(f"{path!r} does not exist. To make it, use create_file.")
     if kind := find_binary_kind(before[:HEAD_BYTES]):
         raise ToolError(f"{path!r} is {kind}.")
     decoded = decode_text(before)
-    return encode_changed(decoded, patch_text(decoded.text, diff), path)
+    return encode_changed(decoded, patch_text(decoded.text, diff, path, remarks), path)
 
 
 def _delete_file(workspace: Workspace, name: str) -> ToolOutput:
@@ -189,8 +124,14 @@ def _delete_file(workspace: Workspace, name: str) -> ToolOutput:
     )
 
 
-def patch_text(text: str, diff: str) -> str:
+def patch_text(text: str, diff: str, path: str = "", remarks: list[str] | None = None) -> str:
     r"""Apply a patch to a text, in the line ends of each place.
+
+    Args:
+        text: The text.
+        diff: The patch.
+        path: The file, to compare with headers of the patch; empty if it is not known.
+        remarks: Gets a sentence for each hunk that was matched approximately.
 
     Raises:
         ToolError: if the patch has no hunks, or lines of one are not found in order.
@@ -200,7 +141,7 @@ def patch_text(text: str, diff: str) -> str:
     """
     lines = text.split("\n")  # each with its carriage return
     place, grown = 0, 0
-    for hunk in parse_hunks(diff):
+    for hunk in parse_hunks(diff, path):
         begin = place
         for anchor in hunk.anchors:
             place = _skip_past_anchor(_show(lines), anchor, place)
@@ -209,10 +150,17 @@ def patch_text(text: str, diff: str) -> str:
             wanted = hunk.line - 1 + grown if hunk.line else place if hunk.anchors else None
             shown = _show(lines)
             places = _find_lines(shown, old, place)
+            if hunk.is_at_end:
+                end = len(lines) - (lines[-1:] == [""])
+                places = [each for each in places if each + len(old) >= end] or places
             start = _choose_place(places, wanted, shown, old)
             if len(hunk.anchors) == 1 and not hunk.line:
                 _check_anchor(shown, hunk.anchors[0], begin, places)
-        place = _replace_lines(lines, start, hunk)
+        there = _show(lines[start : start + len(hunk.old)])
+        put = _indent_added(hunk, there, start)
+        if remarks is not None and tuple(there) != hunk.old:
+            remarks.append(_describe_lenience(hunk, there, start, put))
+        place = _replace_lines(lines, start, hunk, put)
         grown += len(hunk.new) - sum(row[0] == "-" for row in hunk.rows)
     return "\n".join(lines)
 
@@ -222,13 +170,24 @@ def _show(lines: Sequence[str]) -> list[str]:
     return [replace_invalid(line.removesuffix("\r")) for line in lines]
 
 
-def _replace_lines(lines: list[str], start: int, hunk: Hunk) -> int:
+def _describe_lenience(hunk: Hunk, there: Sequence[str], start: int, put: Sequence[str]) -> str:
+    """Describe how the lines of a file differ from those of a hunk, as a line of the result."""
+    spaces = all(one.rstrip() == other.rstrip() for one, other in zip(hunk.old, there, strict=True))
+    what = "other spaces at line ends" if spaces else "another indentation"
+    moved = ", and the added lines have it now" if tuple(put) != hunk.new else ""
+    return f"\n[Matched approximately at line {start + 1}: the file has {what} there{moved}.]"
+
+
+def _replace_lines(lines: list[str], start: int, hunk: Hunk, put: Sequence[str]) -> int:
     """Replace the lines of a hunk, and return the position after them.
 
-    Added lines get the line ends of their place, and its indentation if the patch has another one.
+    Args:
+        lines: The file's, which it changes.
+        start: Where the hunk is.
+        hunk: The hunk.
+        put: Its added lines, indented; they get the line ends of their place.
     """
     stop, last = start + len(hunk.old), lines[-1] if lines else ""
-    put = _indent_added(hunk, _show(lines[start:stop]), start)
     ended = (at for at in (start, start - 1, 0) if 0 <= at < len(lines) - 1)
     end = "\r" if (at := next(ended, -1)) >= 0 and lines[at].endswith("\r") else ""
     if lines and start == len(lines) and last:  # it gets an end, as something follows
@@ -259,47 +218,6 @@ def _indent_added(hunk: Hunk, there: Sequence[str], start: int) -> Sequence[str]
             f"The lines of the patch are at line {start + 1} only with another indentation.{near}"
         )
     return put
-
-
-def parse_hunks(diff: str) -> list[Hunk]:
-    """Parse the hunks of a patch.
-
-    Raises:
-        ToolError: naming the invalid line.
-    """
-    hunks: list[Hunk] = []
-    after, rows, line = list[str](), list[str](), 0
-    for row in [*_strip_headers(diff), "@@"]:
-        if row.startswith("@@"):
-            if rows:
-                hunks.append(Hunk(tuple(after), tuple(rows), line))
-                after, rows, line = [], [], 0
-            if numbers := _NUMBERS.match(row):
-                line = int(numbers[1])
-            elif anchor := row.removeprefix("@@").strip():
-                after.append(anchor)
-        elif row[:1] in ("", " ", "-", "+"):
-            rows.append(row or " ")
-        else:
-            raise ToolError(f"A line of a patch begins with ' ', '-', '+' or '@@', not {row!r}.")
-    return _check_hunks(hunks)
-
-
-def _check_hunks(hunks: list[Hunk]) -> list[Hunk]:
-    if all(hunk.replace(hunk.old, hunk.new) == list(hunk.old) for hunk in hunks):
-        raise ToolError(
-            "The patch is empty or changes nothing; its lines begin with ' ', '-' or '+'."
-        )
-    return hunks
-
-
-def _strip_headers(diff: str) -> list[str]:
-    """Return the lines of a patch without headers that only name the file."""
-    rows = [row.removesuffix("\r") for row in diff.removesuffix("\n").split("\n") if diff]
-    rows = [row for row in rows if not row.startswith(_IGNORED_PREFIXES)]
-    if len(rows) > 1 and rows[0].startswith("--- ") and rows[1].startswith("+++ "):
-        rows = rows[2:]
-    return rows
 
 
 _NORMALIZERS: tuple[Callable[[str], str], ...] = (str, str.rstrip, str.strip)

@@ -24,7 +24,8 @@ from toolkeel_compat.check_options import maybe_await
 from toolkeel_compat.openai_agents.context import RawItem, RunContextWrapper
 from toolkeel_compat.openai_agents.state import DEFAULT_REJECTION, ToolApprovalItem
 from toolkeel_compat.openai_agents.tools import return_rejection
-from toolkeel_workspace.files.apply_patch import apply_patch, parse_new_file, patch_text
+from toolkeel_workspace.files.apply_patch import apply_patch, patch_text
+from toolkeel_workspace.files.patch_hunks import parse_new_file
 from toolkeel_workspace.files.workspace import Workspace
 from toolkeel_workspace.sandbox.confine import Sandbox
 from toolkeel_workspace.shell.local_shell import WIRE, local_shell, make_shell_output, shell
