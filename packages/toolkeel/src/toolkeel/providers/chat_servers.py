@@ -36,7 +36,7 @@ class ChatProfile:
             the complete reply, which then cannot be a call.
         null_content: True if the content of a reply without text may be ``null``; else it is empty.
         think_tags: True if text between ``<think>`` tags is reasoning.
-        kind: Program behind the address, which is asked for its context length and its template.
+        kind: Server program behind the address, whose API reports context length and template.
         max_tokens: Longest reply by default, where the server would never stop; None: the server's.
         document_url: True if files are sent as ``document_url``, by their address or with their bytes.
         refused: Names of settings that are not sent.
@@ -141,7 +141,7 @@ _GLM = Preset(
 def _local(
     kind: ServerKind, max_tokens: int | None = None, **differences: Unpack[_Differences]
 ) -> ChatProfile:
-    """Return the profile of a server on this machine."""
+    """Return the profile of a server on this machine, with its differences from the others."""
     return ChatProfile(
         grammar=True, think_tags=True, kind=kind, max_tokens=max_tokens, **differences
     )
@@ -347,6 +347,7 @@ def base_url_of(vendor: str, environment: Mapping[str, str]) -> str:
 
 
 def _ollama_host(host: str) -> str:
+    """Return ``OLLAMA_HOST`` as a base URL: with scheme, port, ``/v1`` and a reachable host."""
     scheme, _, place = host.rpartition("://")
     place = place.strip("/").replace("0.0.0.0", "127.0.0.1")
     if ":" not in place.rpartition("]")[2]:  # no port, IPv6 or not

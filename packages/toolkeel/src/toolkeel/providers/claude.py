@@ -23,7 +23,7 @@ _UNCACHED = re.compile(r"claude-(2|instant|3-(opus|sonnet|haiku)$|3-5-sonnet)")
 
 
 def longest_reply(model: str, *, stream: bool) -> int:
-    """Return the default ``max_tokens`` for a model. The wire requires a number.
+    """Return the default ``max_tokens`` for a model: its longest reply, shorter if not streamed.
 
     Too few would cut calls off in the middle (provider quirk Q50).
 

@@ -102,5 +102,6 @@ def find_overflow(error: Json, status: int | None, text: str) -> ContextOverflow
 
 
 def _number(numbers: Mapping[str, str | None], name: str) -> int | None:
+    """Return a matched number as an int, without thousands separators; None if it did not match."""
     text = numbers.get(name)
     return int(text.replace(",", "")) if text else None

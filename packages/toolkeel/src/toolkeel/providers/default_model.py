@@ -104,6 +104,10 @@ def choose(
 
 
 def _choose_local(server: Server, passed: list[str]) -> tuple[str, str] | None:
+    """Return a server's best model and the reason, or None.
+
+    Append to `passed` why it was not chosen.
+    """
     if server.state == "locked":
         passed.append(f"{server.title} at {server.url} wants {server.vendor.upper()}_API_KEY")
     if server.state == "loading":
@@ -127,6 +131,10 @@ def _choose_local(server: Server, passed: list[str]) -> tuple[str, str] | None:
 def _choose_hosted(
     hosted: Hosted, environment: Mapping[str, str], passed: list[str]
 ) -> tuple[str, str] | None:
+    """Return a vendor's model and the reason if its key is set.
+
+    Append to `passed` if its SDK is missing.
+    """
     key = next((name for name in hosted.keys if environment.get(name, "").strip()), None)
     if key is None:
         return None

@@ -76,7 +76,7 @@ class Server:
 
 
 def _list_ollama(asker: ServerClient) -> list[LocalModel] | None:
-    """List models by Ollama's API: https://docs.ollama.com/api."""
+    """List models by https://docs.ollama.com/api; return None if another program answers."""
     listed = asker.fetch("/api/tags").get("models")
     if not isinstance(listed, list):
         return None
@@ -97,7 +97,7 @@ def _list_ollama(asker: ServerClient) -> list[LocalModel] | None:
 
 
 def _list_lmstudio(asker: ServerClient) -> list[LocalModel] | None:
-    """List models by LM Studio's API: https://lmstudio.ai/docs/developer/rest."""
+    """List models by https://lmstudio.ai/docs/developer/rest; None if another program answers."""
     found = asker.fetch("/api/v1/models").get("models")
     if not isinstance(found, list):
         return _list_openai(asker)
@@ -116,7 +116,7 @@ def _list_lmstudio(asker: ServerClient) -> list[LocalModel] | None:
 
 
 def _list_openai(asker: ServerClient) -> list[LocalModel] | None:
-    """List models by the API that all imitators of OpenAI have."""
+    """List models by OpenAI's ``/v1/models``, or return None if another program answers."""
     answer = asker.fetch("/v1/models")
     listed = answer.get("data")
     if not isinstance(listed, list) or answer.get("object") not in (None, "list"):
@@ -130,7 +130,7 @@ def _list_openai(asker: ServerClient) -> list[LocalModel] | None:
 
 
 def _list_llamacpp(asker: ServerClient) -> list[LocalModel] | None:
-    """List the model of a llama.cpp server, with its context and what its template can."""
+    """List a llama.cpp server's model with context and template; None if another answers."""
     models = _list_openai(asker)
     if not models or (facts := find_facts("llamacpp", asker, models[0].name)) is None:
         return models
@@ -161,6 +161,10 @@ def find_servers(environment: Mapping[str, str] | None = None) -> Sequence[Serve
 
 
 def _probe(vendor: str, environment: Mapping[str, str]) -> Server:
+    """Ask one vendor's server for its models, and return the result.
+
+    A failure is its `state`, never raised.
+    """
     title, asked = _PROBES[vendor]
     url = base_url_of(vendor, environment)
     try:

@@ -66,7 +66,7 @@ class Grammar:
     problems: tuple[str, ...] = ()
 
     def matcher(self, tokenizer: LLTokenizer) -> LLMatcher:
-        """Return a matcher that masks a model's tokens, one by one.
+        """Return a new matcher, which masks the tokens that the grammar does not accept.
 
         Args:
             tokenizer: The model's tokenizer, made by llguidance (``llguidance.hf.from_tokenizer`` and the like).
@@ -142,18 +142,20 @@ def schema_grammar(schema: Mapping[str, Any]) -> Grammar:
 
 
 def _checked(text: str, what: str) -> str:
+    """Return a grammar's text, or raise `DefinitionError` if llguidance rejects it."""
     if why := _grammar_error(text):
         raise DefinitionError(f"no grammar can be made of {what}: {why}")
     return text
 
 
 def _grammar_error(text: str) -> str:
+    """Return llguidance's error for a grammar, or an empty string if it is valid."""
     failed, schema_text = LLMatcher.validate_grammar_with_warnings(text)
     return schema_text[0] if failed else ""
 
 
 def _expressible(schema: Mapping[str, Any], where: str, problems: list[str]) -> str:
-    """Return a schema as JSON, without keywords that llguidance does not support."""
+    """Return a schema as JSON without keywords llguidance lacks; append each to `problems`."""
     schema_text = _reduce_schema(
         schema, where, lambda place, key: problems.append(f"{place}: {key}")
     )
@@ -183,10 +185,12 @@ def _reduce_schema(node: Any, where: str, leave: Callable[[str, str], object]) -
 
 
 def _inside(where: str, keys: Location) -> str:
+    """Return the path of a place below `where`, such as ``a.b[0]``."""
     return where + "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in keys)
 
 
 def _put_format(reduced: dict[str, Any], format: object, where: str, leave: Any) -> None:
+    """Express a ``format`` as ``pattern`` if there is one for it, else report it to `leave`."""
     if format in _FORMATS and "pattern" not in reduced:
         reduced["pattern"] = _FORMATS[str(format)]
     elif format is not None:
@@ -203,7 +207,7 @@ def _is_pattern(pattern: object) -> bool:
 
 
 class _Bytes:
-    """A tokenizer function with one token for each byte."""
+    """Tokenizer for llguidance with one token for each byte."""
 
     eos_token_id = 256
     bos_token_id = None

@@ -46,7 +46,7 @@ _NAMELESS = frozenset({"offline"})
 
 @checked
 def connect(model: str | Model, **options: Any) -> Model:
-    """Return the model with a name.
+    """Return the model with a name; no request is sent.
 
     Args:
         model: ``"vendor:model"``, such as ``openai:gpt-5`` or ``ollama:qwen3:8b``; ``offline``;
@@ -98,6 +98,7 @@ def choose_auto() -> str:
 
 
 def _import_model(target: str) -> Callable[..., Model]:
+    """Import and return the class named by ``module:Class``."""
     module, _, name = target.partition(":")
     made: Callable[..., Model] = getattr(importlib.import_module(module), name)
     return made
@@ -115,7 +116,7 @@ def _preset_options(
 
 
 def _key(vendor: str, preset: Preset) -> str:
-    """Return the vendor's own key; OpenAI's is never sent anywhere else."""
+    """Return the API key of a vendor from its own environment variables, never OpenAI's."""
     for name in preset.keys:
         if os.environ.get(name):
             return os.environ[name]
@@ -126,6 +127,7 @@ def _key(vendor: str, preset: Preset) -> str:
 
 
 def _unknown(model: str, vendor: str, name: str) -> str:
+    """Return the error text for an unknown vendor, with the nearest name or all names."""
     known = sorted({*VENDORS, *PRESETS, AUTO})
     near = nearest_names(vendor, known, 1)
     if near:

@@ -30,6 +30,7 @@ def price_of(model: str) -> PriceOf | None:
     """
 
     def dollars(usage: Usage) -> float:
+        """Return the price of usage in dollars."""
         cached = min(usage.cached_tokens, usage.input_tokens)
         spent = Spent(
             input_tokens=usage.input_tokens,

@@ -25,20 +25,30 @@ class StoredMessages(StoredTurns):
     decoder = StreamDecoder
 
     def as_response(self, turn: list[Json]) -> Json:
+        """Return the assistant message of a turn as a complete answer that ended normally."""
         blocks = blocks_of(turn[0].get("content"))
         return {"type": "message", "stop_reason": "end_turn", "content": blocks}
 
     def call_ids(self, turn: list[Json], tools: WireTools) -> list[str]:
+        """Return the ids of the ``tool_use`` blocks in a reply, in order."""
         blocks = blocks_of(turn[0].get("content"))
         return [as_text(one.get("id")) for one in blocks if one.get("type") == "tool_use"]
 
     def decode_result(self, block: Json, calls: StoredCalls) -> ToolMessage | None:
+        """Decode a ``tool_result`` block, marking its call as answered.
+
+        Return None for any other block.
+        """
         if block.get("type") != "tool_result":
             return None
         id, failed = as_text(block.get("tool_use_id")), block.get("is_error") is True
         return calls.make_result(self.decode_content(block.get("content")), id, failed=failed)
 
     def decode_block(self, block: Json) -> Block:
+        """Convert a block to content, without its cache mark.
+
+        Wrap one of an unknown kind unchanged.
+        """
         block = {key: one for key, one in block.items() if key != "cache_control"}
         source = as_dict(block.get("source"))
         url, kind = as_text(source.get("url")), source.get("type")
@@ -59,7 +69,10 @@ class StoredMessages(StoredTurns):
 
 
 def _document(block: Json, source: Json) -> Block:
-    """Decode a document. What only this wire knows of it, such as its citations, is kept."""
+    """Decode a document as a `File`.
+
+    Fields of this wire only, such as citations, go to its ``extra``.
+    """
     name = as_text(block.get("title")) or "file"
     rest = {key: one for key, one in block.items() if key not in _DOCUMENT_KEYS}
     extra = {WIRE: rest} if rest else {}

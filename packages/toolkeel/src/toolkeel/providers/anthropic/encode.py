@@ -66,7 +66,7 @@ def encode(
 
     Args:
         request: Messages, tools and settings. ``settings.extra_body`` holds further keys of the body;
-            its ``tools``, such as the server's own, stand behind the request's.
+            its ``tools``, such as the server's own, are appended to the request's.
         model: The model's name.
         stream: True to stream the answer.
         prompt_cache: True to mark the part that the next request repeats for the cache.
@@ -166,7 +166,7 @@ def encode_options(settings: Settings, tools: WireTools, profile: AnthropicProfi
 
 
 def _with_reasoning(settings: Settings, model: str) -> Json:
-    """Return the extra keys of a body, and those that make the model reason."""
+    """Return ``settings.extra_body`` with the keys that make the model reason."""
     extra = dict(settings.extra_body)
     for key, value in claude_reasoning(model, settings.reasoning_effort).items():
         extra[key] = {**as_dict(value), **as_dict(extra.get(key))}
@@ -174,7 +174,7 @@ def _with_reasoning(settings: Settings, model: str) -> Json:
 
 
 def _is_sampled(extra: Json, model: str) -> bool:
-    """Return True if the model takes settings of sampling: not while it thinks, and not the latest."""
+    """Return True if the model accepts sampling settings: not while it thinks, nor the latest."""
     thinks = as_dict(extra.get("thinking")).get("type") in ("enabled", "adaptive")
     return not thinks and takes_temperature(model)
 
@@ -209,13 +209,16 @@ class AnthropicEncoder(ClaudeEncoder[AnthropicProfile]):
         return {"type": "text", "text": text}
 
     def encode_prompt(self, message: UserMessage) -> list[Json]:
-        """Encode a user message, which ends a turn."""
+        """Encode a user message as blocks, and forget the container of the turn that it ends."""
         if not self._profile.keep_container:
             self.container = ""
         return super().encode_prompt(message)
 
     def encode_reply(self, message: AssistantMessage, ids: Sequence[str]) -> list[Json]:
-        """Encode a reply. Its container is needed until the turn ends."""
+        """Encode a reply as blocks.
+
+        Remember its code container for the next request of the turn.
+        """
         extra = as_dict(message.provider_options.get(WIRE))
         self.container = as_text(extra.get("container")) or self.container
         unsigned = extra.get(UNSIGNED) is True and not self._is_anthropic
@@ -223,9 +226,11 @@ class AnthropicEncoder(ClaudeEncoder[AnthropicProfile]):
         return super().encode_reply(message, ids)
 
     def fits_in_result(self, block: Json, failed: bool) -> bool:
+        """Return True if a result may contain a block: a failed result has text only."""
         return not failed or block["type"] == "text"  # "if is_error is true, all must be text"
 
     def result_block(self, call: ToolCall, wire_id: str, blocks: list[Json], failed: bool) -> Json:
+        """Build a ``tool_result`` block; a single text block becomes a string."""
         alone = len(blocks) == 1 and blocks[0]["type"] == "text"
         return without_none(
             type="tool_result",
@@ -236,7 +241,7 @@ class AnthropicEncoder(ClaudeEncoder[AnthropicProfile]):
         )
 
     def encode_head(self, prepared: PreparedRequest) -> Json:
-        """Return instructions, the container, and stubs for tools that are gone."""
+        """Return ``system``, the container, and stubs for called tools that are no longer sent."""
         past = (
             {} if "tools" in prepared.static_keys else _stub_tools(self.called_tools, self._tools)
         )
@@ -253,6 +258,10 @@ class AnthropicEncoder(ClaudeEncoder[AnthropicProfile]):
         return {**wire, "input": arguments, **as_dict(call.provider_options.get(WIRE))}
 
     def signed_reasoning(self, text: str, signature: str) -> Json:
+        """Build a ``thinking`` block.
+
+        Return an empty dict if it is unsigned and the server wants signatures.
+        """
         if not signature and not self._accepts_unsigned:
             return {}
         return {"type": "thinking", "thinking": text, "signature": signature}
@@ -271,7 +280,10 @@ class AnthropicEncoder(ClaudeEncoder[AnthropicProfile]):
         return []
 
     def encode_block(self, block: Block) -> list[Json]:
-        """Encode a content block; a text file that was a document on this wire is one again."""
+        """Encode a content block.
+
+        A text file that came as a document of this wire is a document again.
+        """
         if isinstance(block, File) and block.media_type == "text/plain" and WIRE in block.extra:
             text = clean_text(block.data.decode(errors="replace"))
             source: Json = {"type": "text", "media_type": "text/plain", "data": text}
@@ -279,6 +291,7 @@ class AnthropicEncoder(ClaudeEncoder[AnthropicProfile]):
         return super().encode_block(block)
 
     def _document(self, file: File, source: Json) -> Json:
+        """Build a document block with title, source and the fields saved from this wire."""
         title = clean_text(file.name)
         extra = as_dict(file.extra.get(WIRE))
         return {"type": "document", "source": source, "title": title, **extra}
@@ -292,7 +305,7 @@ class AnthropicEncoder(ClaudeEncoder[AnthropicProfile]):
         return as_text(as_dict(entry).get("type")) in _HIDDEN
 
     def mark_for_cache(self, blocks: Sequence[Json]) -> list[Json]:
-        """Return blocks with a cache breakpoint on the last possible one, if the profile wants one."""
+        """Return blocks with a cache breakpoint on the last possible one, if the profile wants it."""
         marked = list(blocks)
         for index in reversed(range(len(marked) * self._profile.prompt_cache)):
             if not self.is_reasoning(marked[index]):
@@ -302,7 +315,7 @@ class AnthropicEncoder(ClaudeEncoder[AnthropicProfile]):
 
 
 def _stub_tools(called: Iterable[str], tools: WireTools) -> Json:
-    """Return stubs in place of ``tools``, if there are none any more but some were called.
+    """Return ``tools`` with a stub for each called tool; an empty dict if the request has tools.
 
     Some servers refuse the calls otherwise (provider quirk Q33).
     """
@@ -342,5 +355,6 @@ def _mark_last_tool(tools: Sequence[Json]) -> list[Json]:
 
 
 def _base64(data: bytes, media_type: str) -> Json:
+    """Return a ``base64`` source with the bytes and their media type."""
     encoded = base64.b64encode(data).decode()
     return {"type": "base64", "media_type": media_type, "data": encoded}

@@ -120,16 +120,20 @@ class AnthropicMessages(SdkModel):
         super().__init__(profile, options, clients)
 
     def _has_structured_output(self, tools: bool) -> bool:
+        """Return True if this is Anthropic's own server and its model holds replies to a schema."""
         return self._own and claude_has_structured_output(self.name)
 
     def _betas(self, prepared: PreparedRequest) -> str:
+        """Return the beta features that settings name or tools need, separated by commas."""
         asked = map(str, as_list(prepared.settings.extra_body.get("betas")))
         return ",".join(dict.fromkeys([*asked, *prepared.tools.betas]))
 
     def _needs_dict_body(self, sdk: Any) -> bool:  # clouds' read the model out of a dict
+        """Return True for the SDK's cloud clients, which read the model's name from a dict."""
         return type(sdk) is not anthropic.AsyncAnthropic
 
     def _read(self, sdk: Any, answer: httpx2.Response) -> AsyncGenerator[Sequence[object]]:
+        """Yield the events of a streamed answer, as SSE or in AWS's event frames."""
         kind = answer.headers.get("content-type", "").partition(";")[0].strip()
         if kind != "application/vnd.amazon.eventstream":
             return super()._read(sdk, answer)
@@ -137,13 +141,18 @@ class AnthropicMessages(SdkModel):
 
 
 async def _framed(stream: anthropic.AsyncStream[object]) -> AsyncGenerator[Sequence[object]]:
-    """Yield events from a cloud's own frames."""
+    """Yield the events of an answer that a cloud sends in AWS's event frames instead of SSE."""
     async with stream:
         async for event in stream:
             yield [event]
 
 
 def _new_client(model: str, options: Mapping[str, Any]) -> anthropic.AsyncAnthropic:
+    """Make the SDK's client; without a key only for a server other than Anthropic's.
+
+    Raises:
+        SetupError: if there is no key and no other server's address.
+    """
     why = ""
     try:
         client = anthropic.AsyncAnthropic(**options)

@@ -41,6 +41,7 @@ class MessageBlock(Block):
 
     @property
     def type(self) -> object:
+        """The ``type`` of the block on the wire."""
         return self.wire.get("type")
 
     @property
@@ -156,7 +157,10 @@ class StreamDecoder(BlockDecoder[MessageBlock]):
         return deltas
 
     def _read_message(self, message: Json) -> list[Delta]:
-        """Decode a complete message; ``stop_reason: null`` marks a snapshot of one still arriving."""
+        """Decode a complete message into deltas.
+
+        One with a null ``stop_reason`` is not marked as ended.
+        """
         deltas = self._start_message({"message": {**message, "content": []}})
         content = message.get("content")
         blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
@@ -181,6 +185,7 @@ class StreamDecoder(BlockDecoder[MessageBlock]):
     # — events —
 
     def _start_message(self, data: Json) -> list[Delta]:
+        """Start a message: reset the state, add up a paused one's usage, read the first blocks."""
         message = as_dict(data.get("message"))
         self._usage_before_pauses += parse_usage(self._usage) if self._ended else Usage()
         self._usage = {}
@@ -194,6 +199,7 @@ class StreamDecoder(BlockDecoder[MessageBlock]):
         return deltas
 
     def _start_block(self, data: Json) -> list[Delta]:
+        """Register a block that starts; return the deltas of the content it starts with."""
         wire = dict(as_dict(data.get("content_block")))
         block = self._add_block(self._block_key(data), MessageBlock(wire))
         match wire.get("type"):
@@ -207,6 +213,10 @@ class StreamDecoder(BlockDecoder[MessageBlock]):
         return []
 
     def _extend_block(self, data: Json) -> list[Delta]:
+        """Add a piece to its block and return its deltas.
+
+        Start a block whose start event never came.
+        """
         delta = as_dict(data.get("delta"))
         block = self._by_index.get(as_key(data.get("index")))
         deltas: list[Delta] = []
@@ -236,6 +246,7 @@ class StreamDecoder(BlockDecoder[MessageBlock]):
         return deltas
 
     def _update_message(self, data: Json) -> list[Delta]:
+        """Read the stop reason and usage; return no deltas."""
         delta = as_dict(data.get("delta"))
         self._reason = as_text(delta.get("stop_reason")) or self._reason
         self._ended = self._ended or bool(self._reason)  # some servers send no message_stop
@@ -247,14 +258,16 @@ class StreamDecoder(BlockDecoder[MessageBlock]):
         return []
 
     def _end_message(self, data: Json) -> list[Delta]:
+        """Mark the message as complete; return no deltas."""
         self._ended = True
         return []
 
     def _raise_error(self, data: Json) -> list[Delta]:
+        """Raise the `ModelError` that an error event reports."""
         raise reported_error(data)
 
     def _update_usage(self, holder: Json) -> None:
-        """Update the usage, which is cumulative and may be null in parts, and the container."""
+        """Merge cumulative usage, which may have nulls, and remember the code container."""
         for key, value in as_dict(holder.get("usage")).items():
             if value is not None:
                 self._usage[key] = value
@@ -275,6 +288,7 @@ class StreamDecoder(BlockDecoder[MessageBlock]):
 
 
 def _is_unsigned_thinking(block: MessageBlock) -> bool:
+    """Return True if a block is thinking with text but without a signature."""
     return (
         block.type == "thinking" and not block.wire.get("signature") and bool("".join(block.pieces))
     )

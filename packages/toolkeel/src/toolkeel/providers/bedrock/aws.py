@@ -84,6 +84,10 @@ class Aws:
         return sign(body)
 
     def _load_credentials(self) -> object:
+        """Return frozen AWS credentials or the bearer token, renewed if needed.
+
+        None if there are none.
+        """
         with self._lock:
             if self._version == "bearer":
                 token = self._session.get_auth_token(signing_name=self._name)
@@ -96,7 +100,7 @@ class Aws:
         )  # renewing them blocks no other thread
 
     def _make_signer(self, keys: Any) -> Callable[[bytes], dict[str, str]]:
-        """Return a function that signs with `keys`, as botocore does, with another time and body."""
+        """Return a function from body to signed headers, as botocore signs, for the current time."""
         draft = AWSRequest("POST", self.url, headers=self._headers, data=b"")
         bearer = self._version == "bearer"
         signer: Any = (
@@ -112,6 +116,7 @@ class Aws:
         names = signer.signed_headers(signer.headers_to_sign(draft))
 
         def sign(body: bytes) -> dict[str, str]:
+            """Return the headers of a request with this body, signed for the current time."""
             now = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
             when = SimpleNamespace(context={"timestamp": now})
             asked = f"{before}x-amz-date:{now}{after}{sha256(body).hexdigest()}"
@@ -123,7 +128,11 @@ class Aws:
 
 
 def _botocore_session(session: Any) -> Any:
-    """Return botocore's session, which boto3 has no public name for."""
+    """Return the botocore session of a boto3 session, or a new one for None.
+
+    Raises:
+        SetupError: if it is no session, or its configuration has options that cannot be honored.
+    """
     core = Session() if session is None else getattr(session, "_session", session)
     if not isinstance(core, Session):
         kind = type(session).__name__
@@ -141,7 +150,7 @@ def _botocore_session(session: Any) -> Any:
 def _describe_request(
     core: Any, model: str, operation: str, base_url: str | None, region: str | None
 ) -> dict[str, Any]:
-    """Return the smallest request that botocore would sign, and how."""
+    """Let botocore prepare a minimal request; return its description instead of signing it."""
     default = getattr(core.get_default_client_config(), "region_name", None)
     client = core.create_client(
         "bedrock-runtime",
@@ -152,6 +161,7 @@ def _describe_request(
     )
 
     def take(**made: Any) -> None:
+        """Raise `_Described` with the request that botocore is about to sign."""
         raise _Described(made)
 
     client.meta.events.register_last("before-sign.bedrock-runtime", take)
@@ -177,7 +187,10 @@ async def decode_frames(pieces: AsyncIterable[bytes]) -> AsyncGenerator[Sequence
 
 
 def _decode_event(frame: Any) -> Json:
-    """Return an event under its name; an error under one that ends in ``Exception``."""
+    """Return an event as a dict with one key, its type.
+
+    The key of an error ends in ``Exception``.
+    """
     head = frame.headers
     if name := head.get(":event-type"):
         return {name: plain(frame.payload)}

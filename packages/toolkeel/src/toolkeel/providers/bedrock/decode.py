@@ -28,6 +28,7 @@ class StoredConverse(StoredTurns):
     decoder = StreamDecoder
 
     def as_response(self, turn: list[Json]) -> Json:
+        """Return the assistant message of a turn as a complete answer, without cache points."""
         blocks = [
             {key: block[key] for key in block if key != "type"}  # which texts of others have
             for block in blocks_of(turn[0].get("content"))
@@ -37,10 +38,15 @@ class StoredConverse(StoredTurns):
         return {"output": {"message": message}, "stopReason": "end_turn"}
 
     def call_ids(self, turn: list[Json], tools: WireTools) -> list[str]:
+        """Return the ids of the ``toolUse`` blocks in a reply, in order."""
         called = [as_dict(one.get("toolUse")) for one in blocks_of(turn[0].get("content"))]
         return [as_text(one.get("toolUseId")) for one in called if one]
 
     def decode_result(self, block: Json, calls: StoredCalls) -> ToolMessage | None:
+        """Decode a ``toolResult`` block, marking its call as answered.
+
+        Return None for any other block.
+        """
         if "toolResult" not in block:
             return None
         result = as_dict(block["toolResult"])
@@ -48,7 +54,10 @@ class StoredConverse(StoredTurns):
         return calls.make_result(self.decode_content(result.get("content")), id, failed=failed)
 
     def decode_blocks(self, blocks: list[Json]) -> Iterator[Block]:
-        """Decode content blocks. The text that introduces a document belongs to it."""
+        """Yield content for blocks.
+
+        The text that introduces a document is used as its name, not yielded.
+        """
         blocks = [block for block in blocks if "cachePoint" not in block]
         intros = [_INTRO.fullmatch(as_text(block.get("text"))) for block in blocks]
         labels = [as_dict(block.get("document")).get("name") for block in blocks]
@@ -60,6 +69,10 @@ class StoredConverse(StoredTurns):
 
 
 def _block(block: Json, name: str) -> Block:
+    """Convert a block to content.
+
+    `name` is a document's own file name, if known. Wrap an unknown block.
+    """
     if isinstance(block.get("text"), str):
         return Text(as_text(block["text"]))
     if "json" in block:

@@ -68,8 +68,8 @@ def encode(request: ModelRequest, model: str, *, prompt_cache: bool = False) -> 
 
     Args:
         request: Messages, tools and settings. ``settings.extra_body`` holds further keys; the tools
-            in its ``toolConfig``, such as the service's own, stand behind the request's, and what
-            is in its ``inferenceConfig`` and ``additionalModelRequestFields`` beside ours.
+            in its ``toolConfig``, such as the service's own, are appended to the request's; its
+            ``inferenceConfig`` and ``additionalModelRequestFields`` are merged with ours.
         model: The model's id, or the ARN of an inference profile.
         prompt_cache: True to mark the part that the next request repeats for the cache, if the
             model accepts such marks.
@@ -174,13 +174,15 @@ class BedrockEncoder(ClaudeEncoder[BedrockProfile]):
         self._labels: set[str] = set()
 
     def restore_block(self, block: Json) -> Json:
-        """Return a saved block with bytes as bytes."""
+        """Return a saved block with its base64 data converted to bytes."""
         return as_dict(unpack_bytes(block))
 
     def fits_in_result(self, block: Json, failed: bool) -> bool:
+        """Return True if a result may contain a block: text always, others unless it failed."""
         return "text" in block or (not failed and bool(block.keys() & _IN_RESULTS))
 
     def result_block(self, call: ToolCall, wire_id: str, blocks: list[Json], failed: bool) -> Json:
+        """Build a ``toolResult`` block with its status."""
         status = "error" if failed else "success"
         return {"toolResult": {"toolUseId": wire_id, "content": blocks, "status": status}}
 
@@ -192,10 +194,11 @@ class BedrockEncoder(ClaudeEncoder[BedrockProfile]):
         return {"toolUse": {**body, **as_dict(call.provider_options.get(WIRE))}}
 
     def encode_reasoning(self, thought: Reasoning, own: bool) -> list[Json]:
-        """Encode reasoning for Claude. Other models accept none."""
+        """Encode reasoning for Claude; return no blocks for other models, which accept none."""
         return super().encode_reasoning(thought, own) if self._takes_reasoning else []
 
     def signed_reasoning(self, text: str, signature: str) -> Json:
+        """Build a ``reasoningContent`` block; return an empty dict without a signature."""
         reasoning = {"text": text, "signature": signature}
         return {"reasoningContent": {"reasoningText": reasoning}} if signature else {}
 
@@ -211,7 +214,10 @@ class BedrockEncoder(ClaudeEncoder[BedrockProfile]):
         return "reasoningContent" in as_dict(entry)
 
     def mark_for_cache(self, blocks: Sequence[Json]) -> list[Json]:
-        """Return blocks with a cache point, which may not follow a document or a video."""
+        """Return blocks with a cache point at the end, if the model accepts one.
+
+        None after a document or video.
+        """
         marked = list(blocks)
         for index in range(len(marked) * self._profile.caches_prompt, 0, -1):
             if not marked[index - 1].keys() & {"document", "video", "audio"}:
@@ -220,7 +226,7 @@ class BedrockEncoder(ClaudeEncoder[BedrockProfile]):
         return marked
 
     def encode_head(self, prepared: PreparedRequest) -> Json:
-        """Return instructions, and the tools, which depend on the calls."""
+        """Return ``system``, and ``toolConfig``, which needs stubs for tools called earlier."""
         head: Json = {}
         if self.system:
             head["system"] = self.mark_for_cache(self.system)
@@ -230,7 +236,10 @@ class BedrockEncoder(ClaudeEncoder[BedrockProfile]):
         return head
 
     def media_blocks(self, block: Image | Audio | File) -> list[Json]:
-        """Encode a picture, a video or a sound; a document with a label and a text that explains it."""
+        """Encode a picture, video or sound, or a document after a text that gives its name.
+
+        None if it cannot.
+        """
         source = _source(block)
         kind, form = media_form(block)
         unknown = kind in ("video", "audio") and is_claude(self._profile.model)
@@ -249,7 +258,7 @@ class BedrockEncoder(ClaudeEncoder[BedrockProfile]):
         return [intro, {"document": {"format": form, "name": label, "source": source}}]
 
     def _label(self, name: str) -> str:
-        """Return a unique name for a document, in the characters that the service accepts."""
+        """Return a legal name for a document that is unique in the transcript."""
         stem = _LABEL.sub(" ", name.rpartition(".")[0] or name).strip()[:180] or "document"
         label, number = stem, 1
         while label.lower() in self._labels:
@@ -260,12 +269,17 @@ class BedrockEncoder(ClaudeEncoder[BedrockProfile]):
 
 
 def _text_format(output: OutputFormat) -> Json:
+    """Encode a reply's schema as the request's ``textFormat``."""
     schema = dumps(compile_format(output, "anthropic-strict").schema)
     form = without_none(name=output.name, description=output.description or None, schema=schema)
     return {"type": "json_schema", "structure": {"jsonSchema": form}}
 
 
 def _sampling(settings: Settings, model: str, thinking: Json) -> Json:
+    """Return the request's ``inferenceConfig``.
+
+    Claude gets its longest reply if no maximum is set.
+    """
     most = settings.max_tokens
     if most is None and is_claude(model):  # the service's own default, 4096, cuts calls off
         budget = thinking.get("budget_tokens")
@@ -281,12 +295,12 @@ def _sampling(settings: Settings, model: str, thinking: Json) -> Json:
 
 
 def _is_sampled(thinking: Json, model: str) -> bool:
-    """Return True if the model takes settings of sampling: not while it thinks, and not the latest."""
+    """Return True if the model accepts sampling settings: not while it thinks, nor the latest."""
     return thinking.get("type") in (None, "disabled") and takes_temperature(model)
 
 
 def _model_fields(settings: Settings, model: str) -> Json:
-    """Return the request's ``additionalModelRequestFields``: settings of the model's maker."""
+    """Return ``additionalModelRequestFields``: reasoning and other settings of the vendor."""
     given = as_dict(settings.extra_body.get("additionalModelRequestFields"))
     effort, family, fields = settings.reasoning_effort, model_family(model), dict[str, object]()
     if is_claude(model):
@@ -307,6 +321,7 @@ def _model_fields(settings: Settings, model: str) -> Json:
 
 
 def _nova_reasoning(effort: ReasoningEffort) -> Json:
+    """Return Amazon Nova's reasoning configuration for an effort, mapped to low, medium or high."""
     if effort == "none":
         return {"type": "disabled"}
     level = {"minimal": "low", "xhigh": "high", "max": "high"}.get(effort, effort)
@@ -341,6 +356,7 @@ def _tool_config(
 
 
 def _tool_choice(choice: ToolChoice | None, tools: WireTools) -> Json:
+    """Encode the tool choice; return an empty dict for ``auto`` and ``none``."""
     match choice:
         case None | "auto" | "none":
             return {}
@@ -355,7 +371,7 @@ def _stub(name: str) -> Json:
 
 
 def _source(block: Image | Audio | File) -> Json:
-    """Return where the bytes are, or empty if this wire cannot express it."""
+    """Return a block's source, its bytes or an S3 address; an empty dict for any other address."""
     url = getattr(block, "url", "")
     if url:
         return {"s3Location": {"uri": url}} if _S3.fullmatch(url) else {}

@@ -98,24 +98,29 @@ class BedrockConverse(SdkModel):
         super().__init__(profile, options, clients)
 
     def _errors(self) -> AbstractContextManager[None]:
+        """Return a context that turns errors of AWS and HTTP into `ModelError`."""
         return _model_errors(self.name)
 
     def _has_structured_output(self, tools: bool) -> bool:
+        """Return True if the model is a Claude that holds replies to a schema."""
         return claude_has_structured_output(self.name)
 
     async def _post(
         self, client: SdkClient, body: bytes, prepared: PreparedRequest
     ) -> httpx2.Response:
+        """Sign the request, send it, and return the answer, its body still unread."""
         headers = await self._aws.headers(body)
         return await self._send(
             client.sdk, self._template, body, headers, prepared.settings.timeout
         )
 
     def _read(self, sdk: Any, answer: httpx2.Response) -> AsyncGenerator[Sequence[object]]:
+        """Yield the events of a streamed answer from AWS's event frames."""
         return decode_frames(answer.aiter_bytes())
 
 
 def _new_client(trust: Any) -> SdkClient:
+    """Make an HTTP client with up to 1,000 connections; `trust` is its TLS verification."""
     http = httpx2.AsyncClient(
         verify=trust, limits=httpx2.Limits(max_connections=1000, max_keepalive_connections=100)
     )

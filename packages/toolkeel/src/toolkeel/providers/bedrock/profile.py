@@ -68,6 +68,7 @@ class BedrockProfile(ModelProfile):
 
     @property
     def caches_prompt(self) -> bool:
+        """True if cache points are wanted and the model accepts them."""
         return self.prompt_cache and caches_on_bedrock(self.model)
 
 
@@ -92,7 +93,7 @@ def parse_usage(usage: Json) -> Usage:
 
 
 def pack_bytes(value: object, raw: bool = False) -> object:
-    """Return `value` with its bytes in a JSON form.
+    """Return a copy of `value` with bytes as ``{"$bytes": base64}``, to save it as JSON.
 
     Args:
         value: A block, or a part of one.
@@ -126,13 +127,16 @@ def unpack_bytes(value: object) -> object:
 
 
 def append_bytes(before: object, piece: object) -> bytes:
-    """Append a piece to bytes; without boto3 the piece is base64."""
+    """Return `before` with a piece appended; a text piece, as without boto3, is base64."""
     more = piece if isinstance(piece, bytes) else base64.b64decode(as_text(piece))
     return (before if isinstance(before, bytes) else b"") + more
 
 
 def media_form(block: Image | Audio | File) -> tuple[str, str]:
-    """Return the wire's words for a block's kind and format, or an empty tuple if it has none."""
+    """Return the wire's words for a block's kind and format, such as image and png.
+
+    Empty if it has none.
+    """
     if isinstance(block, Image):
         return "image" if block.media_type in _IMAGES else "", _IMAGES.get(block.media_type, "")
     for kind, forms in (("document", _DOCUMENTS), ("video", _VIDEOS), ("audio", _AUDIOS)):

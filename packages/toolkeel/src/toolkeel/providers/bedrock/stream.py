@@ -126,7 +126,7 @@ class StreamDecoder(BlockDecoder[ConverseBlock]):
         return deltas
 
     def mistake(self) -> str:
-        """Return the reason if the service did not accept how the model called a tool."""
+        """Return why the service rejected a call of the model, or an empty string."""
         return self._reason if is_mistake(self._reason) else ""
 
     def finish_reason(self) -> FinishReason:
@@ -144,28 +144,33 @@ class StreamDecoder(BlockDecoder[ConverseBlock]):
     # — events —
 
     def _start_block(self, data: Json) -> list[Delta]:
+        """Register a block that starts; return the first delta of a call."""
         start = as_dict(data.get("start"))
         for key, body in start.items():
             return self._open_block(self._block_key(data), key, dict(as_dict(body)))
         return []
 
     def _extend_blocks(self, data: Json) -> list[Delta]:
+        """Add each piece of an event to its block and return the deltas."""
         deltas: list[Delta] = []
         for key, piece in as_dict(data.get("delta")).items():
             deltas += self._extend_block(self._block_key(data), key, piece)
         return deltas
 
     def _end_message(self, data: Json) -> list[Delta]:
+        """Record the stop reason and the extra response fields; return no deltas."""
         self._reason = as_text(data.get("stopReason"))
         self._keep_extra(data, "additionalModelResponseFields")
         return []
 
     def _read_metadata(self, data: Json) -> list[Delta]:
+        """Record the usage and a guardrail's trace; return no deltas."""
         self._usage = as_dict(data.get("usage")) or self._usage
         self._keep_extra(data, "trace")
         return []
 
     def _keep_extra(self, data: Json, key: str) -> None:
+        """Copy a field of an event to the reply's provider options, unless it is empty."""
         if data.get(key):
             self._extra[key] = data[key]
 
@@ -195,11 +200,13 @@ class StreamDecoder(BlockDecoder[ConverseBlock]):
         return deltas + self._close_block(self._by_index[index])
 
     def _open_block(self, index: object, key: str, body: Json) -> list[Delta]:
+        """Register a block at `index`; return the first delta of a call of the program's tools."""
         ours = key == "toolUse" and body.get("type") != "server_tool_use"
         block = self._add_block(index, ConverseBlock("call" if ours else "other", key, body))
         return self._start_call(block, body.get("toolUseId")) if ours else []
 
     def _extend_block(self, index: object, key: str, piece: object) -> list[Delta]:
+        """Add one piece to its block; return deltas for text, reasoning and arguments."""
         match key:
             case "text":
                 return self._text_delta(
@@ -224,10 +231,14 @@ class StreamDecoder(BlockDecoder[ConverseBlock]):
         return []
 
     def _block_at(self, index: object, kind: Kind, key: str) -> ConverseBlock:
-        """Return the block at `index`; text and reasoning start without a start event."""
+        """Return the block at `index`; register text and reasoning, which have no start event."""
         return self._by_index.get(index) or self._add_block(index, ConverseBlock(kind, key, {}))
 
     def _reasoning_delta(self, block: ConverseBlock, piece: Json) -> list[Delta]:
+        """Return deltas for a piece of reasoning and its signature.
+
+        Redacted bytes are only kept in the block.
+        """
         deltas = self._thinking_delta(as_text(piece.get("text")), block.pieces)
         deltas += self._signature_delta(block, piece.get("signature"))
         if redacted := piece.get("redactedContent"):

@@ -53,11 +53,12 @@ def is_unread_call(text: str, tools: Iterable[ToolDefinition]) -> bool:
 
 
 def _names_tool(text: str, names: Iterable[str]) -> bool:
+    """Return True if a text contains one of the tool names as a word."""
     return any(re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text) for name in names)
 
 
 class CallCheck:
-    """Deltas of a reply, of which text is held back while it may be a reply that must not pass.
+    """Filter of a reply's deltas that withholds text while it may be a broken or missing call.
 
     Args:
         request: Its request.
@@ -76,7 +77,10 @@ class CallCheck:
         self._has_calls = False
 
     def feed(self, delta: Delta | AssistantMessage) -> list[Delta | AssistantMessage]:
-        """Return the deltas that may be passed on after `delta`."""
+        """Return the deltas that can be passed on after `delta`.
+
+        Raise at the end of a reply that must not pass.
+        """
         if isinstance(delta, AssistantMessage):
             self._check(delta.text, bool(delta.tool_calls), delta.finish_reason)
             return [delta]
@@ -93,17 +97,20 @@ class CallCheck:
         return [] if self._is_required or self._may_be_call() else self._release()
 
     def _may_be_call(self) -> bool:
+        """Return True if the withheld text may still be the start of a call."""
         text = self._withheld.lstrip()
         if not text.startswith(_STARTS):
             return any(start.startswith(text) for start in _STARTS)
         return len(text) < _HEAD or _names_tool(text[:_HEAD], self._names)
 
     def _release(self) -> list[Delta | AssistantMessage]:
+        """Return the withheld text as a delta, and clear it."""
         text, self._withheld = self._withheld, ""
         self._has_passed = self._has_passed or bool(text) or self._has_calls
         return [TextDelta(text)] if text else []
 
     def _check(self, text: str, has_calls: bool, reason: str) -> None:
+        """Raise `ModelError` if a reply lacks a required call, or is a call that cannot be read."""
         if has_calls or reason not in ("stop", "tool_calls", "length"):
             return
         if self._is_required:
@@ -113,6 +120,7 @@ class CallCheck:
 
 
 def _mistake(what: str, text: str) -> ModelError:
+    """Build the error for a reply that must be requested again."""
     error = ModelError(f"{what}: {text[:200]!r}; it is requested once more, held to a grammar")
     error.mistake = f"{what}."
     return error
@@ -129,12 +137,12 @@ async def check_calls(
 
 
 def lacks_tools(error: ModelError) -> bool:
-    """Return True if a server reports that it was started without tools, or its model has none."""
+    """Return True if an error says that the server, or its model's template, has no tools."""
     return not error.retryable and _LACKS_TOOLS.search(str(error)) is not None
 
 
 def constrain_from_now_on(error: ModelError) -> ModelError:
-    """Return the error after which the same request is sent again, held to a grammar."""
+    """Return a retryable error: the same request is then sent again, held to a grammar."""
     text = f"{error}; calls are held to a grammar instead"
     return ModelUnavailable(text, status=error.status, retry_after=0.0)
 
@@ -152,7 +160,10 @@ def is_named(answered: str, requested: str) -> bool:
 
 
 def with_way(delta: Delta | AssistantMessage, way: str) -> Delta | AssistantMessage:
-    """Add to the end of a reply how its tools were called."""
+    """Record in the last delta of a reply how its tools were called (`way`).
+
+    Return any other delta unchanged.
+    """
     if not isinstance(delta, Finish | AssistantMessage):
         return delta
     return replace(delta, provider_options={**delta.provider_options, WAY_KEY: way})

@@ -56,7 +56,7 @@ def write_tools_as_text(request: ModelRequest, model: str) -> list[Message]:
 
 
 def describe_tools(tools: Iterable[ToolDefinition], model: str, choice: str = "auto") -> str:
-    """Describe tools and the form of a reply.
+    """Return the prompt text that lists the tools and the JSON form that a reply must have.
 
     >>> class Add:
     ...     name, description, provider_options = "add", "Add numbers.", {}
@@ -74,10 +74,12 @@ def describe_tools(tools: Iterable[ToolDefinition], model: str, choice: str = "a
 
 
 def _schema_line(alias: str, tool: ToolDefinition) -> str:
+    """Return a tool as one line of JSON: name, description and schema."""
     return dumps({"name": alias, "description": tool.description, "parameters": tool.parameters})
 
 
 def _signature_line(alias: str, tool: ToolDefinition) -> str:
+    """Return a tool as one line: ``- name(parameter: type): description``."""
     properties = as_dict(tool.parameters.get("properties"))
     required = as_list(tool.parameters.get("required"))
     written = [
@@ -89,7 +91,7 @@ def _signature_line(alias: str, tool: ToolDefinition) -> str:
 
 
 def _type_text(schema: Mapping[str, Any], depth: int = 3) -> str:
-    """Describe a schema in a few words, with its description."""
+    """Return a schema as a short type text with its description, nested up to `depth` levels."""
     kind, note = schema.get("type"), schema.get("description")
     among = [*as_list(schema.get("anyOf")), *as_list(schema.get("oneOf"))]
     values = as_list(schema.get("enum")) or ([schema["const"]] if "const" in schema else [])
@@ -109,11 +111,13 @@ def _type_text(schema: Mapping[str, Any], depth: int = 3) -> str:
 
 
 def _call_text(call: ToolCall, alias: str, tool: ToolDefinition | None) -> str:
+    """Return a call as JSON text with name and arguments, as replies are written."""
     arguments = arguments_text(function_arguments(call, tool.parameters if tool else NOTHING))
     return f'{{"name": {dumps(alias)}, "arguments": {arguments}}}'
 
 
 def _as_text(message: Message, tools: Mapping[str, tuple[str, ToolDefinition]]) -> Message:
+    """Return a message with its calls as JSON text; a result becomes a user message."""
     aliases = {name: alias for name, (alias, _) in tools.items()}
     if isinstance(message, AssistantMessage):
         calls = [

@@ -61,7 +61,7 @@ class ConstrainedReply:
         self._has_bounded_text = False
 
     def feed(self, delta: Delta) -> list[Delta]:
-        """Return the deltas that are decided after `delta`."""
+        """Return the deltas that are certain after `delta`: answer text, or calls at the end."""
         if isinstance(delta, TextDelta):
             self._buffer += delta.text
             return self._read()
@@ -74,6 +74,7 @@ class ConstrainedReply:
         return [*rest, replace(delta, reason=reason)]
 
     def _read(self) -> list[Delta]:
+        """Decide if the buffer is a call or an answer; return the deltas of an answer so far."""
         if self._state == "start":
             head = _ANSWER.match(self._buffer)
             if head is None:
@@ -117,6 +118,10 @@ class ConstrainedReply:
         return [TextDelta(piece)] if piece else []
 
     def _finish(self, reason: str) -> list[Delta]:
+        """Return the calls of a reply that was not an answer.
+
+        A truncated call is returned incomplete.
+        """
         if self._state not in ("start", "call"):
             return []
         deltas = [*self._calls.feed(TextDelta(self._buffer)), *self._calls.finish()]
@@ -162,6 +167,7 @@ def _is_wrong_escape(text: str) -> bool:
 
 
 def _is_bounded(arguments: str) -> bool:
+    """Return True if arguments contain a text that reaches the schema's maximum length."""
     with suppress(ValueError, RecursionError):
         return _has_bounded_text(json.loads(arguments))
     return False

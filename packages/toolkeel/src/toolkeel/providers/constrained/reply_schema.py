@@ -58,24 +58,30 @@ def reply_schema(request: ModelRequest) -> Node:
 
 
 def named_tools(tools: Iterable[ToolDefinition]) -> list[tuple[str, ToolDefinition]]:
-    """Return each tool with its name in the prompt and in replies."""
+    """Return each tool with the alias that stands for it in the prompt and in replies."""
     listed = list(tools)
     aliases = wire_names([tool.name for tool in listed])
     return [(aliases[tool.name], tool) for tool in listed]
 
 
 def _call_branch(alias: str, tool: ToolDefinition, defs: dict[str, Node]) -> Node:
+    """Return the schema of a call of one tool; its definitions are added to `defs`."""
     arguments = _constrain(tool.parameters, f"{alias}.", defs)
     return _closed({"name": {"const": alias}, "arguments": arguments})
 
 
 def _answer_branch(output: OutputFormat | None, defs: dict[str, Node]) -> Node:
+    """Return the schema of an answer: text, or the output's form.
+
+    Its definitions are added to `defs`.
+    """
     if output is None:
         return _closed({ANSWER: {"type": "string"}})
     return _closed({ANSWER: _constrain(output.schema, f"{ANSWER}.", defs)})
 
 
 def _closed(properties: Mapping[str, Node]) -> Node:
+    """Return the schema of an object with exactly these properties, all required."""
     return {
         "type": "object",
         "properties": dict(properties),
@@ -85,7 +91,10 @@ def _closed(properties: Mapping[str, Node]) -> Node:
 
 
 def _constrain(schema: Mapping[str, object], prefix: str, defs: dict[str, Node]) -> Node:
-    """Return a schema bounded, with its definitions added to `defs` under a prefix."""
+    """Return a schema with bounded texts and lists.
+
+    Its definitions are added to `defs` under a prefix.
+    """
     node, _ = normalize(schema)
     for name, definition in node.pop("$defs", {}).items():
         defs[prefix + name] = _bound(definition, prefix)
@@ -94,6 +103,7 @@ def _constrain(schema: Mapping[str, object], prefix: str, defs: dict[str, Node])
 
 
 def _bound(node: Any, prefix: str) -> Any:
+    """Return a copy of a schema with maximum lengths, without rarely supported keywords."""
     if not isinstance(node, dict):
         return node
     bounded = {key: value for key, value in node.items() if key not in _UNCERTAIN}

@@ -34,20 +34,27 @@ class StoredContents(StoredTurns):
     normalize = staticmethod(to_wire_names)
 
     def instructions(self, request: Json) -> object:
+        """Return the ``systemInstruction`` of a request: text, or a list of parts."""
         system = request.get("systemInstruction")
         system = system or as_dict(request.get("config")).get("systemInstruction")
         return system if isinstance(system, str) else as_dict(system).get("parts")
 
     def as_response(self, turn: list[Json]) -> Json:
+        """Return the model's content of a turn as a complete answer that ended normally."""
         blocks = blocks_of(turn[0].get("parts"))
         return {"candidates": [{"content": {"parts": blocks}, "finishReason": "STOP"}]}
 
     def call_ids(self, turn: list[Json], tools: WireTools) -> list[str]:
+        """Return the ids of the ``functionCall`` parts, in order; empty for those without one."""
         parts = blocks_of(turn[0].get("parts"))
         called = [as_dict(part["functionCall"]) for part in parts if "functionCall" in part]
         return [as_text(one.get("id")) for one in called]
 
     def decode_result(self, block: Json, calls: StoredCalls) -> ToolMessage | None:
+        """Decode a ``functionResponse`` part, marking its call as answered.
+
+        Return None for any other part.
+        """
         if "functionResponse" not in block:
             return None
         fields = as_dict(block["functionResponse"])
@@ -57,6 +64,7 @@ class StoredContents(StoredTurns):
         return calls.make_result(inside, id, name=name, failed=response.keys() == {"error"})
 
     def _decode_output(self, response: Json, media: list[Json]) -> Content:
+        """Return the content of a response (text or data) with the media sent in it."""
         value: object = response
         if len(response) == 1 and response.keys() <= {"output", "error"}:
             [value] = response.values()
@@ -64,6 +72,7 @@ class StoredContents(StoredTurns):
         return to_content([first, *self.decode_blocks(media)])
 
     def decode_block(self, block: Json) -> Block:
+        """Convert a part to content; wrap one of an unknown kind unchanged."""
         data, file = as_dict(block.get("inlineData")), as_dict(block.get("fileData"))
         if isinstance(block.get("text"), str):
             return Text(as_text(block["text"]))

@@ -55,9 +55,9 @@ def encode(request: ModelRequest, model: str, *, vertex: bool = False) -> Json:
 
     Args:
         request: Messages, tools and settings. ``settings.extra_body`` holds further keys of the body;
-            its ``tools`` stand behind the request's, and ``generationConfig`` and
-            ``toolConfig`` are joined with what the settings say. ``settings.strict`` makes the
-            server hold calls to their schemas; ``parallel_tool_calls`` it has no word for.
+            its ``tools`` are appended to the request's; its ``generationConfig`` and
+            ``toolConfig`` are merged with ours. ``settings.strict`` makes the server hold calls
+            to their schemas; ``parallel_tool_calls`` has no equivalent and is not sent.
         model: The model's name.
         vertex: True for Vertex AI.
     """
@@ -168,6 +168,7 @@ class GeminiEncoder(TurnEncoder[GeminiProfile]):
         """The server's own ids by ours, of the calls that go back with them."""
 
     def encode_reply(self, message: AssistantMessage, ids: Sequence[str]) -> list[Json]:
+        """Encode a reply as parts in their original order; no parts if it has only thoughts."""
         extra = as_dict(message.provider_options.get(WIRE))
         signed = any(WIRE in call.provider_options for call in message.tool_calls)
         known = bool(extra or signed or message.model)
@@ -183,6 +184,10 @@ class GeminiEncoder(TurnEncoder[GeminiProfile]):
         return parts if any(not part.get("thought") for part in parts) else []
 
     def encode_result(self, result: ToolMessage, call: ToolCall, wire_id: str) -> WireResults:
+        """Encode a result as a ``functionResponse``.
+
+        Media that do not fit in it follow the results.
+        """
         texts: list[str] = []
         media: list[Json] = []
         for block in self.encode_content(result.content):
@@ -204,6 +209,10 @@ class GeminiEncoder(TurnEncoder[GeminiProfile]):
         return WireResults([{"functionResponse": response}], [*label, *after])
 
     def _call(self, call: ToolCall, wire_id: str, ours: bool) -> Json:
+        """Encode a call.
+
+        Id and signature are included if the reply is this model's own (`ours`).
+        """
         arguments = self._tools.encode_arguments(call)
         wire: Json = {"name": self._tools.alias(call.name), "args": arguments}
         extra = as_dict(call.provider_options.get(WIRE)) if ours else {}
@@ -221,6 +230,7 @@ class GeminiEncoder(TurnEncoder[GeminiProfile]):
         return as_text(original_name) if native and original_name else self._tools.alias(call.name)
 
     def _placeholder_signature(self) -> Json:
+        """Return the placeholder signature that Gemini 3 needs, else an empty dict."""
         needed = self._profile.generation >= 3 and not self._profile.vertex
         return {"thoughtSignature": SENTINEL} if needed else {}
 
@@ -234,7 +244,10 @@ class GeminiEncoder(TurnEncoder[GeminiProfile]):
     def make_wire_tools(
         cls, tools: Tools, strict: bool | None, profile: GeminiProfile
     ) -> WireTools:
-        """Convert the tools. The tool choice decides strictness on this wire."""
+        """Convert the tools to Gemini's form.
+
+        `strict` is ignored, since it is part of the tool choice here.
+        """
         return wire_tools(tools, WIRE, hosting=profile.can_host(tools))
 
     def encode_head(self, prepared: PreparedRequest) -> Json:
@@ -254,6 +267,10 @@ class GeminiEncoder(TurnEncoder[GeminiProfile]):
 
 
 def _tool_choice(settings: Settings, tools: WireTools) -> Json:
+    """Encode the tool choice, and strictness as mode ``VALIDATED``.
+
+    Return an empty dict for the default.
+    """
     config: Json
     match settings.tool_choice:
         case None if not settings.strict:
@@ -270,5 +287,5 @@ def _tool_choice(settings: Settings, tools: WireTools) -> Json:
 
 
 def _declare_functions(bodies: list[Json]) -> list[Json]:
-    """Return functions as one of the body's tools, if there are any."""
+    """Return one tool that declares all functions, or an empty list if there are none."""
     return [{"functionDeclarations": list(bodies)}] if bodies else []

@@ -116,12 +116,15 @@ class Gemini(SdkModel):
         super().__init__(profile, options, clients)
 
     def _errors(self) -> AbstractContextManager[None]:
+        """Return a context that turns the SDK's exceptions into `ModelError`."""
         return _model_errors(self.name)
 
     def _has_structured_output(self, tools: bool) -> bool:
+        """Return True if the model holds replies to a schema, with or without tools."""
         return gemini_has_structured_output(self.name, tools=tools)
 
     def _events(self, body: Any, prepared: PreparedRequest) -> AsyncGenerator[Sequence[object]]:
+        """Send a request by HTTP, or through the SDK where its client requires it; yield events."""
         client = self._sdk.get()
         if client.http is None:
             return self._chunks(client.sdk, body, prepared.settings.timeout)
@@ -147,17 +150,19 @@ class Gemini(SdkModel):
 
 
 def _milliseconds(seconds: float) -> int:
+    """Convert a timeout to whole milliseconds, at least 1."""
     return max(1, round(seconds * 1000))
 
 
 async def _read_in_task(chunks: AsyncIterator[T]) -> AsyncGenerator[T]:
-    """Yield `chunks`, read by a separate task.
+    """Yield `chunks` while a separate task reads them; cancel that task when iteration stops.
 
     The SDK's stream does not disconnect when it is left early, but it does when its reader is cancelled.
     """
     queue: asyncio.Queue[T | None] = asyncio.Queue()
 
     async def pump() -> None:
+        """Put all chunks into the queue."""
         async for chunk in chunks:
             queue.put_nowait(chunk)
 
@@ -185,16 +190,21 @@ class _RecordingTransport(httpx2.BaseTransport):
     request: httpx2.Request
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Record the request, and answer with an empty JSON object."""
         self.request = request
         return httpx2.Response(200, json={})
 
 
 def _new_client(model: str, options: Mapping[str, Any], stream: bool) -> SdkClient:
-    """Make a client of our own. Vertex AI has another token at each request, and stays with the SDK."""
+    """Make a client of our own.
+
+    With Vertex AI, whose token changes, the SDK sends each request itself.
+    """
     described = _RecordingTransport()
     http = httpx2.AsyncClient(follow_redirects=True, event_hooks={"request": [drop_key_elsewhere]})
 
     async def close() -> None:
+        """Close the SDK's clients and the HTTP client."""
         await sdk.aio.aclose()
         sdk.close()
         await http.aclose()
@@ -217,7 +227,7 @@ def _new_client(model: str, options: Mapping[str, Any], stream: bool) -> SdkClie
 def _template(
     sdk: genai.Client, model: str, stream: bool, described: _RecordingTransport
 ) -> RequestTemplate:
-    """Let the SDK make a request that is not sent, and keep everything but its body."""
+    """Let the SDK make a request that is not sent; return its address, headers and timeout."""
     if stream:
         list(sdk.models.generate_content_stream(**_arguments(model)))
     else:

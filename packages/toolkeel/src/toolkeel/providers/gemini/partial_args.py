@@ -58,7 +58,7 @@ class PartialCall:
 
     @property
     def is_cut_off(self) -> bool:
-        """True if a text of the arguments has not ended."""
+        """True while the last text value is incomplete."""
         return bool(self._open)
 
     def takes(self, part: Json) -> bool:
@@ -77,7 +77,7 @@ class PartialCall:
         return name == self._call.get("name") and not starts
 
     def complete(self) -> Json:
-        """Return the part as if it had come complete."""
+        """Return the call as one part with all arguments received so far."""
         unknown = {k: v for k, v in self._call.items() if k not in ("partialArgs", "willContinue")}
         return {**self._part, "functionCall": {**unknown, "args": self._args}}
 
@@ -114,7 +114,10 @@ def _steps(path: str) -> list[str | int]:
 
 
 def _put(holder: Any, steps: list[str | int], value: object, is_rest: bool) -> None:
-    """Put a value at a place, after what is there if it is the rest of a text."""
+    """Set the value at a path, creating containers.
+
+    `is_rest` appends it to the text already there.
+    """
     for step, following in pairwise(steps):
         holder = _at(holder, step, [] if isinstance(following, int) else {})
     last = steps[-1]
@@ -130,7 +133,7 @@ def _put(holder: Any, steps: list[str | int], value: object, is_rest: bool) -> N
 
 
 def _at(holder: Any, step: str | int, empty: object) -> Any:
-    """Return what is at a place, made if there is nothing yet."""
+    """Return the value at a key or index, storing `empty` there first if it is missing."""
     if isinstance(holder, dict) and isinstance(step, str):
         return holder.setdefault(step, empty)
     if not isinstance(holder, list) or not isinstance(step, int):

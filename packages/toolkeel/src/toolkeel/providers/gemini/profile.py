@@ -80,7 +80,7 @@ class GeminiProfile(ModelProfile):
     vertex: bool = False
 
     def can_host(self, tools: Tools) -> bool:
-        """Return True if the provider can run these tools: before Gemini 3, not beside functions."""
+        """Return True if the server runs its own tools here: before Gemini 3, not with functions."""
         if not self.hosting or (self.generation >= 3 and not self.vertex):
             return self.hosting
         listed = () if isinstance(tools, WireTools) else tools
@@ -98,7 +98,9 @@ class GeminiProfile(ModelProfile):
         return self.generation >= 3 or "gemini-2.5" in model_family(self.model)
 
     def thinking(self, effort: ReasoningEffort | None) -> Json | None:
-        """Return the model's ``thinkingConfig``: a level as of Gemini 3, before that a budget.
+        """Return ``thinkingConfig``: a level as of Gemini 3, before that a budget.
+
+        None without an effort.
 
         >>> GeminiProfile("gemini-3-flash").thinking("none")
         {'thinkingLevel': 'minimal'}
@@ -177,7 +179,10 @@ _UNDERSCORE = re.compile("_([a-z])")
 
 
 def kind_of(part: Json) -> Kind:
-    """Return a part's kind in a layout; a text with further keys is ``other``."""
+    """Return a part's kind in a layout: reasoning, text, call or other.
+
+    Text with further keys is ``other``.
+    """
     if "functionCall" in part:
         return "call"
     return "text" if part.keys() == {"text"} else "other"

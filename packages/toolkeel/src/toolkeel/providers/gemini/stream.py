@@ -123,7 +123,7 @@ class StreamDecoder(Decoder):
         return deltas
 
     def mistake(self) -> str:
-        """Return what was wrong with a call that the server did not accept, in its words."""
+        """Return why the server rejected a call that the model wrote, or an empty string."""
         if not is_mistake(self._reason):
             return ""
         message = self._finish_message
@@ -144,6 +144,10 @@ class StreamDecoder(Decoder):
     # — parts —
 
     def _read_part(self, part: Json) -> list[Delta]:
+        """Decode a part into deltas.
+
+        Pictures become media, and other parts are only kept in order.
+        """
         signature = signature_of(part)
         part.pop("thoughtSignature", None)
         if signature:
@@ -160,7 +164,10 @@ class StreamDecoder(Decoder):
         return []
 
     def _read_text(self, part: Json, signature: str) -> list[Delta]:
-        """Decode text or a thought; pieces without signatures become one part."""
+        """Decode text or a thought into deltas, and keep it.
+
+        Unsigned neighboring pieces are joined.
+        """
         thought = bool(part.get("thought"))
         pieces = self._thinking if thought else self._text
         text = pieces.feed(as_text(part["text"]))
@@ -183,7 +190,10 @@ class StreamDecoder(Decoder):
         return [TextDelta(text)] if text else []
 
     def _read_any_call(self, part: Json) -> list[Delta]:
-        """Decode a call, complete or a piece of one (`partial_args`)."""
+        """Decode a complete call into a delta.
+
+        Return nothing while a call's pieces are still arriving.
+        """
         call = as_dict(part["functionCall"])
         open_call = next((one for one in reversed(self._partial) if one.takes(part)), None)
         deltas: list[Delta] = []
@@ -199,20 +209,23 @@ class StreamDecoder(Decoder):
         return deltas if call.get("willContinue") else [*deltas, *self._end_partial(open_call)]
 
     def _end_partial(self, call: PartialCall) -> list[Delta]:
-        """Return a call whose arguments came in pieces."""
+        """Keep a finished call of pieces as one part, and return its delta."""
         self._partial.remove(call)
         part = call.complete()
         self._parts.append(part)
         return [self._read_call(part)]
 
     def remaining_deltas(self) -> list[Delta]:
-        """Return calls that no part ended. If a text has no end, the reply broke off, whatever it says."""
+        """Return the delta of a call left open.
+
+        If its text is incomplete, mark the reply as cut off.
+        """
         if any(one.is_cut_off for one in self._partial) and REASONS.get(self._reason) == "stop":
             self._reason = ""
         return [delta for one in [*self._partial] for delta in self._end_partial(one)]
 
     def _read_call(self, part: Json) -> CallDelta:
-        """Decode a complete call."""
+        """Keep the part of a complete call, and return its delta."""
         call, signature = as_dict(part["functionCall"]), signature_of(part)
         name = self._tools.name_of(as_text(call.get("name")))
         id = as_text(call.get("id"))

@@ -28,7 +28,7 @@ _WINDS = ("wind", "wind_speed", "风速")
 
 
 def result_sentence(language: Language, prompt: str, call: FinishedCall) -> str:
-    """Return what one call found, as one statement.
+    """Return one statement about what a call found.
 
     Args:
         language: Language of the answer.
@@ -62,18 +62,22 @@ def parse_json(text: str) -> object:
 
 
 def _json(value: object) -> str:
+    """Return a value as JSON text with Unicode unescaped."""
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _shorten(text: str, most: int) -> str:
+    """Return text cut to `most` characters, the last three of them dots."""
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
 def _say(language: Language, english: str, chinese: str) -> str:
+    """Return the English or the Chinese text, by language."""
     return chinese if language == "zh" else english
 
 
 def _text(language: Language, call: FinishedCall) -> str:
+    """Return an answer about a plain text result; a long text is cut, with its length."""
     text = call.text.strip()
     expression = call.arguments.get("expression", call.arguments.get("expr"))
     if isinstance(expression, str) and len(text) <= _SHORT and "\n" not in text:
@@ -93,7 +97,10 @@ def _text(language: Language, call: FinishedCall) -> str:
 
 
 def _count(language: Language, prompt: str, call: FinishedCall) -> str:
-    """Return the number asked for, from the tool's own notice or counted in the result."""
+    """Return the number asked for, from the tool's own notice or counted.
+
+    Empty if there is none.
+    """
     asked = _HOW_MANY.search(prompt)
     if asked is None:
         return ""
@@ -109,7 +116,7 @@ def _count(language: Language, prompt: str, call: FinishedCall) -> str:
 
 
 def _stated(noun: str, text: str) -> int | None:
-    """Read a last line in brackets: ``[README.md: 13 lines, 210 B]``."""
+    """Return the number that a last line in brackets gives, as in ``[a.md: 13 lines]``, or None."""
     notice = _NOTICE.search(text[-400:])
     for match in _COUNTED.finditer(notice["text"] if notice else ""):
         if ideas_of(match["noun"]) & ideas_of(noun):
@@ -118,6 +125,7 @@ def _stated(noun: str, text: str) -> int | None:
 
 
 def _counted(noun: str, text: str) -> int | None:
+    """Return the number of list items, or of lines, words or characters of a text, or None."""
     value = parse_json(text)
     if isinstance(value, list):
         return len(value)
@@ -132,16 +140,18 @@ def _counted(noun: str, text: str) -> int | None:
 
 
 def _subject(call: FinishedCall) -> str:
-    """Return the path or other text that the call was about."""
+    """Return the path or other text argument that the call was about, or an empty string."""
     texts = [value for value in call.arguments.values() if isinstance(value, str) and value]
     return texts[0] if texts else call.name
 
 
 def _pick(fields: Mapping[str, object], names: Sequence[str]) -> object:
+    """Return the first field of these names with a value, or None."""
     return next((fields[name] for name in names if fields.get(name) not in (None, "")), None)
 
 
 def _weather(language: Language, call: FinishedCall, fields: Mapping[str, object]) -> str:
+    """Return one sentence about the weather in a result, or an empty string."""
     temperature = _pick(fields, _TEMPERATURES)
     if temperature is None or isinstance(temperature, Mapping | list):
         return ""
@@ -160,6 +170,7 @@ def _weather(language: Language, call: FinishedCall, fields: Mapping[str, object
 
 
 def _moment(language: Language, fields: Mapping[str, object]) -> str:
+    """Return one sentence about date and time in a result, or an empty string."""
     date, weekday = fields.get("date"), fields.get("weekday")
     if not date or not weekday:
         return ""
@@ -183,6 +194,7 @@ def _fields(language: Language, call: FinishedCall, value: Mapping[str, object])
 
 
 def _item(language: Language, item: object) -> str:
+    """Return one value as text; a large object or list only by its size."""
     if isinstance(item, str):
         return _shorten(item, 203)
     text = _json(item)
@@ -192,6 +204,7 @@ def _item(language: Language, item: object) -> str:
 
 
 def _listing(language: Language, call: FinishedCall, value: list[object]) -> str:
+    """Return the count of results and up to ten of them, one a line."""
     if not value:
         return f"{call_text(call)}: {_say(language, 'no results.', '没有结果。')}"
     lines = [

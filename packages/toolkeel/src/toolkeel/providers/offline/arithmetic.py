@@ -88,7 +88,7 @@ def find_expressions(text: str) -> list[Expression]:
 
 
 def _phrase(match: re.Match[str]) -> Expression:
-    """Spell "add 3 and 5" or "the product of 6 and 7"."""
+    """Return "add 3 and 5" or "the product of 6 and 7" as an expression in signs."""
     numbers = re.findall(r"-?\d+(?:\.\d+)?", match["numbers"])
     sign = " + " if match["sum"] else " * "
     return Expression(sign.join(numbers), match.start(), match.end(), len(numbers) - 1)
@@ -114,6 +114,7 @@ def _runs(text: str) -> Iterator[list[_Token]]:
 
 
 def _spelling(match: re.Match[str]) -> str:
+    """Return a token in signs: a number without commas, a word as its sign."""
     group = match.lastgroup or ""
     if group.startswith("w"):
         return _WORDS[int(group[1:])][1]

@@ -101,7 +101,7 @@ def plan_calls(
 
 
 def _clauses(text: str) -> list[tuple[int, int]]:
-    """Cut a prompt at commas and conjunctions, never inside a value."""
+    """Return start and end of each clause of a prompt, cut at commas and conjunctions."""
     spans = [
         (v.start, v.end) for v in find_values(text) if v.kind not in ("number", "name", "place")
     ]
@@ -130,7 +130,7 @@ def _continues(
 
 
 def _answered_by_search(text: str, tools: Sequence[ToolDefinition]) -> list[PlannedCall]:
-    """Pass a question about no tool to a tool that searches for answers."""
+    """Return a call of a tool that searches, for a question that fits no other tool."""
     if not _QUESTION.search(text):
         return []
     for tool in tools:
@@ -177,7 +177,7 @@ class ToolScorer:
     def best(
         self, text: str, start: int, end: int, threshold: float
     ) -> tuple[ToolDefinition | None, float]:
-        """Return the tool that a stretch of a text speaks of, if one reaches the threshold."""
+        """Return the best tool for a stretch of text with its score, or None below the threshold."""
         values = [v for v in find_values(text) if start <= v.start and v.end <= end]
         spoken = list(text[start:end])
         for value in values:
@@ -192,6 +192,7 @@ class ToolScorer:
     def _score(
         self, tool: ToolDefinition, ideas: frozenset[str], values: Sequence[Value], text: str
     ) -> float:
+        """Return how well a stretch of text fits a tool, by ideas, name and values."""
         weights = self._weights[id(tool)]
         total: float = sum(
             weights[idea] * _WEAK.get(idea, 1.0) / self._users[idea] ** 0.5
@@ -203,7 +204,7 @@ class ToolScorer:
         return total + self._score_values(tool, values)
 
     def _score_values(self, tool: ToolDefinition, values: Sequence[Value]) -> float:
-        """Add for values that suit a parameter, subtract for required parameters without one."""
+        """Return points for values that suit parameters, less for required ones without a value."""
         total, unfilled = 0.0, 0
         for parameter in self._parameters[id(tool)]:
             suiting = [value for value in values if affinity(parameter, value.kind) >= 2.0]

@@ -65,7 +65,7 @@ def suggestions(error: str) -> list[str]:
 
 
 def _likeness(value: str, offer: str) -> float:
-    """Return from 0 to 1; a value that is one word of the offer counts as near."""
+    """Return how alike two words are, from 0 to 1; one word of the offer counts as near."""
     mine, other = value.casefold(), offer.casefold()
     if re.search(rf"(?<!\w){re.escape(mine)}(?!\w)", other.replace("_", " ")):
         return 0.9

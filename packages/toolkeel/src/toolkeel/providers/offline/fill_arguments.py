@@ -95,6 +95,7 @@ class _Filling:
         self.named = ideas_of(f"{tool.name} {names}")
 
     def result(self) -> Filled:
+        """Fill the parameters, most certain values first, and return the arguments."""
         for step in (self._assigned, self._choices, self._flags, self._pairs, self._lists):
             step()
         self._labelled()
@@ -103,7 +104,7 @@ class _Filling:
         return Filled(arguments, missing, () if missing else tuple(self._further()))
 
     def _set(self, parameter: Parameter, argument: object, start: int = 0, end: int = 0) -> bool:
-        """Keep an argument if the schema accepts it, with its place in the prompt."""
+        """Store an argument and its place, and return True, if the schema accepts it."""
         if argument is None or not self.checker.fits(parameter.schema, argument):
             return False
         self.filled[parameter.name] = argument
@@ -112,13 +113,15 @@ class _Filling:
         return True
 
     def _open(self) -> list[Parameter]:
+        """Return the parameters without an argument so far."""
         return [one for one in self.parameters if one.name not in self.filled]
 
     def _free(self) -> list[Value]:
+        """Return the values of the prompt that no argument uses so far."""
         return [v for v in self.values if not overlaps(v.start, v.end, self.spans)]
 
     def _assigned(self) -> None:
-        """Read ``limit=5`` and ``limit: 5``."""
+        """Store arguments written as ``limit=5`` or ``limit: 5``."""
         for parameter in self._open():
             name = r"[_\s-]?".join(map(re.escape, parameter.labels)) or re.escape(parameter.name)
             pattern = rf"(?<!\w){name}\s*[=＝:：]\s*(?:{_QUOTED})"
@@ -128,6 +131,7 @@ class _Filling:
                 self._set(parameter, _parse(parameter, written), match.start(), match.end())
 
     def _choices(self) -> None:
+        """Store the allowed value that the prompt names, or the only one there is."""
         ideas = ideas_of(self.text)
         for parameter in self._open():
             if len(parameter.choices) == 1 and parameter.required:
@@ -140,12 +144,13 @@ class _Filling:
                 )
 
     def _flags(self) -> None:
+        """Store True or False for each flag that the prompt mentions."""
         for parameter in self._open():
             if parameter.type == "boolean":
                 self._set(parameter, _flag(parameter, self.text))
 
     def _pairs(self) -> None:
-        """Give each parameter the value that suits it best; labels beat the order of mention."""
+        """Store for each parameter the value that suits it best; labels beat order."""
         found = []
         for index, parameter in enumerate(p for p in self._open() if not p.choices):
             for value in self._free():
@@ -182,7 +187,7 @@ class _Filling:
         return base >= 2.5 and bonus >= 0 and not rivals
 
     def _lists(self) -> None:
-        """Fill arrays with all values that suit their items."""
+        """Store for each array all values that suit its items."""
         ideas = ideas_of(self.text)
         for parameter in (one for one in self._open() if one.type == "array"):
             schema = resolve(parameter.schema.get("items"), self.tool.parameters)
@@ -204,7 +209,7 @@ class _Filling:
         return [value for value, base in bases.items() if base and base >= best - 0.6]
 
     def _labelled(self) -> None:
-        """Read "subject hello there": the words after a parameter's name, up to the next name."""
+        """Store the words after a parameter's name ("subject hello"), up to the next name."""
         texts = [p for p in self._open() if p.type in ("string", "") and not p.choices]
         for parameter in texts:
             if parameter.role in _NOT_FROM_WORDS:
@@ -217,7 +222,7 @@ class _Filling:
                 self._set(parameter, found, start, start + len(found))
 
     def _remainder(self) -> None:
-        """Give required texts the longest stretch that no other argument and no command explains."""
+        """Store for required texts the longest stretch of the prompt that nothing else explains."""
         for parameter in self._open():
             wanted = (
                 parameter.required and parameter.type in ("string", "") and not parameter.choices
@@ -283,6 +288,7 @@ class _Filling:
 
 
 def _family(parameter: Parameter, value: Value) -> str:
+    """Return a key for the role of a parameter and the kind of a value."""
     kind = "name" if value.kind == "place" else value.kind
     return f"{parameter.role or parameter.type}:{kind}"
 
@@ -339,7 +345,7 @@ def _is_named(choice: object, text: str, ideas: frozenset[str]) -> bool:
 
 
 def _flag(parameter: Parameter, text: str) -> bool | None:
-    """Return whether a text switches a flag on or off, or None if it does not mention it."""
+    """Return True or False if a text switches a flag on or off, or None if it does not mention it."""
     wanted = ideas_of(parameter.name)
     if wanted and wanted <= ideas_of(text):
         place = next(
@@ -369,6 +375,7 @@ def _bonus(parameter: Parameter, value: Value, text: str) -> float:
 
 
 def _naming(parameter: Parameter, word: str) -> float:
+    """Return from 0 to 2 how plainly a word names a parameter."""
     if word in parameter.labels or word.removesuffix("s") in parameter.labels:
         return 2.0
     meaning = words_of(word)[0].idea if is_chinese(word) else idea_of(word)

@@ -16,7 +16,7 @@ _EDGE = " \t\n,.;:!?，。；：！？、\"'“”()（）"
 
 
 def after_label(text: str, labels: Iterable[str], others: Iterable[str]) -> str:
-    """Return the words after one of `labels`, up to the next of `others` or a comma.
+    """Return the words after one of `labels`, up to the next of `others` or a comma, or empty.
 
     >>> after_label("send it with subject hello there and body bye", ["subject"], ["body"])
     'hello there'
@@ -34,7 +34,7 @@ def after_label(text: str, labels: Iterable[str], others: Iterable[str]) -> str:
 
 
 def after_saying(text: str, used: list[tuple[int, int]]) -> str:
-    """Return the words after "saying" or a colon, up to the end of the prompt."""
+    """Return the words after "saying" or a colon up to the end of the prompt, or empty."""
     for match in _SAYING.finditer(text):
         rest = text[match.end() :].strip(_EDGE)
         if rest and not overlaps(match.end(), match.end() + 1, used):
@@ -71,6 +71,7 @@ def longest_rest(text: str, used: list[tuple[int, int]], named: frozenset[str]) 
 
 
 def _trimmed(text: str, run: list[tuple[int, int, bool]]) -> str:
+    """Return a stretch of text without filler words and punctuation at its ends."""
     full = [(start, end) for start, end, empty in run if not empty]
     return text[full[0][0] : full[-1][1]].strip(_EDGE) if full else ""
 

@@ -24,6 +24,7 @@ _LONGEST = 4  # characters of the longest Chinese word in the lexicon
 
 
 def _split(text: str) -> tuple[str, ...]:
+    """Return the words of a text separated by blanks."""
     return tuple(text.split())
 
 
@@ -121,6 +122,7 @@ def stem(word: str) -> str:
 
 
 def _index_ideas() -> tuple[dict[str, str], dict[str, str]]:
+    """Return two tables from word to idea: of English stems and of Chinese words."""
     latin: dict[str, str] = {}
     han: dict[str, str] = dict.fromkeys(_split(_TABLES["chinese_stop"]), "")
     for name, words in IDEAS.items():

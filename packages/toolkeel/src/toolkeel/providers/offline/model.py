@@ -93,6 +93,11 @@ def reply(request: ModelRequest) -> list[Delta]:
 
 
 def _allowed(tools: Sequence[ToolDefinition], choice: str) -> Sequence[ToolDefinition]:
+    """Return the tools that the tool choice allows.
+
+    Raises:
+        ModelError: if it names a tool that the request does not have.
+    """
     if choice in ("auto", "none", "required"):
         return tools
     chosen = [tool for tool in tools if tool.name == choice]
@@ -129,6 +134,7 @@ def _next_calls(
 def _correction(
     finished: FinishedCall, tools: Sequence[ToolDefinition]
 ) -> dict[str, object] | None:
+    """Return corrected arguments for a failed call, or None if its error suggests nothing."""
     tool = next((tool for tool in tools if tool.name == finished.name), None)
     return correct_call(tool, finished.arguments, finished.text) if tool else None
 
@@ -139,7 +145,7 @@ def _is_planned(finished: FinishedCall, planned: Sequence[PlannedCall]) -> bool:
 
 
 def _output_call(turn: Turn, tools: Sequence[ToolDefinition]) -> list[Call]:
-    """Return the last result as the typed answer that the agent asks for, if it has that type."""
+    """Return a call that gives the last result as the agent's typed answer, or an empty list."""
     tool = next(filter(is_output_tool, tools), None)
     if tool is None or not turn.finished or turn.finished[-1].failed:
         return []
@@ -156,6 +162,7 @@ def _output_call(turn: Turn, tools: Sequence[ToolDefinition]) -> list[Call]:
 def _answer(
     turn: Turn, planned: Sequence[PlannedCall], tools: Sequence[ToolDefinition], forbidden: bool
 ) -> str:
+    """Return the text of the reply: results, questions for missing arguments, or that no tool fits."""
     language = language_of(turn.prompt)
     parts = _results(turn, planned, tools, language)
     parts += [sentences.ask_for(language, c.tool, c.missing) for c in planned if c.missing]
@@ -192,6 +199,10 @@ def _results(
 
 
 def _call_deltas(calls: Sequence[Call], before: int) -> list[Delta]:
+    """Return calls as deltas in small pieces, then the end.
+
+    `before` is the number of earlier calls.
+    """
     deltas: list[Delta] = []
     for index, (name, arguments) in enumerate(calls):
         deltas.append(CallDelta(index, id=f"call_{before + index + 1}", name=name))
@@ -201,5 +212,6 @@ def _call_deltas(calls: Sequence[Call], before: int) -> list[Delta]:
 
 
 def _text_deltas(text: str) -> list[Delta]:
+    """Return text as deltas in small pieces, then the end."""
     pieces: list[Delta] = [TextDelta(piece) for piece in _PIECE.findall(text)]
     return [*pieces, Finish("stop", Usage(requests=1), Offline.name)]

@@ -152,6 +152,7 @@ class ArgumentChecker:
 
 
 def _compile(schema: Schema) -> jsonschema_rs.Validator | None:
+    """Return a validator for a schema, or None if the schema is invalid."""
     try:
         return jsonschema_rs.validator_for(
             dict(schema), offline=True, pattern_options=jsonschema_rs.RegexOptions()

@@ -58,6 +58,7 @@ def read_turn(messages: Sequence[Message]) -> Turn:
 
 
 def _question(messages: Sequence[Message]) -> str:
+    """Return the user message before the prompt if no result came since, else an empty string."""
     for message in reversed(messages):
         if isinstance(message, ToolMessage):
             return ""
@@ -80,6 +81,7 @@ def _calls(messages: Sequence[Message]) -> list[tuple[ToolCall, ToolMessage | No
 
 
 def _finished(call: ToolCall, result: ToolMessage) -> FinishedCall:
+    """Return a call with the text of its result."""
     return FinishedCall(call.name, arguments_of(call), result.text, result.failed)
 
 

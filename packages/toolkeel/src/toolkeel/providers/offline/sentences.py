@@ -34,27 +34,27 @@ _HELLO = {
 
 
 def no_tools(language: Language) -> str:
-    """Say that there is nothing to call."""
+    """Return the sentence that there is nothing to call."""
     return _NO_TOOLS[language]
 
 
 def calls_forbidden(language: Language) -> str:
-    """Say that the program forbids calls in this reply."""
+    """Return the sentence that the program forbids calls in this reply."""
     return _NOT_ALLOWED[language]
 
 
 def no_fit(language: Language, tools: Sequence[ToolDefinition]) -> str:
-    """Say that no tool fits, and list the tools."""
+    """Return the sentence that no tool fits, with the list of tools."""
     return f"{_NO_FIT[language]}\n{_list(language, tools)}"
 
 
 def hello(language: Language, tools: Sequence[ToolDefinition]) -> str:
-    """Greet, and list the tools."""
+    """Return a greeting with the list of tools."""
     return f"{_HELLO[language]}\n{_list(language, tools)}"
 
 
 def ask_for(language: Language, tool: ToolDefinition, missing: Sequence[Parameter]) -> str:
-    """Ask for missing arguments, by name."""
+    """Return a question for missing arguments, by name."""
     if language == "zh":
         names = "、".join(_describe(one, "（", "）") for one in missing)
         return f"要使用 {tool.name}，我还需要：{names}。请告诉我。"
@@ -63,7 +63,7 @@ def ask_for(language: Language, tool: ToolDefinition, missing: Sequence[Paramete
 
 
 def failed(language: Language, call: str, error: str, corrected: bool) -> str:
-    """Report a call that failed, perhaps also after its correction."""
+    """Return the sentence that a call failed, with its error, and if its correction failed too."""
     reason = error.strip()
     reason = reason if len(reason) <= 400 else f"{reason[:400]}..."
     if language == "zh":
@@ -74,6 +74,7 @@ def failed(language: Language, call: str, error: str, corrected: bool) -> str:
 
 
 def _list(language: Language, tools: Sequence[ToolDefinition]) -> str:
+    """Return tools as lines with their first sentence; those beyond the limit only counted."""
     lines = [f"- {tool.name}: {_first_sentence(tool.description)}" for tool in tools[:_SHOWN]]
     if len(tools) > _SHOWN:
         rest = len(tools) - _SHOWN
@@ -82,11 +83,13 @@ def _list(language: Language, tools: Sequence[ToolDefinition]) -> str:
 
 
 def _first_sentence(text: str | None) -> str:
+    """Return the first sentence of a text, at most 160 characters."""
     line = (text or "").strip().split("\n", 1)[0]
     end = min((i for i in (line.find(". "), line.find("。")) if i >= 0), default=len(line))
     return line[: end + 1].strip()[:160]
 
 
 def _describe(parameter: Parameter, opening: str, closing: str) -> str:
+    """Return a parameter's name, with its description between `opening` and `closing`."""
     about = _first_sentence(parameter.description).rstrip(".。")
     return f"{parameter.name}{opening}{about}{closing}" if about else parameter.name

@@ -111,12 +111,14 @@ def find_values(text: str) -> tuple[Value, ...]:
 
 
 def _claim(found: list[Value], value: Value) -> None:
+    """Append a value unless it overlaps an earlier one, is empty, or there are too many."""
     spans = ((other.start, other.end) for other in found)
     if len(found) < _MOST and value.value != "" and not overlaps(value.start, value.end, spans):
         found.append(value)
 
 
 def _iso_date(text: str) -> str:
+    """Return a date in three numbers as ``YYYY-MM-DD``."""
     year, month, day = re.findall(r"\d+", text)
     return f"{year}-{month:0>2}-{day:0>2}"
 
@@ -124,10 +126,12 @@ def _iso_date(text: str) -> str:
 def _all(
     kind: str, pattern: re.Pattern[str], text: str, read: Callable[[re.Match[str]], str | int]
 ) -> list[Value]:
+    """Return a value for each match of a pattern, made by `read`."""
     return [Value(kind, read(m), m.start(), m.end()) for m in pattern.finditer(text)]
 
 
 def _numbers(text: str) -> list[Value]:
+    """Return the numbers in a text, in digits, English words or Chinese signs."""
     found = []
     for match in _NUMBER.finditer(text):
         body = (match["body"] or match["after"] or "").replace(",", "")
@@ -144,12 +148,13 @@ def _numbers(text: str) -> list[Value]:
 
 
 def _codes(text: str) -> list[Value]:
+    """Return codes and symbols such as currencies and tickers in a text."""
     symbols = _all("symbol", _SYMBOL, text, lambda match: match[1])
     return [*_all("code", _CODE, text, lambda match: match[0]), *symbols]
 
 
 def _names(text: str) -> list[Value]:
-    """Find capitalized words. The first word of a sentence only if it is not an ordinary word."""
+    """Return capitalized names; the first word of a sentence only if it is not a common word."""
     found = []
     for match in _NAME.finditer(text):
         start, words = match.start(), match[0].split(" ")
@@ -162,12 +167,14 @@ def _names(text: str) -> list[Value]:
 
 
 def _kind_of_name(name: str) -> str:
+    """Return ``language``, ``place`` or ``name``."""
     if name in lexicon.LANGUAGES:
         return "language"
     return "place" if name in lexicon.PLACES_LATIN else "name"
 
 
 def _opens_sentence(text: str, start: int) -> bool:
+    """Return True if nothing, or the end of a sentence, comes before a place in a text."""
     before = text[:start].rstrip(" \t\"'“‘(")
     return not before or before[-1] in ".!?:;\n。！？：；"
 
@@ -182,14 +189,14 @@ def _is_ordinary(word: str, opening: bool) -> bool:
 
 
 def _lower(text: str) -> list[Value]:
-    """Find places and languages without a capital letter."""
+    """Return places and languages written without a capital letter."""
     known = lexicon.PLACES_LATIN | lexicon.LANGUAGES
     values = _all("", _LATIN, text, lambda match: match[0].title())
     return [v._replace(kind=_kind_of_name(str(v.value).lower())) for v in values if str(v.value).lower() in known]  # fmt: skip
 
 
 def _chinese(text: str) -> list[Value]:
-    """Find known places, languages and currencies, and short words outside the lexicon."""
+    """Return Chinese places, languages and currencies, and short words outside the lexicon."""
     tables = (
         ("place", lexicon.PLACES),
         ("language", lexicon.LANGUAGES),

@@ -119,7 +119,7 @@ class _OpenCall:
         return self._end.end > 0
 
     def append(self, text: str, *, replaces: bool = True) -> str:
-        """Append a piece of the arguments. Return what is certain and new.
+        """Append a piece of the arguments. Return the part that is new and certain.
 
         A piece after the end of the arguments does not belong to them, but arguments that were only a
         placeholder so far are replaced by it if `replaces` is True.
@@ -148,7 +148,7 @@ class _OpenCall:
         return self._first in _PLACEHOLDERS
 
     def release(self) -> str:
-        """Return the arguments that were waiting, which are final now."""
+        """Return and clear the arguments that were waiting, which are final now."""
         waiting, self._first = self._first, None
         return "" if waiting is None else "".join(self.pieces)
 
@@ -177,7 +177,7 @@ class CallTracker:
 
         Args:
             entry: The element.
-            position: Where it stands in the list; None if it is alone there.
+            position: Its index in the list; None if it is alone there.
         """
         more = self._continue_arguments(entry)
         if more is not None:
@@ -211,7 +211,7 @@ class CallTracker:
         return deltas
 
     def _continue_arguments(self, entry: Json) -> CallDelta | None:
-        """Handle the most frequent case: arguments at a known index, and nothing else."""
+        """Handle the common case, arguments at a known index; None if it is another case."""
         index, function = entry.get("index"), entry.get("function")
         if type(index) is not int or type(function) is not dict or entry.get("id"):
             return None
@@ -249,8 +249,7 @@ class CallTracker:
     def _defer_id(self, piece: _Piece, at: _OpenCall | None) -> bool:
         """Return True, and remember the id, if `piece` is a bare new id at a complete call's place.
 
-        It may start the next call, whose name comes late, or end the same call; the next piece at that index
-        decides, and gets the id, with the placeholder for arguments if there was one.
+        The next piece at that index decides if it starts a call, and gets the id.
         """
         is_bare = not piece.name and piece.is_blank
         held = self._deferred.get(piece.index)
@@ -300,6 +299,7 @@ class CallTracker:
     def _extend_call(
         self, call: _OpenCall, piece: _Piece, extra: Mapping[str, object], starts_call: bool
     ) -> CallDelta | None:
+        """Add a piece to its call; return the delta of what is new, or None if nothing is."""
         id = name = text = ""
         if piece.id:
             if not call.id:
@@ -319,7 +319,7 @@ class CallTracker:
         return CallDelta(call.call_index, id, name, text, extra)
 
     def _split_surplus(self) -> list[CallDelta]:
-        """Turn text after complete arguments into further calls, where it is valid."""
+        """Turn text after complete arguments into further calls; it waits while it is not JSON."""
         deltas = []
         for call in tuple(self._with_surplus):
             values = _objects("".join(call.surplus))

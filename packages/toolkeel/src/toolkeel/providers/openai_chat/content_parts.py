@@ -21,7 +21,7 @@ class PartReader:
         """Start and end of the text before the latest reference."""
 
     def read(self, content: object, position: int) -> tuple[str, str]:
-        """Return the thinking and the text in content: a string or a list of parts.
+        """Return the thinking and the text in content, and record what the text cites.
 
         Args:
             content: Content of a message or delta.
@@ -45,7 +45,7 @@ class PartReader:
         return thought, spoken
 
     def _add_reference(self, part: Json, end: int, length: int) -> None:
-        """Keep a reference: about its own text, or without any about that since the one before."""
+        """Record a reference as a citation of its own text, or of the text since the last reference."""
         if length:
             self._cited = (end, end + length)
         elif end > self._cited[1]:
@@ -54,7 +54,10 @@ class PartReader:
         self.citations.append({**part, "start_index": start, "end_index": end})
 
     def _add_annotations(self, annotations: list[object], offset: int, length: int) -> None:
-        """Keep the annotations of a text, whose places count from its start; else all is cited."""
+        """Record annotations, their places moved by `offset`.
+
+        Without places they cite the complete text.
+        """
         for one in map(as_dict, annotations):
             cited = as_dict(one.get(as_text(one.get("type")))) or one
             places = (cited.get("start_index", 0), cited.get("end_index", length))
@@ -63,6 +66,7 @@ class PartReader:
 
 
 def _part_text(parts: object) -> str:
+    """Return the joined text of parts, or a text unchanged."""
     if isinstance(parts, str):
         return parts
     return "".join(as_text(as_dict(part).get("text")) for part in as_list(parts))

@@ -24,12 +24,15 @@ class StoredChat(StoredConversation):
     decoder = StreamDecoder
 
     def as_response(self, turn: list[Json]) -> Json:
+        """Return the assistant message of a turn as a choice that ended normally."""
         return {"message": turn[0], "finish_reason": "stop"}
 
     def call_ids(self, turn: list[Json], tools: WireTools) -> list[str]:
+        """Return the ids of the calls in a reply, in order."""
         return [as_text(as_dict(one).get("id")) for one in as_list(turn[0].get("tool_calls"))]
 
     def decode_input(self, wire: Json, calls: StoredCalls) -> Iterator[Message]:
+        """Yield a result, marking its call as answered, or a user message."""
         content = self.decode_content(wire.get("content"))
         if wire.get("role") in ("tool", "function"):
             id, name = as_text(wire.get("tool_call_id")), as_text(wire.get("name"))
@@ -38,6 +41,7 @@ class StoredChat(StoredConversation):
             yield UserMessage(content)
 
     def decode_block(self, block: Json) -> Block:
+        """Convert a part to content; wrap one of an unknown kind unchanged."""
         match block.get("type"):
             case "text":
                 return Text(as_text(block.get("text")))

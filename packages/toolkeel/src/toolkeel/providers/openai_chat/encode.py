@@ -230,17 +230,13 @@ class ChatEncoder(Encoder[ChatTarget]):
         return wires
 
     def take_ready_results(self) -> list[Json]:
-        """Return the results that can be sent."""
+        """Return the results that can be sent, without their media."""
         results = super().take_ready_results()
         self._last_role = "tool" if results else self._last_role
         return results
 
     def encode_tail(self) -> list[Json]:
-        """Return the last messages, which later ones may change.
-
-        Results that wait for others, placeholders for missing ones, and the user message with the media of
-        results.
-        """
+        """Return open results or placeholders, then their media; later messages may change both."""
         rest = self.open_results()
         media: list[Json] = [{"role": "user", "content": rest.trailing}] if rest.trailing else []
         return rest.blocks + self._following("tool", *media)
@@ -251,7 +247,7 @@ class ChatEncoder(Encoder[ChatTarget]):
         return {"tools": []} if wanted and "tools" not in prepared.static_keys else {}
 
     def _following(self, last: str, *wires: Json) -> list[Json]:
-        """Return `wires` after a message of role `last`. Some servers need the model between."""
+        """Return `wires`, after an empty reply if the server needs one between `last` and them."""
         if self._server.bridge and last == "tool" and wires and wires[0]["role"] == "user":
             return [{"role": "assistant", "content": BRIDGE}, *wires]
         return list(wires)
@@ -274,6 +270,7 @@ class ChatEncoder(Encoder[ChatTarget]):
         return WireResults([wire] if before is None else [before, wire], media)
 
     def _prompt(self, message: SystemMessage | UserMessage) -> Json:
+        """Encode a system or user message, with notes for media that the server refuses."""
         role = "system" if isinstance(message, SystemMessage) else "user"
         if role == "system" or isinstance(message.content, str):
             return {"role": role, "content": clean_text(content_text(message.content))}
@@ -286,6 +283,7 @@ class ChatEncoder(Encoder[ChatTarget]):
         return {"role": role, "content": parts}
 
     def _assistant(self, message: AssistantMessage) -> Iterator[Json]:
+        """Yield a reply as one message, with reasoning beside its calls; nothing if it is blank."""
         own = is_own(message, self.wire, self._profile)
         media = media_to_send_back(message) if own else {}
         text = clean_text(text_without_media(message) if media else message.text)
@@ -301,7 +299,7 @@ class ChatEncoder(Encoder[ChatTarget]):
         yield wire
 
     def _split_calls(self, calls: list[Json]) -> list[Json]:
-        """Return the calls that one message may have; the others follow after their results."""
+        """Return as many calls as one message may have; later messages bring the others."""
         most = self._server.max_calls or len(calls)
         for start in range(most, len(calls), most):
             further: Json = {
@@ -320,6 +318,7 @@ class ChatEncoder(Encoder[ChatTarget]):
         self._later = {}
 
     def _call(self, call: ToolCall, own: bool) -> Json:
+        """Register a call and encode it, with its unusual keys if it is this model's own."""
         wire_id = self._open.add(call)
         options = call.provider_options if own else {}
         extra = {k: v for k, v in options.items() if k != "type" and k not in WIRES}
@@ -394,6 +393,7 @@ def _response_format(output: OutputFormat) -> Json:
 
 
 def _tool_choice(choice: str | None, tools: WireTools) -> object:
+    """Encode the tool choice: a word unchanged, a name as a function."""
     if choice in (None, "auto", "none", "required"):
         return choice
     return {"type": "function", "function": {"name": tools.alias_to_call(choice)}}

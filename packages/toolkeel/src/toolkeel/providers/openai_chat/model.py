@@ -118,6 +118,7 @@ class OpenAIChat(OpenAIModel):
         self._check_calls()
 
     def _has_structured_output(self, tools: bool) -> bool:
+        """Return True if the server holds replies to a schema, with tools if `tools` is True."""
         if self.profile.grammar:
             return self._has_grammar() and (not tools or self.calls in ("auto", "grammar"))
         return self.profile.json_schema and gpt_has_structured_output(self.name)
@@ -125,6 +126,7 @@ class OpenAIChat(OpenAIModel):
     def _deltas(
         self, request: ModelRequest, prepared: PreparedRequest, body: object, decoder: Decoder
     ) -> AsyncGenerator[Deltas]:
+        """Yield the deltas of a reply, with reasoning and calls found in its text if so configured."""
         plain = super()._deltas(request, prepared, body, decoder)
         if self.profile.think_tags:
             plain = _with_reasoning(plain)
@@ -175,6 +177,7 @@ class OpenAIChat(OpenAIModel):
         return known and not self.name.endswith("-cloud")
 
     def _check_calls(self) -> None:
+        """Raise `SetupError` if calls need a grammar that the server does not have."""
         if self.calls == "grammar" and not self._has_grammar():
             raise SetupError(
                 f"OpenAIChat({self.name!r}, calls='grammar'): this server is not known to hold "
@@ -185,7 +188,7 @@ class OpenAIChat(OpenAIModel):
     async def _request_reply(
         self, request: ModelRequest, corrections: int = 0
     ) -> AsyncGenerator[Deltas]:
-        """Send a request in the chosen way; check what comes back from a local server."""
+        """Send a request with native tools, or constrained; retry constrained after a bad reply."""
         if request.settings.max_tokens is None and self.profile.max_tokens:
             settings = replace(request.settings, max_tokens=self.profile.max_tokens)
             request = replace(request, settings=settings)
@@ -215,6 +218,7 @@ class OpenAIChat(OpenAIModel):
 
 
 def _refuse_old_name(options: Mapping[str, object]) -> None:
+    """Raise `SetupError`, naming ``calls=``, if the old option ``text_calls`` is passed."""
     if "text_calls" in options:
         new = "text" if options["text_calls"] == "auto" else "native"
         raise SetupError(f"OpenAIChat: text_calls= is now calls=; write calls={new!r}")
@@ -223,7 +227,7 @@ def _refuse_old_name(options: Mapping[str, object]) -> None:
 async def _with_calls(
     plain: AsyncGenerator[Deltas], tools: Sequence[ToolDefinition]
 ) -> AsyncGenerator[Deltas]:
-    """`plain`, with calls where they stand in its text."""
+    """Yield the deltas of `plain`, with calls where they are written in its text."""
     texts = TextCalls(tools)
     async with aclosing(plain) as parts:
         async for deltas in parts:
@@ -238,7 +242,7 @@ async def _with_calls(
 
 
 async def _with_reasoning(plain: AsyncGenerator[Deltas]) -> AsyncGenerator[Deltas]:
-    """`plain`, with text between ``<think>`` tags as reasoning."""
+    """Yield the deltas of `plain`, with text between ``<think>`` tags as reasoning."""
     tags = ThinkTags()
     async with aclosing(plain) as parts:
         async for deltas in parts:

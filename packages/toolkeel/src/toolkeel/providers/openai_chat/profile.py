@@ -22,7 +22,7 @@ _SEALED_REASONING = re.compile(r"(?:reasoning|thinking|thought)_.+|extra_content
 
 
 def is_sealed_reasoning(key: str) -> bool:
-    """Return True if what a message has under a key must go back to its server as it came.
+    """Return True if a message's value under this key must return to its server unchanged.
 
     >>> is_sealed_reasoning("thinking_blocks"), is_sealed_reasoning("reasoning_opaque")
     (True, True)
@@ -76,7 +76,7 @@ def parse_usage(usage: Json) -> Usage:
 
 
 def media_to_send_back(message: AssistantMessage) -> Json:
-    """Return the pictures and the audio of a reply that its own server accepts back."""
+    """Return the keys for pictures and audio of a reply that its own server accepts back."""
     if isinstance(message.content, str):
         return {}
     wire: Json = {}
@@ -90,6 +90,6 @@ def media_to_send_back(message: AssistantMessage) -> Json:
 
 
 def speaker(message: AssistantMessage | SystemMessage | UserMessage) -> Json:
-    """Return the field that names who speaks, if the program has said it."""
+    """Return the key ``name`` if the program set the speaker's name, else an empty dict."""
     name = message.metadata.get("name")
     return {"name": name} if isinstance(name, str) and name else {}

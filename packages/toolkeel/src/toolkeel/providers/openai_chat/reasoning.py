@@ -41,6 +41,7 @@ def add_reasoning(wire: Json, message: AssistantMessage, target: ChatTarget, own
 
 
 def _is_local_gpt_oss(message: AssistantMessage, target: ChatTarget) -> bool:
+    """Return True if a local server runs a gpt-oss model, or one wrote the message."""
     names = (target.model, message.model)
     return bool(target.server.kind) and any("gpt-oss" in model_family(name) for name in names)
 

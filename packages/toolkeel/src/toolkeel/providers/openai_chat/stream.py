@@ -89,7 +89,7 @@ class StreamDecoder(Decoder):
         """Choices with calls beside the first one."""
 
     def handle_event(self, data: Json) -> list[Delta]:
-        """Return the deltas of one chunk, whose `delta` counts, even beside the message so far."""
+        """Return the deltas of one chunk; its `delta` counts before a `message` beside it."""
         choices = self._read_chunk(data)
         if len(choices) == 1:  # of nearly all chunks
             return self._read_choice(choices[0], ("delta", "message"))
@@ -103,7 +103,7 @@ class StreamDecoder(Decoder):
         return deltas
 
     def _read_choice(self, choice: Json, order: tuple[str, str]) -> list[Delta]:
-        """Return the deltas of a choice, by the first of these keys that has content."""
+        """Return the deltas of a choice, from the first key in `order` that has content."""
         first, second = order
         key, value = first, choice.get(first)
         has_output = self._text_length or self._call_count or self._has_more
@@ -153,7 +153,7 @@ class StreamDecoder(Decoder):
         return self._reason if is_mistake(self._reason) else ""
 
     def mark_done(self) -> None:
-        """Handle ``[DONE]``: the reply is complete, if it has any content."""
+        """Mark the reply as complete on ``[DONE]``, if it has any content."""
         if self._call_count or self._text_length or self._has_more:
             self._reason = self._reason or "stop"
 
@@ -196,7 +196,7 @@ class StreamDecoder(Decoder):
         return "refusal" if self._refused else super().finish_reason()
 
     def _read_chunk(self, data: Json) -> list[Json]:
-        """Read the fields beside the messages. Return the choices that the answer consists of."""
+        """Record the fields beside the messages. Return the choices that form the answer."""
         is_error = "object" in data and data["object"] == "error"
         if is_error or (not _FAILURE_KEYS.isdisjoint(data) and _reports_failure(data)):
             raise reported_error(data)
@@ -221,7 +221,7 @@ class StreamDecoder(Decoder):
         return choices
 
     def _choose(self, listed: list[object]) -> list[Json]:
-        """Return the choices without a number or with the first one; keep calls of others.
+        """Return the choices without an index or with the first one; store calls of the others.
 
         Those are another answer, unless the first says that it ends with calls and has none.
         """
@@ -234,6 +234,7 @@ class StreamDecoder(Decoder):
         return choices
 
     def _read_rare_fields(self, data: Json, choice: Json) -> None:
+        """Record the usage; raise the error that a router or Groq reports inside a chunk."""
         groq = as_dict(data.get("x_groq"))
         usage = data.get("usage") or choice.get("usage") or groq.get("usage")
         if usage:
@@ -255,6 +256,7 @@ class StreamDecoder(Decoder):
         return deltas
 
     def _read_all_keys(self, message: Json) -> list[Delta]:
+        """Return text and reasoning of a message with rare keys, which are recorded."""
         thought, spoken = self._parts.read(message.get("content"), self._text_length)
         thought = self._reasoning_text(message) or thought
         refusal = as_text(message.get("refusal"))
@@ -270,7 +272,7 @@ class StreamDecoder(Decoder):
         return self._thinking_delta(thought) + self._text_delta(spoken + refusal)
 
     def _add_images(self, images: list[object]) -> None:
-        """Keep pictures, which OpenRouter sends as parts like a user message's."""
+        """Store pictures, which OpenRouter sends as parts like a user message's."""
         for one in map(as_dict, images):
             url = as_text(as_dict(one.get("image_url")).get("url"))
             if url:
@@ -278,7 +280,7 @@ class StreamDecoder(Decoder):
                 self._unknown_keys["images"] = True
 
     def _add_audio(self, audio: Json) -> str:
-        """Keep audio, complete or in pieces. Return its transcript."""
+        """Store audio, complete or in pieces. Return its transcript."""
         if audio:
             self._audio += decode_base64(as_text(audio.get("data")))
             fields = {key: one for key, one in audio.items() if key not in ("data", "transcript")}
@@ -286,7 +288,7 @@ class StreamDecoder(Decoder):
         return as_text(audio.get("transcript"))
 
     def _keep_unknown(self, key: str, value: object) -> None:
-        """Keep a value under a key that is not the wire's; lists and dicts grow."""
+        """Store a value under an unknown key, to send it back; lists and dicts grow."""
         before = self._unknown_keys.get(key)
         if isinstance(before, list) and isinstance(value, list):
             self._unknown_keys[key] = [*before, *value]
@@ -296,6 +298,7 @@ class StreamDecoder(Decoder):
             self._unknown_keys[key] = value
 
     def _reasoning_text(self, message: Json) -> str:
+        """Return the reasoning under the first of its keys, and record that key."""
         for key in REASONING_KEYS:
             value = message.get(key)
             if isinstance(value, str):
@@ -306,7 +309,7 @@ class StreamDecoder(Decoder):
         return ""
 
     def _add_block(self, blocks: list[Json], block: Json) -> None:
-        """Keep a block of reasoning, whose pieces share type, index and id.
+        """Store a block of reasoning, whose pieces share type, index and id.
 
         A signature ends a block without an index. In a complete message each block is separate.
         """

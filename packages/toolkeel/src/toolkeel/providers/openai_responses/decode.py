@@ -35,6 +35,7 @@ class StoredItems(StoredConversation):
     key = "input"
 
     def instructions(self, request: Json) -> object:
+        """Return the ``instructions`` of a request."""
         return request.get("instructions")
 
     def group_replies(self, wires: Iterable[Json], tools: WireTools) -> Iterator[list[Json]]:
@@ -62,17 +63,21 @@ class StoredItems(StoredConversation):
             yield reply
 
     def is_reply(self, wire: Json) -> bool:
+        """Return True if the model wrote an item: neither an input message nor an output of a call."""
         return not (_is_input_message(wire) or wire.get("type") in _OUTPUT_ITEMS)
 
     def call_ids(self, turn: list[Json], tools: WireTools) -> list[str]:
+        """Return the ids of the calls in a reply, in order."""
         called = (to_function_call(item, tools, is_complete=False) for item in turn)
         return [as_text(one.get("call_id")) for one in called if one.get("type") in CALLS]
 
     def as_response(self, turn: list[Json]) -> Json:
+        """Return the items of a reply as a completed response."""
         output = [_output_item(item) for item in turn]
         return {"object": "response", "status": "completed", "output": output}
 
     def decode_input(self, wire: Json, calls: StoredCalls) -> Iterator[Message]:
+        """Yield a result, marking its call as answered, or a user message."""
         if wire.get("type") in _OUTPUT_ITEMS:
             id = as_text(wire.get("call_id")) or as_text(wire.get("approval_request_id"))
             yield calls.make_result(self._decode_output(wire), id)
@@ -80,6 +85,7 @@ class StoredItems(StoredConversation):
             yield UserMessage(self.decode_content(wire.get("content")))
 
     def _decode_output(self, item: Json) -> Content:
+        """Return the content of an item that answers a call: a screenshot, data or blocks."""
         output = item.get("output")
         match item.get("type"):
             case "computer_call_output":
@@ -92,6 +98,7 @@ class StoredItems(StoredConversation):
         return self.decode_content(output)
 
     def decode_block(self, block: Json) -> Block:
+        """Convert a part to content; wrap one of an unknown kind unchanged."""
         match block.get("type"):
             case "input_text" | "output_text" | "text":
                 return Text(as_text(block.get("text")))
@@ -110,6 +117,7 @@ def _call_ids(item: Json, kind: str, tools: WireTools) -> set[object]:
 
 
 def _is_input_message(item: Json) -> bool:
+    """Return True if an item is a message of the user, the system or the developer."""
     return item.get("role") in ("user", "system", "developer") and (
         item.get("type") in (None, "message")
     )

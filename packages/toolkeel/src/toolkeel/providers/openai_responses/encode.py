@@ -77,8 +77,8 @@ def encode(request: ModelRequest, model: str, *, stream: bool = False) -> Json:
 
     Args:
         request: Messages, tools and settings. ``settings.extra_body`` holds further keys of the body;
-            its ``tools``, such as the server's own, stand behind the request's, and its
-            ``include`` before what is asked for anyway.
+            its ``tools``, such as the server's own, are appended to the request's, and its
+            ``include`` comes before the values that are always sent.
         model: The model's name.
         stream: True to stream the answer.
 
@@ -226,6 +226,7 @@ class ResponsesEncoder(Encoder[ModelProfile]):
         return WireResults([wire], [])
 
     def _reply(self, message: AssistantMessage) -> list[Json]:
+        """Encode a reply as items, in their original form and order if it is this model's own."""
         extra = as_dict(message.provider_options.get(WIRE))
         known = (
             message.model
@@ -249,6 +250,7 @@ class ResponsesEncoder(Encoder[ModelProfile]):
         return [_item_to_send(item, together) for item in items]
 
     def _call(self, call: ToolCall, ours: bool, together: bool) -> Json:
+        """Register a call and encode it; one of the provider's own tools in its original form."""
         wire_id = self._open.add(call)
         extra = dict(as_dict(call.provider_options.get(WIRE)))
         item = native_item(extra, wire_id)
@@ -266,6 +268,7 @@ class ResponsesEncoder(Encoder[ModelProfile]):
         return {**wire, CALLS[kind]: self._arguments(call, kind)}
 
     def _arguments(self, call: ToolCall, kind: str) -> str:
+        """Return a call's arguments as text, with property names of the wire."""
         if kind == "custom_tool_call" and isinstance(call.arguments, str):
             return clean_text(call.arguments)
         if call.name in self._tools.keys:
@@ -273,6 +276,7 @@ class ResponsesEncoder(Encoder[ModelProfile]):
         return arguments_text(self._tools.arguments_of(call))
 
     def _prompt(self, content: Content) -> object:
+        """Encode content as text, or as parts if it has media."""
         if isinstance(content, str):
             return clean_text(content)
         parts = [p for one in content for p in encode_block(WIRE, one, _input_text, _media_blocks)]
@@ -293,10 +297,12 @@ class ResponsesEncoder(Encoder[ModelProfile]):
 
 
 def _input_text(text: str) -> Json:
+    """Return an ``input_text`` part."""
     return {"type": "input_text", "text": text}
 
 
 def _media_blocks(block: Image | Audio | File) -> list[Json]:
+    """Encode a picture or a file, by address or bytes; no parts for any other media."""
     url = getattr(block, "url", "")
     reachable = url.startswith(("https://", "http://"))
     match block:
@@ -312,6 +318,7 @@ def _media_blocks(block: Image | Audio | File) -> list[Json]:
 
 
 def _format(output: OutputFormat) -> Json:
+    """Encode a reply's schema as ``text.format``."""
     compiled = compile_format(output, "openai-strict")
     form: Json = {"type": "json_schema", "name": output.name, "schema": compiled.schema}
     return {
@@ -322,6 +329,7 @@ def _format(output: OutputFormat) -> Json:
 
 
 def _tool_choice(choice: str | None, tools: WireTools) -> object:
+    """Encode the tool choice: a word unchanged, a name as a function or the server's own tool."""
     if choice in (None, "auto", "none", "required"):
         return choice
     native = tools.natives.get(choice)
@@ -332,17 +340,19 @@ def _tool_choice(choice: str | None, tools: WireTools) -> object:
 
 
 def _is_sent_back(item: Json, stored: bool) -> bool:
-    """Return True if the server can use an item: reasoning needs its content, or storage."""
+    """Return True if an item may be sent back: reasoning needs content, or to be stored."""
     if item.get("type") != "reasoning":
         return True
     return stored or bool(item.get("encrypted_content") or item.get("content"))
 
 
 def _clean_message_text(item: Json) -> str:
+    """Return the text of a message item without lone surrogates."""
     return clean_text(message_text(item))
 
 
 def _is_item_id(id: object) -> bool:
+    """Return True if a value has the form of an item id."""
     return isinstance(id, str) and _ITEM_ID.fullmatch(id) is not None
 
 
@@ -366,6 +376,7 @@ def _message_to_send(item: Json, together: bool) -> Json:
 
 
 def _output_part(part: Json) -> Json:
+    """Return a part of an assistant message with only the keys that the server accepts."""
     text = clean_text(part_text(part))
     if part.get("type") == "refusal":
         return {"type": "refusal", "refusal": text}
@@ -373,4 +384,5 @@ def _output_part(part: Json) -> Json:
 
 
 def _without_nulls(item: Json) -> Json:
+    """Return an item without null values and without ``created_by``."""
     return {key: value for key, value in item.items() if value is not None and key != "created_by"}

@@ -55,6 +55,7 @@ def match_items(items: Mapping[int, B], wires: Sequence[Json]) -> list[B | None]
     free = dict(items)
 
     def take(place: int, key: int | None) -> None:
+        """Assign the item with this key, if any, to an entry, so that no other entry gets it."""
         if key is not None:
             found[place] = free.pop(key)
 
@@ -81,5 +82,6 @@ def _is_compatible(item: Block, wire: Json) -> bool:
 
 
 def _has_same_id(item: Block, wire: Json) -> bool:
+    """Return True if both forms have the same ``id`` or ``call_id``."""
     keys = ("id", "call_id")
     return any(wire.get(key) and item.wire.get(key) == wire.get(key) for key in keys)

@@ -78,4 +78,5 @@ class OpenAIResponses(OpenAIModel):
         super().__init__(ModelProfile(model, stream, hosts, host), options, clients)
 
     def _has_structured_output(self, tools: bool) -> bool:
+        """Return True if this is OpenAI's own server and its model holds replies to a schema."""
         return self._own and gpt_has_structured_output(self.name)

@@ -98,7 +98,7 @@ def native_item(extra: Json, wire_id: str) -> Json:
 
 
 def encode_native_output(item: Json, result: ToolMessage, wire_id: str) -> Json:
-    """Encode the result of a native call.
+    """Return the item that answers a native call.
 
     Args:
         item: The call's item, as it is sent.
@@ -127,6 +127,7 @@ def encode_native_output(item: Json, result: ToolMessage, wire_id: str) -> Json:
 
 
 def _arguments(item: Json, native: NativeCall) -> Json:
+    """Return the arguments of a native call, in the shape of the tool that represents it."""
     if native.payload == "actions":
         return {"actions": as_list(item.get("actions")) or [item.get("action")]}
     if not native.payload:
@@ -145,6 +146,7 @@ def _screenshot(result: ToolMessage) -> Json:
 
 
 def _value(result: ToolMessage) -> object:
+    """Return the value of the first `Data` block in a result, or None."""
     blocks = () if isinstance(result.content, str) else result.content
     return next((block.value for block in blocks if isinstance(block, Data)), None)
 

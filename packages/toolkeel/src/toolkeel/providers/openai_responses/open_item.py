@@ -35,10 +35,11 @@ class OpenItem(Block):
 
     @property
     def type(self) -> str:
+        """The item's ``type`` on the wire."""
         return as_text(self.wire.get("type"))
 
     def full_text(self) -> str:
-        """Return the text, reasoning or arguments in the item's own form."""
+        """Return the text, reasoning or arguments in the item's own form, not its pieces."""
         if self.type in CALLS:
             value = self.wire.get(CALLS[self.type])
             if self.type == "custom_tool_call" and isinstance(value, str):
@@ -50,7 +51,7 @@ class OpenItem(Block):
         return message_text(self.wire)
 
     def complete_wire(self) -> None:
-        """Put content that arrived in pieces only into the item's own form."""
+        """Write pieces into the item's own form, if their content is missing there."""
         received = "".join(self.pieces)
         if received and not self.full_text():
             if self.type in CALLS:
@@ -63,6 +64,7 @@ class OpenItem(Block):
             self.wire = {**self.wire, "content": parts}
 
     def _parts(self) -> Iterable[tuple[int, object]]:
+        """Return the item's content parts with their indexes."""
         return enumerate(as_list(self.wire.get("content")))
 
     def _cite(self, index: int, part: Json) -> Json:

@@ -46,10 +46,12 @@ def messages_to_send(request: ModelRequest) -> Sequence[Message]:
 
 
 def _response_id(message: AssistantMessage) -> object:
+    """Return the id of the response that a message came from, or None."""
     return as_dict(message.provider_options.get(WIRE)).get("id")
 
 
 def _mark_at_server(message: AssistantMessage) -> AssistantMessage:
+    """Return a message marked as stored at the server, so that it is not encoded."""
     return replace(message, provider_options={**message.provider_options, WIRE: {AT_SERVER: True}})
 
 

@@ -107,7 +107,7 @@ class StreamDecoder(Decoder):
         return self._read_response(data)
 
     def finish(self) -> list[Delta | AssistantMessage]:
-        """Return the remaining deltas; without a `Finish` if the response did not end."""
+        """Return the remaining deltas; last, a complete message if earlier deltas were wrong."""
         deltas = super().finish() if self.is_ended() else []
         numbers = [item.call_index for item in self._items_in_order() if item.type in CALLS]
         if deltas and (self._contradicted or numbers != sorted(numbers)):
@@ -167,11 +167,13 @@ class StreamDecoder(Decoder):
         return wire_options(WIRE, extra)
 
     def _items_in_order(self) -> list[OpenItem]:
+        """Return the items in the order of the reply."""
         return [self._items[index] for index in sorted(self._items)]
 
     # — events —
 
     def _start_response(self, data: Json) -> list[Delta]:
+        """Record the response's model, id and storage; return no deltas."""
         response = as_dict(data.get("response"))
         self._model = as_text(response.get("model")) or self._model
         if response.get("store") is not None:
@@ -180,6 +182,7 @@ class StreamDecoder(Decoder):
         return []
 
     def _end_response(self, data: Json) -> list[Delta]:
+        """Decode the final form of the response, by its status or the event's type."""
         response = as_dict(data.get("response"))
         status = as_text(response.get("status"))
         if status not in _FAILED_STATUSES:
@@ -187,30 +190,36 @@ class StreamDecoder(Decoder):
         return self._read_response({**response, "status": status})
 
     def _start_item(self, data: Json) -> list[Delta]:
+        """Register an item that starts; return the first delta of a call."""
         wire = to_function_call(as_dict(data.get("item")), self._tools, is_complete=False)
         return self._open_item(output_index(data), wire) if wire else []
 
     def _end_item(self, data: Json) -> list[Delta]:
+        """Read the final form of an item; return the deltas that its pieces did not have."""
         wire = to_function_call(as_dict(data.get("item")), self._tools, is_complete=True)
         item = find_done_item(self._by_index, self._items, data.get("output_index"), wire)
         return self._read_final_item(output_index(data), wire, item)
 
     def _extend_text(self, data: Json) -> list[Delta]:
+        """Return the delta of a piece of text; start its item if its start never came."""
         item, deltas = self._item_of(data, "message")
         self._check_order(item)
         return deltas + self._text_delta(as_text(data.get("delta")), item.pieces)
 
     def _extend_refusal(self, data: Json) -> list[Delta]:
+        """Record a refusal; return its piece as a text delta."""
         self._refused = True
         return self._extend_text(data)
 
     def _add_citation(self, data: Json) -> list[Delta]:
+        """Store a citation in its message item; return deltas only if this starts the item."""
         item, deltas = self._item_of(data, "message")
         if citation := as_dict(data.get("annotation")):
             item.citations.append((data.get("content_index", 0), citation))
         return deltas
 
     def _extend_reasoning(self, data: Json) -> list[Delta]:
+        """Return the delta of a piece of reasoning, with a blank line between parts."""
         item, deltas = self._item_of(data, "reasoning")
         key = "summary_index" if "summary_index" in data else "content_index"
         self._check_order(item)
@@ -218,6 +227,7 @@ class StreamDecoder(Decoder):
         return deltas + self._thinking_delta(piece, item.pieces)
 
     def _arguments_delta(self, data: Json) -> list[Delta]:
+        """Return the delta of a piece of arguments; none yet if properties are renamed."""
         kind = "custom_tool_call" if "custom_tool_call" in str(data["type"]) else "function_call"
         item, deltas = self._item_of(data, kind)
         text = item.arguments.feed(as_text(data.get("delta")))
@@ -249,11 +259,13 @@ class StreamDecoder(Decoder):
         return self._by_index[place], deltas
 
     def _item_by_id(self, data: Json) -> OpenItem | None:
+        """Return the open item with the event's id, else the last one with it, or None."""
         id = data.get("item_id")
         named = [one for one in self._items.values() if id and one.wire.get("id") == id]
         return next((one for one in named if one.is_open), named[-1] if named else None)
 
     def _open_item(self, index: int, wire: Json) -> list[Delta]:
+        """Register an item, or update the open one at its index; return a call's delta."""
         known = self._by_index.get(index)
         if known is not None and is_same_item(known, wire):
             known.wire = {**known.wire, **wire} if known.is_open else known.wire
@@ -261,6 +273,7 @@ class StreamDecoder(Decoder):
         return self._add_item(index, wire)
 
     def _add_item(self, index: int, wire: Json) -> list[Delta]:
+        """Register a new item at an index; return the first delta if it is a call."""
         item = self._by_index[index] = OpenItem(dict(wire), self._call_count)
         item.place = index if index not in self._items else max(self._items) + 1
         self._items[item.place] = item
@@ -268,6 +281,7 @@ class StreamDecoder(Decoder):
         return self._call_delta(item)
 
     def _call_delta(self, item: OpenItem) -> list[Delta]:
+        """Return the first delta of a call, with id and name; none for any other item."""
         if item.type not in CALLS:
             return []
         id, name = as_text(item.wire.get("call_id")), as_text(item.wire.get("name"))
@@ -291,6 +305,7 @@ class StreamDecoder(Decoder):
         return deltas + self._close_item(item)
 
     def _close_item(self, item: OpenItem) -> list[Delta]:
+        """Close an item; return deltas not emitted yet, such as renamed arguments."""
         if not item.is_open:
             return []
         deltas = self._missing_text(item)
@@ -339,6 +354,7 @@ class StreamDecoder(Decoder):
             self._last_place[item.type] = max(last, item.place)
 
     def _tool_name(self, item: OpenItem) -> str:
+        """Return the tool's own name for a call item."""
         return self._tools.name_of(as_text(item.wire.get("name")))
 
     def _is_renamed(self, item: OpenItem) -> bool:

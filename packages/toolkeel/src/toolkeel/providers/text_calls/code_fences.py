@@ -8,7 +8,7 @@ _FENCE = re.compile(r"[\s>*+-]*(?:\d+[.)]\s+)?(?P<mark>`{3,}|~{3,})(?P<info>.*)"
 
 
 class CodeFences:
-    """The fences in a text so far. Pieces are only collected until someone asks.
+    """Tracker of code fences in a text that arrives in pieces; parsed only on demand.
 
     >>> fences = CodeFences()
     >>> fences.add("So:\\n``")
@@ -34,6 +34,7 @@ class CodeFences:
         return bool(self._mark)
 
     def _read(self, line: str) -> None:
+        """Read one line, which may open or close a fence."""
         found = _FENCE.match(line)
         if found is None:
             return

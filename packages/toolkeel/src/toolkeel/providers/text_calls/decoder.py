@@ -127,6 +127,7 @@ class TextCalls:
         return self._numbers.setdefault(index, len(self._numbers))
 
     def _read(self, over: bool) -> list[Delta]:
+        """Read the buffer as far as it is certain; return its text and calls as deltas."""
         deltas: list[Delta] = []
         while self._buffer or (self._form is not None and over):
             before = self._buffer, self._form
@@ -201,6 +202,7 @@ class TextCalls:
         self._track_prose(text)
 
     def _track_prose(self, text: str) -> None:
+        """Append text outside thinking, up to the length of one sentence."""
         if not self._is_thinking and len(self._prose) <= _LONGEST_SENTENCE:
             self._prose += text
 
@@ -225,6 +227,7 @@ class TextCalls:
         self._is_line_start = token == "</think>"
 
     def _enter(self, form: TextForm, past: int) -> None:
+        """Start reading a form, whose content begins `past` characters into the buffer."""
         self._form = form
         self._buffer = self._buffer[past:]
         self._searched = self._tries = self._value_at = 0
@@ -291,6 +294,7 @@ class TextCalls:
         return False
 
     def _emit_calls(self, calls: list[Call], end: int) -> list[Delta]:
+        """Leave the form that ends at `end`; return a delta for each of its calls."""
         self._buffer, self._form = self._buffer[end:], None
         self._has_calls = self._after_call = True
         self._is_line_start = True
@@ -315,6 +319,10 @@ class TextCalls:
         return [TextDelta(first)]
 
     def _emit_text(self, buffer: str, end: int) -> list[Delta]:
+        """Remove text up to `end` from the buffer.
+
+        Return it as a delta, without blanks after a call.
+        """
         emitted, self._buffer = buffer[:end], buffer[end:]
         if self._after_call:
             emitted = emitted.lstrip()  # blanks between calls, and behind the last

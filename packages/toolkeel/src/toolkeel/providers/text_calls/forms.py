@@ -114,6 +114,7 @@ def _reject_repeated_keys(pairs: Iterable[tuple[str, object]]) -> Json:
 
 
 def _arguments_text(arguments: Json) -> str:
+    """Return arguments as JSON text, with the model's own spelling of marked numbers."""
     return _MARKED.sub(r"\1", dumps(arguments))
 
 
@@ -183,6 +184,7 @@ class _Constants(ast.NodeTransformer):
     """Replaces JSON's ``true``, ``false`` and ``null``, which models mix in, by Python's."""
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
+        """Return a constant for ``true``, ``false`` or ``null``; any other name unchanged."""
         names = {"true": True, "false": False, "null": None}
         return ast.Constant(names[node.id]) if node.id in names else node
 
@@ -293,6 +295,7 @@ def fenced_calls(text: str, schemas: Schemas) -> Iterator[ParsedCall]:
 
 
 def _named(name: str, arguments: str, schemas: Schemas) -> Iterator[ParsedCall]:
+    """Parse a call from its name and the JSON text of its arguments."""
     return json_calls(f'{{"name": {json.dumps(name)}, "arguments": {arguments}}}', schemas)
 
 
@@ -316,6 +319,7 @@ def _convert_arguments(schema: Mapping[str, object], pairs: Iterable[tuple[str, 
 
 
 def _schema(parameters: Mapping[str, object], key: str) -> Mapping[str, object]:
+    """Return the schema of one parameter, or an empty one."""
     return as_dict(as_dict(parameters.get("properties")).get(key))
 
 

@@ -14,7 +14,7 @@ _LONGEST = max(map(len, _MARKS))
 
 
 def begins_fence(text: str, names: Iterable[str], over: bool) -> bool | None:
-    """Return True if `text` starts with a fence around a call, or None if that is not decided yet."""
+    """Return True if `text` starts with a fence around a call, None while that is undecided."""
     head = FENCE_HEAD.match(text)
     body = text[head.end() :] if head else ""
     if head is None or not body:
@@ -31,7 +31,7 @@ def begins_fence(text: str, names: Iterable[str], over: bool) -> bool | None:
 
 
 def begins_list(text: str, names: Iterable[str]) -> bool | None:
-    """Return True if `text` starts with ``[name(``, or None if that is not decided yet."""
+    """Return True if `text` starts with ``[name(``, None while that is undecided."""
     rest = text[1:].lstrip()
     for name in names:
         behind = rest[len(name) :].lstrip() if rest.startswith(name) else None
@@ -43,7 +43,7 @@ def begins_list(text: str, names: Iterable[str]) -> bool | None:
 
 
 def begins_json(text: str, names: Iterable[str]) -> bool | None:
-    """Return True if `text` starts like the JSON of a call, or None if that is not decided yet."""
+    """Return True if `text` starts like the JSON of a call, None while that is undecided."""
     compact = "".join(text[: 4 * _LONGEST].split()).removeprefix("[")
     keys = ("name", "tool_name", "function", "tool")
     heads = [f'{{"{key}":"{name}"' for name in names for key in keys]

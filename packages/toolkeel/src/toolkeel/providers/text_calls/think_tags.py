@@ -92,6 +92,7 @@ class ThinkTags:
         return self._read(over=True)
 
     def _with_key(self, end: Finish) -> Finish:
+        """Return the end of the reply, with the key for reasoning if there was some in tags."""
         if not self._has_thoughts or "reasoning_key" in end.provider_options:
             return end
         return replace(end, provider_options={**end.provider_options, "reasoning_key": THINK_KEY})
@@ -116,6 +117,7 @@ class ThinkTags:
     # — reading —
 
     def _read(self, *, over: bool) -> list[Delta]:
+        """Read the buffer as far as it is certain; return text and reasoning as deltas."""
         new: list[Delta] = []
         while self._buffer or over:
             before = self._state, len(self._buffer)
@@ -149,6 +151,7 @@ class ThinkTags:
         return []
 
     def _read_text(self, over: bool) -> list[Delta]:
+        """Read text up to a tag, which changes the state; return it as deltas."""
         found = _TAG.search(self._buffer)
         if found is None or (found.end() == len(self._buffer) and not over):
             return self._text(len(self._buffer) if over else _certain(self._buffer))
@@ -173,6 +176,7 @@ class ThinkTags:
         return not self._has_thoughts and self._unopened is None
 
     def _text(self, end: int) -> list[Delta]:
+        """Remove text up to `end` from the buffer, and return it as a delta."""
         emitted, self._buffer = self._buffer[:end], self._buffer[end:]
         self._length += len(emitted)
         self._fences.add(emitted)

@@ -41,7 +41,7 @@ class MediaPolicy:
     limit: int | None = MEDIA_LIMIT
 
     def trim(self, messages: Sequence[Message]) -> Sequence[Message]:
-        """Return the transcript with the oldest media replaced by notes, as far as the limit requires."""
+        """Return the transcript with notes for the oldest media beyond the limit."""
         if self.limit is None or not self.enabled:
             return messages
         return within_limit(messages, self.limit * 3 // 4)
@@ -124,6 +124,7 @@ class EncodedTranscripts:
     def _encode_again(
         self, known: EncodedTranscript, messages: Sequence[Message], new: Callable[[], Encoder[Any]]
     ) -> None:
+        """Discard a transcript's encoded form and encode all messages anew."""
         known.reset(new())
         for message in messages:
             known.add(message, with_media=self._media.enabled)
@@ -144,6 +145,7 @@ class EncodedTranscripts:
         return known
 
     def _is_full(self) -> bool:
+        """Return True if too many transcripts, or too many bytes, are cached."""
         if len(self._known) >= MAX_TRANSCRIPTS:
             return True
         return sum(len(known.buffer) for known in self._known) > MAX_BYTES
@@ -178,6 +180,7 @@ class BodyCache(Generic[P]):
             return self._prepare(request)
 
     def _prepare(self, request: ModelRequest) -> PreparedRequest:
+        """Prepare tools and settings, or return the last preparation if both are the same."""
         tools, settings = self._prepared_for or ((), None)
         same = tools is request.tools or (
             len(tools) == len(request.tools) and all(map(is_, tools, request.tools))

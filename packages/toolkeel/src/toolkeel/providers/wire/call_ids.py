@@ -76,7 +76,7 @@ class OpenCalls:
     def match_result(self, result: ToolMessage) -> str:
         """Return the wire id of the call that a result answers, or empty if there is none.
 
-        Of several calls with one id, the first without a result is meant, and so it is for a result
+        Of several calls with one id, the first without a result counts, also for a result
         without a call id.
         """
         id = result.tool_call_id or next(iter(self._unanswered.values()), "")
@@ -89,7 +89,7 @@ class OpenCalls:
         return wire_id
 
     def close_turn(self) -> None:
-        """End the turn. Its calls without a result have been answered with placeholders."""
+        """End the turn: its calls take no more results, and later ones count as late."""
         self._answered_by_us.update(self._unanswered.values())
         self._unanswered, self._wire_ids, self.calls = {}, {}, {}
 

@@ -97,7 +97,7 @@ class Decoder:
     """Convert an event to plain data with the wire's names."""
 
     def mark_done(self) -> None:
-        """Handle the server's end mark ``[DONE]``, which most wires do not have."""
+        """Handle the end mark ``[DONE]``; does nothing unless a wire overrides it."""
 
     def handle_event(self, data: Json) -> list[Delta]:
         """Return the deltas of one event, given as plain data."""
@@ -112,7 +112,7 @@ class Decoder:
         raise NotImplementedError
 
     def continuation(self) -> list[Json]:
-        """Return messages to append to the request so that a paused model continues."""
+        """Return messages to append to the request so that a paused model continues; else empty."""
         return []
 
     def finish(self) -> list[Delta | AssistantMessage]:
@@ -136,11 +136,11 @@ class Decoder:
         return False
 
     def mistake(self) -> str:
-        """Return what was wrong with a reply that the provider did not accept, in its words."""
+        """Return what was wrong with a reply that the provider rejected, or an empty string."""
         return ""
 
     def remaining_deltas(self) -> Iterable[Delta]:
-        """Return deltas that could not be emitted earlier."""
+        """Return deltas that could not be emitted earlier; none unless a wire overrides it."""
         return ()
 
     def is_ended(self) -> bool:
@@ -166,11 +166,11 @@ class Decoder:
         return self.usage() if self._usage else Usage()
 
     def provider_options(self) -> Mapping[str, object]:
-        """Return what the wire needs back and no program reads."""
+        """Return data that only the wire's own encoder needs, to send it back later."""
         return NOTHING
 
     def _add_media(self, data: object, media_type: object) -> None:
-        """Keep media that the model made, sent as base64."""
+        """Store a picture or sound that the model made, sent as base64; ignore anything else."""
         block = base64_block(data, media_type)
         if getattr(block, "data", b""):
             self._media.append(block)
@@ -264,7 +264,7 @@ class Decoder:
             yield decoder._with_request(last, model)
 
     def _with_request(self, last: Delta | AssistantMessage, model: str) -> Delta | AssistantMessage:
-        """Note the requested model at the end of a reply that reports another name."""
+        """Record the requested model in the last delta if the reply names another one."""
         if not model or not isinstance(last, Finish | AssistantMessage):
             return last
         note = requested_model_note(self.target, ModelProfile(model), last.model)
@@ -325,12 +325,13 @@ class BlockDecoder(Decoder, Generic[B]):
         return as_key(event.get(self.index_key))
 
     def _add_block(self, place: object, block: B) -> B:
-        """Register a block that starts."""
+        """Register a block that starts at `place`, and return it."""
         self._blocks.append(block)
         self._by_index[place] = block
         return block
 
     def _end_block(self, event: Json) -> list[Delta]:
+        """Close the block of an event; return its remaining deltas."""
         block = self._by_index.get(self._block_key(event))
         return self._close_block(block) if block is not None else []
 
@@ -347,7 +348,7 @@ class BlockDecoder(Decoder, Generic[B]):
         return wire_options(self.target, beside)
 
     def _signature_delta(self, block: Block, signature: object) -> list[Delta]:
-        """Return a delta for the signature of reasoning."""
+        """Return a delta for the signature of reasoning, or an empty list without one."""
         signed = clean_text(as_text(signature))
         if not signed:
             return []

@@ -68,7 +68,7 @@ class ClientPerLoop(Generic[C]):
         self._unused: C | None = self.first
 
     def get(self) -> C:
-        """Return the running loop's client."""
+        """Return the running loop's client, made at the first request."""
         if self.program_client is not None:
             return self.program_client
         loop = asyncio.get_running_loop()
@@ -79,13 +79,14 @@ class ClientPerLoop(Generic[C]):
         return client
 
     async def close(self) -> None:
-        """Close the running loop's client."""
+        """Close the running loop's client; the program's own one stays open."""
         client = self._clients.pop(asyncio.get_running_loop(), None)
         if client is not None:
             await client.close()
 
 
 def _close_clients(clients: Mapping[asyncio.AbstractEventLoop, Closable]) -> None:
+    """Schedule closing each client on its own loop, if that still runs."""
     for loop, client in list(clients.items()):
         with suppress(RuntimeError):  # the loop has closed meanwhile
             if loop.is_running():
@@ -93,6 +94,7 @@ def _close_clients(clients: Mapping[asyncio.AbstractEventLoop, Closable]) -> Non
 
 
 def _close_soon(client: Closable) -> None:
+    """Start a task on the running loop that closes a client."""
     task = asyncio.ensure_future(client.close())
     _closing.add(task)
     task.add_done_callback(_closing.discard)

@@ -68,7 +68,7 @@ def omission_note(block: Block, where: str) -> str:
 
 
 def describe_false_picture(block: Block) -> str:
-    """Return a note in place of a picture whose bytes are none; empty for what can be sent.
+    """Return a note for a picture whose bytes are not an image; empty for anything else.
 
     Providers refuse the whole request for it, and each later one of the conversation.
 
@@ -90,7 +90,7 @@ _PICTURES = frozenset({"image/png", "image/jpeg", "image/jpg", "image/gif", "ima
 
 
 def text_without_media(message: AssistantMessage) -> str:
-    """Return the text of a reply whose media are sent back separately."""
+    """Return the text of a reply without notes for media, which are sent back separately."""
     if isinstance(message.content, str):
         return message.content
     return content_text(tuple(block for block in message.content if isinstance(block, Text | Data)))
@@ -131,6 +131,7 @@ def unknown_block(wire: str, block: Json) -> Text:
 
 
 def _describe_block(wire: str, block: Json, depth: int = 4) -> str:
+    """Return a wire-only block as text: its own text, or a note with its kind."""
     kind = as_text(block.get("type")) or next(iter(block), "block")
     fields = as_dict(block.get(kind)) or block  # Bedrock names the kind by the key
     places = (fields, as_dict(fields.get("source")), as_dict(fields.get("text")))

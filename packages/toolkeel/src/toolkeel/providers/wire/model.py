@@ -124,7 +124,10 @@ class WireModel:
             await self._clients.close()
 
     async def _attempt(self, requests: list[ModelRequest]) -> AsyncGenerator[Deltas]:
-        """Send the last request; after a mistake of the model, add one that says what was wrong."""
+        """Send the last of `requests`.
+
+        If the model's reply was rejected, append a corrected request and raise.
+        """
         try:
             async with aclosing(self._request_reply(requests[-1], len(requests) - 1)) as parts:
                 async for deltas in parts:
@@ -198,7 +201,7 @@ class WireModel:
         yield last
 
     def _note_requested_model(self, last: Delta | AssistantMessage) -> Delta | AssistantMessage:
-        """Add the requested model to the end of a reply that reports another name."""
+        """Record the requested model in the last delta if the reply names another one."""
         if not isinstance(last, Finish | AssistantMessage):
             return last
         sealed = any(map(self.encoder.decoder.is_sealed, last.provider_options))

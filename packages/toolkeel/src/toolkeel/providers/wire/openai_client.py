@@ -86,4 +86,5 @@ class OpenAIModel(SdkModel):
     package: ClassVar[Any] = openai
 
     def _needs_dict_body(self, sdk: Any) -> bool:
+        """Return True for Azure's client, which reads the model's name from a dict."""
         return isinstance(sdk, openai.AsyncAzureOpenAI)

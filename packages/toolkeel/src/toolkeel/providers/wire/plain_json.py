@@ -54,6 +54,11 @@ def plain(value: object) -> object:
 
 
 def _parse_json(text: str | bytes | bytearray) -> object:
+    """Parse JSON text.
+
+    Raises:
+        ModelError: if it is not JSON.
+    """
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -105,7 +110,7 @@ Chat Completions keeps its data beside them.
 
 
 def invert(rows: Mapping[M, str]) -> Mapping[str, M]:
-    """Return the meaning of each word.
+    """Return a mapping from each server's word to its meaning.
 
     Args:
         rows: The words of each meaning, separated by blanks.
@@ -175,7 +180,7 @@ def clean_text(text: str) -> str:
 
 
 def clean(value: object) -> object:
-    r"""Return `value` as a request can hold it: clean texts, and no numbers that are not JSON.
+    r"""Return `value` as JSON can hold it: clean texts, and None for infinite numbers.
 
     >>> clean({"a": ["half \ud83d", float("inf")]})
     {'a': ['half ', None]}
@@ -204,7 +209,7 @@ def _with_clean_keys(value: Mapping[K, V]) -> dict[K | str, V]:
 
 
 def wire_options(wire: str, content: Json) -> Mapping[str, object]:
-    """Return ``provider_options`` of a message or call that keep data for one wire."""
+    """Return ``{wire: content}`` to use as ``provider_options``, or an empty mapping without content."""
     return {wire: clean(content)} if content else NOTHING
 
 
@@ -282,6 +287,7 @@ def dumps(value: object) -> str:
 
 
 def _with_clean_texts(value: object) -> object:
+    """Return `value` with every text and key cleaned, at any depth."""
     if isinstance(value, str):
         return clean_text(value)
     if isinstance(value, Mapping):
@@ -359,10 +365,16 @@ def _parse_strictly(text: str) -> object:
 
 
 def _reject_constant(constant: str) -> object:
+    """Raise `ValueError` for ``NaN`` and ``Infinity``."""
     raise ValueError(f"{constant} is not JSON")
 
 
 def _parse_finite(text: str) -> float:
+    """Return a number as a float.
+
+    Raises:
+        ValueError: if it is too large for one.
+    """
     number = float(text)
     if math.isinf(number):
         raise ValueError(f"{text} is too large")
@@ -373,7 +385,7 @@ _DECODER = json.JSONDecoder(parse_constant=_reject_constant, parse_float=_parse_
 
 
 def _encode_other(value: object) -> str:
-    """Convert what JSON cannot express: bytes to base64, anything else to its text."""
+    """Return a value that JSON cannot express as text: bytes as base64, anything else by ``str``."""
     return base64.b64encode(value).decode() if isinstance(value, bytes) else str(value)
 
 

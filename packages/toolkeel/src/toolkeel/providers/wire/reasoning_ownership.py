@@ -42,7 +42,7 @@ def model_family(name: str) -> str:
 
 
 def is_same_model(asked: str, answered: str) -> bool:
-    """Return True if two names mean one model; an empty name matches any.
+    """Return True if two names are of one model; an empty name matches any.
 
     >>> is_same_model("claude-opus-4-1", "claude-opus-4-1-20250805")
     True

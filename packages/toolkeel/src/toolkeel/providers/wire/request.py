@@ -142,12 +142,13 @@ class Encoder(Generic[P]):
         return rest
 
     def close_turn(self) -> None:
-        """End the turn whose calls are open."""
+        """End the turn: its open calls take no more results."""
         self._open.close_turn()
         self._encoded.clear()
         self._after = []
 
     def _encode_result(self, result: ToolMessage, call: ToolCall, wire_id: str) -> WireResults:
+        """Encode the result of a call, with tool names in it replaced by wire names."""
         return self.encode_result(self._tools.with_wire_names(result), call, wire_id)
 
     def encode_end(self) -> list[Json]:
@@ -183,7 +184,7 @@ class Encoder(Generic[P]):
 
     @staticmethod
     def select_messages(request: ModelRequest) -> Sequence[Message]:
-        """Return the messages that are sent: all, unless the server has some."""
+        """Return the messages to send: all, except those stored at the server."""
         return request.messages
 
     @staticmethod

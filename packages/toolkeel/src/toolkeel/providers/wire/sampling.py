@@ -63,7 +63,7 @@ def stop_texts(settings: Settings) -> list[str] | None:
 def report_lost_settings(
     wire: str, model: str, settings: Settings, unsupported: Collection[str]
 ) -> None:
-    """Log, once for each model, the settings that are given and that its server does not take.
+    """Log, once for each model, the settings that are set but not accepted by its server.
 
     Args:
         wire: Name of the wire.
@@ -78,5 +78,6 @@ def report_lost_settings(
 
 @cache
 def _report(wire: str, model: str, lost: tuple[str, ...]) -> None:
+    """Log a warning that these settings are not sent; once for each combination."""
     names = ", ".join(f"{name}=..." for name in lost)
     log.warning("Settings(%s) is not sent: %s does not take it (%s)", names, model or "?", wire)

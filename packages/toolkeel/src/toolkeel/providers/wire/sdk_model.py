@@ -106,7 +106,7 @@ def own_client(
 
 
 def _texts(*headers: Mapping[str, object]) -> dict[str, str]:
-    """Merge headers, without those that an SDK marks as omitted."""
+    """Merge headers into one dict, without those that an SDK marks as omitted."""
     return {name: text for some in headers for name, text in some.items() if isinstance(text, str)}
 
 
@@ -155,6 +155,7 @@ class SdkModel(WireModel):
         super().__init__(profile, options, sdk, limit)
 
     def _errors(self) -> AbstractContextManager[None]:
+        """Return a context that turns the SDK's exceptions into `ModelError`."""
         return sdk_errors(self.package, self.name)
 
     def _betas(self, prepared: PreparedRequest) -> str:
@@ -168,6 +169,7 @@ class SdkModel(WireModel):
     async def _events(
         self, body: Any, prepared: PreparedRequest
     ) -> AsyncGenerator[Sequence[object]]:
+        """Send a request; yield its events as they arrive, or the complete body if not streamed."""
         client = self._sdk.get()
         answer = await self._post(client, body, prepared)
         try:
@@ -254,6 +256,7 @@ class SdkModel(WireModel):
 
 
 def _refusal(response: httpx2.Response) -> ModelError:
+    """Build the error for an HTTP answer with an error status."""
     try:
         text = response.text
     except UnicodeError:  # a proxy's page in another charset than it says

@@ -129,7 +129,7 @@ def incomplete_response(missing: str, data: object) -> ModelError:
 
 
 def is_mistake(reason: str) -> bool:
-    """Return True if a reason why a reply ended says that the provider did not accept what the model wrote.
+    """Return True if a finish reason says that the provider rejected what the model wrote.
 
     Google's own server for the Chat Completions wire writes a word before Gemini's.
 
@@ -140,7 +140,7 @@ def is_mistake(reason: str) -> bool:
 
 
 def model_mistake(description: str, status: int | None = None) -> ModelError:
-    """Build the error for a reply of the model that its provider did not accept."""
+    """Build the error for a reply that its provider rejected; a retry tells the model why."""
     error = model_error(
         f"the model's reply was refused by its provider: {description}", status=status
     )
@@ -149,7 +149,10 @@ def model_mistake(description: str, status: int | None = None) -> ModelError:
 
 
 def _rejected_call(error: Json, status: int | None) -> ModelError | None:
-    """Build the error for a call that Groq could not read, with the call, or None for any other."""
+    """Build the error for a call that Groq could not parse, with its text.
+
+    None for other errors.
+    """
     if error.get("code") != REJECTED_CALL:
         return None
     generated = error.get("failed_generation") or ""
@@ -296,7 +299,7 @@ def _build_error(
 
 
 def should_retry(headers: Mapping[str, str]) -> bool | None:
-    """Read OpenAI's and Anthropic's header on retries, or None.
+    """Return what OpenAI's or Anthropic's header says about a retry, or None without one.
 
     >>> should_retry({"x-should-retry": "false"})
     False
@@ -305,7 +308,7 @@ def should_retry(headers: Mapping[str, str]) -> bool | None:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds to wait: ``retry-after-ms``, or ``Retry-After`` (RFC 9110 10.2.3).
+    """Return the seconds to wait by ``retry-after-ms`` or ``Retry-After`` (RFC 9110 10.2.3), or None.
 
     >>> retry_after({"retry-after": "7"})
     7.0
@@ -324,7 +327,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def retry_delay(error: Json) -> float | None:
-    """Return the seconds to wait from Google's ``RetryInfo`` in an error's details.
+    """Return the seconds to wait by Google's ``RetryInfo`` in an error's details, or None.
 
     >>> retry_delay({"details": [{"@type": "x/google.rpc.RetryInfo", "retryDelay": "7.5s"}]})
     7.5

@@ -20,7 +20,7 @@ _BLANK = "\ufeff \t\r\n".encode()
 
 
 class SSEParser:
-    r"""Parses bytes in any pieces into the data of complete events.
+    r"""Parser of server-sent events that takes bytes in any pieces.
 
     A character or a line break that is cut between pieces is joined again. Data after the last blank
     line waits for its own; `close` marks the end.
@@ -62,6 +62,7 @@ class SSEParser:
         return self._read_lines("\n")
 
     def _read_lines(self, text: str) -> list[str]:
+        """Split new text into lines, join one cut earlier, and return the data of complete events."""
         if text and self._start:
             text, self._start = text.removeprefix(_BOM), False
         if self._skip_newline and text:
@@ -77,6 +78,7 @@ class SSEParser:
         return self._complete_events(lines)
 
     def _complete_events(self, lines: list[str]) -> list[str]:
+        """Return the data of the events that these lines complete."""
         events: list[str] = []
         for line in lines:
             if line:
@@ -90,6 +92,7 @@ class SSEParser:
 
 
 def _check(size: int) -> None:
+    """Raise `ModelError` if an event is larger than `MAX_EVENT` bytes."""
     if size > MAX_EVENT:
         raise ModelError(f"the server sent an event of more than {MAX_EVENT:,} bytes")
 

@@ -94,7 +94,7 @@ class WireTools:
                 self._claim(alias, name)
 
     def _claim(self, alias: str, name: str) -> None:
-        """Map calls of `alias` to one of the provider's own tools.
+        """Reserve `alias` for calls of one of the provider's own tools.
 
         Raises:
             SetupError: if another tool has that name.
@@ -178,6 +178,7 @@ class WireTools:
 
     @cached_property
     def _parameters(self) -> Mapping[str, Mapping[str, object]]:
+        """Parameter schema of each function by its name."""
         return {tool.name: tool.parameters for tool in self._functions}
 
     @cached_property

@@ -126,7 +126,7 @@ class TurnEncoder(Encoder[P]):
         return tail
 
     def _end_turn(self) -> list[Json]:
-        """End the turn whose calls are open."""
+        """End the turn; return the wire messages that this completes, with its results."""
         if not self._open.calls:
             return []
         blocks = self._results()
@@ -153,6 +153,7 @@ class TurnEncoder(Encoder[P]):
         return over
 
     def _message(self, role: str, blocks: Sequence[object]) -> Json:
+        """Return a wire message with a role and a copy of blocks."""
         return {"role": role, self.content_key: list(blocks)}
 
 
