@@ -121,8 +121,8 @@ def test_what_would_be_dropped_of_a_config_is_refused() -> None:
     for invoke in (create_agent(Scripted(["x"])).invoke, look_up.invoke):
         with pytest.raises(SetupError, match=r"callbacks.*listeners"):
             invoke({"messages": "x", "city": "Oslo"}, {"callbacks": [object()]})
-    with pytest.raises(AttributeError, match=r"update_state.*not rewritten"):
-        create_agent("offline").update_state
+    with pytest.raises(AttributeError, match=r"bulk_update_state.*once for each"):
+        create_agent("offline").bulk_update_state
 
 
 def test_what_a_tool_writes_is_told_as_it_is() -> None:

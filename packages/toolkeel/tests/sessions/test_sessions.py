@@ -11,9 +11,11 @@ import pytest
 from tests.sessions.dict_store import DictStore
 from tests.sessions.talking import agent, say
 from toolkeel import Agent, tool
-from toolkeel._records.entries import Forked
+from toolkeel._records.entries import Entry, Forked, PersonSaid, StateChanged
+from toolkeel.messages import UserMessage
 from toolkeel.sessions import Batch, KeepTurns, Session, Sessions, session
-from toolkeel.sessions.errors import SessionError
+from toolkeel.sessions.errors import SessionBusy, SessionError
+from toolkeel.sessions.journal_state import JournalState
 from toolkeel.testing.scripted import Line, Scripted, call
 
 
@@ -324,3 +326,43 @@ def test_a_fork_has_no_message_that_the_next_turn_took_from_the_inbox(sessions: 
     assert texts(fork) == ["q1", "a1", "q2'", "b2"]
     empty = sessions.edit("eve", 1, "third")
     assert texts(empty) == [] and empty.load_state().queued == {}
+
+
+def note(state: JournalState) -> Iterator[Entry]:
+    yield PersonSaid(state.last_run.run, UserMessage("a note"))
+    yield StateChanged(state.last_run.run, "user", "ada")
+
+
+def test_a_program_appends_entries_to_a_session_and_a_run_goes_on_from_them(
+    sessions: Sessions,
+) -> None:
+    for name, before in (("ada", texts(sessions["ada"])), ("new", [])):
+        sessions.append(name, note)
+        assert texts(sessions[name]) == [*before, "a note"]
+        assert sessions[name].state == {"user": "ada"}
+        say(sessions[name], "more", "yes")
+        assert texts(sessions[name]) == [*before, "a note", "more", "yes"]
+
+
+def test_nothing_is_appended_if_the_entries_cannot_be_made_or_a_run_is_active(
+    sessions: Sessions,
+) -> None:
+    def fail(state: JournalState) -> Iterator[Entry]:
+        yield from note(state)
+        raise RuntimeError("no")
+
+    for name in ("ada", "new"):
+        with pytest.raises(RuntimeError, match="no"):
+            sessions.append(name, fail)
+    assert not sessions["new"].exists
+
+    @tool
+    def try_it() -> str:
+        """Try."""
+        with pytest.raises(SessionBusy, match="a run of the session 'ada' goes on"):
+            sessions.append("ada", note)
+        return "refused"
+
+    model = Scripted([call("try_it"), "done"])
+    Agent(model, tools=[try_it]).run_sync("go", session=sessions["ada"])
+    assert texts(sessions["ada"])[-2:] == ["refused", "done"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from functools import partial
@@ -13,19 +12,16 @@ from typing_extensions import is_typeddict
 
 from toolkeel._common.other_libraries_words import attribute_hints
 from toolkeel._records.record import NOTHING
-from toolkeel._records.tickets import Ticket
 from toolkeel.agent.agent import Agent
 from toolkeel.agent.run import Run
 from toolkeel.call.body.sync_bridge import SyncIterator
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.errors import OutputError, SetupError, Suspend
-from toolkeel.sessions.session import Session
 from toolkeel_compat.langchain.agent_options import AgentOptions, merge_reducers
 from toolkeel_compat.langchain.command import Command, write_state
 from toolkeel_compat.langchain.messages import convert_to_messages
 from toolkeel_compat.langchain.middleware import (
     HookStep,
-    Runtime,
     build_runtime,
 )
 from toolkeel_compat.langchain.models.chat_models import StructuredOutputValidationError
@@ -46,7 +42,7 @@ from toolkeel_compat.langchain.streaming.stream_modes import (
     to_output,
     to_part,
 )
-from toolkeel_compat.langchain.threads.checkpoints import EmptyInputError, StateSnapshot
+from toolkeel_compat.langchain.threads.checkpoints import EmptyInputError
 from toolkeel_compat.langchain.threads.human_review import (
     HumanInTheLoopMiddleware,
     decide_tickets,
@@ -54,20 +50,18 @@ from toolkeel_compat.langchain.threads.human_review import (
 )
 from toolkeel_compat.langchain.threads.interrupts import (
     HIDDEN_KEYS,
-    Interrupt,
     find_waiting_call,
-    list_interrupts,
-    load_interrupts,
     save_interrupts,
     start_within,
 )
-from toolkeel_compat.langchain.tool_node import Config, Invokable, check_config
+from toolkeel_compat.langchain.threads.thread_states import ThreadStates
+from toolkeel_compat.langchain.tool_node import Config, check_config
 
 HookReport: TypeAlias = Callable[[HookUpdate], None] | None
 """See `HookStep.run_hooks`."""
 
 
-class CompiledAgent(Invokable):
+class CompiledAgent(ThreadStates):
     """An agent whose input and output is a state with messages; created by `create_agent`.
 
     Args:
@@ -90,7 +84,7 @@ class CompiledAgent(Invokable):
         self._hooks = HookStep(options.get("middleware") or (), self._reducers)
         self._context_schema = options.get("context_schema")
         self.node = "model"
-        self._config: Mapping[str, Any] = NOTHING
+        self._config = NOTHING
 
     def with_config(self, config: Config = None, **fields: Any) -> CompiledAgent:
         """Return the same agent with a config for each run; a run's own config overrides it.
@@ -106,61 +100,6 @@ class CompiledAgent(Invokable):
         changed = copy.copy(self)
         changed._config = {**self._config, **(config or {}), **fields}
         return changed
-
-    def _merge_config(self, config: Config) -> dict[str, Any]:
-        """Return a run's config with the agent's own values where it has none."""
-        own, given = self._config, config or {}
-        both = {**(own.get("configurable") or {}), **(given.get("configurable") or {})}
-        return {**own, **given} | ({"configurable": both} if both else {})
-
-    def get_state(self, config: Mapping[str, Any]) -> StateSnapshot:
-        """Return the current state of a thread.
-
-        Args:
-            config: The config with its ``thread_id``.
-
-        Raises:
-            SetupError: The agent has no checkpointer.
-        """
-        if self._saver is None:
-            raise SetupError("get_state() needs an agent with a checkpointer")
-        config = self._merge_config(config)
-        snapshot = self._saver.snapshot(config)
-        waits = self._list_waiting(self._saver.thread(config))
-        return dataclasses.replace(snapshot, interrupts=tuple(waits))
-
-    def _list_waiting(self, session: Session) -> list[Interrupt]:
-        """Return the interrupts that wait in a thread."""
-        if not session.exists:
-            return []
-        unseen: Runtime[Any] = Runtime(None, self._store, lambda value: None)
-        state: dict[str, Any] = {"messages": convert_to_messages(session.messages)}
-        state |= session.state
-        return self._build_interrupts(session.pending, state, unseen)
-
-    def _build_interrupts(
-        self, tickets: Sequence[Ticket], state: dict[str, Any], runtime: Any
-    ) -> list[Interrupt]:
-        """Return the waiting interrupts: calls that need approval, and `interrupt` in tools."""
-        inner = load_interrupts(state, tickets)
-        known = {id for one in inner for id in one.ticket_ids}
-        asked = [one for one in tickets if not (one.external or one.id in known)]
-        about = self._reviewer.make_interrupts(asked, state, runtime)
-        return [*about, *inner, *list_interrupts(tickets)]
-
-    def get_state_history(self, config: Mapping[str, Any]) -> Iterator[StateSnapshot]:
-        """Yield the states of a thread after each step, the latest first.
-
-        Raises:
-            SetupError: The agent has no checkpointer.
-        """
-        if self._saver is None:
-            raise SetupError("get_state_history() needs an agent with a checkpointer")
-        return self._saver.history(self._merge_config(config))
-
-    async def aget_state(self, config: Mapping[str, Any]) -> StateSnapshot:
-        """Call `get_state`, for async code."""
-        return self.get_state(config)
 
     __getattr__ = attribute_hints("langchain.CompiledAgent.")
 

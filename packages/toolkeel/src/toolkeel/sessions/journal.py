@@ -111,6 +111,11 @@ class SessionJournal:
         with self._lock:
             self._append(entry, text, large)
 
+    def extend(self, make: Callable[[JournalState], Iterable[Entry]]) -> None:
+        """Add the entries that a function returns for the state; see `Sessions.append`."""
+        for entry in make(self.state):
+            self.append(entry)
+
     def _append(self, entry: Entry, text: str, large: dict[str, bytes]) -> None:
         if self._closed:  # a body that nobody waits for any more
             return

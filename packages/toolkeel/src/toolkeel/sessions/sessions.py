@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from threading import Lock
@@ -13,13 +13,14 @@ from weakref import WeakValueDictionary
 
 from toolkeel._common.checked_arguments import at_least, checked
 from toolkeel._common.data_folder import sessions_file
-from toolkeel._records.entries import Checkpoint, Forked, ModelAsked, RunBegan
+from toolkeel._records.entries import Checkpoint, Entry, Forked, ModelAsked, RunBegan
 from toolkeel._records.entries_json import dump_entry
 from toolkeel._records.messages_json import json_text
 from toolkeel.agent.history import HistoryPolicy
-from toolkeel.sessions.errors import SessionError
+from toolkeel.sessions.errors import SessionBusy, SessionError
 from toolkeel.sessions.export import SearchMatch, export_lines, import_lines
-from toolkeel.sessions.journal import Storage, apply_entries, read_rows
+from toolkeel.sessions.inbox import apply_cancels
+from toolkeel.sessions.journal import SessionJournal, Storage, apply_entries, read_rows
 from toolkeel.sessions.journal_state import JournalState
 from toolkeel.sessions.run_from_journal import OnMessage, end_of_turn
 from toolkeel.sessions.session import Session
@@ -259,6 +260,38 @@ class Sessions:
         if turn < 1:
             raise SessionError("turns are counted from 1")
         return self._forked(self.open(name, scope), to, turn - 1, edited=True)
+
+    @checked
+    def append(
+        self, name: str, make: Callable[[JournalState], Iterable[Entry]], *, scope: str = ""
+    ) -> None:
+        """Write entries to a session outside of its runs, in one transaction. Create it if needed.
+
+        Args:
+            name: The session.
+            make: Returns the entries for the session's state; nothing is written if it raises.
+            scope: Its scope.
+
+        Raises:
+            SessionBusy: a run of the session is active.
+        """
+        session, storage = self.open(name, scope), self._storage
+        if not session.exists:
+            journal = SessionJournal(storage.store, None, JournalState())
+            journal.extend(make)
+            journal.commit_new(scope, name)
+            return
+        info = session.info
+        if not storage.locks.try_acquire(info.id):
+            raise SessionBusy(f"a run of the session {name!r} goes on")
+        try:
+            fold = session.load_state()
+            journal = SessionJournal(storage.store, session.info, fold, storage.live)
+            journal.extend(make)
+            journal.commit_now()
+        finally:
+            storage.locks.release(info.id)
+            apply_cancels(storage, info.id)
 
     @checked
     def export(self, name: str, scope: str = "") -> Iterator[str]:

@@ -1,7 +1,9 @@
 """Threads that last, and people who decide about their calls.
 
-interrupts    `interrupt` in a tool: the run waits for a value from outside
-decisions     what a person decides about a call, as types
-human_review  `HumanInTheLoopMiddleware`
-checkpoints   `InMemorySaver`: threads and their states
+interrupts     `interrupt` in a tool: the run waits for a value from outside
+decisions      what a person decides about a call, as types
+human_review   `HumanInTheLoopMiddleware`
+checkpoints    `InMemorySaver`: threads and their states
+updates        `update_state`: the entries of an update
+thread_states  the methods of an agent that read and update its threads
 """

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from time import time_ns
 from typing import Any
 from uuid import UUID
 
-from toolkeel._records.entries import Entry, ModelAsked, ModelReplied, RunBegan, RunEnded
+from toolkeel._records.entries import (
+    Checkpoint,
+    Entry,
+    ModelAsked,
+    ModelReplied,
+    RunBegan,
+    RunEnded,
+)
 from toolkeel._records.record import NOTHING, record
 from toolkeel._records.tickets import Ticket
 from toolkeel._records.typed_values import load_state as load_values
@@ -20,6 +28,7 @@ from toolkeel.sessions.session import Session
 from toolkeel.sessions.sessions import Sessions
 from toolkeel_compat.langchain.messages import convert_to_messages
 from toolkeel_compat.langchain.threads.interrupts import HIDDEN_KEYS, Interrupt
+from toolkeel_compat.langchain.threads.updates import Update, begins_run, read_update
 
 
 class EmptyInputError(SetupError):
@@ -82,7 +91,7 @@ class InMemorySaver:
         """
         known = (config or {}).get("configurable") or {}
         name, place = known.get("thread_id"), known.get("checkpoint_id")
-        if place is not None:
+        if place is not None and not self._is_end(str(name), place):
             raise SetupError(
                 f"checkpoint_id={place!r}: a thread goes on from its end; to go on from here, "
                 f"saver.sessions.fork({name!r}, 'another', before={place}) makes another thread, for a "
@@ -94,6 +103,20 @@ class InMemorySaver:
             )
         return self.sessions[str(name)]
 
+    def _is_end(self, name: str, place: object) -> bool:
+        """Return True if a snapshot's place is the end of its thread."""
+        session = self.sessions[name]
+        if not (str(place).isdecimal() and session.exists):
+            return False
+        return all(isinstance(one.entry, Checkpoint) for one in session.entries(int(str(place))))
+
+    def update(self, config: Mapping[str, Any], update: Update) -> dict[str, Any]:
+        """Apply an update to a thread, and return the config of its end."""
+        session = self.thread(config)
+        self.sessions.append(session.name, update.to_entries)
+        place = {"thread_id": session.name, "checkpoint_ns": ""}
+        return {"configurable": {**place, "checkpoint_id": str(session.info.head)}}
+
     def snapshot(self, config: Mapping[str, Any]) -> StateSnapshot:
         """Return the current state of a thread."""
         session = self.thread(config)
@@ -101,8 +124,10 @@ class InMemorySaver:
             return StateSnapshot({}, config=config)
         values = {key: value for key, value in session.state.items() if key not in HIDDEN_KEYS}
         values["messages"] = convert_to_messages(session.messages)
-        waits = tuple(session.pending)
-        return StateSnapshot(values, ("tools",) if waits else (), config, tickets=waits)
+        waits, fold = tuple(session.pending), session.load_state()
+        goes_on = fold.has_unfinished_run or not fold.last_run.run
+        following = ("tools",) if waits else ("model",) * goes_on
+        return StateSnapshot(values, following, config, tickets=waits)
 
     def history(self, config: Mapping[str, Any]) -> Iterator[StateSnapshot]:
         """Yield the states of a thread after each step, the latest first.
@@ -116,25 +141,47 @@ class InMemorySaver:
         for stored in session.entries() if session.exists else ():
             entry = stored.entry
             begins = isinstance(entry, RunBegan) and not entry.parent
-            before = _read_values(fold) if begins else {}
+            values = _read_values(fold) if begins else None
             if entry.kind not in ("compacted", "handed_over"):
                 fold.apply(stored.seq, entry)
-            following = ("__start__",) if begins else _find_next(entry, fold)
-            if following is None:
+            step = ("input", ("__start__",)) if begins else _find_step(entry, fold)
+            if step is None:
                 continue
             place = {"thread_id": name, "checkpoint_ns": "", "checkpoint_id": str(stored.seq)}
-            source = "input" if begins else "loop"
+            if isinstance(entry, ModelAsked) and _awaits_model(snapshots):
+                snapshots[-1] = replace(snapshots[-1], config={"configurable": place})
+                continue
+            if begins_run(entry):
+                del snapshots[-1]  # of the run that the update has begun
             snapshots.append(
                 StateSnapshot(
-                    before if begins else _read_values(fold),
-                    following,
+                    _read_values(fold) if values is None else values,
+                    step[1],
                     {"configurable": place},
-                    metadata={"source": source, "step": len(snapshots) - 1, "parents": {}},
+                    metadata={
+                        "source": step[0],
+                        "step": _number_step(snapshots, step[0]),
+                        "parents": {},
+                    },
                     created_at=datetime.fromtimestamp(stored.at, UTC).isoformat(),
                     parent_config=snapshots[-1].config if snapshots else None,
                 )
             )
         return reversed(snapshots)
+
+
+def _number_step(snapshots: Sequence[StateSnapshot], source: str) -> int:
+    """Return the number of the next step. Inputs begin at -1, as in LangGraph."""
+    if not snapshots:
+        return -1 if source == "input" else 0
+    return int((snapshots[-1].metadata or {})["step"]) + 1
+
+
+def _awaits_model(snapshots: Sequence[StateSnapshot]) -> bool:
+    """Return True if the last snapshot is an update that the model answers."""
+    last = snapshots[-1] if snapshots else None
+    updated = last is not None and (last.metadata or {})["source"] == "update"
+    return updated and last is not None and last.next == ("model",)
 
 
 def _read_values(fold: JournalState) -> dict[str, Any]:
@@ -146,8 +193,16 @@ def _read_values(fold: JournalState) -> dict[str, Any]:
     return {**values, "messages": messages}
 
 
+def _find_step(entry: Entry, fold: JournalState) -> tuple[str, tuple[str, ...]] | None:
+    """Return the source of the step that an entry ends, and what follows; None if it ends none."""
+    if (updated := read_update(entry)) is not None:
+        return "update", (updated,) if updated else ()
+    following = _find_next(entry, fold)
+    return None if following is None else ("loop", following)
+
+
 def _find_next(entry: Entry, fold: JournalState) -> tuple[str, ...] | None:
-    """Return what follows a step that an entry ends; None if it ends none."""
+    """Return what follows a step of a run that an entry ends; None if it ends none."""
     if getattr(entry, "run", "") != fold.last_run.run:
         return None  # of a run within a call
     match entry:
