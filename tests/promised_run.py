@@ -239,12 +239,13 @@ class Step:
         for _ in range(2):
             with suppress(SetupError):
                 self.agent.run_sync(saved, decisions=decisions, inject={"token": TOKEN})
+            if not self.session.exists:
+                continue
             for each in decisions:
                 with suppress(DecisionRefused):
                     self.session.decide(each)
-            if self.session.exists:
-                with suppress(SetupError):
-                    self.run(None, [])
+            with suppress(SetupError):
+                self.run(None, [])
         after = self.log.read_text("utf-8")
         found["paid again"] = after.count("paid\n") - before.count("paid\n")
         return json.dumps(found)

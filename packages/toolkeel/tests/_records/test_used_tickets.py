@@ -16,6 +16,7 @@ from toolkeel._records.tickets import EXTERNAL_LIFETIME, Ticket, new_id
 from toolkeel._records.used_tickets import claim_decisions, mark_decided
 from toolkeel.runs import RunState
 from toolkeel.sessions import Sessions
+from toolkeel.sessions.errors import DecisionRefused
 from toolkeel.testing.scripted import Scripted, call
 
 
@@ -154,6 +155,32 @@ def test_a_decision_of_a_session_does_not_serve_in_its_saved_state(verdict: str)
     assert paid == once
 
 
+@pytest.mark.parametrize("process", ["this", "another"])
+@pytest.mark.parametrize("answer", [True, False])
+@pytest.mark.parametrize("route", ["saved state", "session"])
+def test_what_an_approver_has_decided_serves_on_no_other_route(
+    route: str, answer: bool, process: str
+) -> None:
+    sessions = Sessions(":memory:")
+    clerk, first, paid = _paid(sessions)
+    [ticket] = first.pending
+    if route == "session":
+        clerk.run_sync(None, session=sessions["ada"], approver=lambda shown: answer)
+    else:
+        clerk.run_sync(first.state, approver=lambda shown: answer)
+    once = [7] * answer
+    if process == "another":
+        used_tickets._spent.clear()
+    with pytest.raises(SetupError, match=r"(used|served) already"):
+        clerk.run_sync(first.state, decisions=[ticket.approve()])
+    asked: list[Ticket] = []
+    clerk.run_sync(first.state, approver=lambda shown: bool(asked.append(shown)))
+    assert paid == once and [shown.id == ticket.id for shown in asked] == [False]
+    if route != "session":
+        again = clerk.run_sync(None, session=sessions["ada"], decisions=[ticket.approve()])
+        assert paid == once and again.reason == "waiting"
+
+
 def test_a_decision_of_a_saved_state_does_not_serve_in_its_session() -> None:
     for process in ("this", "another"):
         sessions = Sessions(":memory:")
@@ -189,8 +216,10 @@ def test_an_imported_copy_has_tickets_of_its_own(tmp_path: Path) -> None:
     ids = {ticket.id, *(each.id for copy in copies for each in copy.pending)}
     assert len(ids) == 3
     for copy in copies:
-        again = clerk.run_sync(None, session=copy, decisions=[ticket.approve()])
-        assert again.reason == "waiting" and again.pending == copy.pending
+        before = copy.pending
+        with pytest.raises(DecisionRefused, match="no call waits for it"):
+            clerk.run_sync(None, session=copy, decisions=[ticket.approve()])
+        assert copy.pending == before and clerk.run_sync(None, session=copy).reason == "waiting"
     clerk.run_sync(None, session=sessions["ada"], decisions=[ticket.approve()])
     assert paid == [7]
     clerk.run_sync(None, session=copies[0], decisions=[copies[0].pending[0].approve()])

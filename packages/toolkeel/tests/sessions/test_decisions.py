@@ -10,6 +10,7 @@ import pytest
 
 from toolkeel import Agent, tool
 from toolkeel.approvals import Decision, Ticket
+from toolkeel.events import ApprovalDecided, Event
 from toolkeel.sessions import Session, Sessions, SessionStore
 from toolkeel.sessions.errors import DecisionRefused, SessionError
 from toolkeel.testing.scripted import Scripted, call
@@ -54,6 +55,54 @@ def test_a_decision_that_cannot_count_is_refused_and_nothing_is_written(sessions
     assert session.decide(ticket.approve()) is None
     result = Agent(Scripted(["done"]), [pay]).run_sync(None, session=session)
     assert (result.output, session.messages[2].text) == ("done", "paid 5")
+
+
+def test_a_run_with_a_decision_that_cannot_count_is_refused_and_nothing_is_written(
+    sessions: Sessions,
+) -> None:
+    session, other = sessions["ada"], sessions["bob"]
+    ticket, foreign = waiting(session), waiting(other)
+    clerk, before = Agent(Scripted(["done", "again"]), [pay]), len(session.entries())
+    for prompt in (None, "hello"):
+        for decisions in ([foreign.approve()], [ticket.approve(), foreign.approve()]):
+            with pytest.raises(DecisionRefused, match="no call waits for it"):
+                clerk.run_sync(prompt, session=session, decisions=decisions)
+    assert len(session.entries()) == before and posts(session) == 0
+    for _ in range(2):  # a second click does no harm
+        done = clerk.run_sync(None, session=session, decisions=[ticket.approve()])
+        assert (done.output, session.messages[2].text) == ("done", "paid 5")
+    with pytest.raises(DecisionRefused, match=r"has decided that call already.*'approve'"):
+        clerk.run_sync(None, session=session, decisions=[ticket.deny("no")])
+    with pytest.raises(DecisionRefused, match="no call waits for it"):
+        clerk.run_sync("hello", session=session, decisions=[foreign.approve()])
+    assert len(session.messages) == 4
+
+
+@pytest.mark.parametrize("answer", [True, False, "deny"])
+def test_of_an_approver_and_somebody_else_the_first_decision_counts(
+    sessions: Sessions, answer: object, caplog: pytest.LogCaptureFixture
+) -> None:
+    session, events = sessions["ada"], list[Event]()
+    ticket = waiting(session)
+    said: list[object] = []
+
+    def approver(shown: Ticket) -> object:
+        assert shown == ticket
+        if answer != "deny":
+            said.append(session.decide(ticket.deny("too much"), "bob"))
+            return answer
+        return ticket.deny("too much")
+
+    done = Agent(Scripted(["done"]), [pay]).run_sync(
+        None, session=session, approver=approver, listeners=[events.append]
+    )
+    assert done.messages[2].text == "The call of 'pay' was not approved: too much"
+    assert said == ([] if answer == "deny" else [None])
+    [decided] = [each for each in events if isinstance(each, ApprovalDecided)]
+    assert (decided.verdict, decided.reason) == ("deny", "too much")
+    assert ("bob had decided it" in caplog.text) == (answer != "deny")
+    first = session.decide(ticket.approve(), "eve")  # whoever comes later is given the decision
+    assert first is not None and first.decision.verdict == "deny"
 
 
 def test_an_expired_ticket_is_not_decided(

@@ -162,6 +162,25 @@ def test_every_verdict_reaches_the_model_after_the_answer(
     assert len(results(session)) == 1
 
 
+def test_an_expired_ticket_of_a_call_with_a_placeholder_is_asked_anew(
+    sessions: Sessions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paid: list[int] = []
+    session = sessions.open("ada", on_message="answer")
+    agent = clerk(paid)
+    [ticket] = agent.run_sync("pay 5", session=session).pending
+    later = ticket.expires + 1
+    agent.run_sync("hello", session=session)
+    monkeypatch.setattr(tickets, "time", lambda: later)
+    monkeypatch.setattr(approve, "time", lambda: later)
+    assert agent.run_sync("hello again", session=session).output == "re: hello again"
+    assert agent.run_sync(None, session=session).reason == "waiting"
+    [new] = session.pending
+    assert new.id != ticket.id and not new.expired
+    assert session.decide(new.approve()) is None
+    assert (agent.run_sync(None, session=session).output, paid) == ("re: paid 5", [5])
+
+
 def test_two_calls_of_a_turn_are_decided_one_after_the_other(sessions: Sessions) -> None:
     paid: list[int] = []
     session = sessions.open("ada", on_message="answer")
@@ -223,7 +242,9 @@ def test_a_message_in_place_of_what_waits_cancels_it(sessions: Sessions) -> None
     assert session.pending == ()
     with pytest.raises(DecisionRefused, match="no call waits"):
         session.decide(ticket.approve())
-    assert agent.run_sync(None, session=session, decisions=[ticket.approve()]).output == "re: hello"
+    with pytest.raises(DecisionRefused, match="no call waits"):
+        agent.run_sync(None, session=session, decisions=[ticket.approve()])
+    assert agent.run_sync(None, session=session).output == "re: hello"
     assert (paid, results(session)) == ([], [])
 
 
@@ -294,8 +315,9 @@ def test_a_copy_of_a_session_with_a_deferred_call_has_a_ticket_of_its_own(
     for copy in copies:
         [own] = copy.pending
         assert own.id != ticket.id
-        still = agent.run_sync(None, session=copy, decisions=[ticket.approve()])
-        assert (still.reason, paid) == ("waiting", [])
+        with pytest.raises(DecisionRefused, match="no call waits for it"):
+            agent.run_sync(None, session=copy, decisions=[ticket.approve()])
+        assert paid == []
         assert agent.run_sync(None, session=copy, decisions=[own.deny("no")]).output
     agent.run_sync(None, session=session, decisions=[ticket.approve()])
     assert paid == [5]

@@ -14,7 +14,7 @@ from toolkeel import Agent, tool
 from toolkeel._records.entries import Entry, Forked, PersonSaid, StateChanged
 from toolkeel.messages import UserMessage
 from toolkeel.sessions import Batch, KeepTurns, Session, Sessions, session
-from toolkeel.sessions.errors import SessionBusy, SessionError
+from toolkeel.sessions.errors import DecisionRefused, SessionBusy, SessionError
 from toolkeel.sessions.journal_state import JournalState
 from toolkeel.testing.scripted import Line, Scripted, call
 
@@ -135,8 +135,9 @@ def test_a_fork_of_a_waiting_session_waits_under_a_ticket_of_its_own(
     assert texts(fork) == texts(source) and isinstance(fork.entries()[-1].entry, Forked)
     assert fork.info.turns == source.info.turns
 
-    still = _payer(paid, "no").run_sync(None, session=fork, decisions=[ticket.approve()])
-    assert (still.reason, paid) == ("waiting", [])
+    with pytest.raises(DecisionRefused, match="no call waits for it"):
+        _payer(paid, "no").run_sync(None, session=fork, decisions=[ticket.approve()])
+    assert paid == []
     denied = _payer(paid, "Not paid.").run_sync(None, session=fork, decisions=[own.deny("no")])
     assert (denied.output, paid) == ("Not paid.", [])
     [left] = source.pending

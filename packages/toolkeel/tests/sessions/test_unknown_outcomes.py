@@ -185,6 +185,21 @@ def test_who_says_leave_it_has_the_model_told_that_it_is_unknown(tmp_path: Path)
     sessions.close()
 
 
+def test_of_an_approver_and_somebody_else_the_first_to_say_what_happened_counts(
+    tmp_path: Path,
+) -> None:
+    sessions = _killed(tmp_path, ["slow"])
+    session = sessions["ada"]
+
+    def approver(ticket: Ticket) -> bool:
+        assert session.decide(ticket.deny("the bank says yes"), "bob") is None
+        return True
+
+    result = Agent(Scripted(["ok"]), [slow]).run_sync(None, session=session, approver=approver)
+    assert "the bank says yes" in result.messages[2].text
+    sessions.close()
+
+
 def test_an_approver_that_says_neither_yes_nor_no_leaves_it_waiting(tmp_path: Path) -> None:
     sessions = _killed(tmp_path, ["slow"])
     result = Agent(Scripted([]), [slow]).run_sync(

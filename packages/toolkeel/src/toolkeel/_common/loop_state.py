@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.messages import Message, ToolCall
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 CALLBACK_TIMEOUT = 30.0
 """Seconds a guardrail, predicate or other callback of the program may take, if nothing else is set."""
+
+
+SettleDecision: TypeAlias = Callable[[Ticket, Decision], Awaitable[Decision | None]]
 
 
 def _never(call: ToolCall) -> bool:
@@ -37,6 +40,8 @@ class LoopState:
         visible_taint: Number of taint sources visible to the request, or the code, that made the last calls.
         request_taint: The same for the last request alone: what the agent's transcript already carries.
         decisions: A person's decisions for the calls of a resumed run, by call id and ticket digest.
+        settle_decision: Returns the decision that counts for a ticket that others can decide, too, given
+            the approver's; None if the ticket was used elsewhere. None where only the approver decides.
         inner_runs: Saved inner runs to resume, by the id of their call.
         joined_runs: Runs that the bodies of this turn's calls have started, by the id of the call.
         is_repeatable: Returns True for a call of this turn whose body may run again.
@@ -52,7 +57,8 @@ class LoopState:
     __slots__ = (
         "can_suspend", "cleanups", "decisions", "disabled_tools", "end", "event_count", "event_loop",
         "failed_calls", "follow_ups", "inbox", "inner_runs", "instruction_count", "is_repeatable",
-        "joined_runs", "pending_handoff", "request_taint", "skip_unstarted", "transcript", "turn", "visible_taint",
+        "joined_runs", "pending_handoff", "request_taint", "settle_decision", "skip_unstarted", "transcript", "turn",
+        "visible_taint",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -65,6 +71,7 @@ class LoopState:
         self.pending_handoff: Any = None
         self.disabled_tools: frozenset[str] = frozenset()
         self.decisions: dict[tuple[str, str], tuple[Ticket | None, Decision | None]] = {}
+        self.settle_decision: SettleDecision | None = None
         self.inner_runs: dict[str, object] = {}
         self.joined_runs: dict[str, list[Any]] = {}
         self.is_repeatable: Callable[[ToolCall], bool] = _never

@@ -111,6 +111,16 @@ def claim_decisions(folder: Path | None, decisions: Matched, owner: str) -> Matc
     return claimed
 
 
+def is_used_elsewhere(folder: Path | None, ticket: str, owner: str) -> bool:
+    """Return True if a ticket was used by another run than `owner`. See `claim_decisions`."""
+    if _spent.get(ticket, (0.0, owner))[1] != owner:
+        return True
+    with contextlib.suppress(OSError):  # no mark
+        mark = (folder or data_folder() / "decided") / ticket
+        return is_id(ticket) and mark.read_text("utf-8") != owner
+    return False
+
+
 def _claim(folder: Path, ticket: str, owner: str) -> bool:
     """Write a mark with its owner in one step. Return False if another owner has written it.
 

@@ -16,6 +16,7 @@ from toolkeel._records.typed_values import copy_state
 from toolkeel._records.used_tickets import (
     claim_decisions,
     decisions_by_call,
+    is_used_elsewhere,
     mark_decided,
     mark_used,
     match_decisions,
@@ -119,6 +120,9 @@ def resume(
         }
         given = {id: each for id, each in given.items() if id not in changed}
     own = check_pending_calls(state, given, tools)
+    if run.approver is not None and not is_accepted:
+        state = _share_tickets(run, state, given, folder)
+        own = _own_tickets(state)
     if given and not is_accepted:
         if run.recorder is None:
             mark_decided(folder, given)
@@ -135,6 +139,29 @@ def resume(
                 None,
                 inner.decision,
             )
+
+
+def _share_tickets(
+    run: RunContext, state: RunState, given: Container[str], folder: Path | None
+) -> RunState:
+    """Let a run's approver decide the tickets of a saved run, each of which serves once on all routes.
+
+    Returns:
+        The state without tickets that were used elsewhere: their calls are asked about under new ones.
+    """
+    open = [ticket.id for ticket in state.pending if ticket.id not in given]
+    used = {id for id in open if is_used_elsewhere(folder, id, run.id)}
+    first = run.loop_state.settle_decision
+
+    async def settle(ticket: Ticket, decision: Decision) -> Decision | None:
+        counted = decision if first is None else await first(ticket, decision)
+        if counted is None or ticket.id not in open:
+            return counted
+        claimed = claim_decisions(folder, {ticket.id: (ticket, counted)}, run.id)
+        return counted if claimed else None
+
+    run.loop_state.settle_decision = settle
+    return _without_tickets(state, used)
 
 
 def check_pending_calls(state: RunState, given: Container[str], tools: Toolset) -> list[Ticket]:

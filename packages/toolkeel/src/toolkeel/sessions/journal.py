@@ -128,6 +128,15 @@ class SessionJournal:
         self._large.update(large)
         self._note(entry)
 
+    @property
+    def store(self) -> SessionStore:
+        """The store that it writes to."""
+        return self._store
+
+    def load_info(self) -> SessionInfo:
+        """Read the facts about its session as they are in the store now."""
+        return self._store.get(self._info_now.id)
+
     def belongs_to(self, store: SessionStore, id: int) -> bool:
         """Return True if this is the journal of the session with this id in a store."""
         return self._store is store and self._info is not None and self._info.id == id

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Literal, TypeAlias, cast
 
 from toolkeel._common.loop_state import CALLBACK_TIMEOUT
@@ -32,6 +33,7 @@ from toolkeel.events import EndReason
 from toolkeel.messages import AssistantMessage, Message, unanswered
 from toolkeel.sessions.checkpoint import make_checkpoint
 from toolkeel.sessions.code_calls import CodeCallJournal, SessionRecorder
+from toolkeel.sessions.decisions import settle_decision
 from toolkeel.sessions.errors import SessionBusy, SessionError, SessionIdle
 from toolkeel.sessions.inbox import (
     DEFAULT_REASON,
@@ -98,6 +100,7 @@ async def begin_run(
     run.id = fold.last_run.run if goes_on else run.id
     for decision in decisions:
         journal.append(Decided(run.id, decision))
+    run.loop_state.settle_decision = partial(settle_decision, journal, run.id)
     pending = await resolve_unknown_calls(journal, run, known)
     attach_journal(journal, run, goes_on)
     counted, asks = select_decisions(fold, known)
@@ -132,7 +135,8 @@ async def _move_waiting_calls(
     fold = journal.state
     if on_message in ("answer", "cancel"):
         _make_room(journal, known, on_message)
-    asked = fold.deferred if run.approver is not None and on_message is None else {}
+    deferred = fold.deferred.items() if on_message is None else ()
+    asked = {id for id, each in deferred if run.approver is not None or each.ticket.expired}
     if not any(id in known or id in asked for id in fold.deferred):
         return
     if unanswered(fold.view.messages):

@@ -19,7 +19,7 @@ from toolkeel.agent.session_interface import SessionStart
 from toolkeel.content import Content
 from toolkeel.context import RunContext
 from toolkeel.messages import Message, Usage
-from toolkeel.sessions.decisions import find_decision, post_decision, read_decisions
+from toolkeel.sessions.decisions import find_decision, post_decision, read_decisions, read_inbox
 from toolkeel.sessions.errors import SessionBusy, SessionError
 from toolkeel.sessions.export import SearchMatch, search_entries
 from toolkeel.sessions.inbox import (
@@ -216,7 +216,7 @@ class Session:
     @property
     def decisions(self) -> dict[str, Decided]:
         """The first decision on each call that has not run yet, by ticket id."""
-        return read_decisions(self._storage, info)[0] if (info := self._find_info()) else {}
+        return read_decisions(self._storage.store, info)[0] if (info := self._find_info()) else {}
 
     @property
     def writer(self) -> Writer | None:
@@ -292,7 +292,7 @@ class Session:
                 shown or has expired, or its call does not permit the verdict. Nothing was written.
             SessionError: there is no such session.
         """
-        return post_decision(self._storage, self.info, decision, who or user_name())
+        return post_decision(self._storage.store, self.info, decision, who or user_name())
 
     @checked
     def cancel(self, reason: str = "", who: str = "") -> None:
@@ -310,7 +310,7 @@ class Session:
     def find_decision(self, ticket: str) -> Decided | None:
         """Return the decision that counts for a ticket's id, also if its call has run; None for none."""
         info = self._find_info()
-        return None if info is None else find_decision(self._storage, info, ticket)
+        return None if info is None else find_decision(self._storage.store, info, ticket)
 
     def _cancel(self, reason: str, who: str, sender: str) -> None:
         if (info := self._find_info()) is not None:
@@ -361,9 +361,9 @@ class Session:
             info = await asyncio.to_thread(lambda: self.info)
             journal = await asyncio.to_thread(open_journal, self._storage, info)
             self._record_writer(info.id)
-            posts = await asyncio.to_thread(self._storage.store.read_posts, info.id)
+            late, posts = await asyncio.to_thread(read_inbox, self._storage.store, info, decisions)
             options = RunOptions(self.name, self.resumes_only, self._on_message, since)
-            going = await begin_run(journal, run, (said, decisions, posts), options)
+            going = await begin_run(journal, run, (said, late, posts), options)
             whole = ShortenedTranscript(lambda: journal.state.cuts, lambda: self.messages)
             going = replace(going, history=self._history, full_transcript=whole)
             place = journal, self._storage.store, info.id, run

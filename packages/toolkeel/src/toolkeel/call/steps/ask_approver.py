@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import inspect
 import logging
+from dataclasses import replace
 
-from toolkeel._records.tickets import Decision, Ticket
+from toolkeel._records.tickets import Decision, Ticket, new_id
 from toolkeel.context import RunContext
 from toolkeel.errors import Suspend
 from toolkeel.events import ApprovalDecided, ApprovalRequested
@@ -14,12 +15,25 @@ log = logging.getLogger("toolkeel")
 
 
 async def ask(run: RunContext, call_id: str, ticket: Ticket) -> Decision:
-    """Ask the run's approver about a call, emit the question and the decision, and return it."""
-    if run.listeners:
-        run.emit(ApprovalRequested(*run.next_event_fields(), call_id, ticket))
-    decision = await _ask_approver(run, ticket)
-    report_decision(run, call_id, decision)
-    return decision
+    """Ask the run's approver about a call, emit the question and the decision, and return it.
+
+    Where others can decide the ticket, too, the decision that was first is returned. If another run has
+    used the ticket meanwhile, the approver is asked again, with a new one.
+    """
+    owner = run
+    while owner.loop_state.settle_decision is None and owner.scope.outer_run is not None:
+        owner = owner.scope.outer_run
+    settle = owner.loop_state.settle_decision
+    while True:
+        if run.listeners:
+            run.emit(ApprovalRequested(*run.next_event_fields(), call_id, ticket))
+        decision: Decision | None = await _ask_approver(run, ticket)
+        if decision is not None and settle is not None:
+            decision = await settle(ticket, decision)
+        if decision is not None:
+            report_decision(run, call_id, decision)
+            return decision
+        ticket = replace(ticket, id=new_id())
 
 
 async def _ask_approver(run: RunContext, ticket: Ticket) -> Decision:
