@@ -37,7 +37,11 @@ Number = int | float
 
 
 def _check_number(value: object) -> Number:
-    """Return a real number of limited length, or raise."""
+    """Return a real number of limited length.
+
+    Raises:
+        ToolError: if it is anything else, or too long.
+    """
     if isinstance(value, complex):
         raise ToolError("The result is not a real number.")
     if not isinstance(value, int | float):
@@ -51,6 +55,7 @@ def _check_number(value: object) -> Number:
 
 
 def _make_too_long_error() -> ToolError:
+    """Build the error for a result with too many digits."""
     return ToolError(
         f"A whole number here would have more than {MAX_DIGITS} digits. "
         "Use smaller numbers, or a decimal such as 2.0 for an approximate result."
@@ -58,6 +63,7 @@ def _make_too_long_error() -> ToolError:
 
 
 def _power(base: Number, exponent: Number) -> Number:
+    """Return a power; refuse a too long one before computing it."""
     if isinstance(base, int) and isinstance(exponent, int) and exponent > 0:
         # |base| < 2 ** bit_length, so this bounds the result without computing it.
         longest = (base.bit_length() - 1) * exponent if abs(base) > 1 else 0
@@ -67,6 +73,7 @@ def _power(base: Number, exponent: Number) -> Number:
 
 
 def _reject_caret(left: Number, right: Number) -> Number:
+    """Raise `ToolError`: ``^`` is not a power; with the expression to write."""
     raise ToolError(
         f"^ is not a power here (in Python it is bitwise xor). "
         f"Use ** for powers: {_format_number(left):.40}**{_format_number(right):.40}. For xor, use xor(a, b)."
@@ -74,6 +81,7 @@ def _reject_caret(left: Number, right: Number) -> Number:
 
 
 def _factorial(number: Number) -> int:
+    """Return a factorial; refuse a too long one before computing it."""
     whole = _require_integer(number, "factorial")
     if whole > 449:  # 450! has 1001 digits
         raise _make_too_long_error()
@@ -81,12 +89,14 @@ def _factorial(number: Number) -> int:
 
 
 def _combinations(total: Number, chosen: Number) -> Number:
+    """Return the number of combinations, of numbers up to 10,000."""
     return _check_number(
         math.comb(_require_integer(total, "comb", 10_000), _require_integer(chosen, "comb", 10_000))
     )
 
 
 def _permutations(total: Number, chosen: Number) -> Number:
+    """Return the number of permutations; refuse a too long one before computing it."""
     n, k = _require_integer(total, "perm", 10_000), _require_integer(chosen, "perm", 10_000)
     if k > 1 and k <= n and k * math.log2(n) > 4 * _MAX_BITS:
         raise _make_too_long_error()
@@ -94,6 +104,11 @@ def _permutations(total: Number, chosen: Number) -> Number:
 
 
 def _require_integer(number: Number, function_name: str, limit: int | None = None) -> int:
+    """Return a number as a non-negative integer, at most `limit`.
+
+    Raises:
+        ToolError: if it is not one.
+    """
     if number != int(number) or number < 0:
         raise ToolError(f"{function_name} needs whole numbers that are not negative.")
     if limit is not None and number > limit:
@@ -102,6 +117,7 @@ def _require_integer(number: Number, function_name: str, limit: int | None = Non
 
 
 def _round(number: Number, digits: int = 0) -> Number:
+    """Round a number, to an integer without digits."""
     if abs(digits) > 400:
         raise ToolError("round takes at most 400 digits.")
     return round(number, digits) if digits else round(number)
@@ -174,6 +190,7 @@ _BINARY = frozenset(("**", "//", "*", "/", "+", "-", ")", ",", "<", ">", "<=", "
 
 
 def _make_evaluator() -> simpleeval.SimpleEval:
+    """Return an evaluator that knows only arithmetic and the listed functions and names."""
     evaluator = simpleeval.SimpleEval(
         operators=_OPERATORS, functions=FUNCTIONS, names=CONSTANTS, allowed_attrs={}
     )
@@ -212,6 +229,7 @@ def tools() -> tuple[AnyTool, ...]:
 
 
 def _evaluate(source: str, tree: ast.expr) -> Number:
+    """Evaluate an expression; turn each failure into a `ToolError` for the model."""
     try:
         return _check_number(_EVALUATOR.eval(source, tree))
     except ZeroDivisionError:
@@ -225,7 +243,11 @@ def _evaluate(source: str, tree: ast.expr) -> Number:
 
 
 def _tokenize(expression: str) -> list[str]:
-    """Split the text into numbers, names and operators; refuse everything else."""
+    """Split the text into numbers, names and operators.
+
+    Raises:
+        ToolError: if it contains anything else, or an unknown name.
+    """
     if len(expression) > MAX_LENGTH:
         raise ToolError(f"The expression is longer than {MAX_LENGTH} characters. Split it.")
     text = expression.translate(_SIGNS).strip().rstrip("=? ")
@@ -250,6 +272,7 @@ def _tokenize(expression: str) -> list[str]:
 
 
 def _check_name(name: str) -> None:
+    """Raise `ToolError` for an unknown name, with the nearest known one."""
     known = [*FUNCTIONS, *CONSTANTS, "of", "x"]
     if name in known:
         return
@@ -307,6 +330,7 @@ def _measure_depth(tree: ast.AST) -> int:
 
 
 def _describe_syntax_error(expression: str) -> str:
+    """Return the error text for an expression that cannot be parsed."""
     short = expression if len(expression) <= 60 else f"{expression[:57]}..."
     return (
         f"Cannot read {short!r} as an expression. Check that every bracket is closed and that "

@@ -62,7 +62,7 @@ def tools() -> tuple[AnyTool, ...]:
 
 
 def _find_zone(name: str) -> tzinfo | None:
-    """Return the time zone of a name, or None for the machine's own."""
+    """Return the time zone of a name; None for ``local``, this machine's own."""
     if name.strip().lower() in ("local", ""):
         return None
     try:
@@ -72,6 +72,7 @@ def _find_zone(name: str) -> tzinfo | None:
 
 
 def _describe_unknown_zone(name: str) -> str:
+    """Return the error text for an unknown time zone, with likely ones."""
     near = _suggest_zones(name)
     hint = f"Did you mean {' or '.join(near)}?" if near else 'Use a name such as "Asia/Tokyo".'
     return f"There is no time zone {name[:60]!r}. {hint}"

@@ -38,6 +38,7 @@ def collect_hosted_items(messages: Iterable[Message]) -> list[Json]:
 
 
 def _iter_items(message: Message) -> Iterator[Json]:
+    """Yield the uses of hosted tools in a message, as OpenAI's items."""
     if isinstance(message, ToolMessage):
         item = as_dict(message.artifact)
         if as_text(item.get("type")).endswith("_call") and item["type"] not in CALLS:
@@ -50,6 +51,7 @@ def _iter_items(message: Message) -> Iterator[Json]:
 
 
 def _read_openai(extra: Json) -> Iterator[Json]:
+    """Yield the items of hosted tools in an OpenAI reply's saved data."""
     for item in map(as_dict, as_list(extra.get("output"))):
         if item and item.get("type") not in _NON_TOOL_ITEMS:
             yield item
@@ -59,6 +61,7 @@ def _read_openai(extra: Json) -> Iterator[Json]:
 
 
 def _read_anthropic(extra: Json) -> Iterator[Json]:
+    """Yield an item for each server tool call in an Anthropic reply, with its result."""
     blocks = [as_dict(block) for block in as_list(extra.get("content"))]
     results = {block["tool_use_id"]: block for block in blocks if "tool_use_id" in block}
     for block in blocks:
@@ -82,11 +85,13 @@ def _read_anthropic(extra: Json) -> Iterator[Json]:
 
 
 def _has_failed(result: Json, content: object) -> bool:
+    """Return true if a result is an error."""
     broken = as_text(as_dict(content).get("type")).endswith("_error")
     return broken or result.get("is_error") is True
 
 
 def _make_search_item(block: Json, content: object) -> Json:
+    """Return a web search as an item with its query and sources."""
     query = as_text(as_dict(block.get("input")).get("query"))
     sources = [
         {"type": "url", "url": one.get("url"), "title": one.get("title")}
@@ -97,12 +102,14 @@ def _make_search_item(block: Json, content: object) -> Json:
 
 
 def _make_search_call(queries: list[str], sources: list[Json]) -> Json:
+    """Return a ``web_search_call`` with queries and sources."""
     query = queries[0] if queries else ""
     action = {"type": "search", "query": query, "queries": queries, "sources": sources}
     return {"type": "web_search_call", "action": action}
 
 
 def _make_fetch_item(block: Json, content: object) -> Json:
+    """Return a fetched page as an item, with its text if it came."""
     document = as_dict(as_dict(content).get("content"))
     text = as_text(as_dict(document.get("source")).get("data"))
     action = {"type": "open_page", "url": as_dict(block.get("input")).get("url")}
@@ -110,6 +117,7 @@ def _make_fetch_item(block: Json, content: object) -> Json:
 
 
 def _make_code_item(block: Json, content: object) -> Json:
+    """Return a code execution as an item, with its output as logs."""
     arguments = as_dict(block.get("input"))
     code = as_text(arguments.get("code")) or as_text(arguments.get("command"))
     result = as_dict(content)
@@ -118,11 +126,13 @@ def _make_code_item(block: Json, content: object) -> Json:
 
 
 def _make_code_call(code: str, logs: str) -> Json:
+    """Return a ``code_interpreter_call`` with code and logs."""
     outputs = [{"type": "logs", "logs": logs}] if logs else []
     return {"type": "code_interpreter_call", "code": code, "outputs": outputs}
 
 
 def _make_mcp_item(block: Json, content: object) -> Json:
+    """Return a call of an MCP tool as an ``mcp_call`` item."""
     texts = [as_text(as_dict(one).get("text")) for one in as_list(content)]
     text = content if isinstance(content, str) else "\n".join(texts)
     return {
@@ -149,6 +159,7 @@ _SERVER_TOOLS: Mapping[str, Callable[[Json, object], Json]] = MappingProxyType(
 
 
 def _read_gemini(extra: Json) -> Iterator[Json]:
+    """Yield items for the searches, fetched pages and code in a Gemini reply."""
     grounds = as_dict(extra.get("groundingMetadata"))
     queries = [as_text(query) for query in as_list(grounds.get("webSearchQueries"))]
     chunks = [as_dict(as_dict(one).get("web")) for one in as_list(grounds.get("groundingChunks"))]
@@ -167,6 +178,7 @@ def _read_gemini(extra: Json) -> Iterator[Json]:
 
 
 def _read_gemini_code(parts: list[Json]) -> Iterator[Json]:
+    """Yield an item for each code execution, paired with its result by order."""
     results = [
         as_dict(part["codeExecutionResult"]) for part in parts if "codeExecutionResult" in part
     ]

@@ -85,7 +85,7 @@ class HostedMCP:
 
     @property
     def prefix(self) -> str:
-        """The prefix of tool names that another source has, too."""
+        """Prefix for tools whose names another source has, too: the server's name."""
         return f"{self.server_name}_"
 
     async def get_tools(self, run: RunContext) -> list[AnyTool]:
@@ -114,6 +114,7 @@ class HostedMCP:
         """Create the tool that represents the server. The provider calls it to ask for approval."""
 
         async def approve(context: ToolContext, call: dict[str, Any]) -> Data:
+            """Return the decision about a call: that of the function, or yes without one."""
             answer: dict[str, object] = {"approve": True}
             if self._approve is not None:
                 answer = await self._call_approve(call["name"], _parse_arguments(call), context)
@@ -131,6 +132,7 @@ class HostedMCP:
         return replace(made, approval=True if self._approve is None else None)
 
     def _make_openai_native(self) -> Native:
+        """Return the tool's definition for OpenAI, which asks for approval by a call."""
         never = (
             {"never": {"tool_names": sorted(self._trusted_tools)}}
             if self._trusted_tools
@@ -150,6 +152,7 @@ class HostedMCP:
         return Native(fields, runs_here=True)
 
     def _make_anthropic_native(self) -> Native:
+        """Return the tool's definition for Anthropic, which does not ask for approval."""
         server = {"type": "url", "name": self.server_name, "url": self.url}
         if self._token:
             server["authorization_token"] = self._token
@@ -162,6 +165,7 @@ class HostedMCP:
     # — from here —
 
     async def _load_local_tools(self) -> list[AnyTool]:
+        """Connect to the server from here, once, and return its tools with approval."""
         if self._server is None:
             self._server = load_remote(
                 "mcp-server",

@@ -95,6 +95,7 @@ def shorten_path(path: Path) -> str:
 
 
 def _prepend_to_path(folder: Path) -> None:
+    """Put a folder first on ``sys.path``, unless it is there already."""
     text = str(folder.resolve())
     if text not in sys.path:
         sys.path.insert(0, text)
@@ -124,10 +125,12 @@ def _locate_in_user_code(error: BaseException, path: Path | None) -> str:
 
 
 def _is_machinery(filename: str) -> bool:
+    """Return true if a file is part of Python's import system or this module."""
     return filename.startswith("<frozen") or filename == __file__ or "importlib" in filename
 
 
 def _describe_syntax_error(error: SyntaxError) -> str:
+    """Return the place, message and line of a syntax error, with a caret below it."""
     place = (
         f"{shorten_path(Path(error.filename))}, line {error.lineno}"
         if error.filename

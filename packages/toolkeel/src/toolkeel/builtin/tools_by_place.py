@@ -128,7 +128,7 @@ def load_object(text: str) -> object:
 
 
 def resolve_module(text: str) -> tuple[types.ModuleType | None, object]:
-    """Return the module a target names, and the object in it, or None for each it does not name.
+    """Return a target's module and the object it names in it; None for what it does not name.
 
     Args:
         text: A target; folders and builtins are no modules.
@@ -158,6 +158,7 @@ def _split_target(text: str) -> tuple[str, str]:
 
 
 def _load_builtins(base: str, name: str) -> Iterator[AnyTool]:
+    """Yield the tools of one builtin, or of all; `name` holds a tool's name or options."""
     if base in (ALL_TARGET, DEMO_TARGET):
         names = [name] if name else [one for one in builtin_names() if one not in EXPLICIT_ONLY]
         for each in names:
@@ -191,13 +192,18 @@ def _parse_options(text: str) -> dict[str, str]:
 
 @cache
 def _demo_options() -> Mapping[str, Mapping[str, object]]:
-    """Ask the installed distributions which options keep each builtin on this machine."""
+    """Return, by builtin, the options that keep it on this machine, from the distributions."""
     point = installed("toolkeel.hooks").get("demo_options")
     options: Mapping[str, Mapping[str, object]] = point.load()() if point else {}
     return options
 
 
 def _pick_tool(tools: Toolset, name: str, base: str) -> AnyTool:
+    """Return a tool by name.
+
+    Raises:
+        SetupError: if there is none, with the nearest name.
+    """
     if name in tools:
         return tools[name]
     raise SetupError(f"{base} has no tool {name!r}; {did_you_mean(name, tools.names)}")
@@ -225,6 +231,7 @@ def _import_module(base: str) -> types.ModuleType:
 
 
 def _load_folder(folder: Path, name: str) -> list[Part]:
+    """Return the tools of all public files in a folder, or the named one."""
     files = list_python_files(folder)
     if not files:
         raise SetupError(f"the folder {shorten_path(folder)} holds no public Python file")
@@ -241,6 +248,11 @@ def _load_folder(folder: Path, name: str) -> list[Part]:
 
 
 def _import_from_package(folder: Path, file: Path) -> types.ModuleType:
+    """Import a file as a module of its package.
+
+    Raises:
+        SetupError: if another package has the same name.
+    """
     module = load_module(f"{folder.resolve().name}.{file.stem}", folder.resolve().parent)
     if module is None or module.__file__ is None or not file.samefile(module.__file__):
         raise SetupError(
@@ -251,6 +263,7 @@ def _import_from_package(folder: Path, file: Path) -> types.ModuleType:
 
 
 def _load_from_module(module: types.ModuleType, name: str, base: str) -> list[Part]:
+    """Return the tools of a module, or of the named object in it."""
     if name:
         return collect_tools(_resolve_attribute(module, name, base), f"{base}:{name}")
     found = find_tools(module)
@@ -260,6 +273,11 @@ def _load_from_module(module: types.ModuleType, name: str, base: str) -> list[Pa
 
 
 def _resolve_attribute(module: types.ModuleType, name: str, base: str) -> object:
+    """Return an attribute by its dotted name.
+
+    Raises:
+        SetupError: if there is none, with the nearest name.
+    """
     value: object = module
     for part in name.split("."):
         try:
@@ -272,6 +290,7 @@ def _resolve_attribute(module: types.ModuleType, name: str, base: str) -> object
 def _describe_missing_attribute(
     module: types.ModuleType, value: object, part: str, base: str
 ) -> str:
+    """Return the error text for an attribute that does not exist."""
     if value is not module:
         return f"{type(value).__name__} in {base} has no {part!r}; {did_you_mean(part, dir(value))}"
     for variable, item in list_public(module).items():
@@ -281,6 +300,7 @@ def _describe_missing_attribute(
 
 
 def _describe_no_tools(module: types.ModuleType, base: str) -> str:
+    """Return the error text for a module without tools, with the fix."""
     bare = [function.__name__ for function in list_functions(module)]
     if bare:
         listed = ", ".join(bare[:5]) + (" ..." if len(bare) > 5 else "")
@@ -292,6 +312,7 @@ def _describe_no_tools(module: types.ModuleType, base: str) -> str:
 
 
 def _describe_unknown_target(base: str) -> str:
+    """Return the error text for a target that is nothing known, with the nearest."""
     names = [
         ALL_TARGET,
         DEMO_TARGET,

@@ -82,6 +82,7 @@ def find_tools(module: types.ModuleType) -> list[Part]:
 
 
 def _pick_tools(values: Iterable[object]) -> list[Part]:
+    """Return the tools among values; a `BaseTool` as its tool, unbound methods left out."""
     found: list[Part] = []
     for value in values:
         if isinstance(value, BaseTool):
@@ -148,6 +149,7 @@ def collect_tools(value: object, label: str) -> list[Part]:
 
 
 def _collect_from_object(value: object, label: str) -> list[Part]:
+    """Return the tools of an object: its tool methods, or itself if it is callable."""
     if isinstance(value, Tool | type):
         what = "a method" if isinstance(value, Tool) else "a class"
         raise SetupError(f"{label} is {what}; name an object of the class instead")
@@ -161,6 +163,11 @@ def _collect_from_object(value: object, label: str) -> list[Part]:
 
 
 def _rename_tool(value: object, name: object, label: str) -> AnyTool:
+    """Return the one tool in a value, renamed to its key.
+
+    Raises:
+        SetupError: if the value has none or several.
+    """
     found = list(merge_parts(collect_tools(value, label)))
     if len(found) != 1:
         raise SetupError(f"{label}[{name!r}] holds {len(found)} tools; give one for each name")

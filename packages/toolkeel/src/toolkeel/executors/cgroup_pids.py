@@ -36,7 +36,7 @@ def count_user_tasks() -> int:
 
 
 def can_create_group() -> bool:
-    """Return true if a group can be created here, by creating one."""
+    """Return true if this system allows a group; tries by creating and removing one."""
     group = create_group(1)
     if group is not None:
         remove_group(group)
@@ -65,18 +65,18 @@ def create_group(max_tasks: int) -> Path | None:
 
 
 def wrap_command(group: Path, argv: list[str]) -> list[str]:
-    """Return the argv that starts a command inside a group."""
+    """Return an argv that moves its own process into the group and then executes `argv`."""
     return ["/bin/sh", "-c", _ENTER, "sh", str(group), *argv]
 
 
 def remove_group(group: Path) -> None:
-    """Remove a group; if processes are still in it, when the next one is created."""
+    """Remove a group now, or at a later call or exit if processes are still in it."""
     _pending_removal.append(group)
     _remove_pending()
 
 
 def _remove_stale_groups(base: Path) -> None:
-    """Remove groups left by processes that no longer exist, unless processes are in them."""
+    """Remove groups of toolkeel processes that no longer exist, unless processes are in them."""
     for group in base.glob(f"{_NAME}*"):
         owner = group.name.removeprefix(_NAME).partition("-")[0]
         if not os.path.exists(f"/proc/{owner}"):
@@ -86,6 +86,7 @@ def _remove_stale_groups(base: Path) -> None:
 
 @atexit.register
 def _remove_at_exit() -> None:
+    """Remove the groups that are still to be removed; try for up to 0.2 seconds."""
     for _ in range(20):
         _remove_pending()
         if not _pending_removal:
@@ -94,6 +95,7 @@ def _remove_at_exit() -> None:
 
 
 def _remove_pending() -> None:
+    """Remove the groups whose processes have ended since; ignore the others."""
     for group in list(_pending_removal):
         try:
             group.rmdir()
@@ -106,6 +108,7 @@ def _remove_pending() -> None:
 
 
 def _find_base() -> Path | None:
+    """Return the folder to create groups in (cgroup v1 or v2); None if there is none."""
     if (_V1 / "cgroup.procs").exists():
         return _V1
     try:

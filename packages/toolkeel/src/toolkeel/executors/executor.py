@@ -111,6 +111,7 @@ def with_executors(
     }
 
     def placed_item(item: AnyTool) -> AnyTool:
+        """Return a tool with the executor of the first pattern that matches its name."""
         fits = (executor for name, executor in by_pattern.items() if fnmatchcase(item.name, name))
         executor = next(fits, None)
         return item if executor is None else dataclasses.replace(item, executor=executor)

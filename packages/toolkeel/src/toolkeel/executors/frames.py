@@ -39,7 +39,7 @@ def is_outcome(message: Message) -> bool:
 
 
 class FrameDecoder:
-    """Splits a stream of bytes into messages."""
+    """Decoder that splits a stream of bytes into messages; keeps an incomplete one."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()

@@ -108,10 +108,12 @@ class Futures:
             self._slots.release()
 
     async def _run(self, prepared: Prepared, context: ToolContext) -> object:
+        """Submit the body, wait for its outcome, forward its reports, and return its value."""
         tool, loop = prepared.tool, asyncio.get_running_loop()
         done = asyncio.Event()
 
         def wake(_: object) -> None:
+            """Wake the waiting call, from any thread."""
             with suppress(RuntimeError):  # the loop is closed: no call is waiting
                 loop.call_soon_threadsafe(done.set)
 

@@ -27,7 +27,7 @@ class _LocalExecutor:
         self._tools: WeakKeyDictionary[AnyTool, AnyTool] = WeakKeyDictionary()
 
     def _without_executor(self, prepared: Prepared, context: ToolContext) -> Prepared:
-        """Return the call for the tool's copy; set its deadline in the context."""
+        """Return the call for the tool's copy without executor; set its deadline in the context."""
         tool = self._tools.get(prepared.tool)
         if tool is None:
             tool = self._tools[prepared.tool] = without_executor(prepared.tool)
@@ -37,7 +37,7 @@ class _LocalExecutor:
 
 
 def without_executor(tool: AnyTool, **changes: Any) -> AnyTool:
-    """Copy a tool without executor and timeout, to be run where its executor runs it."""
+    """Return a copy of a tool without executor and timeout, with the `changes` applied."""
     return dataclasses.replace(tool, executor=None, timeout=None, inline=True, **changes)
 
 
@@ -60,12 +60,13 @@ def run_without_loop(prepared: Prepared, context: ToolContext) -> object:
 
 
 def _call_and_await(function: Callable[..., Any], *args: Any, **values: Any) -> object:
-    """Call a sync function; if it returns an awaitable, run that to its end."""
+    """Call a sync function; if it returns an awaitable, run that in a loop of its own."""
     value = function(*args, **values)
     return asyncio.run(_await(value)) if inspect.isawaitable(value) else value
 
 
 async def _await(value: Awaitable[object]) -> object:
+    """Await a value in a coroutine of its own, as `asyncio.run` needs."""
     return await value
 
 

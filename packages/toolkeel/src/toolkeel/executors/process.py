@@ -170,6 +170,7 @@ class Process:
         return self._sandbox, Path(request["file"]).parent, tuple(sys.path)
 
     def _start_worker(self, file: str) -> Worker:
+        """Start a Python process that runs bodies, in the sandbox or under limits alone."""
         argv = [sys.executable, "-I", "-c", _START_CODE, *map(os.path.abspath, sys.path)]
         if self._sandbox is None:
             command = self._unconfined.build_command(argv)
@@ -180,6 +181,7 @@ class Process:
     async def _release_worker(
         self, kind: Hashable, worker: Worker, outcome: Message | None
     ) -> None:
+        """Put a worker back into the warm pool, or end it if it is worn out or the pool is full."""
         if outcome is None:
             return
         is_worn_out = outcome.get("retire", True) or worker.calls >= self._max_calls_per_worker
@@ -188,12 +190,13 @@ class Process:
 
 
 def _library_folders() -> list[Path]:
-    """List the folders that the library's distributions are imported from."""
+    """Return the folders that the library's distributions are imported from."""
     folders = [Path(entry or ".") for entry in sys.path]
     return [folder for folder in folders if any((folder / name).is_dir() for name in _PACKAGES)]
 
 
 def _died_outcome(worker: Worker, printed: str) -> Message:
+    """Return the outcome of a worker that ended: how it ended, and what it printed."""
     found = CommandResult(worker.exit_code, worker.end_reason, b"", b"", 0.0, worker.signal)
     may_mean = f", which may mean {found.possible_signal}" if found.possible_signal else ""
     how = f"exited ({found.exit_code}{may_mean})"

@@ -24,7 +24,7 @@ _SUPERVISOR_SECONDS = 10.0  # seconds for a supervisor to kill what it supervise
 
 
 class CommandNotStarted(OSError):
-    """A command could not be started; no process was created."""
+    """Raised when a command cannot be started; no process was created."""
 
 
 def open_memory_file(data: bytes) -> int:
@@ -140,6 +140,7 @@ def split_return_code(code: int) -> tuple[int, str]:
 
 
 def _name_signal(number: int) -> str:
+    """Return the name of a signal, or an empty string for an unknown number."""
     with suppress(ValueError):
         return signal.Signals(number).name
     return ""
@@ -250,7 +251,7 @@ async def finish_command(
 
 
 async def _limit_memory(running: RunningCommand, max_memory: int | None) -> bool:
-    """Kill a command when its processes exceed a limit of memory together. Return true then."""
+    """Kill a command when its processes together exceed the limit; return true if that happened."""
     if max_memory is None:
         return False
     while True:
@@ -261,7 +262,7 @@ async def _limit_memory(running: RunningCommand, max_memory: int | None) -> bool
 
 
 class _OutputBudget:
-    """The output that both streams together may still have.
+    """Shared limit on the output of both streams of a command.
 
     Args:
         limit: In bytes.
@@ -277,6 +278,7 @@ class _OutputBudget:
         """Wrap a sink so that it gets only what fits in the budget."""
 
         def within_budget(piece: bytes) -> None:
+            """Pass on what fits in the budget; call `on_exceeded` once for more."""
             if self._remaining:
                 sink(piece[: self._remaining])
             if len(piece) > self._remaining and not self.is_exceeded:
@@ -288,6 +290,7 @@ class _OutputBudget:
 
 
 async def _write_stdin(process: Process, data: bytes | None) -> None:
+    """Write all input to the process and close the pipe; None leaves it to the caller."""
     assert process.stdin is not None
     if data is None:
         return
@@ -298,14 +301,16 @@ async def _write_stdin(process: Process, data: bytes | None) -> None:
 
 
 async def _read_stream(stream: asyncio.StreamReader | None, sink: Sink) -> None:
+    """Pass each piece of a stream to the sink until its end."""
     while stream is not None and (piece := await stream.read(_CHUNK_SIZE)):
         sink(piece)
 
 
 def _discard(piece: bytes) -> None:
-    """Ignore output."""
+    """Ignore a piece of output."""
 
 
 def _kill(process: Process) -> None:
+    """Kill one process, unless it has ended."""
     with suppress(ProcessLookupError):
         process.kill()

@@ -46,7 +46,7 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 class CommandSpec:
-    """What to run and how, as the library wrote it.
+    """Specification of a command: what to run, where, and under which limits.
 
     Args:
         fields: Of the JSON object: ``argv``, ``env``, ``cwd``, ``limits`` (names of `resource`
@@ -95,7 +95,7 @@ def main(spec_file: int, lifeline: int) -> NoReturn:
 
 
 def _exec_command(spec: CommandSpec, parent: int) -> NoReturn:
-    """Turn this process into the command; any failure on the way ends it."""
+    """Replace this process by the command; on a failure, print it and exit with 125 to 127."""
     try:
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGCHLD, signal.SIGPIPE, signal.SIGINT):
@@ -121,17 +121,20 @@ def _exec_command(spec: CommandSpec, parent: int) -> NoReturn:
 
 
 def _exit_with_message(text: str, code: int) -> NoReturn:
+    """Write a message to standard error and exit at once."""
     os.write(2, f"toolkeel: {text}\n".encode("utf-8", "backslashreplace"))
     os._exit(code)
 
 
 def _set_limit(resource_number: int, value: int) -> None:
+    """Set soft and hard limit of a resource, at most to the hard limit in force."""
     hard = resource.getrlimit(resource_number)[1]
     value = value if hard == resource.RLIM_INFINITY else min(value, hard)
     resource.setrlimit(resource_number, (value, value))
 
 
 def _confine(spec: CommandSpec) -> None:
+    """Apply Landlock and seccomp to this process; does nothing if the spec has neither."""
     if spec.landlock is None and not spec.seccomp:
         return
     if os.geteuid() == 0:
@@ -182,6 +185,11 @@ def restrict_with_landlock(handled: Iterable[int], rules: Iterable[tuple[str | i
 
 
 def _syscall(number: int, *arguments: object) -> int:
+    """Make a system call and return its result.
+
+    Raises:
+        OSError: if it fails.
+    """
     longs = [ctypes.c_long(a) if isinstance(a, int) else a for a in arguments]
     result = int(_LIBC.syscall(ctypes.c_long(number), *longs))
     if result < 0:
@@ -191,6 +199,11 @@ def _syscall(number: int, *arguments: object) -> int:
 
 
 def _prctl(option: int, value: int, pointer: object = None) -> None:
+    """Call `prctl`.
+
+    Raises:
+        OSError: if it fails.
+    """
     zero = ctypes.c_ulong(0)
     if _LIBC.prctl(option, ctypes.c_ulong(value), pointer or zero, zero, zero) != 0:
         code = ctypes.get_errno()
@@ -227,7 +240,7 @@ def _wait_for_command(child: int, wake: int, lifeline: int) -> int | None:
 
 
 def _report_leftovers(notice: str, most: int, output: int) -> None:
-    """Print the names of the processes that the command has left running."""
+    """Print the names of at most `most` processes that the command left running."""
     if sys.platform != "linux":
         return
     left = [name for pid in sorted(_find_descendants(os.getpid())) if (name := _read_name(pid))]
@@ -287,6 +300,7 @@ def _find_descendants(ancestor: int) -> set[int]:
 
 
 def _exit_like(status: int) -> NoReturn:
+    """Exit with the command's code, or by the same signal, without a core dump."""
     if os.WIFEXITED(status):
         os._exit(os.WEXITSTATUS(status))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

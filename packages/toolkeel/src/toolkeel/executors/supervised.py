@@ -34,7 +34,7 @@ class Confinement(Protocol):
 
     @property
     def mode(self) -> str:
-        """How far commands are confined; ``off`` for not at all."""
+        """How strictly commands are confined; ``off`` for not at all."""
         ...
 
     @property
@@ -120,7 +120,7 @@ def build_supervised_command(
 
 
 def create_process_group(limits: Limits) -> Path | None:
-    """Create the control group that limits the number of processes; None if `RLIMIT_NPROC` does."""
+    """Create the control group that limits processes; None where `RLIMIT_NPROC` suffices."""
     if limits.processes is None or not cgroup_pids.is_needed():
         return None
     return cgroup_pids.create_group(limits.processes)

@@ -37,7 +37,7 @@ MAX_IDLE_WORKERS: Final = 16
 
 
 class Worker:
-    """A process that runs bodies, one after the other.
+    """A process that runs bodies, one after another.
 
     Args:
         command: Starts it; its standard input is the socket.
@@ -127,7 +127,7 @@ class Worker:
         return None
 
     def _check_limits(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Kill the process if it uses too much memory or prints too much; else check again later."""
+        """Kill the process if it uses too much memory or output; else schedule the next check."""
         if os.fstat(self._output_file).st_size > MAX_MESSAGE_BYTES:
             self.end_reason = "output"
         elif (
@@ -175,6 +175,7 @@ class Worker:
         self._command.close()
 
     def _close(self) -> None:
+        """Close the socket and the output file, and end the command."""
         self._socket.close()
         os.close(self._output_file)
         self._command.close()
@@ -191,7 +192,10 @@ _abandoned: list[Worker] = []
 
 
 def take_idle(key: Hashable) -> Worker | None:
-    """Take an idle worker of this kind from the pool, the last used first, or None."""
+    """Remove the most recently used idle worker of this kind from the pool.
+
+    None if there is none.
+    """
     with _lock:
         idle = _idle.get(key)
         return idle.pop() if idle else None
@@ -220,6 +224,7 @@ def end_all() -> None:
 
 
 def _forget_after_fork() -> None:
+    """Empty the pool in a forked child without ending the parent's workers."""
     global _lock
     _lock = threading.Lock()
     _abandoned.extend(worker for idle in _idle.values() for worker in idle)
@@ -295,6 +300,7 @@ class CrossLoopSemaphore:
             self._free += 1
 
     def _grant(self, turn: asyncio.Future[None]) -> None:
+        """Wake a waiter, or pass its slot on if it was cancelled meanwhile."""
         if turn.done():
             self.release()
         else:

@@ -60,6 +60,7 @@ def main() -> None:
     lock = threading.Lock()
 
     def send(message: Message) -> None:
+        """Send a message to the parent process, from any thread."""
         data = pack_message(message)
         with lock:  # a body may report from several threads
             line.sendall(data)
@@ -83,6 +84,7 @@ def main() -> None:
 
 
 def _adopt_orphans() -> None:
+    """Become the parent of orphaned descendants, on Linux."""
     if sys.platform == "linux":
         import ctypes
 
@@ -167,6 +169,7 @@ def _load_module(name: str, file: str) -> ModuleType:
 
 
 def _find_spec(name: str) -> importlib.machinery.ModuleSpec | None:
+    """Return a module's import spec, or None if it cannot be found."""
     try:
         return importlib.util.find_spec(name)
     except (ImportError, ValueError):
@@ -216,6 +219,7 @@ class RemoteContext(ToolContext):
 
 
 def _raise_unavailable(context: ToolContext) -> NoReturn:
+    """Raise `SetupError`: this part of the context does not exist in another process."""
     raise SetupError(
         "in another process, a context has only the call, progress, emit, time_left and "
         "idempotency_key: pass the rest as arguments, or remove executor="
@@ -227,6 +231,7 @@ for _name in ("deps", "state", "update", "messages", "store", "agent", "usage"):
 
 
 def _run_body(tool: AnyTool, request: Message, report: Report) -> Message:
+    """Run the body of a request; return its value, or the rendered message if it is not JSON."""
     here = _local_tools.get(tool)
     if here is None or here.name != request["name"]:
         here = _local_tools[tool] = without_executor(tool, name=request["name"])
@@ -257,6 +262,7 @@ def _is_json(value: object, depth: int = 50) -> bool:
 
 
 def _describe_failure(error: BaseException) -> Message:
+    """Return an exception as an outcome: kind, text, traceback and details."""
     cause = error.__cause__
     if isinstance(error, SetupError):
         return {"kind": SETUP_ERROR, "text": str(error), "trace": _format_traceback(error)}
@@ -269,4 +275,5 @@ def _describe_failure(error: BaseException) -> Message:
 
 
 def _format_traceback(error: BaseException) -> str:
+    """Return the last 20,000 characters of an exception's traceback."""
     return "".join(traceback.format_exception(error))[-20_000:]

@@ -32,7 +32,7 @@ DIED = "died"
 
 
 class ProcessError(Exception):
-    """The cause of a `Crashed` from another process: the traceback there."""
+    """Error with the traceback from another process; the cause of a `Crashed`."""
 
 
 def check_sendable(tool: AnyTool, executor: str, *, is_local: bool = False) -> None:
@@ -161,6 +161,7 @@ def make_unknown_outcome(tool: AnyTool, how: str, details: dict[str, object]) ->
 
 
 def _make_error(tool: AnyTool, outcome: Message, printed: str) -> Exception:
+    """Build the exception that a worker's outcome describes."""
     kind: str = outcome["kind"]
     details: dict[str, object] = outcome.get("details") or {}
     if kind == SETUP_ERROR:

@@ -35,7 +35,7 @@ def message_json(message: Message) -> str:
 
 
 def messages_json(texts: Sequence[str]) -> str:
-    """Several messages, each as `message_json` gives it, as one JSON list."""
+    """Join messages, each formatted by `message_json`, to one JSON list."""
     return f"[{', '.join(texts)}]"
 
 
@@ -44,7 +44,7 @@ def request_json(messages: Sequence[Message], most: int) -> tuple[str, str, int]
 
     Args:
         messages: What is sent.
-        most: Characters of each; of longer ones the oldest messages are left out, whole.
+        most: Maximum characters of each; the oldest messages beyond it are left out.
     """
     system = list(takewhile(lambda message: isinstance(message, SystemMessage), messages))
     parts = [part for message in system for part in _parts(message.content)]
@@ -68,6 +68,7 @@ def arguments_json(call: ToolCall) -> str:
 
 
 def _reply_parts(message: AssistantMessage) -> list[Json]:
+    """Return a reply's reasoning, content and calls as parts."""
     thoughts = [{"type": "reasoning", "content": r.text} for r in message.reasoning if r.text]
     calls = [
         {"type": "tool_call", "id": c.id, "name": c.name, "arguments": arguments_json(c)}
@@ -77,6 +78,7 @@ def _reply_parts(message: AssistantMessage) -> list[Json]:
 
 
 def _parts(content: Content) -> list[Json]:
+    """Return content as parts; none for empty text."""
     if isinstance(content, str):
         return [{"type": "text", "content": content}] if content else []
     return [_part(block) for block in content]

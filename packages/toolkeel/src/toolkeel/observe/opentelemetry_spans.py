@@ -82,14 +82,14 @@ class _Run:
 
 
 class OpenTelemetry:
-    """A listener that makes spans and metrics of runs: ``agent.run(..., listeners=[otel])``.
+    """Listener that makes spans and metrics of runs: ``agent.run(..., listeners=[otel])``.
 
     As a step, ``Agent(..., steps=[otel.step])``, it also makes a call's span the current one while
     its body runs, so that spans of the body's own (HTTP, SQL) are its children.
 
     Args:
-        tracer_provider: Who makes spans; the global one by default.
-        meter_provider: Who keeps metrics; the global one by default.
+        tracer_provider: Provider of the tracer; the global one by default.
+        meter_provider: Provider of the meter; the global one by default.
         content: True if messages, arguments and results stand on spans. By default the environment
             decides (``OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=span_only``), and without
             it they do not.
@@ -140,10 +140,10 @@ class OpenTelemetry:
     async def model_step(
         self, request: ModelRequest, run: RunContext, proceed: SendRequest
     ) -> AssistantMessage:
-        """Show the spans what each request contains, as the last `ModelStep` of the agent.
+        """Record the request's messages for its span and link resumed runs; a `ModelStep`.
 
-        Without ``content`` it looks at no message. It also keeps the trace in the run's `state`,
-        so that the span of a run that goes on from this one elsewhere has a link to this run's.
+        Without ``content``, no message is recorded. It also stores the trace in the run's `state`, so
+        that a run that resumes this one elsewhere links to it. Add it as the agent's last step.
         """
         known = self._runs.get(run.id)
         if known is not None:
@@ -167,6 +167,7 @@ class OpenTelemetry:
         self._runs[event.run_id] = _Run(span, event)
 
     def _run_finished(self, event: events.RunFinished, _: _Call | None) -> None:
+        """End a run's span and those still open in it, and record its metrics."""
         run = self._runs.pop(event.run_id, None)
         if run is None:
             return
@@ -188,6 +189,7 @@ class OpenTelemetry:
         self._record("gen_ai.invoke_agent.tool_calls", run.made, told)
 
     def _nested(self, event: events.Nested, _: _Call | None) -> None:
+        """Handle the event of a run inside a call, as a child of that call's span."""
         inner = event.event
         take = _TAKES.get(type(inner))
         if take is None:
@@ -198,6 +200,7 @@ class OpenTelemetry:
     # — requests —
 
     def _turn_started(self, event: events.TurnStarted, _: _Call | None) -> None:
+        """Start the span of a request; end one left open by a failed attempt."""
         run = self._runs.get(event.run_id)
         if run is None:
             return
@@ -233,6 +236,7 @@ class OpenTelemetry:
             run.retries += 1
 
     def _replied(self, event: events.Replied, _: _Call | None) -> None:
+        """End the request's span with the reply's attributes, and record its metrics."""
         run = self._runs.get(event.run_id)
         if run is None or run.chat is None:
             return
@@ -308,6 +312,7 @@ class OpenTelemetry:
         self._record("gen_ai.execute_tool.duration", event.at - call.at, failed)
 
     def _tool_suspended(self, event: events.ToolSuspended, _: _Call | None) -> None:
+        """End the span of a call that waits for an answer from outside."""
         run = self._runs.get(event.run_id)
         call = run.calls.pop(event.call_id, None) if run is not None else None
         if call is not None:
@@ -343,10 +348,10 @@ _TAKES: Mapping[type, _Take] = {
 
 
 def _asked_for_content() -> bool:
-    """Read from the environment if spans show content.
+    """Return true if the environment asks for content on spans.
 
     Raises:
-        SetupError: it asks for content in log events, or in a word nobody knows.
+        SetupError: it asks for content in log events, or its value is unknown.
     """
     said: Literal["no_content", "span_only"] | str = os.environ.get(SWITCH, "no_content").lower()
     if said not in ("no_content", "span_only"):
@@ -383,7 +388,7 @@ def _reply(message: AssistantMessage, run: _Run) -> Attributes:
 
 
 def _end(span: Span, at: float, problem: str) -> None:
-    """End a span; a failed one says of what kind, and nothing in words."""
+    """End a span; a failed one gets an error type, and no description."""
     if problem:
         span.set_attribute(attribute_names.ERROR, problem)
         span.set_status(Status(StatusCode.ERROR))

@@ -12,15 +12,15 @@ from toolkeel.events import Event
 
 
 class SlowListener:
-    """Tells another listener of events, in a thread, in their order.
+    """Listener that passes events to another listener in a thread, in order.
 
-    A run tells its listeners on the event loop, between two steps, so one that writes to a network
-    would hold up all runs of the loop. Here events wait for it, as for a slow reader of a stream
+    Listeners are called on the event loop, between two steps, so one that writes to a network would
+    delay all runs of the loop. Here events wait in a queue, as for a slow reader of a stream
     (`toolkeel._common.unread_events`): pieces of replies join, and progress is left out.
 
     Args:
         listener: Takes an event; what it raises is logged.
-        most: Events that may wait before that.
+        most: Events that may wait before events are joined or dropped.
 
     >>> from toolkeel.events import TurnStarted
     >>> told = []
@@ -51,10 +51,11 @@ class SlowListener:
 
     @property
     def dropped(self) -> int:
-        """How many events were left out."""
+        """Number of events that were left out."""
         return self._events.dropped
 
     def _tell_all(self) -> None:
+        """Pass queued events to the listener until the queue is closed; log what it raises."""
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._events or self._closed)

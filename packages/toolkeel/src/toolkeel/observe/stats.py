@@ -176,9 +176,11 @@ class StatsReader:
                 pass
 
     def _model(self, name: str) -> ModelStats:
+        """Return the stats of a model, created if it has none."""
         return self.stats.models.setdefault(name, ModelStats(name))
 
     def _ended(self, at: float, entry: CallEnded) -> None:
+        """Add a finished call to the stats of its tool and of the model that made it."""
         message = entry.message
         tool = self.stats.tools.setdefault(message.name, ToolStats(message.name))
         open = self._open.setdefault((entry.run, message.name), [])

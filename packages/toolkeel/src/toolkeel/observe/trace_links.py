@@ -17,7 +17,7 @@ _WORD = "traceparent"
 
 
 def link(run: RunContext, span: Span) -> None:
-    """Link a run's span to that of the run it goes on from, and leave word for who goes on from it.
+    """Link a run's span to the run it resumes, and store its own trace for a later one.
 
     A run within another is in the trace of that one, and has no link.
 

@@ -24,7 +24,7 @@ _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u
 
 
 def escaped(text: str) -> str:
-    r"""`text` with everything a terminal would obey made visible; tabs and newlines stay.
+    r"""Return `text` with control characters visible; tabs and newlines stay.
 
     >>> escaped("\x1b]52;c;cm0gLXJm\x07 ok\r\n")
     '\\x1b]52;c;cm0gLXJm\\x07 ok\n'
@@ -33,6 +33,7 @@ def escaped(text: str) -> str:
 
 
 def _visible(match: re.Match[str]) -> str:
+    """Return a matched character as an escape sequence."""
     code = ord(match[0])
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
@@ -47,7 +48,7 @@ def dollars(cost: float) -> str:
 
 
 def one_line(text: str) -> str:
-    r"""`text` on one line, whatever it holds.
+    r"""Return `text` on one line, with runs of white space as one space.
 
     >>> one_line("a\n\tb  c")
     'a b c'
@@ -104,11 +105,12 @@ def visible_row(text: str) -> str:
 
 
 def change_rows(reason: str) -> list[str]:
-    """List the rows below a ticket's reason, such as its diff."""
+    """Return the lines of a ticket's reason after the first, such as its diff."""
     return [visible_row(row) for row in reason.split("\n")[1:]]
 
 
 def _is_seen(char: str) -> bool:
+    """Return true if a character is visible, or an ordinary space."""
     if char in _SPACES:
         return True
     category = unicodedata.category(char)
@@ -116,6 +118,7 @@ def _is_seen(char: str) -> bool:
 
 
 def _json_escape(char: str) -> str:
+    """Return a character as JSON escapes, as two if it is outside the basic plane."""
     units = char.encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{units[i]:02x}{units[i + 1]:02x}" for i in range(0, len(units), 2))
 
@@ -145,7 +148,7 @@ def pretty(value: object) -> str:
 
 
 def title_of(schema: Mapping[str, Any]) -> str:
-    """Name a JSON Schema: its title, else what distinguishes it.
+    """Return a short name for a JSON Schema: its title, else what distinguishes it.
 
     >>> title_of({"type": "object", "properties": {"kind": {"const": "cat"}, "lives": {}}})
     'kind "cat", lives'
@@ -177,11 +180,13 @@ def title_of(schema: Mapping[str, Any]) -> str:
 
 
 def _const(schema: Any) -> str:
+    """Return a schema's constant as text, or an empty string without one."""
     is_one = isinstance(schema, Mapping) and "const" in schema
     return compact(schema["const"]) if is_one else ""
 
 
 def _few(words: list[str]) -> str:
+    """Return up to three words joined by commas, and "…" for more."""
     return ", ".join(words[:3] + ["…"] * (len(words) > 3))
 
 
@@ -214,7 +219,7 @@ def badges(effects: Mapping[str, object], arguments: Mapping[str, object] = NOTH
 
     Args:
         effects: The hints of a `Ticket`.
-        arguments: Its arguments, put in where the hints name them.
+        arguments: Its arguments; they replace ``{name}`` in the hints.
 
     >>> badges({"read_only": True, "open_world": True})
     'reads, network'
@@ -241,6 +246,7 @@ def describe_call(ticket: Ticket) -> list[str]:
 
 
 def _put_in(name: re.Match[str], arguments: Mapping[str, object]) -> str:
+    """Return the argument that a placeholder names, on one line; unchanged if there is none."""
     value = arguments.get(name[1])
     return name[0] if value is None else visible_line(str(value))
 

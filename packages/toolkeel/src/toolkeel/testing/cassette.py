@@ -36,7 +36,7 @@ _DIFF_LINES = 60
 
 
 class CassetteMismatch(SetupError, AssertionError):
-    """A request is not the recorded one, or none is left. No model was asked. The run ends."""
+    """Raised if a request differs from the recorded one, or none is left; ends the run."""
 
 
 @record
@@ -46,8 +46,8 @@ class Exchange:
     Args:
         request: Tools, settings and all messages, as `Cassette` compares them.
         fresh: How many of the messages are new since the exchange before it.
-        after: Place of the exchange it goes on from; -1 if it begins a conversation.
-        reply: What the model replied.
+        after: Index of the exchange it continues; -1 if it begins a conversation.
+        reply: The model's reply.
     """
 
     request: Json
@@ -57,7 +57,7 @@ class Exchange:
 
 
 class Cassette:
-    """Exchanges with models, in a file.
+    """Recorded exchanges with models, in a file.
 
     Args:
         path: The file, UTF-8 JSON; its folder is made when it is written.
@@ -69,7 +69,7 @@ class Cassette:
             compared, however they are written (JSON, an address, base64).
 
     Attributes:
-        played: Places of the exchanges that were played.
+        played: Indexes of the exchanges that were played.
 
     Raises:
         SetupError: the file is no cassette or cannot be read, `mode` is ``none`` and there is no file, or a pattern
@@ -159,7 +159,7 @@ class Cassette:
         return None
 
     def check_all_played(self) -> None:
-        """See that nothing recorded was left out.
+        """Raise unless every recorded request was made.
 
         Raises:
             CassetteMismatch: naming how many requests were not made.
@@ -175,6 +175,7 @@ class Cassette:
     # — requests as they are compared —
 
     def _comparable(self, request: ModelRequest) -> Json:
+        """Return a request as JSON to compare, without secrets and ignored texts."""
         asked = {
             "settings": _settings(request.settings),
             "tools": [_tool(tool) for tool in request.tools],
@@ -184,6 +185,7 @@ class Cassette:
         return cleaned
 
     def _clean(self, value: Any) -> Any:
+        """Return a JSON value with placeholders for secrets and ignored texts."""
         if isinstance(value, str):
             for number, known in self._redactors:
                 value = known.redact_text(value, f"<secret {number}>")
@@ -193,7 +195,7 @@ class Cassette:
         return [self._clean(item) for item in value] if isinstance(value, list) else value
 
     def _goes_on_from(self, messages: Sequence[Json]) -> tuple[int, int]:
-        """Return the exchange that these messages continue, and how many of them it has."""
+        """Return the index of the exchange that these messages continue, and how many it has."""
         best, known = -1, 0
         for place, exchange in enumerate(self._exchanges):
             before = [
@@ -205,6 +207,7 @@ class Cassette:
         return best, known
 
     def _difference(self, asked: Json) -> str:
+        """Return a diff of a request to the next recorded one, or that none is left."""
         left = [n for n in range(len(self._exchanges)) if n not in self.played]
         total = len(self._exchanges)
         if not left:
@@ -228,6 +231,11 @@ class Cassette:
     # — the file —
 
     def _read(self) -> None:
+        """Load the file.
+
+        Raises:
+            SetupError: it cannot be read, or is no cassette of this version.
+        """
         try:
             data = _joined(json.loads(self.path.read_text("utf-8-sig")))
             if data["cassette"] != VERSION:
@@ -250,6 +258,7 @@ class Cassette:
             raise SetupError(f"{self.path} is no cassette: {error!r}"[:300]) from None
 
     def _load(self, row: Json) -> Exchange:
+        """Return an exchange from a saved row, with the messages of the one it continues."""
         before: Json = {"messages": []}
         if row["after"] >= 0:
             base = self._exchanges[row["after"]]
@@ -266,6 +275,7 @@ class Cassette:
         return Exchange(request, len(row["messages"]), row["after"], reply)
 
     def _write(self) -> None:
+        """Write all exchanges to the file, which is replaced in one step."""
         data = {
             "cassette": VERSION,
             "model": self.model_name,
@@ -282,6 +292,7 @@ class Cassette:
             raise SetupError(f"{self.path} cannot be written: {error.strerror}") from None
 
     def _dump(self, exchange: Exchange) -> Json:
+        """Return an exchange as a row with only what differs from the one it continues."""
         row: Json = {"after": exchange.after}
         before = self._exchanges[exchange.after].request if exchange.after >= 0 else {}
         for key in ("settings", "tools"):
@@ -294,11 +305,16 @@ class Cassette:
 
 
 def keys_of(variables: Mapping[str, str]) -> list[str]:
-    """Values of the environment that no cassette may hold: those of ``*_API_KEY``, ``*_TOKEN``."""
+    """Return the values that no cassette may contain: those of ``*_API_KEY`` and ``*_TOKEN``."""
     return [v for k, v in variables.items() if k.endswith(("_API_KEY", "_TOKEN")) and len(v) > 7]
 
 
 def _longest_first(secrets: Sequence[str]) -> list[str]:
+    """Return distinct secrets, the longest first.
+
+    Raises:
+        SetupError: one is too short to be masked.
+    """
     short = [s for s in secrets if len(s) < SHORTEST]
     if short:
         raise SetupError(
@@ -309,6 +325,7 @@ def _longest_first(secrets: Sequence[str]) -> list[str]:
 
 
 def _tool(tool: ToolDefinition) -> Json:
+    """Return a tool's name, description and schema as JSON."""
     return {
         "name": tool.name,
         "description": tool.description,
@@ -351,11 +368,12 @@ def _first_difference(recorded: Json, asked: Json) -> Iterator[tuple[str, str, s
 
 
 def _text(value: object) -> str:
+    """Return a cassette's content as JSON text, long texts split into lines."""
     return json.dumps(_lines(value), ensure_ascii=False, indent=1)
 
 
 def _lines(value: Any) -> Any:
-    """Texts of several lines as lists of lines, so that a diff of two files can be read.
+    """Convert texts of several lines to lists of lines, so that a diff of two files is readable.
 
     >>> _lines({"content": "one\\ntwo"})
     {'content': {'lines': ['one', 'two']}}
@@ -369,7 +387,7 @@ def _lines(value: Any) -> Any:
 
 
 def _joined(value: Any) -> Any:
-    """Back from `_lines`."""
+    """Reverse `_lines`."""
     if isinstance(value, dict):
         if set(value) == {"lines"}:
             return "\n".join(value["lines"])

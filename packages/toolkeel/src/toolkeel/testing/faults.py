@@ -90,12 +90,12 @@ POINTS: tuple[Point, ...] = (
 
 
 class Injected(Exception):
-    """What a fault raises."""
+    """Exception that a fault raises by default."""
 
 
 @record
 class Fault:
-    """What happens at a place.
+    """Plan to fail at one place.
 
     Args:
         point: Name of the place.
@@ -112,16 +112,16 @@ class Fault:
 
 
 class Faults:
-    """A fault plan in force, for the length of a ``with`` block.
+    """Context manager that applies a plan of faults.
 
     Args:
-        faults: What shall happen. Without any, visits are counted.
+        faults: The faults. Without any, visits are only counted.
 
     Attributes:
         hits: How often each place was visited.
 
     Raises:
-        ValueError: for a place there is not, or one where the action cannot be.
+        ValueError: a place is unknown, or the action is impossible there.
 
     >>> with Faults(Fault("render")) as faults:
     ...     from toolkeel import ToolCall, tool
@@ -156,6 +156,7 @@ class Faults:
         return self
 
     def _patch(self, owner: Any, name: str, value: object) -> None:
+        """Replace an attribute and remember the original."""
         self._originals.append((owner, name, vars(owner)[name]))
         setattr(owner, name, value)
 
@@ -164,6 +165,7 @@ class Faults:
             setattr(*self._originals.pop())
 
     def _hit(self, point: Point) -> Fault | None:
+        """Count a visit of a place; return the fault that applies to it, or None."""
         self.hits[point.name] += 1
         number = self.hits[point.name]
         for fault in self._faults:
@@ -176,8 +178,11 @@ Hit: TypeAlias = "Callable[[], Fault | None]"
 
 
 def _striking(original: Callable[..., Any], hit: Hit) -> Callable[..., Any]:
+    """Return a wrapper of a sync function that applies a fault before it calls it."""
+
     @functools.wraps(original)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
+        """Apply the fault of this visit, if any, then call the original."""
         fault = hit()
         if fault is not None:
             _strike(fault, args)
@@ -187,8 +192,11 @@ def _striking(original: Callable[..., Any], hit: Hit) -> Callable[..., Any]:
 
 
 def _waiting(original: Callable[..., Any], hit: Hit) -> Callable[..., Any]:
+    """Return a wrapper of an async function that applies a fault before it awaits it."""
+
     @functools.wraps(original)
     async def wrapped(*args: Any, **kwargs: Any) -> Any:
+        """Apply the fault of this visit, if any, then await the original."""
         fault = hit()
         if fault is not None:
             _strike(fault, args)
@@ -203,6 +211,7 @@ def _waiting(original: Callable[..., Any], hit: Hit) -> Callable[..., Any]:
 
 
 def _strike(fault: Fault, args: Iterable[object]) -> None:
+    """Raise, kill the process or cancel the current task, as a fault says."""
     if fault.action == "raise":
         _drop(args)
         raise fault.error(f"a fault at {fault.point!r}")
@@ -213,6 +222,7 @@ def _strike(fault: Fault, args: Iterable[object]) -> None:
 
 
 async def _delay(fault: Fault) -> None:
+    """Wait as a fault says: forever, or until others have run."""
     if fault.action == "hang":
         await asyncio.get_running_loop().create_future()
     elif fault.action == "cancel":
@@ -223,7 +233,7 @@ async def _delay(fault: Fault) -> None:
 
 
 def _drop(args: Iterable[object]) -> None:
-    """Close what would have been awaited."""
+    """Close coroutines among the arguments that will not be awaited now."""
     for item in args:
         if inspect.iscoroutine(item):
             item.close()

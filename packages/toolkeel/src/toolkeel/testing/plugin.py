@@ -20,7 +20,7 @@ from toolkeel.testing.taped import TapedModel, TapedTools
 
 
 class Recorder:
-    """A listener that keeps every event; give it to a run as ``listeners=[recorder]``.
+    """Listener that records every event; pass it to a run as ``listeners=[recorder]``.
 
     Attributes:
         events: All of them, in order.
@@ -46,6 +46,7 @@ def scripted() -> Callable[..., Scripted]:
     """Make a model that plays its arguments: ``scripted(call("add", {"a": 1}), "done")``."""
 
     def make(*lines: Line) -> Scripted:
+        """Return a model that plays these replies."""
         return Scripted(lines)
 
     return make
@@ -65,6 +66,7 @@ def call_tool(recorder: Recorder) -> CallTool:
     """
 
     def call(tool: Toolish, run: RunContext | None = None, /, **arguments: object) -> ToolMessage:
+        """Run one call of a tool and return its result; its events go to the recorder."""
         tools = Toolset([tool])
         run = run or RunContext()
         run.listeners = (*run.listeners, recorder)
@@ -75,7 +77,7 @@ def call_tool(recorder: Recorder) -> CallTool:
 
 
 class Tape:
-    """A cassette for one test. See the fixture `cassette`.
+    """Cassette of one test, with the model and step that use it. See the fixture `cassette`.
 
     Attributes:
         cassette: The file.
@@ -94,7 +96,7 @@ class Tape:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the marker known."""
+    """Register the marker ``cassette`` with pytest."""
     told = "cassette(ignore): regular expressions of what may differ in requests (times, ids)"
     config.addinivalue_line("markers", told)
 

@@ -37,10 +37,10 @@ class Scripted(Binds):
         name: The model's name.
 
     Attributes:
-        requests: What it was asked, in order: how many messages and which tools.
+        requests: The requests it received, in order.
 
     Raises:
-        ModelError: when it is asked more often than it has lines.
+        ModelError: when it gets more requests than it has lines.
 
     >>> model = Scripted([call("add", {"a": 1, "b": 2}), "It is 3."])
     """
@@ -54,6 +54,7 @@ class Scripted(Binds):
 
     @count_in_run
     async def stream(self, request: ModelRequest) -> AsyncIterator[Delta | AssistantMessage]:
+        """Record the request and yield the next reply; raise it if it is an exception."""
         self.requests.append(ModelRequest(tuple(request.messages), request.tools, request.settings))
         try:
             line = next(self._lines)
@@ -67,6 +68,7 @@ class Scripted(Binds):
             yield delta
 
     def _deltas(self, line: object) -> Iterable[Delta | AssistantMessage]:
+        """Return one line of the script as deltas or as a message."""
         if isinstance(line, str):
             return [TextDelta(line), Finish("stop")]
         if isinstance(line, AssistantMessage):
@@ -80,6 +82,7 @@ class Scripted(Binds):
         return [item for item in items if not isinstance(item, ToolCall)]
 
     def _message(self, calls: Sequence[ToolCall]) -> AssistantMessage:
+        """Return a message with calls; calls without id get one."""
         numbered = (
             c if c.id else ToolCall(f"call_{next(self._ids)}", c.name, c.arguments) for c in calls
         )

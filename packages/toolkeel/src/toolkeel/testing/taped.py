@@ -23,7 +23,7 @@ from toolkeel.testing.cassette import Cassette, CassetteMismatch
 
 
 class TapedModel(Binds):
-    """A `Model` whose replies are kept in a cassette.
+    """A `Model` that records replies to a cassette, or replays them.
 
     >>> from toolkeel.testing.scripted import Scripted
     >>> import tempfile, pathlib
@@ -34,8 +34,8 @@ class TapedModel(Binds):
     'Hello.'
 
     Args:
-        cassette: Where replies are kept.
-        model: Who is asked while it records: a `Model`, or a name such as ``openai:gpt-5``, which
+        cassette: Where replies are stored.
+        model: Model that replies while it records: a `Model`, or a name such as ``openai:gpt-5``, which
             is looked up only then, so that playing needs no key.
     """
 
@@ -81,6 +81,7 @@ class TapedModel(Binds):
             self._cassette.add(snapshot, assembly.build())
 
     def _model(self) -> Model:
+        """Return the model to record, created from its name if needed."""
         if isinstance(self._given, str):
             if not self._given:
                 raise CassetteMismatch("a request is to be recorded, but no model was named")
@@ -92,11 +93,12 @@ class TapedModel(Binds):
 class TapedTools:
     """A `Step` that gives the recorded result of a call instead of running its body.
 
-    What asks for approval asks when it is played, too: the step stands after approval. While the cassette records, bodies run. A call that was not recorded is an error, never a run
-    of the body; leave the step out to have all bodies run.
+    Approval is still required during a replay, since the step runs after it. While the cassette
+    records, bodies run. A call that was not recorded is an error, never a run of the body; leave
+    the step out to have all bodies run.
 
     Args:
-        cassette: Where the results are: in the requests that followed the calls.
+        cassette: Its requests contain the results of earlier calls.
     """
 
     place: StepPlace = "cache"
