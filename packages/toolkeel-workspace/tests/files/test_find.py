@@ -180,3 +180,11 @@ def test_a_folder_that_cannot_be_listed_is_told(
 
     monkeypatch.setattr(Root, "list_entries", refuse)
     assert "Could not be listed: closed/" in str(find_files(root, "*", ".", 9).content)
+
+
+def test_a_name_that_is_only_a_part_leads_to_the_names_that_have_it(tmp_path: Path) -> None:
+    (tmp_path / "deep.py").touch()
+    part = find_files(Root(tmp_path), "deep", ".", 9)
+    assert "'*deep*' matches deep.py" in str(part.content)
+    assert find_files(Root(tmp_path), "*deep*", ".", 9).details["files"] == 1
+    assert "must match" not in str(find_files(Root(tmp_path), "absent", ".", 9).content)

@@ -78,6 +78,19 @@ def test_failures_are_told_as_those_of_bodies_here() -> None:
     assert bad.kind == "invalid_arguments"
 
 
+def test_where_the_programs_folder_is_gone_the_call_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    folder.rmdir()
+    [failed] = called((tools.where, {}))
+    monkeypatch.undo()
+    assert failed.kind == "tool_error"
+    assert "The folder that this program runs in was removed" in failed.text
+
+
 def test_a_deadline_ends_what_no_thread_can_be_stopped_from() -> None:
     """T16: asleep, and inside of C code that holds the interpreter; with all that it started."""
     mark = f"96{secrets.randbelow(10**9)}.5"

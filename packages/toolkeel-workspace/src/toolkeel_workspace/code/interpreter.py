@@ -15,6 +15,7 @@ from importlib import import_module
 from typing import Any, Literal
 
 from toolkeel._common.checked_arguments import checked
+from toolkeel.call.body.start_thread import run_beside
 from toolkeel.call.failure_message import TEXT_LIMIT
 from toolkeel.call.toolset import Toolish, Toolset
 from toolkeel.call.truncate import shorten
@@ -167,10 +168,10 @@ class CodeInterpreterTool:
             raise ToolError(f"The code has {len(code):,} characters; {MAX_CODE_CHARS:,} are taken.")
         session = self._get_session(context.run)
         async with session.lock:
-            secrets = await asyncio.to_thread(SecretFiles.find_below, session.folder.path)
+            secrets = await run_beside(SecretFiles.find_below, session.folder.path)
             ran = await session.interpreter.run(code, context)
-            written = await asyncio.to_thread(session.folder.take_changes)
-            images = await asyncio.to_thread(self._collect_pictures, session.folder, ran, written)
+            written = await run_beside(session.folder.take_changes)
+            images = await run_beside(self._collect_pictures, session.folder, ran, written)
         text = _format_result(ran, written)
         read = secrets.label_reads(code, text, "code_interpreter")
         if ran.error:

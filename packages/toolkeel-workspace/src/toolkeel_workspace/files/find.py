@@ -204,6 +204,8 @@ def _explain_nothing(root: Root, given: str, pattern: str, path: str) -> str:
         said += ". Nothing outside of the root is looked at: the pattern was tried below it"
     if alike := _find_alike(root, pattern, path):
         said += f". In another spelling or case: {list_names(alike)}"
+    elif part := _find_containing(root, pattern, path):
+        said += f". The pattern must match all of a name; '*{pattern}*' matches {list_names(part)}"
     elif missing := _find_missing_folder(root, pattern, path):
         said += f". {missing.rstrip('.')}"
     literal = "".join(_PARTS.sub("", choice) for choice in _expand_braces(pattern))
@@ -223,6 +225,14 @@ def _find_alike(root: Root, pattern: str, path: str) -> list[str]:
     names = [*islice(walk, MAX_NAMES), *(f"{folder}/" for folder in walk.folders)]
     short = {name: name.removeprefix(prefix).rstrip("/") for name in names}
     return [name for name, end in short.items() if wanted(spelling(end)) and not exact(end)]
+
+
+def _find_containing(root: Root, pattern: str, path: str) -> list[str]:
+    """Find files whose name has a pattern without wildcards as a part."""
+    if "/" in pattern or _PARTS.search(pattern) or "{" in pattern:
+        return []
+    walk = FileWalk(root, path, include_links=True)
+    return [name for name in islice(walk, MAX_NAMES) if pattern in posixpath.basename(name)]
 
 
 def _find_missing_folder(root: Root, pattern: str, path: str) -> str:

@@ -24,6 +24,7 @@ class NotSearched:
     def __init__(self, root: Root) -> None:
         self._root = root
         self._names: dict[str, list[str]] = {}
+        self._is_cut = False
 
     def add(self, reason: str, name: str) -> None:
         """Record a file or folder."""
@@ -38,13 +39,15 @@ class NotSearched:
             is_wanted: Returns True for files that were to be searched.
         """
         walk = FileWalk(self._root, folder, include_links=True)
-        for name in islice(walk, MAX_SURVEYED):
+        names = iter(walk)
+        for name in islice(names, MAX_SURVEYED):
             try:
                 size = os.lstat(self._root.path / name).st_size
             except (OSError, ValueError):
                 continue
             if size > max_bytes and is_wanted(name):
                 self.add(f"above {max_bytes >> 20} MB", name)
+        self._is_cut = next(names, None) is not None
         left_out = [name for name in walk.skipped if name.endswith("/") or is_wanted(name)]
         for reason, names in (
             ("ignored", left_out),
@@ -55,6 +58,11 @@ class NotSearched:
                 self.add(reason, name)
 
     def describe(self) -> str:
-        """Return a sentence with the reasons and the first names of each; empty if there are none."""
+        """Return the reasons and the first names of each, as sentences; empty if there are none."""
         parts = [f"{list_names(names)} ({reason})" for reason, names in sorted(self._names.items())]
-        return f"Not searched: {'; '.join(parts)}." if parts else ""
+        said = [f"Not searched: {'; '.join(parts)}."] if parts else []
+        if self._is_cut:
+            said.append(
+                f"More may have been left out: only the first {MAX_SURVEYED:,} files were looked at for that."
+            )
+        return " ".join(said)

@@ -29,6 +29,7 @@ from toolkeel_workspace.shell.command import (
     MAX_OUTPUT,
     check_command,
     describe_failure,
+    explain_not_started,
     without_terminal,
 )
 from toolkeel_workspace.shell.lifetime import (
@@ -88,7 +89,7 @@ class Job:
             self._running = await start_command(command, merge_stderr=True)
         except OSError as error:
             self._stack.close()
-            raise ToolError(f"The command could not be started: {error.strerror}.") from None
+            raise ToolError(explain_not_started(error)) from None
         self._loop = asyncio.get_running_loop()
         self._task = asyncio.create_task(self._finish(sandbox.limits.total_memory))
 

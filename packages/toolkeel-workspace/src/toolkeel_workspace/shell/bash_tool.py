@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace as but
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from toolkeel.call.body.start_thread import run_beside
 from toolkeel.context import ToolContext
 from toolkeel.define.decorator import tool
 from toolkeel.define.tool import AnyTool
@@ -112,7 +112,7 @@ class CommandTools:
             timeout: Seconds it may take: 120 by default, 600 at most; in the background 3600.
             background: Let it run on, such as a server, and return an id for the tool job.
         """
-        watch = await asyncio.to_thread(ProtectedChanges, self._root)
+        watch = await run_beside(ProtectedChanges, self._root)
         run, shell = context.run, self._shell
         if background:
             line = command if shell is None else shell.restore(run, command)

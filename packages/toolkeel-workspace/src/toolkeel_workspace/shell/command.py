@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import errno
 import functools
 import os
 from collections.abc import Callable
@@ -95,7 +96,7 @@ async def run_command(
             max_output=MAX_OUTPUT,
         )
     except CommandNotStarted as error:
-        raise ToolError(f"The command could not be started: {error.strerror}.") from None
+        raise ToolError(explain_not_started(error)) from None
     except asyncio.CancelledError:
         if context is None or not context.cancel.cancelled:
             raise
@@ -200,6 +201,17 @@ def _make_details(
         "full_output_path": tail.path or None,
         "sandbox": sandbox.backend,
     }
+
+
+def explain_not_started(error: OSError) -> str:
+    """Return why a command could not be started, and what to do if the system has no room for it."""
+    full = (
+        " The machine or container has no process or thread left: wait until others have ended, stop "
+        "jobs that are not needed, or ask a person to raise its limit."
+    )
+    return (
+        f"The command could not be started: {error.strerror}.{full * (error.errno == errno.EAGAIN)}"
+    )
 
 
 def describe_failure(finished: CommandResult, allowed: float) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Mapping
 from dataclasses import replace as but
 from functools import partial
 from pathlib import Path
 
+from toolkeel.call.body.start_thread import run_beside
 from toolkeel.call.steps.taint import visible_labels
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.decorator import tool
@@ -151,7 +151,7 @@ class JobTool:
         text = before + shown.look() + (f"\n\n[{lost}]" if lost else "")
         if shown.on_end is not None:
             text += str(await shown.on_end())
-        changes = await asyncio.to_thread(ProtectedChanges, self._root)
+        changes = await run_beside(ProtectedChanges, self._root)
         shown.on_end = partial(changes.report, context)
         labels = make_read_detector(self._sandbox, shown.command, context)(text)
         details = {"job": shown.id, "running": shown.is_running, **labels}

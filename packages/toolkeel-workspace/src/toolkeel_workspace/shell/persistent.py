@@ -54,7 +54,7 @@ _tk_add() {
 _tk_list() {
   _tk_now=()
   while IFS= read -r _tk_n; do  # declared, without a value
-    [[ $_tk_n =~ ^declare\ -[a-zA-Z]+\ ([a-zA-Z_][a-zA-Z0-9_]*)$ ]] && _tk_add "${BASH_REMATCH[1]}" "$_tk_n"
+    [[ $_tk_n =~ ^declare\ -[-a-zA-Z]+\ ([a-zA-Z_][a-zA-Z0-9_]*)$ ]] && _tk_add "${BASH_REMATCH[1]}" "$_tk_n"
   done <<< "$(builtin declare -p)"
   while IFS= read -r _tk_n; do
     if [[ -R $_tk_n ]]; then _tk_add "$_tk_n" "$(builtin declare -p "$_tk_n")"; continue; fi

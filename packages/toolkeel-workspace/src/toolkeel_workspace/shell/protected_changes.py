@@ -8,7 +8,6 @@ asked: the tool `write` can ask then, since it has not written yet.
 
 from __future__ import annotations
 
-import asyncio
 import os
 import time
 from collections.abc import Collection, Iterable
@@ -17,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from toolkeel._records.tickets import LIFETIME, Ticket, call_digest, new_id
+from toolkeel.call.body.start_thread import run_beside
 from toolkeel.call.steps.ask_approver import ask
 from toolkeel.context import WITHIN_BODY, ToolContext
 from toolkeel_workspace.sandbox.protected_files import (
@@ -89,7 +89,7 @@ class ProtectedChanges:
         """
         taint = context.run.taint
         labels = taint.sources_before(context.run.loop_state.visible_taint) if taint else {}
-        found = await asyncio.to_thread(self._compare, "stranger" in labels)
+        found = await run_beside(self._compare, "stranger" in labels)
         if not (told := found.describe()):
             return ""
         lists = {"made": found.made, "changed": found.changed}
@@ -105,7 +105,7 @@ class ProtectedChanges:
             refused, who = found.asked, "A person refused"
         else:
             return notice
-        if moved := await asyncio.to_thread(self._rename, refused):
+        if moved := await run_beside(self._rename, refused):
             notice += f"\n\n[{who} them; they are renamed: {list_names(moved)}]"
         return notice
 

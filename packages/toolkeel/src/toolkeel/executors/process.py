@@ -27,7 +27,7 @@ from toolkeel.executors import warm_pool
 from toolkeel.executors.command_limits import Limits
 from toolkeel.executors.executor import Capabilities
 from toolkeel.executors.frames import Message, pack_message
-from toolkeel.executors.process_tree import CommandResult
+from toolkeel.executors.process_tree import CommandResult, get_current_folder
 from toolkeel.executors.supervised import SUPERVISOR_SCRIPT, Confinement, Unconfined
 from toolkeel.executors.warm_pool import CrossLoopSemaphore, Worker
 from toolkeel.executors.worker import TOO_LARGE
@@ -142,7 +142,7 @@ class Process:
         """
         starts = _MAX_FAILED_STARTS
         kind = self._worker_key(request)
-        folder = str(self._sandbox.roots[0]) if self._sandbox else os.getcwd()
+        folder = str(self._sandbox.roots[0]) if self._sandbox else get_current_folder()
         packed = pack_message({**request, "folder": folder})
         while True:
             worker = warm_pool.take_idle(kind)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import signal
+import sys
 import tempfile
+import threading
 from asyncio.subprocess import PIPE, STDOUT, Process
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -14,6 +17,7 @@ from time import perf_counter
 from typing import Literal
 
 from toolkeel._records.record import record
+from toolkeel.errors import ToolError
 from toolkeel.executors import cgroup_pids, memory_used
 
 Sink = Callable[[bytes], object]
@@ -179,6 +183,37 @@ class RunningCommand:
             await self.process.wait()
 
 
+def _require_thread() -> None:
+    """Check that a thread can be started, where the event loop waits for a process in one.
+
+    Else the process would be started and then lost.
+
+    Raises:
+        OSError: there is none left.
+    """
+    if sys.version_info >= (3, 12) and hasattr(os, "pidfd_open"):
+        return
+    try:
+        threading.Thread(target=int, daemon=True).start()
+    except RuntimeError:
+        raise OSError(errno.EAGAIN, "the system has no thread left") from None
+
+
+def get_current_folder() -> str:
+    """Return the folder that this program runs in.
+
+    Raises:
+        ToolError: it was removed.
+    """
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        raise ToolError(
+            "The folder that this program runs in was removed, and what it starts needs one. A person "
+            "must start the program again, in another folder."
+        ) from None
+
+
 async def start_command(command: Command, *, merge_stderr: bool = False) -> RunningCommand:
     """Start a command with pipes for its streams.
 
@@ -189,6 +224,7 @@ async def start_command(command: Command, *, merge_stderr: bool = False) -> Runn
     Raises:
         OSError: if it cannot be started.
     """
+    _require_thread()
     started_at = perf_counter()
     process = await asyncio.create_subprocess_exec(
         *command.argv,

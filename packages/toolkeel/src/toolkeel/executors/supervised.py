@@ -17,7 +17,7 @@ from toolkeel._records.record import record
 from toolkeel.errors import SetupError
 from toolkeel.executors import cgroup_pids
 from toolkeel.executors.command_limits import Limits
-from toolkeel.executors.process_tree import Command, open_memory_file
+from toolkeel.executors.process_tree import Command, get_current_folder, open_memory_file
 
 SUPERVISOR_SCRIPT = Path(__file__).parent / "supervise.py"
 """The program that starts a command and outlives it."""
@@ -144,4 +144,4 @@ class Unconfined:
     def build_command(self, argv: Sequence[str], *, cwd: str | None = None) -> Command:
         """Build a command in this process's environment."""
         confinement = SupervisorConfinement(dict(os.environ))
-        return build_supervised_command(argv, cwd or os.getcwd(), self.limits, confinement)
+        return build_supervised_command(argv, cwd or get_current_folder(), self.limits, confinement)

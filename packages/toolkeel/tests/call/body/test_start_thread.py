@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from types import ModuleType
 import pytest
 
 from toolkeel import SetupError
-from toolkeel.call.body.start_thread import start_thread
+from toolkeel.call.body.start_thread import run_beside, start_thread
 
 NO_THREADS = """
 import asyncio, threading
@@ -79,6 +80,26 @@ def test_a_thread_runs_its_target_with_its_arguments() -> None:
     done = threading.Event()
     start_thread(done.set, "test")
     assert done.wait(10)
+
+
+def test_a_short_function_runs_in_a_thread_or_else_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> None:
+        raise KeyError("x")
+
+    async def main() -> list[bool]:
+        with pytest.raises(KeyError):
+            await run_beside(fail)
+        beside = await run_beside(threading.current_thread)
+        monkeypatch.setattr(threading.Thread, "start", refuse)
+        with pytest.raises(KeyError):
+            await run_beside(fail)
+        here = await run_beside(threading.current_thread)
+        return [each is threading.current_thread() for each in (beside, here)]
+
+    def refuse(self: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    assert asyncio.run(main()) == [False, True]
 
 
 @pytest.mark.parametrize("patched", [True, False])

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextvars
 import sys
 import threading
 from collections.abc import Callable
-from typing import Any
+from concurrent.futures import Future
+from typing import Any, TypeVar
 
 from toolkeel.errors import SetupError
+
+_T = TypeVar("_T")
 
 
 class NoThread(SetupError):
@@ -47,3 +52,25 @@ def start_thread(target: Callable[..., object], name: str, *args: Any) -> thread
             "pids limit), or await the async form with async tools"
         ) from error
     return thread
+
+
+async def run_beside(function: Callable[..., _T], *args: Any) -> _T:
+    """Run a short function in a thread, or here if the system has no thread left.
+
+    While it runs here, the event loop waits.
+    """
+    done: Future[_T] = Future()
+    context = contextvars.copy_context()
+
+    def work() -> None:
+        done.set_running_or_notify_cancel()
+        try:
+            done.set_result(context.run(function, *args))
+        except BaseException as error:
+            done.set_exception(error)
+
+    try:
+        start_thread(work, "toolkeel-beside")
+    except NoThread:
+        return function(*args)
+    return await asyncio.wrap_future(done)
