@@ -134,7 +134,7 @@ def test_a_body_that_must_not_run_twice_and_fails_at_a_shared_bound_has_an_unkno
 
 def test_a_body_that_may_not_run_again_reads_that_its_run_met_the_bound() -> None:
     seen: list[str] = []
-    clerk = Agent(Planned(lambda _, n: call("look")), [tool(_look, name="look")], name="clerk")
+    clerk = Agent(Planned(lambda _, n: call("look")), [tool("look")(_look)], name="clerk")
 
     @tool
     async def research() -> str:

@@ -86,9 +86,9 @@ def test_of_an_approver_and_somebody_else_the_first_decision_counts(
     ticket = waiting(session)
     said: list[object] = []
 
-    def approver(shown: Ticket) -> object:
+    def approver(shown: Ticket) -> bool | Decision:
         assert shown == ticket
-        if answer != "deny":
+        if isinstance(answer, bool):
             said.append(session.decide(ticket.deny("too much"), "bob"))
             return answer
         return ticket.deny("too much")

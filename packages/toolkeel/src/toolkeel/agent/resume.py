@@ -121,8 +121,7 @@ def resume(
         given = {id: each for id, each in given.items() if id not in changed}
     own = check_pending_calls(state, given, tools)
     if run.approver is not None and not is_accepted:
-        state = _share_tickets(run, state, given, folder)
-        own = _own_tickets(state)
+        own = _own_tickets(state := _share_tickets(run, state, given, folder))
     if given and not is_accepted:
         if run.recorder is None:
             mark_decided(folder, given)

@@ -135,9 +135,8 @@ async def _move_waiting_calls(
     fold = journal.state
     if on_message in ("answer", "cancel"):
         _make_room(journal, known, on_message)
-    deferred = fold.deferred.items() if on_message is None else ()
-    asked = {id for id, each in deferred if run.approver is not None or each.ticket.expired}
-    if not any(id in known or id in asked for id in fold.deferred):
+    asked = _deferred_to_ask(fold, run) if on_message is None else set()
+    if fold.deferred.keys().isdisjoint(known.keys() | asked):
         return
     if unanswered(fold.view.messages):
         _make_room(journal, {}, "answer")  # one turn after the other
@@ -148,6 +147,12 @@ async def _move_waiting_calls(
         ids = tuple(each.ticket.id for each in due.values())
         journal.append(Repeated(run.id, AssistantMessage(tool_calls=calls), ids))
         await journal.commit()
+
+
+def _deferred_to_ask(fold: JournalState, run: RunContext) -> set[str]:
+    """Return the tickets of deferred calls about which a run asks: all by its approver, else expired ones."""
+    by_approver, deferred = run.approver is not None, fold.deferred.items()
+    return {id for id, each in deferred if by_approver or each.ticket.expired}
 
 
 def _make_room(
