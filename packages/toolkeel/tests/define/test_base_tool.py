@@ -301,7 +301,7 @@ def tool_class(**attributes: Any) -> type[BaseTool]:
         ("args_schema", Query, "parameters="),
         ("return_direct", True, "ends_run="),
         ("handle_tool_error", "It failed.", "on_error="),
-        ("max_retries", 3, r"steps=\[Retry\(2\)\]"),
+        ("max_retries", 3, r"limits=RunLimits\(failures=.*steps=\[Retry\(2\)\]"),
         ("response_format", "content_and_artifact", "returns="),
         ("is_enabled", False, "enabled="),
         ("aproval", True, "'approval'"),
