@@ -287,3 +287,9 @@ def test_an_option_of_a_wrong_type_is_refused(option: dict[str, Any]) -> None:
     [name] = option
     with pytest.raises(SetupError, match=rf"Agent\({name}=\.\.\.\): expected"):
         Agent("a", **option)
+
+
+@pytest.mark.parametrize("wrong", ["abc", 3])
+def test_servers_that_are_no_list_are_refused(wrong: Any) -> None:
+    with pytest.raises(SetupError, match=r"Agent\(mcp_servers=\.\.\.\): expected a list"):
+        Agent(mcp_servers=wrong)

@@ -16,10 +16,12 @@ from toolkeel_compat.openai_agents import (
     GuardrailFunctionOutput,
     InputGuardrailTripwireTriggered,
     ModelSettings,
+    OutputGuardrailTripwireTriggered,
     RunHooks,
     Runner,
     function_tool,
     input_guardrail,
+    output_guardrail,
 )
 
 
@@ -274,3 +276,42 @@ def test_an_agent_that_no_hook_changes_is_not_built_again() -> None:
     Runner.run_sync(clerk, "go")
     assert model.requests[0].tools == model.requests[2].tools
     assert model.requests[0].settings is model.requests[2].settings
+
+
+@output_guardrail
+async def never(context: Any, agent: Any, output: Any) -> GuardrailFunctionOutput:
+    return GuardrailFunctionOutput(output_info=None, tripwire_triggered=True)
+
+
+def run_with_change(later: Any, **changes: Any) -> Any:
+    """Run a call and a second reply of an agent that a hook changes between the two."""
+
+    class Changing(AgentHooks):
+        async def on_tool_end(self, context: Any, agent: Any, tool: Any, result: Any) -> None:
+            for name, value in changes.items():
+                setattr(agent, name, value)
+
+    model = Scripted([call("look", {"word": "x"}), later])
+    return Runner.run_sync(Agent("clerk", tools=[look], model=model, hooks=Changing()), "go")
+
+
+def test_what_a_hook_changes_of_an_agent_counts_from_its_next_turn() -> None:
+    other = Agent("other", model=Scripted(["from other"]))
+    handed = run_with_change(call("transfer_to_other"), handoffs=[other])
+    assert (handed.final_output, handed.last_agent.name) == ("from other", "other")
+    assert run_with_change("old", model=Scripted(["new"])).final_output == "new"
+    stopped = run_with_change("not asked for", tool_use_behavior="stop_on_first_tool")
+    assert stopped.final_output == "found x"
+    typed = run_with_change(call("final_result", {"response": [1]}), output_type=list[int])
+    assert typed.final_output == [1]
+    with pytest.raises(OutputGuardrailTripwireTriggered):
+        run_with_change("done", output_guardrails=[never])
+
+
+def test_an_agent_with_handoffs_that_nobody_changes_is_set_up_once() -> None:
+    model, other = Scripted([call("look", {"word": "x"}), "done"]), Agent("other")
+    agent = Agent("clerk", "Be kind.", tools=[look], model=model, handoffs=[other])
+    Runner.run_sync(agent, "go")
+    first, second = (request.messages for request in model.requests)
+    assert [type(one).__name__ for one in second].count("SystemMessage") == 1
+    assert second[0] is first[0]

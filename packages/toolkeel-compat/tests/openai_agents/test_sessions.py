@@ -13,7 +13,7 @@ import pytest
 from pydantic import BaseModel
 
 from tests.shared import peer
-from toolkeel.errors import ModelError
+from toolkeel.errors import ModelError, SetupError
 from toolkeel.sessions import Sessions
 from toolkeel.testing import Scripted, call
 from toolkeel_compat.openai_agents import (
@@ -347,3 +347,13 @@ def test_the_settings_of_a_session_of_the_programs_own_hold() -> None:
     kept = [{"role": "user", "content": str(n)} for n in range(3)]
     Runner.run_sync(Agent(model=model), "now", session=Short(kept))
     assert said(model, 0) == ["2", "now"]
+
+
+def test_a_session_without_one_of_the_methods_is_refused_by_its_name() -> None:
+    class Three(FourMethods):
+        clear_session = None  # type: ignore[assignment]
+
+    model = Scripted([])
+    with pytest.raises(SetupError, match=r"the session Three has no method 'clear_session'"):
+        Runner.run_sync(Agent(model=model), "hi", session=Three([]))
+    assert not model.requests

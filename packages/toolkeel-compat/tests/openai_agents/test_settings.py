@@ -86,3 +86,12 @@ def test_settings_are_shown_as_plain_data() -> None:
     assert {name: value for name, value in shown.items() if value is not None} == {
         "temperature": 0.5, "extra_args": {"a": 1},
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"truncation": "most"}, {"verbosity": "loud"}, {"reasoning": "high"}]
+)
+def test_a_setting_that_no_server_knows_is_refused_where_it_is_written(wrong: Any) -> None:
+    [name] = wrong
+    with pytest.raises(SetupError, match=rf"ModelSettings\({name}="):
+        ModelSettings(**wrong)

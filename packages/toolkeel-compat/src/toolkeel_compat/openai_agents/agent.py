@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import operator
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from reprlib import recursive_repr
 from typing import Annotated, Any, Generic, TypeAlias, TypedDict, Unpack
@@ -98,7 +99,7 @@ class AgentOptions(TypedDict, total=False):
     model_settings: ModelSettings | Settings | None
     max_turns: Annotated[int, at_least(1, "a number from 1")]
     output_type: Any
-    mcp_servers: Sequence[ToolOrSource]
+    mcp_servers: Annotated[Sequence[ToolOrSource], any_list("a list of MCP servers")]
     tool_use_behavior: Any
     reset_tool_choice: bool
     handoff_description: str | None
@@ -244,7 +245,7 @@ class Agent(core.Agent[C, Any], Generic[C]):
     def _build_changeable(
         self, run: RunLifecycle, before: Any, *, has_begun: bool
     ) -> core.Agent[Any]:
-        """Build the core's agent for a run, which notices changes of hooks and tools to this one."""
+        """Build the core's agent for a run, which notices changes that hooks and tools make here."""
         hooks = [one for one in (run.hooks, self._fields["hooks"]) if one is not None]
         start = AgentStart(hooks, self, before, has_begun=has_begun)
         check_strict(self._fields["output_type"])
@@ -263,15 +264,15 @@ class Agent(core.Agent[C, Any], Generic[C]):
         made.set_change_finder(find_change)
         return made
 
-    def _changeable(self, run: RunLifecycle) -> tuple[Any, ...]:
+    def _changeable(self, run: RunLifecycle) -> dict[str, Any]:
         """Return the parts of this agent that may change during a run."""
         asked = run.config.model or self._fields["model"]
-        fields, tools = self._fields, self.all_tools
-        settings = fields["model_settings"]
+        settings = self._fields["model_settings"]
         if not isinstance(settings, Settings):
             settings = (settings or get_default_settings(asked)).resolve(run.config.model_settings)
-        listed = tools if isinstance(tools, Toolset) else tuple(tools)
-        return fields["instructions"], copy.deepcopy(settings), listed
+        changed = {"model_settings": copy.deepcopy(settings), "handoffs": self.handoffs}
+        fields = {**self._fields, **changed}
+        return {key: tuple(it) if type(it) is list else it for key, it in fields.items()}
 
     def _start_inner_run(self, prompt: Any, call: ToolContext, deps: object) -> Run[Any]:
         """Start a run that is a call of another run, with that run's settings."""
@@ -368,14 +369,16 @@ class Agent(core.Agent[C, Any], Generic[C]):
         return agent_as_tool(self, about, custom_output_extractor, options)
 
 
-def _same(first: tuple[Any, ...], second: tuple[Any, ...]) -> bool:
-    """Return True if instructions and settings are equal and the tools are the same objects."""
-    tools, others = first[-1], second[-1]
-    if isinstance(tools, tuple) and isinstance(others, tuple):
-        same = len(tools) == len(others) and all(a is b for a, b in zip(tools, others, strict=True))
-    else:
-        same = tools is others
-    return same and first[:-1] == second[:-1]
+def _same(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
+    """Return True if settings and texts are equal, and all else, also in lists, is the same objects."""
+    return all(_is_same(one, second[key]) for key, one in first.items())
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    if isinstance(one, tuple) and isinstance(other, tuple):
+        return len(one) == len(other) and all(map(operator.is_, one, other))
+    by_value = isinstance(one, str | ModelSettings | Settings)
+    return bool(one == other) if by_value else one is other
 
 
 AgentBase = Agent

@@ -19,6 +19,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from toolkeel._records.messages_json import json_text
 from toolkeel.define.output_type import OUTPUT_TOOL
+from toolkeel.errors import SetupError
 from toolkeel.messages import AssistantMessage, Message, ToolMessage, unanswered
 from toolkeel_compat.check_options import maybe_await
 from toolkeel_compat.openai_agents.context import TResponseInputItem
@@ -68,10 +69,19 @@ class Session(Protocol):
         """Delete all items."""
 
 
+_METHODS = ("get_items", "add_items", "pop_item", "clear_session")
+
+
 def is_session(value: Any) -> bool:
-    """Return True if an object has the four methods of a `Session`."""
-    methods = ("get_items", "add_items", "pop_item", "clear_session")
-    return all(callable(getattr(value, name, None)) for name in methods)
+    """Return True if an object has the four methods of a `Session`.
+
+    Raises:
+        SetupError: It has some of them.
+    """
+    missing = [name for name in _METHODS if not callable(getattr(value, name, None))]
+    if 0 < len(missing) < len(_METHODS):
+        raise SetupError(f"the session {type(value).__name__} has no method {missing[0]!r}")
+    return not missing
 
 
 class SessionABC(Session, ABC):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from toolkeel.errors import SetupError
 from toolkeel.model_interface import Model, Settings
@@ -57,10 +57,10 @@ class ModelSettings:
     presence_penalty: float | None = None
     tool_choice: Any = None
     parallel_tool_calls: bool | None = None
-    truncation: str | None = None
+    truncation: Literal["auto", "disabled"] | None = None
     max_tokens: int | None = None
     reasoning: Any = None
-    verbosity: str | None = None
+    verbosity: Literal["low", "medium", "high"] | None = None
     metadata: dict[str, str] | None = None
     store: bool | None = None
     prompt_cache_retention: str | None = None
@@ -82,6 +82,12 @@ class ModelSettings:
         for name, instead in _REFUSED.items():
             if getattr(self, name) is not None:
                 raise SetupError(f"ModelSettings({name}=...) is not honoured here: {instead}")
+        if not (
+            isinstance(self.reasoning, Mapping | None) or hasattr(self.reasoning, "model_dump")
+        ):
+            raise SetupError(
+                f"ModelSettings(reasoning={self.reasoning!r:.80}): give Reasoning(effort=...), or a dict"
+            )
         if not isinstance(self.tool_choice, str | MCPToolChoice | None):
             raise SetupError(
                 f"ModelSettings(tool_choice={self.tool_choice!r:.80}): give 'auto', 'required', "
