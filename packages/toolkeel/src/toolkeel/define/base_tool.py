@@ -22,7 +22,7 @@ from toolkeel.errors import DefinitionError, SchemaAnnotationError
 
 
 class HasTool(Protocol):
-    """Whatever has a tool: a `BaseTool`, or an object of another library's kind."""
+    """Protocol of an object with a tool: a `BaseTool`, or an object of another library's kind."""
 
     @property
     def tool(self) -> AnyTool: ...
@@ -122,7 +122,7 @@ class BaseTool:
         return Tool.from_function(body, name=self.name, description=description, **self._options())
 
     def _options(self) -> dict[str, Any]:
-        """Collect the options that the class or the object sets."""
+        """Return the options that the class or the object sets."""
         own = {name: name for name in ToolOptions.__annotations__} | dict(self._option_names)
         return {option: getattr(self, name) for name, option in own.items() if hasattr(self, name)}
 
@@ -135,7 +135,7 @@ class BaseTool:
         return self.tool.invoke(value, run)
 
     async def ainvoke(self, value: object = "", run: RunContext | None = None) -> Any:
-        """`invoke`, to be awaited."""
+        """Run the tool as the model would, asynchronously. See `Tool.ainvoke`."""
         return await self.tool.ainvoke(value, run)
 
     def __repr__(self) -> str:
@@ -165,7 +165,7 @@ def as_tool(item: object) -> AnyTool:
 
 
 def require_bound(made: AnyTool) -> None:
-    """Refuse a method that waits for its instance.
+    """Raise if a tool is a method without its instance.
 
     Raises:
         DefinitionError: with the fix.
@@ -178,7 +178,7 @@ def require_bound(made: AnyTool) -> None:
 
 
 def _fields(cls: type[BaseTool]) -> Iterator[tuple[str, object]]:
-    """Annotated attributes from the base to the leaf, with their class values."""
+    """Yield annotated attributes and their class values, from the base class to the leaf."""
     for base in reversed(cls.__mro__):
         for name in inspect.get_annotations(base):
             if not name.startswith("_") and name not in cls._option_names:
@@ -192,7 +192,7 @@ def _known_attributes(cls: type[BaseTool]) -> set[str]:
 
 
 def _check_attribute(cls: type[BaseTool], name: str) -> None:
-    """Refuse an attribute that was intended as an option and that nothing would read.
+    """Raise for an attribute that was intended as an option and that nothing would read.
 
     An attribute that a method of the class mentions, or that a tool class above it has, is the
     author's own.
@@ -215,7 +215,7 @@ def _check_attribute(cls: type[BaseTool], name: str) -> None:
 
 
 def _mentioned_names(cls: type) -> Iterator[str]:
-    """Names that the code of a class and of its mixins reads or sets."""
+    """Yield the names that the code of a class and of its mixins reads or sets."""
     for base in cls.__mro__:
         if base is not BaseTool:
             for value in vars(base).values():
@@ -224,6 +224,7 @@ def _mentioned_names(cls: type) -> Iterator[str]:
 
 
 def _names_in(code: CodeType | None) -> Iterator[str]:
+    """Yield the names that a code object and the functions inside it mention."""
     if code is not None:
         yield from code.co_names
         for constant in code.co_consts:  # functions within
@@ -231,7 +232,7 @@ def _names_in(code: CodeType | None) -> Iterator[str]:
 
 
 def _check_annotation(cls: type, attribute: str) -> None:
-    """`parameters: BaseModel = X` says that X is an instance, which it is not."""
+    """Raise `SchemaAnnotationError` for ``parameters: BaseModel = X``: X is a class."""
     annotation = inspect.get_annotations(cls).get(attribute)
     if annotation is None:
         return

@@ -52,7 +52,7 @@ ParametersSchema: TypeAlias = "type[BaseModel] | type[V1Model] | Mapping[str, ob
 
 @record
 class DefinitionRequest:
-    """What the author asked for.
+    """Options of a tool definition that concern its function.
 
     Args:
         name: The tool's name, if passed.
@@ -73,7 +73,7 @@ class DefinitionRequest:
 
 @record
 class CompiledFunction:
-    """What a tool knows of its function. The fields are those of `Tool`."""
+    """Facts about a tool's function. The fields are those of `Tool`."""
 
     name: str
     description: str
@@ -146,10 +146,12 @@ def _warn_missing_docstring(name: str, function: Callable[..., Any]) -> None:
 
 
 def _is_model(schema: object) -> TypeIs[type[BaseModel]]:
+    """Return True if a schema is a pydantic model class."""
     return isinstance(schema, type) and issubclass(schema, BaseModel)
 
 
 def _schema_text(schema: ParametersSchema | None) -> str:
+    """Return the description in a JSON Schema, or a model's docstring; empty if none."""
     if isinstance(schema, Mapping):
         return str(schema.get("description") or "")
     return inspect.cleandoc(schema.__doc__ or "") if _is_model(schema) else ""
@@ -158,7 +160,7 @@ def _schema_text(schema: ParametersSchema | None) -> str:
 def _from_model(
     name: str, model: type[BaseModel], signature: Signature, unknown_keys: UnknownKeys
 ) -> tuple[ArgumentSchema, list[InjectedParameter]]:
-    """Arguments of a pydantic model, and those of its fields that the program fills."""
+    """Compile the arguments of a pydantic model; also return its injected fields."""
     known = {parameter.name for parameter in signature.injected}
     own = {p.name for p in signature.parameters if p.default is not MISSING}
     hidden, more = [], []
@@ -185,9 +187,9 @@ def _from_model(
 def _from_other_schema(
     name: str, described: object, signature: Signature, unknown_keys: UnknownKeys
 ) -> ArgumentSchema:
-    """Arguments of a JSON Schema, or of a model of pydantic's first version.
+    """Compile the arguments of a JSON Schema, or of a model of pydantic's first version.
 
-    What reads those is loaded late: few programs need it, and it is a third of this chapter.
+    Their readers are imported late: few programs need them, and they are a third of this chapter.
 
     Raises:
         DefinitionError: it is neither.
@@ -221,7 +223,7 @@ def _from_other_schema(
 
 
 def _check_wrapper(name: str, signature: Signature) -> None:
-    """Refuse a decorator's undescribed inner function, which takes any arguments.
+    """Raise for a decorator's wrapper without described parameters, which takes any arguments.
 
     Raises:
         DefinitionError: with the fix.
@@ -239,7 +241,7 @@ def _check_wrapper(name: str, signature: Signature) -> None:
 def _hidden_defaults(
     signature: Signature, arguments: ArgumentSchema
 ) -> Iterator[InjectedParameter]:
-    """Mutable defaults of parameters that a schema from elsewhere does not have: made by us."""
+    """Yield mutable defaults of parameters that the schema lacks, to be made for each call."""
     known = arguments.schema.get("properties")
     for name, default in function_defaults(signature.parameters).items():
         make = copy_factory(default)
@@ -250,14 +252,14 @@ def _hidden_defaults(
 def _check_schema_fits(
     name: str, source: str, fields: Sequence[str], signature: Signature, always: Sequence[str]
 ) -> None:
-    """Refuse a schema the function cannot be called by.
+    """Raise `DefinitionError` unless the function can be called with the schema's fields.
 
     Args:
-        name: The tool's.
+        name: The tool's name.
         source: What the fields come from, for the message.
-        fields: What the schema can send.
-        signature: What the function takes.
-        always: Those of the fields that are always there.
+        fields: Names that the schema can send.
+        signature: The function's signature.
+        always: Fields that are always sent.
     """
     takes_all = any(p.kind is VAR_KEYWORD for p in signature.parameters)
     taken = {p.name for p in signature.parameters if p.kind is not VAR_KEYWORD}
@@ -285,7 +287,12 @@ def _check_schema_fits(
 def _docs(
     function: Callable[..., Any], signature: Signature, request: DefinitionRequest
 ) -> Docstring:
-    """Read the docstring of the plain function, or of a callable object's class."""
+    """Parse the docstring of the plain function, or of a callable object's class.
+
+    Raises:
+        DefinitionError: if the request is strict and the docstring is malformed or names unknown
+            parameters.
+    """
     full = unwrap_partials(function)  # whose own docstring is Python's, about partials
     plain = full if isinstance(full, type) else plain_function(full)
     text = getattr(plain, "__doc__", None) or ""

@@ -27,12 +27,12 @@ EXECUTORS: Mapping[str, str] = MappingProxyType(
 
 
 def create_executor(name: str, **options: object) -> Callable[..., Any]:
-    """Create the executor of a name, with its defaults but for these options.
+    """Create the executor with a name, with these options and defaults for the others.
 
     Raises:
         DefinitionError: there is no such executor.
         MissingExtraError: Ray is not installed.
-        SetupError: this machine cannot have it.
+        SetupError: this machine cannot run it.
     """
     if name in EXECUTORS:
         module, _, maker = EXECUTORS[name].partition(":")
@@ -52,8 +52,8 @@ def resolve_executor(name: str, options: dict[str, Any]) -> None:
     """Replace an executor's name in the options by the executor, with its resources.
 
     Args:
-        name: The tool's, for messages.
-        options: Of the tool; ``executor`` and ``resources`` are read and changed.
+        name: The tool's name, for messages.
+        options: The tool's options; ``executor`` and ``resources`` are read and changed.
 
     Raises:
         DefinitionError: there are resources, and the executor is not ``"ray"``.

@@ -19,7 +19,7 @@ IN_FOLDER = "in_folder"
 
 
 def movable(made: AnyTool, make: Callable[[Path], AnyTool]) -> AnyTool:
-    """Return a tool that `in_folder` moves with what was changed in it since.
+    """Return a tool that `in_folder` can make again for another folder, with later changes to it.
 
     Args:
         made: The tool.
@@ -27,6 +27,7 @@ def movable(made: AnyTool, make: Callable[[Path], AnyTool]) -> AnyTool:
     """
 
     def move(changed: AnyTool, folder: Path) -> AnyTool:
+        """Make the tool for a folder, with the fields that were changed since."""
         values = {each.name: getattr(changed, each.name) for each in fields(changed)}
         kept: dict[str, Any] = {
             name: value for name, value in values.items() if value is not getattr(marked, name)
@@ -38,7 +39,9 @@ def movable(made: AnyTool, make: Callable[[Path], AnyTool]) -> AnyTool:
 
 
 def in_folder(item: Any, folder: Path) -> Any:
-    """Return a tool or tool source that works in another folder; one that works in none stays as it is.
+    """Return a tool or tool source for another folder.
+
+    One that uses no folder is returned unchanged.
 
     Raises:
         SetupError: it cannot work there.

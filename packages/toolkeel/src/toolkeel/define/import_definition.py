@@ -17,7 +17,7 @@ from toolkeel.errors import DefinitionError
 
 @record
 class ForeignDefinition:
-    """A tool that somebody else defined.
+    """Definition of a tool that another program made.
 
     Args:
         name: As written there; not yet checked to be a name here.
@@ -41,7 +41,7 @@ _ANY = frozenset({"any", "type_unspecified"})
 
 
 def parse_definition(body: Mapping[str, Any]) -> ForeignDefinition:
-    """Read one tool definition in whatever form.
+    """Read one tool definition in any known form.
 
     Args:
         body: One of: OpenAI chat ``{"type": "function", "function": ...}``, OpenAI Responses
@@ -67,6 +67,7 @@ def parse_definition(body: Mapping[str, Any]) -> ForeignDefinition:
 
 
 def _unknown(body: Node) -> str:
+    """Return the error text for a definition of no known form."""
     kind = body.get("type")
     if isinstance(kind, str) and kind not in ("function", "object"):
         return (
@@ -113,6 +114,7 @@ def _parameters(schema: Any, name: str) -> Node:
 
 
 def _check(schema: Node, name: object) -> None:
+    """Raise `DefinitionError`, naming the tool, if a schema is malformed."""
     try:
         check_shape(schema, types=None)
     except DefinitionError as error:
@@ -120,11 +122,13 @@ def _check(schema: Node, name: object) -> None:
 
 
 def _chat(body: Node) -> ForeignDefinition:
+    """Read a definition of OpenAI's Chat Completions."""
     outer = {key: value for key, value in body.items() if key not in ("type", "function")}
     return _make("openai-chat", {**outer, **body["function"]}, "parameters")
 
 
 def _bedrock(body: Node) -> ForeignDefinition:
+    """Read a definition of Bedrock."""
     spec = body["toolSpec"]
     schema = spec.get("inputSchema") or {}
     if not isinstance(schema, dict):
@@ -133,11 +137,13 @@ def _bedrock(body: Node) -> ForeignDefinition:
 
 
 def _flat(body: Node) -> ForeignDefinition:
+    """Read a definition with its schema under one known key."""
     source, *keys = next(each for each in _FLAT if each[1] in body)
     return _make(source, body, *keys)
 
 
 def _gemini_list(body: Node) -> ForeignDefinition:
+    """Read the only function of a Gemini tool."""
     found = body.get("functionDeclarations") or body.get("function_declarations") or []
     if len(found) != 1 or not isinstance(found[0], dict):
         raise DefinitionError(
@@ -147,6 +153,7 @@ def _gemini_list(body: Node) -> ForeignDefinition:
 
 
 def _bare(body: Node) -> ForeignDefinition:
+    """Read name, description and parameters, in JSON Schema's or OpenAPI's spelling."""
     schema = body.get("parameters")
     legacy = False
     if isinstance(schema, dict):
@@ -157,6 +164,7 @@ def _bare(body: Node) -> ForeignDefinition:
 
 
 def _titled(body: Node) -> ForeignDefinition:
+    """Read a JSON Schema with a title, which is the tool's name."""
     schema = {key: value for key, value in body.items() if key not in ("title", "description")}
     head = {"name": body["title"], "description": body.get("description")}
     return _make("plain", {**head, "schema": schema}, "schema")
@@ -173,6 +181,7 @@ _SCHEMA_KEYS = frozenset({"properties", "$ref", "anyOf", "oneOf", "allOf", "$sch
 
 
 def _is_titled(body: Node) -> bool:
+    """Return True if a definition is a JSON Schema with a title."""
     is_object = body.get("type") == "object" or bool(_SCHEMA_KEYS & body.keys())
     return isinstance(body.get("title"), str) and is_object
 
@@ -218,6 +227,7 @@ def _json_schema(schema: Node) -> Node:
 
 
 def _nullable(node: Node) -> Node:
+    """Return a schema that also admits null."""
     if "enum" in node and None not in node["enum"]:
         node = {**node, "enum": [*node["enum"], None]}
     if isinstance(node.get("type"), str) and node["type"] != "null":

@@ -27,7 +27,7 @@ MAX_TEXTS = 200
 
 @checked
 class Injected:
-    """Marks a parameter as filled by the program: ``Annotated[User, Injected]``.
+    """Marker of a parameter that the program fills: ``Annotated[User, Injected]``.
 
     The class or an instance will do. Its value is the run's `inject[name]`; a subclass may
     override `resolve` to take it from elsewhere.
@@ -63,13 +63,15 @@ class Injected:
 
 @runtime_checkable
 class Injectable(Protocol):
-    """A class whose instances are made from the running call wherever a parameter has its type."""
+    """Protocol of classes that are injected: made from the running call, by a parameter's type."""
 
     @classmethod
     def from_tool_context(cls, context: ToolContext) -> object: ...
 
 
 class _InjectContext(Injected):
+    """Marker that fills a parameter with the call's context, run or cancel token, by its type."""
+
     is_secret = False
 
     def __init__(self, wanted: type) -> None:
@@ -77,32 +79,37 @@ class _InjectContext(Injected):
         self._is_token = issubclass(wanted, CancelToken)
 
     def resolve(self, context: ToolContext, name: str) -> object:
+        """Return the context, its run or its cancel token."""
         if self.crosses_processes:
             return context
         return context.cancel if self._is_token else context.run
 
 
 class _InjectFromContext(Injected):
+    """Marker that fills a parameter by its class's ``from_tool_context``."""
+
     is_secret = False
 
     def __init__(self, wanted: Injectable) -> None:
         self.wanted = wanted
 
     def resolve(self, context: ToolContext, name: str) -> object:
+        """Return a new instance made from the context."""
         return self.wanted.from_tool_context(context)
 
 
 class FixedByPartial(Injected):
-    """Marks a parameter that a partial has fixed: nothing is injected, and nothing is taken."""
+    """Marker of a parameter that a partial has fixed; neither model nor program fills it."""
 
     is_secret = False
 
     def resolve(self, context: ToolContext, name: str) -> object:
+        """Raise `KeyError`, so that the partial's value applies."""
         raise KeyError(name)
 
 
 class InjectedOrDefault(Injected):
-    """Gives the default of a model's field where its marker has nothing to give."""
+    """Marker that uses a field's default where another marker has no value."""
 
     def __init__(self, marker: Injected, default: Callable[[], object]) -> None:
         self.marker = marker
@@ -110,6 +117,7 @@ class InjectedOrDefault(Injected):
         self.is_secret = marker.is_secret
 
     def resolve(self, context: ToolContext, name: str) -> object:
+        """Return the marker's value, or else the field's default."""
         try:
             return self.marker.resolve(context, name)
         except KeyError:
@@ -119,12 +127,12 @@ class InjectedOrDefault(Injected):
 def with_field_default(
     marker: Injected, annotation: object, default: object
 ) -> tuple[Injected, bool]:
-    """Add the default of a `Field` to a marker, and tell if the function has its own.
+    """Return a marker that knows a `Field`'s default, and True if the function has a default.
 
     Args:
-        marker: Of the parameter.
-        annotation: Of the parameter; a `Field` may stand in it.
-        default: The function's; or a `Field`, which is none: the function would get just that.
+        marker: The parameter's marker.
+        annotation: The parameter's annotation, which may contain a `Field`.
+        default: The function's default; a `Field` in its place is no default of the function.
     """
     from pydantic.fields import FieldInfo  # late: it takes half as long as all of this package
 
@@ -145,8 +153,8 @@ class InjectedParameter:
     """One parameter to inject.
 
     Args:
-        name: Of the parameter.
-        marker: Gives the value.
+        name: Name of the parameter.
+        marker: Marker that provides the value.
         optional: True if the function has a default for it.
     """
 
@@ -182,6 +190,7 @@ def marker_of(annotation: object) -> Injected | None:
 
 
 def _marker_of_class(wanted: object) -> Injected | None:
+    """Return the marker that a parameter's class implies, or None."""
     if not isinstance(wanted, type):
         return None
     if issubclass(wanted, _BY_TYPE):
@@ -245,7 +254,7 @@ def has_secret_injected(parameters: Iterable[InjectedParameter]) -> bool:
 
 
 def missing_value_error(tool: str, name: str) -> str:
-    """Build the message for the developer about a value that no one provides."""
+    """Return the message for the developer about a value that nothing provides."""
     return (
         f"tool {tool!r}: nothing to inject for parameter {name!r}; "
         f"give the run inject={{{name!r}: ...}} (or state=, store=, deps=), "

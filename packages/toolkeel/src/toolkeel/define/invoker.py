@@ -14,7 +14,7 @@ InRun: TypeAlias = RunContext | None
 
 
 class Invoker(Protocol[AnyTool]):
-    """Runs a tool outside a toolset."""
+    """Protocol of the functions that run a tool outside a toolset."""
 
     async def ainvoke(self, tool: AnyTool, value: object, run: InRun) -> object: ...
 

@@ -43,6 +43,7 @@ class NamePolicy:
 
 @cache
 def _pattern(policy: NamePolicy) -> re.Pattern[str]:
+    """Return the regular expression of names that a provider accepts."""
     first = policy.first_alphabet or policy.alphabet
     return re.compile(f"[{first}][{policy.alphabet}]{{0,{policy.max_length - 1}}}")
 
@@ -145,6 +146,7 @@ def hashed_name(name: str, policy: NamePolicy = COMMON, digits: int = _HASH) -> 
 
 
 def _clean(name: str, policy: NamePolicy) -> str:
+    """Return a name with each refused character replaced by an underscore."""
     return re.sub(f"[^{policy.alphabet}]", "_", name)
 
 
@@ -189,6 +191,7 @@ def _free_name(name: str, policy: NamePolicy, taken: set[str]) -> str:
 
 
 def _check_unique(names: Iterable[str]) -> None:
+    """Raise `DuplicateToolError` if a name occurs twice."""
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         raise DuplicateToolError(f"two tools are called {twice[0]!r}; rename or prefix one")

@@ -24,9 +24,9 @@ def validate_options(
     """Check the options of a tool, and return them with their lists as tuples.
 
     Args:
-        name: The tool's, for messages.
+        name: The tool's name, for messages.
         options: Values by option.
-        kinds: What each option may be.
+        kinds: Accepted kind of each option.
 
     Raises:
         DefinitionError: there is no such option, or it cannot be this; naming what it should be.
@@ -68,7 +68,7 @@ async def external(prepared: object, context: object) -> object:
 
 
 def validate_on_invoke(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function, if it can be called with the context and the arguments.
+    """Return the function unchanged if it can be called with the context and the arguments.
 
     Raises:
         DefinitionError: if it cannot be called so.

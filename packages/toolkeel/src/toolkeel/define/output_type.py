@@ -47,11 +47,11 @@ _VALUE = "result"
 
 @record
 class OutputTool:
-    """Name and description of the tool, as metadata in the ``Annotated`` of an output type.
+    """Name and description of the output tool, as metadata in the ``Annotated`` of an output type.
 
     Args:
-        name: What the tool is called.
-        description: What the model reads of it.
+        name: Name of the tool.
+        description: Description for the model.
         describe_answer: Returns the text of an accepted answer's result.
     """
 
@@ -65,7 +65,7 @@ class OutputForm:
     """The form that a run's answer must have.
 
     Args:
-        tool: By which the model gives it; its artifact is the value.
+        tool: Tool that the model calls to give it; the result's artifact is the value.
         wrapped: True if the value is under a key of its own, since it is no object.
     """
 
@@ -94,7 +94,7 @@ class OutputForm:
 
 
 def read_output_tool(output_type: TypeForm[Any]) -> OutputTool:
-    """Return what an output type says of its tool.
+    """Return the name and description of its tool that an output type has as metadata.
 
     >>> read_output_tool(Annotated[int, OutputTool("count")]).name
     'count'
@@ -109,7 +109,7 @@ def compile_output_form(output_type: TypeForm[Any], name: str = OUTPUT_TOOL) -> 
     Args:
         output_type: Anything pydantic can validate: models, dataclasses, typed dicts, unions,
             lists, plain types.
-        name: What the tool shall be called.
+        name: Name of the tool.
 
     Raises:
         DefinitionError: the type has no JSON form.
@@ -158,20 +158,24 @@ def _with_root_object(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _wrapped(name: str, output_type: TypeForm[Any]) -> ArgumentSchema:
+    """Compile arguments with the answer under one key, for types that are no object."""
     value = Parameter(_VALUE, output_type, MISSING, Kind.POSITIONAL_OR_KEYWORD)
     return from_parameters(name, [value], {}, "forbid")
 
 
 def _plain(name: str, schema: dict[str, Any], adapter: TypeAdapter[Any]) -> ArgumentSchema:
+    """Compile arguments that are the answer itself, for types that are objects."""
     validate = adapter.validator.validate_json
 
     def given(text: str | bytes, **options: Any) -> Values:
+        """Validate a text as the answer, and return it under the one key."""
         return {_VALUE: validate(text, **options)}
 
     return compile_arguments(name, schema, given, None, close_objects(schema, True))
 
 
 def _tool(name: str, description: str, arguments: ArgumentSchema, accept: _Accept) -> AnyTool:
+    """Return the output tool, whose body accepts the answer."""
     return Tool(
         name=name,
         description=description,
@@ -183,7 +187,7 @@ def _tool(name: str, description: str, arguments: ArgumentSchema, accept: _Accep
 
 
 class _Accept:
-    """The tool's body: its result contains the answer."""
+    """Body of the output tool: returns a result with the answer as its artifact."""
 
     def __init__(self, describe: Callable[[object], str]) -> None:
         self._describe = describe

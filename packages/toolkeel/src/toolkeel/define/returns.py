@@ -38,7 +38,7 @@ from toolkeel.errors import DefinitionError
 
 @record
 class OutputSchema:
-    """What a tool returns, where its annotation promises a structure.
+    """JSON Schema and check of a tool's result, where its annotation promises a structure.
 
     Args:
         schema: JSON Schema of the result; an object.
@@ -50,7 +50,7 @@ class OutputSchema:
 
 
 def output_schema_of(annotation: object) -> OutputSchema | None:
-    """Compile the schema of a return annotation that is a model, dataclass or TypedDict."""
+    """Compile the schema of a return annotation: model, dataclass or TypedDict; None for others."""
     try:
         wanted = modernize(annotation)
     except NameError:  # of a class that does not exist yet
@@ -129,6 +129,11 @@ def _require_finite(
         return adapter.validate_python
 
     def checked(value: object) -> object:
+        """Return the validated value.
+
+        Raises:
+            ValueError: if it contains NaN or infinity, or is not of the type.
+        """
         made = adapter.validate_python(value)
         waiting: list[object] = [adapter.dump_python(made, warnings=False)]
         for item in waiting:  # which grows while it is walked
@@ -226,7 +231,7 @@ _SENDABLE_KINDS: tuple[type, ...] = (bytearray, memoryview, Sequence, *_STREAMS)
 
 
 def _find_unsendable(annotation: object) -> type | None:
-    """Return the class because of which no value of an annotation can be sent, if there is one."""
+    """Return the class that keeps every value of an annotation from being sent, or None."""
     origin = typing.get_origin(annotation)
     if annotation is Callable or origin is Callable:
         return types.FunctionType

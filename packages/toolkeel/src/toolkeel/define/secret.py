@@ -28,7 +28,7 @@ _IN_PLACE = IN_PLACE - {"dependentSchemas"}
 
 
 class Secret:
-    """Marks a parameter whose values are masked: ``Annotated[str, Secret()]``.
+    """Marker of a parameter whose values are masked: ``Annotated[str, Secret()]``.
 
     The body gets the real value. Events, approvals, error texts and logs show ``***``. The class
     or an instance will do; pydantic's `SecretStr` is masked without it.
@@ -50,13 +50,14 @@ def has_secret(schema: Mapping[str, object]) -> bool:
 
 
 def _is_secret(schema: object) -> bool:
+    """Return True if a schema itself marks its value as secret."""
     if not isinstance(schema, Mapping):
         return False
     return schema.get("writeOnly") is True or schema.get("format") == "password"
 
 
 class Mask:
-    """Where the secrets of one schema are.
+    """Mask for the secrets of one schema.
 
     Keys that the schema does not know are hidden as well: they may be misspelt.
 
@@ -77,11 +78,12 @@ class Mask:
         """Replace each ``***`` of masked, perhaps edited, data by its original secret.
 
         Args:
-            masked: What `apply` gave, perhaps edited.
-            original: What `apply` was passed.
+            masked: Result of `apply`, perhaps edited.
+            original: Argument of `apply`.
         """
 
         def shown(value: object, was: object) -> object:
+            """Return the original of a masked value, or an edited value unchanged."""
             return was if value == MASK else value
 
         return self._walk(masked, original, [self._root], shown)
@@ -126,6 +128,7 @@ class Mask:
         return value
 
     def _hidden(self, schemas: list[object]) -> bool:
+        """Return True if no schema is known for a place, or one marks it as secret."""
         return not schemas or any(map(_is_secret, self._applicable(schemas)))
 
     def _applicable(self, schemas: list[object]) -> Iterator[object]:
@@ -164,6 +167,10 @@ class Mask:
 
 
 def _schemas_of_key(schema: Mapping[str, object], key: str) -> list[object]:
+    """Return the schemas for a key's value.
+
+    All patterns count, so that nothing is shown by mistake.
+    """
     properties = schema.get("properties")
     if isinstance(properties, Mapping) and key in properties:
         return [properties[key]]
@@ -229,6 +236,7 @@ def declared_texts(value: object, depth: int = 4) -> Iterator[str]:
 
 
 def _parts(value: object) -> Iterable[object]:
+    """Return the values inside a container, dataclass or model; none for anything else."""
     if isinstance(value, Mapping):
         return list(value.values())
     if isinstance(value, list | tuple | set | frozenset):

@@ -53,7 +53,7 @@ def properties_of(schema: Schema) -> Mapping[str, Any]:
 
 
 def text_parameter_of(schema: Schema) -> str:
-    """Return the name of the one parameter, if it is a text; the one that is required counts first."""
+    """Return the name of the only required, or only, parameter if it is a text; else empty."""
     known, needed = properties_of(schema), required_of(schema)
     names = needed if len(needed) == 1 else list(known)
     part = known.get(names[0]) if len(names) == 1 else None
@@ -212,6 +212,7 @@ def accepts(value: object, schema: object, root: Schema) -> bool:
 
 
 def _accepts(value: object, schema: object, root: Schema, known: dict[int, bool]) -> bool:
+    """Return `accepts`, with the answers for schemas already visited."""
     if not isinstance(schema, (dict, Mapping)):
         return schema is not False
     if id(schema) in known:  # each is asked once: references multiply
@@ -284,6 +285,7 @@ def violates(
 
 
 def _is_multiple(value: float, step: float) -> bool:
+    """Return True if a value is a multiple of a step, computed exactly."""
     if isinstance(value, int) and isinstance(step, int):
         return value % step == 0
     from fractions import Fraction  # late: few steps have a fraction
@@ -309,6 +311,7 @@ _SIZES: Mapping[str, tuple[type, Callable[[int, int], bool]]] = {
 
 
 def _is_out_of_bounds(value: object, part: Schema) -> bool:
+    """Return True if a number is out of bounds, or a text, list or object has a wrong size."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         bounds = ((part.get(name), breaks) for name, breaks in _BOUNDS.items() if name in part)
         return any(isinstance(b, int | float) and breaks(value, b) for b, breaks in bounds)

@@ -64,11 +64,11 @@ class Prepared:
     """A call whose arguments passed validation.
 
     Args:
-        call: As the model made it.
-        tool: What will run.
+        call: The call as the model made it.
+        tool: The tool that will run.
         arguments: Validated keyword arguments, without the injected ones. A step that wants
             others passes on a `Prepared` with other arguments; they are validated again.
-        changes: How the arguments were mended before they passed, one phrase each.
+        changes: Repairs made to the arguments before they passed, one phrase each.
     """
 
     call: ToolCall
@@ -197,12 +197,12 @@ class Tool(NotebookDisplay, Generic[P, R], metaclass=_ToolMeta):
     Attributes:
         name: Unique in a toolset.
         description: For the model.
-        function: What runs.
+        function: The function that runs.
         body: How it runs: ``async``, ``sync``, or a generator of either kind.
         arguments: Schema and validator of what the model fills.
-        injected: What the program fills.
+        injected: Parameters that the program fills.
         positional: Parameters to pass by position, if any must be.
-        output: Promise about the result, if its annotation makes one.
+        output: Schema of the result, if its annotation promises a structure.
         unbound: It is a method that still waits for its instance, or its class.
 
     The others are those of `ToolOptions`.
@@ -278,13 +278,12 @@ class Tool(NotebookDisplay, Generic[P, R], metaclass=_ToolMeta):
         return f"Tool({self.name}({', '.join(shown) if isinstance(shown, Mapping) else ''}))"
 
     def invoke(self, value: object = "", run: InRun = None) -> Any:
-        """Run it as the model would: validated, injected, guarded.
+        """Run the tool as the model would: validated, injected, guarded.
 
         Args:
             value: A dict of arguments, a text for a tool of one parameter, or a `ToolCall` (or
                 its dict with ``name``, ``args`` and ``id``).
-            run: What to inject from; by default the run whose code makes the call, and a new one
-                outside of runs.
+            run: Run to inject from; by default the one whose code makes the call, or a new one.
 
         Returns:
             A `ToolMessage` for a call, else the body's own value.
@@ -335,6 +334,7 @@ class Tool(NotebookDisplay, Generic[P, R], metaclass=_ToolMeta):
         options |= {"executor": external} if body is external else {}
 
         def call(_tool_context: ToolContext, /, **arguments: Any) -> Any:
+            """Pass the context and all arguments as one dict to the function."""
             return body(_tool_context, arguments)
 
         options.setdefault("inline", inspect.iscoroutinefunction(body))

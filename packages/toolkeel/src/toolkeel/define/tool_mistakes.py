@@ -93,4 +93,5 @@ def explain_non_list(tools: object) -> str:
 
 
 def _as_name(text: str) -> str:
+    """Return a text if it can be a Python name, else ``the_function``."""
     return text if text.isidentifier() else "the_function"

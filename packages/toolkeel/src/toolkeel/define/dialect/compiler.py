@@ -49,14 +49,14 @@ _VERBATIM: frozenset[Target] = frozenset({"mcp", "plain"})
 
 @record
 class Compiled:
-    """A schema as one provider takes it.
+    """A schema in the form that one provider accepts.
 
     Args:
         schema: What to send.
         strict: True if it is fit for the provider's strict mode.
-        losses: All it does not say as the original did.
-        keys: Wire name by own name, of the properties the provider would not have taken by
-            their own; `restore_keys` turns arguments back.
+        losses: Constraints that it no longer expresses.
+        keys: Wire name by own name, of the properties whose own names the provider does not
+            accept; `restore_keys` renames them back in arguments.
     """
 
     schema: dict[str, Any]
@@ -103,6 +103,7 @@ def compile_schema(schema: Mapping[str, object], target: Target) -> Compiled:
 
 
 def _verbatim(schema: Mapping[str, object]) -> Compiled:
+    """Return a schema unchanged but for its root type, for targets without restrictions."""
     result = json_copy(schema)
     check_shape(result)
     return Compiled(_object_type(escape_references(result)), False, (), {})
@@ -161,7 +162,7 @@ def _one_root(node: Node, union: str, place: SchemaPlace, run: Conversion) -> No
 
 
 def _open_branch(branch: Schema, place: SchemaPlace, run: Conversion) -> Node | None:
-    """Follow the references and intersections of a union's branch."""
+    """Follow references and merge intersections of a union's branch; None if it is no object."""
     found = follow_reference(branch, place, run)
     if found is None or isinstance(found[0], bool):
         return None
@@ -170,7 +171,7 @@ def _open_branch(branch: Schema, place: SchemaPlace, run: Conversion) -> Node | 
 
 
 def _prune(root: Node) -> Node:
-    """Return `root` without unused definitions."""
+    """Return `root` with only those definitions that it refers to."""
     defs = root.get("$defs", {})
     used: set[str] = set()
     todo: list[Node] = [without_keywords(root, "$defs")]
@@ -190,6 +191,7 @@ def _prune(root: Node) -> Node:
 
 
 def _check_limits(root: Node, limits: Sizes, place: SchemaPlace, run: Conversion) -> None:
+    """Refuse strict mode for a schema that exceeds the provider's size limits."""
     nodes = list(all_subschemas(root))
     names = [name for node in nodes for name in node.get("properties", ())]
     values = [value for node in nodes for value in constant_values(node) or ()]
@@ -222,7 +224,7 @@ def _depth(schema: Schema) -> int:
 def _wire_keys(root: Node, dialect: Dialect) -> dict[str, str]:
     """Return wire names of the properties whose own names the provider does not accept.
 
-    Always with a hash, so that no key of a caller's own map can be taken for one.
+    Each contains a hash, so that it equals no key of the caller's own.
     """
     if dialect.keys is None:
         return {}
@@ -257,6 +259,7 @@ _WITH_NAMES = {
 
 
 def _named(schema: Schema, name: str, dialect: Dialect) -> Schema:
+    """Return a property's schema with its original name as title, or in its description."""
     if isinstance(schema, bool) or ("title" in schema and schema["title"] == name):
         return schema
     if dialect.any_of == "alone" and "anyOf" in schema:
@@ -267,6 +270,7 @@ def _named(schema: Schema, name: str, dialect: Dialect) -> Schema:
 
 
 def _swap(value: Any, keys: Mapping[str, str], *, deep: bool) -> Any:
+    """Return a value with its keys renamed, at every level if `deep`."""
     if isinstance(value, dict):
         return {
             keys.get(key, key): _swap(item, keys, deep=deep) if deep else item

@@ -59,7 +59,7 @@ class SchemaPlace:
 
 
 class Conversion:
-    """One schema on its way into one dialect: the facts, and the report so far.
+    """State of one schema's conversion to one dialect: facts and report so far.
 
     Args:
         dialect: The target's facts.
@@ -79,7 +79,7 @@ class Conversion:
         self.losses[Loss(place.path, what, why)] = None
 
     def refuse_strict(self, place: SchemaPlace, what: str, why: str) -> None:
-        """Refuse strict mode for this schema, or report a loss where strict is the only mode."""
+        """Mark this schema as unfit for strict mode; report a loss if there is no other mode."""
         if self.dialect.fallback is None:
             self.report_loss(place, what, why)
         else:

@@ -22,12 +22,12 @@ Form: TypeAlias = Literal["openai-chat", "openai-responses", Provider]
 
 @record
 class Definition:
-    """One tool as a provider sees it.
+    """One tool in the form that a provider expects.
 
     Args:
         body: The JSON to send.
         strict: True if the provider is asked to enforce the schema.
-        losses: All that `body` does not say as the original did.
+        losses: Constraints that `body` no longer expresses.
         keys: Wire name by own name of renamed properties (`toolkeel.define.dialect.Compiled`).
     """
 
@@ -39,6 +39,8 @@ class Definition:
 
 @record
 class _Head:
+    """Name, description and strict flag of a tool."""
+
     name: str
     description: str
     strict: bool | None
@@ -46,7 +48,7 @@ class _Head:
 
 @record
 class _Form:
-    """What a target's tools look like.
+    """Form of a target's tools.
 
     Args:
         dialect: What the schema is compiled for.
@@ -67,51 +69,62 @@ def _named(head: _Head) -> dict[str, Any]:
 
 
 def _flag(head: _Head) -> dict[str, Any]:
+    """Return the strict flag as a dict; empty if it is None."""
     return {} if head.strict is None else {"strict": head.strict}
 
 
 def _openai_chat(head: _Head, schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the tool in the form of OpenAI's Chat Completions."""
     return {"type": "function", "function": {**_named(head), "parameters": schema, **_flag(head)}}
 
 
 def _openai_responses(head: _Head, schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the tool in the form of OpenAI's Responses, always with its strict flag."""
     # absent, the server would try strict mode by itself
     return {"type": "function", **_named(head), "parameters": schema, "strict": bool(head.strict)}
 
 
 def _compatible(head: _Head, schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the tool in OpenAI's chat form without a strict flag, for its imitators."""
     return {"type": "function", "function": {**_named(head), "parameters": schema}}
 
 
 def _anthropic(head: _Head, schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the tool in Anthropic's form."""
     return {**_named(head), "input_schema": schema, **({"strict": True} if head.strict else {})}
 
 
 def _bedrock(head: _Head, schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the tool in Bedrock's form."""
     strict = {"strict": True} if head.strict else {}
     return {"toolSpec": {**_named(head), "inputSchema": {"json": schema}, **strict}}
 
 
 def _gemini(head: _Head, schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the tool in Gemini's form."""
     return {**_named(head), "parametersJsonSchema": schema}
 
 
 def _gemini_legacy(head: _Head, schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the tool in Gemini's older form; without parameters if there are none."""
     # an object without properties is refused; a function without parameters has none
     return _named(head) | ({"parameters": schema} if schema.get("properties") else {})
 
 
 def _mcp(head: _Head, schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the tool in MCP's form."""
     return {**_named(head), "inputSchema": schema}
 
 
 def _plain(head: _Head, schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema with name and description as its title and description."""
     rest = {key: value for key, value in schema.items() if key not in ("title", "description")}
     described = {"description": head.description} if head.description else {}
     return {"title": head.name, **described, **rest}
 
 
 def _same(*names: str) -> dict[str, str]:
+    """Return a mapping of each name to itself."""
     return {name: name for name in names}
 
 
@@ -206,6 +219,10 @@ def definition(
 def _compile(
     schema: Mapping[str, object], form: _Form, target: Form, strict: bool
 ) -> tuple[Compiled, tuple[Loss, ...]]:
+    """Compile a schema for a target, in strict mode if wanted and possible.
+
+    Also return the losses.
+    """
     compiled = compile_schema(schema, form.strict if strict and form.strict else form.dialect)
     if strict and not form.strict:
         lost = Loss("strict", "strict", f"{target} has no strict mode")

@@ -123,10 +123,12 @@ def _catches(a: Node, b: Node) -> bool:
 
 
 def _join_text(a: str, b: str) -> str:
+    """Return both texts on separate lines, or the longer if it contains the other."""
     return a if b in a else b if a in b else f"{a}\n{b}"
 
 
 def _join_types(a: Any, b: Any) -> Any:
+    """Return the types that both schemas admit, or None; an integer is also a number."""
     mine = [a] if isinstance(a, str) else a
     theirs = [b] if isinstance(b, str) else b
     both = [kind for kind in mine if kind in theirs]
@@ -135,10 +137,12 @@ def _join_types(a: Any, b: Any) -> Any:
 
 
 def _narrows(mine: Sequence[str], theirs: Sequence[str], both: Sequence[str]) -> bool:
+    """Return True if one side's integer narrows the other side's number."""
     return "integer" in mine and "number" in theirs and not {"integer", "number"} & {*both}
 
 
 def _join_properties(a: Node, b: Node) -> Node | None:
+    """Return the properties of both sides, common ones conjoined; None if that is impossible."""
     result = dict(a)
     for name, schema in b.items():
         merged = conjoin(result[name], schema) if name in result else schema
@@ -149,18 +153,22 @@ def _join_properties(a: Node, b: Node) -> Node | None:
 
 
 def _join_lists(a: list[Any], b: list[Any]) -> list[Any]:
+    """Return the items of both lists without repeats."""
     return [*a, *(item for item in b if not any(json_equal(item, other) for other in a))]
 
 
 def _meet_lists(a: list[Any], b: list[Any]) -> list[Any] | None:
+    """Return the items in both lists, or None if there are none."""
     return [item for item in a if any(json_equal(item, other) for other in b)] or None
 
 
 def _multiple(a: Any, b: Any) -> Any:
+    """Return the least common multiple of two integers, or None for other numbers."""
     return math.lcm(a, b) if isinstance(a, int) and isinstance(b, int) else None
 
 
 def _first(a: Any, _: Any) -> Any:
+    """Return the first of two values."""
     return a
 
 
@@ -186,7 +194,7 @@ _COMBINE: dict[str, Callable[[Any, Any], Any]] = {
 def disjoint(branches: Iterable[Schema], defs: Mapping[str, Schema]) -> bool:
     """Return True if no value is valid under two branches, so that "one of" means "any of".
 
-    Seen by their types, by constants, or by a required property that is another constant in
+    Decided by types, by constants, or by a required property that is a different constant in
     each, as in a discriminated union.
     """
     found = [_follow(branch, defs) for branch in branches]
@@ -197,6 +205,7 @@ def disjoint(branches: Iterable[Schema], defs: Mapping[str, Schema]) -> bool:
 
 
 def _follow(node: Schema, defs: Mapping[str, Schema]) -> Schema:
+    """Return the schema that a chain of references ends at; True if it leads nowhere."""
     visited: set[str] = set()
     while isinstance(node, dict) and "$ref" in node and node["$ref"] not in visited:
         visited.add(node["$ref"])
@@ -205,6 +214,7 @@ def _follow(node: Schema, defs: Mapping[str, Schema]) -> Schema:
 
 
 def _apart(a: Node, b: Node, defs: Mapping[str, Schema]) -> bool:
+    """Return True if no value can fit both schemas, by type, constants or a tag."""
     mine, theirs = types_of(a), types_of(b)
     if mine is None or theirs is None:
         return False
@@ -220,17 +230,19 @@ def _apart(a: Node, b: Node, defs: Mapping[str, Schema]) -> bool:
 
 
 def _with_numbers(types: frozenset[str]) -> frozenset[str]:
-    """Count the two kinds of number as one, since 1.0 is an integer too."""
+    """Return types with integer replaced by number, since 1.0 is an integer too."""
     return types | {"integer", "number"} if types & {"integer", "number"} else types
 
 
 def _tags_apart(a: Node, b: Node, name: str, defs: Mapping[str, Schema]) -> bool:
+    """Return True if a property is a different constant in each schema."""
     mine = _follow(a.get("properties", {}).get(name, True), defs)
     theirs = _follow(b.get("properties", {}).get(name, True), defs)
     return isinstance(mine, dict) and isinstance(theirs, dict) and _constants_apart(mine, theirs)
 
 
 def _constants_apart(a: Node, b: Node) -> bool:
+    """Return True if both schemas list their values and share none."""
     mine, theirs = constant_values(a), constant_values(b)
     return mine is not None and theirs is not None and _meet_lists(mine, theirs) is None
 

@@ -88,6 +88,11 @@ def json_copy(value: object) -> Any:
 
 
 def _copy(value: object, where: Where, depth: int) -> Any:
+    """Return a deep copy of a JSON value.
+
+    Raises:
+        DefinitionError: naming the place of anything else, or of too deep nesting.
+    """
     if depth > 4 * MAX_DEPTH:
         place = place_pointer(where)[:80]
         raise DefinitionError(f"schema at {place}: nested too deeply, or inside itself")
@@ -160,6 +165,7 @@ def check_shape(schema: Any, where: Where = ROOT, types: frozenset[str] | None =
 
 
 def _check_keyword(keyword: str, value: Any, where: Where, types: frozenset[str] | None) -> None:
+    """Raise `DefinitionError` if a keyword has a value of a wrong kind."""
     kinds, called = _SHAPES[keyword]
     if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
         raise DefinitionError(
@@ -174,6 +180,7 @@ def _check_keyword(keyword: str, value: Any, where: Where, types: frozenset[str]
 
 
 def _check_words(keyword: str, value: Any, where: Where, types: frozenset[str] | None) -> None:
+    """Raise `DefinitionError` if ``type`` or ``required`` lists anything but known words."""
     for word in [value] if isinstance(value, str) else value:
         if not isinstance(word, str):
             raise DefinitionError(
@@ -267,6 +274,7 @@ def _resolve(root: Node, ref: str) -> Any:
 
 
 def _upgrade(node: Any, names: Mapping[str, str], old: bool, depth: int) -> Schema:
+    """Return a schema in the newest spelling, with references by name, at every level."""
     if isinstance(node, bool):
         return node
     if not isinstance(node, dict):
@@ -283,7 +291,7 @@ def _upgrade(node: Any, names: Mapping[str, str], old: bool, depth: int) -> Sche
 
 
 def _modern_reference(node: Node, names: Mapping[str, str], old: bool) -> Node:
-    """Return the reference by its new name, without neighbors up to draft-07."""
+    """Return the node with its reference by the new name; up to draft-07, only the reference."""
     name = names.get(node["$ref"], "")
     rest = {key: value for key, value in node.items() if key != "$ref"}
     if old:
@@ -292,6 +300,7 @@ def _modern_reference(node: Node, names: Mapping[str, str], old: bool) -> Node:
 
 
 def _modern_keywords(node: Node) -> Node:
+    """Return one node with older keywords replaced by those of 2020-12."""
     result = {key: value for key, value in node.items() if key not in _OLD_KEYWORDS}
     if isinstance(node.get("items"), list):
         result["prefixItems"] = result.pop("items")

@@ -24,7 +24,7 @@ Target: TypeAlias = Literal[Provider, "openai", "openai-strict", "anthropic-stri
 
 @record
 class Loss:
-    """One thing a provider's form of a schema does not say, or not so that it comes back.
+    """A constraint that a provider's form of a schema does not express exactly.
 
     Args:
         path: JSON Pointer into the original schema, such as ``#/properties/city``.
@@ -42,7 +42,7 @@ class Loss:
 
 @record
 class Dialect:
-    """What one provider accepts.
+    """Facts about what one provider accepts.
 
     Args:
         provider: Its name in reports.

@@ -61,6 +61,7 @@ def _other_enum(node: Node, place: SchemaPlace, run: Conversion) -> Node:
 
 
 def _in_a_row(values: list[Any]) -> bool:
+    """Return True if the values are consecutive integers."""
     full = all(isinstance(value, int) for value in values)
     return full and max(values) - min(values) == len({*values}) - 1
 
@@ -117,6 +118,7 @@ def rewrite_arrays(node: Node, place: SchemaPlace, run: Conversion) -> Node:
 
 
 def _tuple(node: Node, place: SchemaPlace, run: Conversion) -> Node:
+    """Return a tuple's schema with ``items`` for all positions; report what is lost."""
     prefix = node["prefixItems"]
     closed = node.get("maxItems", len(prefix) + 1) <= len(prefix)
     retained = run.dialect.takes("prefixItems")
@@ -136,6 +138,7 @@ def _tuple(node: Node, place: SchemaPlace, run: Conversion) -> Node:
 
 
 def _any_item(kinds: list[Any]) -> Any:
+    """Return a schema that admits an item of any of these kinds."""
     if any(kind is True or kind == {} for kind in kinds):
         return {}
     return kinds[0] if len(kinds) == 1 else {"anyOf": kinds}
@@ -171,11 +174,13 @@ def rewrite_objects(node: Node, place: SchemaPlace, run: Conversion) -> Node:
 
 
 def _declared(node: Node) -> list[str]:
+    """Return the types that a node names, as a list."""
     kinds = node.get("type", [])
     return [kinds] if isinstance(kinds, str) else kinds
 
 
 def _close(node: Node, place: SchemaPlace, run: Conversion) -> Node:
+    """Return an object schema that refuses other keys; report a loss, or refuse strict mode."""
     rest = node.get("additionalProperties")
     if rest is False:
         return node
@@ -259,6 +264,7 @@ def _require_all(before: Node, after: Node, place: SchemaPlace, run: Conversion)
 
 
 def _optional(before: Schema, after: Schema, place: SchemaPlace, run: Conversion) -> Schema:
+    """Return the schema of an optional property so that it admits null."""
     if isinstance(before, bool) or isinstance(after, bool):
         return after
     if not admits_null(before, run.defs):
@@ -270,6 +276,7 @@ def _optional(before: Schema, after: Schema, place: SchemaPlace, run: Conversion
 
 
 def _inner(child: Schema, keys: Location, place: SchemaPlace, run: Conversion) -> Schema:
+    """Rewrite a schema inside a node; one to which no rule applies is only copied."""
     if isinstance(child, bool):
         return child if keys[0] in _SWITCHES else rewrite(child, place.child(*keys), run)
     known = run.dialect.keywords
@@ -293,6 +300,7 @@ _SWITCHES = frozenset({"additionalProperties", "unevaluatedProperties", "unevalu
 
 
 def _boolean(node: bool, place: SchemaPlace, run: Conversion) -> Schema:
+    """Rewrite a schema that is True or False; refuse strict mode for False."""
     if run.dialect.keywords is None:
         return node
     if not node:

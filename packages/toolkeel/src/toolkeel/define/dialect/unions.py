@@ -48,6 +48,7 @@ def without_keywords(node: Node, *keys: str) -> Node:
 
 
 def _as_node(schema: Schema, place: SchemaPlace, run: Conversion) -> Node:
+    """Return a schema as a dict; report a loss for False, which no provider expresses."""
     if isinstance(schema, dict):
         return schema
     if not schema:
@@ -61,7 +62,7 @@ def _as_node(schema: Schema, place: SchemaPlace, run: Conversion) -> Node:
 def rewrite_references(
     node: Node, place: SchemaPlace, run: Conversion
 ) -> tuple[Node, SchemaPlace] | None:
-    """Expand a definition where the dialect does not accept the reference."""
+    """Expand a definition where the dialect does not accept the reference; None if it does."""
     if "$ref" not in node or run.dialect.refs == "keep":
         return None
     name, rest = name_of(node["$ref"]), without_keywords(node, "$ref")
@@ -128,7 +129,7 @@ def follow_reference(
 def rewrite_all_of(
     node: Node, place: SchemaPlace, run: Conversion
 ) -> tuple[Node, SchemaPlace] | None:
-    """Merge ``allOf`` to one schema."""
+    """Merge ``allOf`` into one schema; None if there is none."""
     if "allOf" not in node or run.dialect.takes("allOf"):
         return None
     return merge_all_of(node, place, run)
@@ -160,7 +161,7 @@ def merge_all_of(node: Node, place: SchemaPlace, run: Conversion) -> tuple[Node,
 def rewrite_one_of(
     node: Node, place: SchemaPlace, run: Conversion
 ) -> tuple[Node, SchemaPlace] | None:
-    """Rewrite ``oneOf`` as ``anyOf``, which is equal where no value fits two branches."""
+    """Rewrite ``oneOf`` as ``anyOf``, equal if no value fits two branches; None without one."""
     if "oneOf" not in node or run.dialect.takes("oneOf"):
         return None
     if "anyOf" in node:
@@ -175,7 +176,7 @@ def rewrite_one_of(
 def rewrite_null(
     node: Node, place: SchemaPlace, run: Conversion
 ) -> tuple[Node, SchemaPlace] | None:
-    """Spell "or null" as the provider does."""
+    """Spell "or null" as the provider does; None if nothing changes."""
     if run.dialect.null == "type":
         return None
     if "anyOf" in node:
@@ -196,10 +197,12 @@ def rewrite_null(
 
 
 def _is_null(branch: Schema) -> bool:
+    """Return True if a branch admits only null."""
     return isinstance(branch, dict) and types_of(branch) == frozenset({"null"})
 
 
 def _mark_null(node: Node, place: SchemaPlace, run: Conversion) -> Node:
+    """Return a node marked as nullable; report a loss if the dialect cannot say so."""
     if run.dialect.null == "flag":
         return {**node, "nullable": True}
     run.report_loss(place, "null", f"{run.dialect.provider} takes no null")
@@ -209,7 +212,7 @@ def _mark_null(node: Node, place: SchemaPlace, run: Conversion) -> Node:
 def unwrap_single_branch(
     node: Node, place: SchemaPlace, run: Conversion
 ) -> tuple[Node, SchemaPlace] | None:
-    """Replace a union of one branch by that branch."""
+    """Replace a union of one branch by that branch; None for any other."""
     if run.dialect.any_of == "keep" or len(node.get("anyOf", ())) != 1:
         return None
     branch, rest = node["anyOf"][0], without_keywords(node, "anyOf")
@@ -222,7 +225,10 @@ def unwrap_single_branch(
 def move_into_branches(
     node: Node, place: SchemaPlace, run: Conversion
 ) -> tuple[Node, SchemaPlace] | None:
-    """Move the keywords that must not stand beside ``anyOf`` into its branches."""
+    """Move keywords that must not stay beside ``anyOf`` into its branches.
+
+    None if there are none.
+    """
     if "anyOf" not in node or run.dialect.any_of not in ("annotations", "alone"):
         return None
     rest = without_keywords(node, "anyOf", "$defs")
@@ -249,7 +255,7 @@ def _unmovable(node: Node, moved: Node, place: SchemaPlace, run: Conversion) -> 
 
 
 def split_types(node: Node, place: SchemaPlace, run: Conversion) -> tuple[Node, SchemaPlace] | None:
-    """Rewrite a list of types as a union of schemas of one type each."""
+    """Rewrite a list of types as a union with one type each; None if lists are accepted."""
     kinds = node.get("type")
     if isinstance(kinds, str) or run.dialect.type_lists or "anyOf" in node:
         return None
@@ -291,7 +297,7 @@ _NUMBER_FORMATS = frozenset({"float", "double", "int32", "int64"})
 
 
 def widen_union(node: Node, place: SchemaPlace, run: Conversion) -> tuple[Node, SchemaPlace] | None:
-    """Rewrite a union as one wide schema, where no union is accepted."""
+    """Rewrite a union as one wider schema, where no union is accepted; None elsewhere."""
     if "anyOf" not in node or run.dialect.any_of != "none":
         return None
     rest = without_keywords(node, "anyOf")
@@ -318,6 +324,7 @@ _LISTS = ("const", "enum", "type")
 
 
 def _one_enum(lists: list[list[Any] | None]) -> Node:
+    """Return one enum with the values of all lists, and their type if they share one."""
     enum: Node = {"enum": [item for values in lists for item in values or ()]}
     kinds = types_of(enum)
     return {"type": next(iter(kinds)), **enum} if kinds and len(kinds) == 1 else enum

@@ -34,7 +34,7 @@ Path = tuple[str | int, ...]
 
 
 def plain_alternatives(schemas: Iterable[object], root: Schema) -> list[Schema]:
-    """Return plain schemas of which a value fits one if it fits all of `schemas`.
+    """Return plain schemas; a value that fits all of `schemas` fits one of them.
 
     Args:
         schemas: All of them hold for the value.
@@ -54,6 +54,7 @@ def plain_alternatives(schemas: Iterable[object], root: Schema) -> list[Schema]:
 
 
 def _expanded(schema: object, root: Schema, within: tuple[int, ...]) -> list[Schema]:
+    """Return a schema's alternatives without references, unions and ``allOf``."""
     if not isinstance(schema, (dict, Mapping)):
         return [] if schema is False else [{}]
     if id(schema) in within or len(within) > _DEEPEST:
@@ -100,7 +101,7 @@ def _merged(one: Schema, other: Schema) -> Schema | None:
 
 
 def _are_contrary(schema: Schema, low: str, high: str) -> bool:
-    """Tell if no number is within a lower and an upper bound."""
+    """Return True if no number is within a lower and an upper bound."""
     least: Any = schema.get(low)
     most: Any = schema.get(high)
     if not _are_numbers(least, most):
@@ -118,6 +119,7 @@ _PAIRS = (
 
 
 def _types(one: Any, other: Any) -> Any:
+    """Return the types that both lists admit; an integer is also a number."""
     first, second = ([each] if isinstance(each, str) else list(each) for each in (one, other))
     both = [
         "integer" if each == "number" and each not in second else each
@@ -128,26 +130,32 @@ def _types(one: Any, other: Any) -> Any:
 
 
 def _larger(one: Any, other: Any) -> Any:
+    """Return the larger of two numbers; the first if either is none."""
     return max(one, other, key=float) if _are_numbers(one, other) else one
 
 
 def _smaller(one: Any, other: Any) -> Any:
+    """Return the smaller of two numbers; the first if either is none."""
     return min(one, other, key=float) if _are_numbers(one, other) else one
 
 
 def _are_numbers(*values: object) -> bool:
+    """Return True if all values are numbers."""
     return all(isinstance(each, int | float) and not isinstance(each, bool) for each in values)
 
 
 def _both(one: Any, other: Any) -> Any:
+    """Return a schema that requires both."""
     return {"allOf": [one, other]}
 
 
 def _by_name(one: Any, other: Any) -> Any:
+    """Merge two mappings of schemas; a common name requires both schemas."""
     return {**one, **{k: _both(one[k], v) if k in one else v for k, v in other.items()}}
 
 
 def _by_place(one: Any, other: Any) -> Any:
+    """Merge two lists of schemas; a common position requires both schemas."""
     longer, shorter = (one, other) if len(one) >= len(other) else (other, one)
     return [
         _both(each, shorter[at]) if at < len(shorter) else each for at, each in enumerate(longer)
@@ -191,6 +199,7 @@ def _without_types(schema: Schema, kinds: set[Any]) -> Schema | None:
 
 
 def _listed(types: Any) -> list[Any]:
+    """Return types as a list."""
     return list(types) if isinstance(types, list) else [types]
 
 
@@ -220,10 +229,10 @@ def _fitting(schema: Schema, root: Schema) -> Schema | None:
 
 
 def schemas_at(schemas: Iterable[object], path: Path, root: Schema) -> list[object]:
-    """Return all schemas that hold for the value at a path, unions not entered.
+    """Return all schemas that hold for the value at a path; unions are not entered.
 
     Args:
-        schemas: What holds for the value that the path begins at.
+        schemas: Schemas for the value that the path begins at.
         path: Keys and indexes.
         root: The document that local references point into.
     """
@@ -253,6 +262,7 @@ def _matches(pattern: str, key: str) -> bool:
 
 @lru_cache(64)
 def _pattern_validator(pattern: str) -> SchemaValidator | None:
+    """Return a validator for a pattern, or None if it is not linear."""
     try:
         return SchemaValidator(core_schema.str_schema(pattern=pattern))
     except SchemaError:
@@ -274,7 +284,7 @@ def _holding(schemas: Iterable[object], root: Schema) -> list[Schema]:
 
 
 def own_parts(schemas: Iterable[object], root: Schema) -> list[Schema]:
-    """Return what schemas and all that hold with them say themselves, each once."""
+    """Return each schema that holds for a value without the parts it refers to, each once."""
     return [
         {keyword: stored for keyword, stored in each.items() if keyword not in ("$ref", "allOf")}
         for each in _holding(schemas, root)
@@ -282,7 +292,7 @@ def own_parts(schemas: Iterable[object], root: Schema) -> list[Schema]:
 
 
 def is_described(value: object, alternatives: Iterable[Schema], root: Schema) -> bool:
-    """Tell if a value already does as the phrase for some alternative says.
+    """Return True if a value already fits the phrase of some alternative.
 
     Args:
         value: What was sent.
@@ -296,7 +306,7 @@ def is_described(value: object, alternatives: Iterable[Schema], root: Schema) ->
 
 
 def _has_keys(value: Mapping[str, object], schema: Schema) -> bool:
-    """Tell if an object has the keys, and their fixed values, that a phrase would list."""
+    """Return True if an object has the keys, and their fixed values, that a phrase would list."""
     known = properties_of(schema)
     for name in required_of(schema) or list(known):
         part = known.get(name)

@@ -18,7 +18,7 @@ def cut_value(value: object, names: Set[str]) -> tuple[object, set[Path]]:
 
     Args:
         value: Parsed JSON; never changed.
-        names: Keys that stay.
+        names: Keys that are never cut.
     """
     cuts: set[Path] = set()
     return _cut(value, (), cuts, names), cuts

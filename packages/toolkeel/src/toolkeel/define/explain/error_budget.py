@@ -27,10 +27,10 @@ SHALLOW = 8
 
 
 class BoundedValidator:
-    """The advertised schema as a second judge, compiled when it is first asked.
+    """Validator by the advertised schema with bounded cost, compiled at its first use.
 
     Args:
-        schema: Of all arguments.
+        schema: Schema of all arguments.
     """
 
     __slots__ = ("_mismatches", "_schema", "is_recursive", "is_wide")
@@ -52,7 +52,7 @@ class BoundedValidator:
 
         Args:
             text: As it was sent.
-            value: What it says.
+            value: Its parsed value.
         """
         count = (
             text.count(b"{") + text.count(b"[")
@@ -68,6 +68,7 @@ class BoundedValidator:
         return self._judge().errors(value)
 
     def _judge(self) -> Mismatches:
+        """Return the compiled validator, made at the first use."""
         if self._mismatches is None:
             import jsonschema_rs  # late, both: for what is wrong alone
 

@@ -20,7 +20,7 @@ class UnionFreeSchema:
     """A schema with each union behind a double negation.
 
     Attributes:
-        schema: That form; None if it cannot be had, and the schema's faults may multiply.
+        schema: That form; None if it cannot be made, and the schema's faults may multiply.
         origin: By location in the form, the schema as written there.
         unions: By location of the double negation, the union's keyword and its branches.
     """
@@ -47,6 +47,7 @@ class UnionFreeSchema:
             self.origin.clear()
 
     def _without_unions(self, schema: Schema, old: Location, new: Location) -> dict[str, object]:
+        """Copy a schema with its unions hidden at every level, and record their places."""
         self.origin[new] = schema
         copy = {keyword: _copied(stored) for keyword, stored in schema.items()}
         places = self._hide(copy, old, new) if self._hides else {}
@@ -91,10 +92,12 @@ class UnionFreeSchema:
 
 
 def _copied(held: object) -> object:
+    """Return a shallow copy of a list or dict; any other value itself."""
     return list(held) if isinstance(held, list) else dict(held) if isinstance(held, dict) else held
 
 
 def _put(holder: object, place: Location, value: object) -> None:
+    """Set the value at a place in nested containers."""
     for part in place[:-1]:
         holder = holder[part]  # type: ignore[index]
     holder[place[-1]] = value  # type: ignore[index]

@@ -32,12 +32,12 @@ Path = tuple[str | int, ...]
 
 @record
 class Place:
-    """Where the paths of faults begin.
+    """Place that the paths of faults are relative to.
 
     Args:
         path: From the arguments' root.
-        schemas: What holds there.
-        value: What is there.
+        schemas: Schemas that hold there.
+        value: The value there.
         level: Unions on the way.
     """
 
@@ -63,6 +63,7 @@ def sent_path(value: object, path: Sequence[str | int]) -> Path:
 
 
 def _key_of(value: dict[str, object], number: int) -> str:
+    """Return the key that a validator reported as a number."""
     plain = str(number)
     if plain in value:
         return plain
@@ -124,6 +125,7 @@ def fault_errors(
 def _phrase(
     keyword: str, schema: Schema, root: Schema, fault: jsonschema_rs.ValidationError
 ) -> str:
+    """Describe what a failed keyword expects."""
     match keyword:
         case "falseSchema":
             return "nothing here"

@@ -67,13 +67,13 @@ _DOCUMENT = "urn:toolkeel:schema"
 
 
 class Mismatches:
-    """The faults of values against one schema.
+    """Checker that explains the faults of values against one schema.
 
     Args:
         schema: Plain data.
         validator: The schema, compiled.
         documents: Other schemas it may refer to, by URI.
-        engine: What runs its patterns.
+        engine: Regular expression engine for its patterns.
     """
 
     __slots__ = (
@@ -107,6 +107,7 @@ class Mismatches:
         return self._all(value)
 
     def _all(self, value: object) -> list[FieldError]:
+        """Return one error for each failed field of a value that has no long lists."""
         if self._form is None:
             self._form = UnionFreeSchema(self._root, bool(self._documents))
         form = self._form
@@ -177,6 +178,7 @@ class Mismatches:
         start: Place,
         fields: _Fields,
     ) -> None:
+        """Add the faults of a union's intended branch, or one fault for the union."""
         keyword, branches = union
         inside = sent_path(start.value, fault.instance_path)
         value, path = value_at(start.value, inside), (*start.path, *inside)
@@ -253,8 +255,8 @@ class Mismatches:
         """Describe what a place expects, by all schemas that hold there.
 
         Args:
-            keyword: That failed.
-            schema: Which it is of.
+            keyword: The keyword that failed.
+            schema: The schema with that keyword.
             beside: Others that hold for the value.
             value: What was sent.
         """
@@ -275,6 +277,7 @@ class Mismatches:
         return suggest_option(phrase, both, value)
 
     def _some_take(self, value: object, where: Location, count: int) -> bool:
+        """Return True if a value fits at least one branch."""
         branches = (self._compiled((*where, index)) for index in range(count))
         return any(branch is not None and branch.is_valid(value) for branch in branches)
 
@@ -295,7 +298,7 @@ class Mismatches:
 
 
 def _kind_of(value: object) -> str:
-    """Return the type that keywords which failed for a value are about."""
+    """Return the JSON type that a value has, as failed keywords name it."""
     return "number" if isinstance(value, int | float) else json_type(value)
 
 

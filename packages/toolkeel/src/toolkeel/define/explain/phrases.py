@@ -38,7 +38,7 @@ def describe_type(schema: object, root: Schema | None = None) -> str:
 
     Args:
         schema: A JSON Schema, or True or False.
-        root: The document that its local references point into, if it is not the entire.
+        root: The document that its local references point into; None: `schema` itself.
 
     >>> describe_type({"type": "array", "items": {"type": "string"}})
     'a list of strings'
@@ -192,6 +192,7 @@ def plain_type(schema: object) -> object:
 
 
 def _span(low: object, high: object) -> str:
+    """Describe a range: "at least 1", "1 to 10", "exactly 3"."""
     if high is None:
         return f"at least {low}"
     if low is None:
@@ -221,6 +222,7 @@ def _tuple(first: list[Any], low: object, high: object, root: Schema, depth: int
 
 
 def _plural(phrase: str) -> str:
+    """Return a phrase such as "a string" in the plural."""
     if phrase == "true or false":
         return "booleans"
     if " or " in phrase:  # "integers or null" could be a list or null
@@ -263,7 +265,7 @@ def _keys(names: Sequence[Any], properties: Mapping[str, Any]) -> str:
 
 
 def describe_condition(schema: object, root: Schema) -> str:
-    """Describe objects that fit a schema, as a clause, or return "" if no plain words exist.
+    """Describe objects that fit a schema, as a clause; empty if no plain words exist.
 
     >>> describe_condition({"properties": {"kind": {"const": "card"}}, "required": ["pin"]}, {})
     '"kind" is "card" and "pin" is given'
@@ -363,6 +365,7 @@ def _described_keys(value: Mapping[object, object]) -> str:
 
 
 def _digits(value: int) -> str:
+    """Return an integer as text, a very large one as a power of ten."""
     if value.bit_length() <= 128:
         return str(value)
     return f"about {'-' if value < 0 else ''}10^{int(value.bit_length() * 0.30103)}"

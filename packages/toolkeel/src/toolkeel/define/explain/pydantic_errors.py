@@ -44,10 +44,10 @@ class _Found:
     """One of pydantic's errors, its path cleaned.
 
     Args:
-        error: As pydantic has it.
+        error: pydantic's own error.
         path: Keys and indexes that exist in the data, or would.
-        schemas: What may stand there.
-        parents: What may stand one level up.
+        schemas: Schemas for the value there.
+        parents: Schemas for the value one level up.
         branches: Unions on the way: the length of the path there, and the tag of the branch.
     """
 
@@ -66,10 +66,10 @@ def pydantic_errors(error: ValidationError, schema: Schema, data: object) -> lis
     """Return one `FieldError` for each field that pydantic refused.
 
     Args:
-        error: What validation raised.
+        error: The exception that validation raised.
         schema: The advertised JSON Schema of what was validated.
-        data: What was validated, as parsed JSON: what it does not have in a path of pydantic's
-            is the name of a union's branch.
+        data: The validated value, as parsed JSON. Parts of pydantic's paths that it does not
+            have are names of a union's branches.
     """
     return refused_fields(error.errors(include_url=False), schema, data)
 
@@ -142,7 +142,7 @@ def _branch(schemas: tuple[object, ...], tag: str, root: Schema) -> tuple[object
 
 
 def _branches_meant(found: list[_Found], level: int, root: Schema, data: object) -> list[_Found]:
-    """Reduce the errors of a union's branches to the intended one, or to one for all."""
+    """Reduce the errors of a union's branches to the intended one, or to one for the union."""
     retained: list[_Found] = []
     unions: dict[Path, dict[str, list[_Found]]] = {}
     for each in found:
@@ -173,12 +173,13 @@ def _branches_meant(found: list[_Found], level: int, root: Schema, data: object)
 
 
 def _is_described(whole: _Found, root: Schema) -> bool:
-    """Tell if a value already does as the phrase for its union says."""
+    """Return True if a value already fits the phrase for its union."""
     together = plain_alternatives(_either(whole.schemas), root)
     return is_described(whole.error["input"], together, root)
 
 
 def _is_of_another_kind(found: _Found) -> bool:
+    """Return True if an error is a wrong type or constant, not a wrong size or content."""
     kind = found.error["type"]
     return kind in ("literal_error", "enum") or kind.endswith(("_type", "_parsing"))
 
@@ -196,6 +197,7 @@ def _whole_union(
 
 
 def _field(found: _Found, root: Schema) -> FieldError:
+    """Return the `FieldError` for one of pydantic's errors."""
     kind = found.error["type"]
     if kind in _MISSING:
         return missing_field(found.path, _either(found.schemas), root)
@@ -230,6 +232,7 @@ def _either(schemas: Sequence[object]) -> Sequence[object]:
 
 
 def _key_wanted(found: _Found, root: Schema) -> str:
+    """Describe the keys that a dict admits."""
     error = found.error
     for parent in alternatives(found.parents, root):
         names = parent.get("propertyNames")
@@ -272,6 +275,7 @@ _IN_JSON: Mapping[str, str] = {
 
 
 def _message(error: Mapping[str, Any]) -> str:
+    """Return pydantic's message, at most 200 characters, in JSON's words."""
     text: str = _IN_JSON.get(error["type"], error["msg"])
     return cut(text.removeprefix("Value error, ").removeprefix("Assertion failed, "), 200)
 

@@ -41,7 +41,11 @@ _KNOWN = ("http://json-schema.org/", "https://json-schema.org/")
 
 
 def to_plain_schema(schema: object) -> dict[str, object] | bool:
-    """Return the schema as JSON data of its own."""
+    """Return a copy of a schema as plain JSON data.
+
+    Raises:
+        DefinitionError: if it is not JSON, or too large or too deep.
+    """
     if isinstance(schema, bool):
         return schema
     if not isinstance(schema, Mapping):
@@ -64,12 +68,18 @@ def to_plain_schema(schema: object) -> dict[str, object] | bool:
 
 
 def _as_dict(value: object) -> dict[object, object]:
+    """Return any mapping as a dict.
+
+    Raises:
+        ValueError: if it is no mapping.
+    """
     if isinstance(value, Mapping):
         return dict(value)
     raise ValueError(f"{type(value).__name__} is no JSON")
 
 
 def _not_a_number(text: str) -> NoReturn:
+    """Raise `DefinitionError` for NaN or infinity."""
     raise DefinitionError(f"The JSON Schema holds {text}, which JSON does not have.")
 
 
@@ -89,10 +99,13 @@ def is_too_deep(schema: Mapping[str, object]) -> bool:
 
 
 def check_work(schema: Schema | bool) -> str:
-    """Count the branches, and the schemas that one value can meet when references are followed.
+    """Raise if a schema costs too much to check, by its branches and the schemas of one value.
 
     Returns:
-        A reference of which it is not known where it leads; empty if there is none.
+        A reference whose target is unknown; empty if there is none.
+
+    Raises:
+        DefinitionError: it would cost too much.
     """
     if isinstance(schema, bool):
         return ""
@@ -116,13 +129,13 @@ def check_work(schema: Schema | bool) -> str:
 
 
 class _WorkEstimate:
-    """Which schemas a value meets, and each value within it.
+    """Estimate of how many schemas a value, and each value inside it, is checked against.
 
     Args:
         root: The entire schema.
 
     Attributes:
-        unknown: A reference that leads nowhere, as far as is visible.
+        unknown: A reference whose target was not found.
     """
 
     def __init__(self, root: Schema) -> None:
@@ -137,12 +150,12 @@ class _WorkEstimate:
         self._rings: dict[int, int] = {}
 
     def work(self, part: Schema, home: Schema, path: tuple[int, ...]) -> int:
-        """Count how many schemas a value, or one within it, is tried against at most.
+        """Return how many schemas a value, or one inside it, is checked against at most.
 
         Args:
-            part: The first.
-            home: What its references begin at.
-            path: The ids of those that led here, for the same value.
+            part: The first of these schemas.
+            home: The schema that its references are relative to.
+            path: Ids of the schemas that referred here, for the same value.
 
         Raises:
             DefinitionError: they lead back, and not in one ring alone.
@@ -186,6 +199,7 @@ class _WorkEstimate:
 
 
 def _has_id(schema: Schema) -> bool:
+    """Return True if a schema has an id of its own, which changes how references resolve."""
     return any(
         isinstance(name := schema.get(word), str) and name[:1] != "#" for word in ("$id", "id")
     )

@@ -39,12 +39,12 @@ _LINE = 400
 def invalid_arguments(
     tool_name: str, errors: Sequence[FieldError], coerced: Sequence[str] = ()
 ) -> InvalidArguments:
-    """Build the error for the model: at most 20 fields, and what to do next.
+    """Build the error for the model: at most 20 fields, and the request to correct them.
 
     Args:
-        tool_name: As the model knows it.
+        tool_name: Name under which the model knows it.
         errors: Every field that failed.
-        coerced: What was read as another type before, each as a phrase.
+        coerced: Values that were read as another type before, each as a phrase.
 
     >>> error = FieldError(("n",), "an integer", '"x" (a string)')
     >>> print(invalid_arguments("count", [error]).text)
@@ -70,6 +70,7 @@ def list_errors(errors: Sequence[FieldError]) -> str:
 
 
 def _lines(items: Sequence[object]) -> str:
+    """Return items as lines, at most 20, then the number of the others."""
     lines = [f"- {cut(item.__str__(), _LINE)}" for item in items[:_LISTED]]
     more = len(items) - len(lines)
     return "\n".join([*lines, f"- and {more} more"] if more else lines)
@@ -79,7 +80,7 @@ def _lines(items: Sequence[object]) -> str:
 
 
 def has_key(data: object, part: str | int) -> bool:
-    """Tell if parsed JSON has a value under a key or an index."""
+    """Return True if parsed JSON has a value under a key or an index."""
     if isinstance(data, (dict, Mapping)):
         return part in data
     return isinstance(data, list) and isinstance(part, int) and 0 <= part < len(data)
@@ -101,9 +102,9 @@ def describe_expected(schemas: Sequence[object], root: Schema, value: object = N
     """Describe the value expected at a place, with the nearest option if a text was sent.
 
     Args:
-        schemas: What may stand there; several if it lies within different branches of a union.
+        schemas: Schemas for the value; several if it is in different branches of a union.
         root: The document that local references point into.
-        value: What does stand there.
+        value: The value that was sent.
     """
     if len(schemas) == 1:
         text = describe_type(schemas[0], root)
@@ -117,7 +118,7 @@ def describe_expected(schemas: Sequence[object], root: Schema, value: object = N
 
 
 def suggest_option(phrase: str, schemas: Iterable[Schema], value: object) -> str:
-    """Add to a phrase the option that a sent text most resembles, if there is one."""
+    """Return a phrase with the option that a sent text most resembles added, if there is one."""
     if not isinstance(value, str) or '"' not in phrase:
         return phrase
     options = (each for schema in schemas for each in allowed_values(schema))

@@ -80,6 +80,7 @@ def _is_typing_typed_dict(annotation: object) -> TypeIs[type[Any]]:
 
 
 def _has_typing_typed_dict(annotation: object) -> bool:
+    """Return True if an annotation contains what `modernize` must replace."""
     if _is_typing_typed_dict(annotation) or (get_origin(annotation) or annotation) is Iterable:
         return True
     return any(_has_typing_typed_dict(arg) for arg in get_args(annotation))

@@ -29,7 +29,7 @@ NO_PARAMS: Mapping[str, str] = MappingProxyType({})
 
 @record
 class Docstring:
-    """What a docstring says.
+    """Contents of a docstring.
 
     Args:
         description: Everything before the first section, its Markdown and blank lines preserved.
@@ -47,7 +47,7 @@ class Docstring:
 
 
 def parse_docstring(text: str | None) -> Docstring:
-    """Parse a docstring in the style that most of its markers have. Never raise.
+    """Parse a docstring in the style that most of its markers have. Never raises.
 
     Args:
         text: As `__doc__` has it, indented or not; None if there is none.
@@ -93,6 +93,7 @@ _NUMPY_DROPPED = (
 
 
 def _any_of(words: Iterable[str]) -> str:
+    """Return a regular expression that matches any of the words."""
     return "|".join(re.escape(word) for word in words)
 
 
@@ -141,6 +142,7 @@ _TYPED_WITHOUT_COLON = re.compile(r"[`*\\]*\w+`?\s*\(")
 
 
 def _read_google(parts: Parts, problems: list[str]) -> tuple[Entries, list[str]]:
+    """Return parameters and return text of a Google-style docstring; add to `problems`."""
     entries: Entries = []
     returns: list[str] = []
     for title, body in _sections(parts):
@@ -201,6 +203,7 @@ def _google_entries(body: str, title: str, problems: list[str]) -> Entries:
 
 
 def _read_numpy(parts: Parts, problems: list[str]) -> tuple[Entries, list[str]]:
+    """Return parameters and return text of a NumPy-style docstring; add to `problems`."""
     entries: Entries = []
     returns: list[str] = []
     for title, body in _sections(parts):
@@ -228,6 +231,7 @@ def _numpy_entries(body: str) -> Entries:
 
 
 def _read_sphinx(parts: Parts, problems: list[str]) -> tuple[Entries, list[str]]:
+    """Return parameters and return text of a Sphinx-style docstring; add to `problems`."""
     entries: Entries = []
     returns: list[str] = []
     for marker, body in parts:
@@ -280,4 +284,5 @@ def _params(entries: Entries, problems: list[str]) -> dict[str, str]:
 
 
 def _one_line(text: str) -> str:
+    """Return a text with its white space as single spaces."""
     return " ".join(text.split())

@@ -32,8 +32,8 @@ class ParameterField:
         annotation: Without a default, and without the description.
         default: The function's, or that of a `Field`; `MISSING`, `ABSENT` or `MADE`.
         factory: What makes the default for each call, if something must.
-        description: For the model.
-        field_infos: Every `Field` that tells of it.
+        description: Description for the model.
+        field_infos: Every `Field` that describes it.
     """
 
     annotation: Any
@@ -52,9 +52,11 @@ class ParameterField:
 
 
 def is_field(item: object) -> TypeIs[FieldInfo]:
-    """Return True if an object is made by pydantic's `Field`.
+    """Return True if an object was made by pydantic's `Field`.
 
-    Nothing is, as long as no one has loaded that; to load it takes as long as all of this package.
+    Pydantic is not imported for that.
+
+    If its module is not imported, there can be none; importing it takes as long as this package.
     """
     kind: Any = getattr(sys.modules.get("pydantic.fields"), "FieldInfo", None)
     return kind is not None and isinstance(item, kind)
@@ -64,7 +66,7 @@ def parameter_field(parameter: Parameter, docs: Mapping[str, str]) -> ParameterF
     """Return a parameter with its description, default and default factory.
 
     Args:
-        parameter: Of a function.
+        parameter: A function's parameter.
         docs: Descriptions by parameter name, from the docstring.
     """
     annotation, metadata = _split(parameter.annotation)
@@ -111,6 +113,7 @@ def _description(
 
 
 def _split(annotation: object) -> tuple[Any, Sequence[Any]]:
+    """Return an annotation's type and its `Annotated` metadata."""
     if type(annotation) is type:  # the most of them
         return annotation, ()
     annotation = modernize(annotation)
@@ -121,19 +124,23 @@ def _split(annotation: object) -> tuple[Any, Sequence[Any]]:
 
 
 def _constant(value: object) -> Factory:
+    """Return a factory that copies a value for each call."""
     return lambda _: copy.deepcopy(value)
 
 
 def _constantly(make: Callable[[], object]) -> Factory:
+    """Return a factory that ignores the validated data."""
     return lambda _: make()
 
 
 def _factory(info: FieldInfo) -> Factory:
+    """Return a field's default factory as a function of the validated data."""
     make: Any = info.default_factory
     return make if info.default_factory_takes_validated_data else lambda _: make()
 
 
 def _is_empty(info: FieldInfo) -> bool:
+    """Return True if a `Field` says nothing."""
     return not info.metadata and not info._attributes_set
 
 

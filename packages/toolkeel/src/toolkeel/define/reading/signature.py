@@ -44,7 +44,7 @@ QUALIFIERS: Final[Mapping[Any, Callable[[bool], bool]]] = {
 
 @record
 class Parameter:
-    """One parameter the model fills.
+    """A parameter that the model fills.
 
     Args:
         name: As in the function.
@@ -61,12 +61,12 @@ class Parameter:
 
 @record
 class Signature:
-    """All that is known of a callable before a schema is made.
+    """Facts about a callable, before a schema is made.
 
     Args:
         name: Name of the function.
-        parameters: What the model fills, in order.
-        injected: What the program fills.
+        parameters: Parameters that the model fills, in order.
+        injected: Parameters that the program fills.
         positional: Names to pass by position; empty if all go by keyword.
         body: How the body runs.
         returns: The return annotation; `MISSING` if there is none.
@@ -86,7 +86,7 @@ def read_signature(function: Function, name: str | None, caller: FrameType | Non
     """Read a callable's parameters (filled, injected, by position), its body's kind and result.
 
     Args:
-        function: What to read.
+        function: The callable.
         name: The tool's name, if it was passed.
         caller: Where the tool is defined: names of postponed annotations are looked up there too.
 
@@ -188,11 +188,12 @@ def _keys(inner: Any, title: str, caller: FrameType | None) -> Iterator[Paramete
 
 
 def _names_self(annotation: object) -> bool:
+    """Return True if an annotation mentions ``Self``."""
     return annotation in SELF or any(map(_names_self, get_args(annotation)))
 
 
 def _receiver(function: Function) -> list[str]:
-    """Return the name of a method's instance, which no other parameter may have."""
+    """Return the name of the parameter that a method's instance fills, or an empty list."""
     inner: Any = unwrap_partials(function)
     if inspect.ismethod(inner):
         plain: Any = inner.__func__
@@ -256,12 +257,13 @@ def _sources_of_hints(function: Function) -> Iterator[Any]:
 
 
 def _is_method(function: Function, raw: inspect.Signature) -> bool:
-    """Return True if a function of a class body still waits for its instance."""
+    """Return True if a function in a class body still needs its instance."""
     first = next(iter(raw.parameters.values()), None)
     return first is not None and _is_unbound_self(function, first)
 
 
 def _is_unbound_self(function: Function, first: inspect.Parameter) -> bool:
+    """Return True if a parameter is the ``self`` or ``cls`` of an unbound method."""
     return (
         inspect.isfunction(function)
         and first.name in ("self", "cls")
@@ -318,6 +320,11 @@ def _raw_annotations(plain: Any) -> dict[str, Any]:
 
 
 def _hints_of(plain: Any, title: str, caller: FrameType | None) -> dict[str, Any]:
+    """Return the resolved annotations of a function.
+
+    Raises:
+        DefinitionError: naming the parameter whose annotation cannot be resolved, and the fix.
+    """
     annotations = _raw_annotations(plain)
     if not any(isinstance(value, str) for value in annotations.values()):
         try:
@@ -335,6 +342,7 @@ def _hints_of(plain: Any, title: str, caller: FrameType | None) -> dict[str, Any
 
 
 def _locals(plain: Function, caller: FrameType | None) -> Mapping[str, object]:
+    """Return the local names around the definition and in the function's closure."""
     names: dict[str, object] = {}
     frames: list[FrameType] = []
     while caller is not None and len(frames) < 4:
@@ -368,6 +376,7 @@ def _unresolved(annotations: Mapping[str, object], error: Exception) -> tuple[st
 
 
 def _body_kind(function: Function) -> BodyKind:
+    """Return how the body runs: async, sync, or a generator of either kind."""
     inner = _called(function)
     if inspect.isasyncgenfunction(inner):
         return "async_generator"

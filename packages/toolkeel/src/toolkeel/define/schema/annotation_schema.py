@@ -36,7 +36,7 @@ def from_annotations(
     rest: Mapping[str, object],
     forbid_unknown: bool,
 ) -> tuple[dict[str, Any], Callable[..., Values], SchemaFacts]:
-    """Build schema, validator and facts of parameters, all by pydantic at once.
+    """Compile parameters with pydantic, all at once: return their schema, validator and facts.
 
     Args:
         title: The tool's name.

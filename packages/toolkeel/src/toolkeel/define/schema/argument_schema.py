@@ -50,7 +50,7 @@ When = Callable[[Sequence[Mapping[str, Any]]], bool]
 
 @record
 class ArgumentSchema:
-    """Everything about a tool's arguments that is known when it is defined.
+    """Schema, validators and defaults of a tool's arguments.
 
     Args:
         schema: JSON Schema that the model is shown; an object.
@@ -99,7 +99,7 @@ def from_parameters(
 
     Args:
         title: The tool's name, for messages.
-        parameters: What the model fills.
+        parameters: Parameters that the model fills.
         docs: Descriptions by parameter name, from the docstring.
         unknown_keys: What happens to unknown keys.
 
@@ -150,6 +150,7 @@ def _advertise(
     defaults: Mapping[str, object],
     validate: Callable[..., object],
 ) -> None:
+    """Add the parameters' defaults to the schema that the model is shown."""
     refuses = functools.partial(_refuses, validate)
     for key, default in defaults.items():
         if default is not MISSING and default is not MADE and default is not ABSENT:
@@ -173,12 +174,12 @@ def _refuses(validate: Callable[..., object], key: str, value: object) -> bool:
 def _with_aliases(
     title: str, made: ArgumentSchema, keys: Mapping[str, str], open: bool
 ) -> ArgumentSchema:
-    """Return the arguments with aliases of parameters, each used once.
+    """Return the arguments with aliases of parameters, refused where used twice.
 
     Args:
         title: The tool's name.
-        made: What is known without that.
-        keys: What the model calls a parameter, where that differs.
+        made: The arguments without aliases.
+        keys: Advertised name by parameter, where they differ.
         open: True if there is a ``**kwargs``.
     """
     for name, key in keys.items():
@@ -201,6 +202,7 @@ def _with_reserved_names(
     names = set(keys) - set(keys.values())
 
     def validate(text: str | bytes) -> Values:
+        """Return the values of JSON text; raise `ValueError` for a name that is not advertised."""
         # By now a renamed parameter is under its own name, if it came so or not.
         if not isinstance(
             sent := from_json(text, cache_strings="none"), dict
@@ -209,6 +211,11 @@ def _with_reserved_names(
         return made.validate(text)
 
     def check(value: Values) -> Values:
+        """Return the values of a parsed object.
+
+        Raises:
+            InvalidArguments: naming each invalid field.
+        """
         known = list(made.schema.get("properties", {}))  # type: ignore[call-overload]
         if wrong := [unknown_key((name,), known) for name in value if name in names]:
             raise invalid_arguments(title, wrong)
@@ -218,7 +225,7 @@ def _with_reserved_names(
 
 
 def _default_filler(given: Mapping[str, ParameterField]) -> Callable[[Values], None] | None:
-    """Return the function that makes fresh defaults for each call, or None."""
+    """Return a function that adds fresh defaults to a call's values, or None if none are needed."""
     factories = {name: field.factory for name, field in given.items() if field.factory}
     if not factories:
         return None
@@ -243,8 +250,8 @@ def compile_arguments(
 
     Args:
         title: The tool's name.
-        schema: What is advertised, closed.
-        validate: pydantic's own.
+        schema: The advertised schema, closed.
+        validate: pydantic's validator.
         fill: See `ArgumentSchema`.
         facts: About the schema.
     """
@@ -274,7 +281,7 @@ def compile_arguments(
 
 
 class _Validator:
-    """Validate arguments with pydantic, and report all errors in the model's words."""
+    """Validator of arguments by pydantic that reports all errors in the model's words."""
 
     __slots__ = ("_gaps", "_mixed", "_schema", "_title", "_validate", "bounded")
 
@@ -294,7 +301,7 @@ class _Validator:
         self._mixed = mixed
 
     def validate(self, text: str | bytes) -> Values:
-        """Validate a text where pydantic alone would accept too much or take too long."""
+        """Return the values of a text that pydantic alone would check too loosely or too long."""
         judged = self.bounded.runs_before_pydantic(len(text))
         gaps = self._gaps
         if not judged and (gaps is None or not gaps.has_loose_keywords):
@@ -318,7 +325,7 @@ class _Validator:
         return values
 
     def exact(self, text: str) -> None:
-        """Refuse decimals that lose digits on their way through JSON numbers.
+        """Raise for decimals that lose digits on their way through JSON numbers.
 
         Raises:
             InvalidArguments: naming them.
@@ -329,6 +336,7 @@ class _Validator:
     def explain(
         self, error: ValueError, value: object, when: When | None = None
     ) -> InvalidArguments | None:
+        """Return the error for the model from pydantic's; None if it is not about fields."""
         if not isinstance(error, ValidationError):
             return None
         if error.error_count() > MAX_ERRORS:
@@ -343,6 +351,11 @@ class _Validator:
         return invalid_arguments(self._title, refused_fields(found, self._schema, value))
 
     def check(self, value: Values) -> Values:
+        """Return the values of a parsed object.
+
+        Raises:
+            InvalidArguments: naming each invalid field.
+        """
         schema = self._schema
         text = to_json(value)
         if self.bounded.runs_before_pydantic(len(text)) and self.bounded.refuses(text, value):

@@ -25,7 +25,7 @@ def canonical_json(values: Mapping[str, object], keys: Mapping[str, str]) -> dic
 
     Args:
         values: By parameter name.
-        keys: What the model calls a parameter, where that differs.
+        keys: Advertised name by parameter, where they differ.
 
     >>> canonical_json({"at": {1, 1}, "n": None}, {"n": "N"})
     {'at': [1], 'N': None}
@@ -38,7 +38,7 @@ def aliases_of(infos: Mapping[str, Iterable[FieldInfo]]) -> dict[str, str]:
     """Return by name the alias of each field that has another name in JSON.
 
     Args:
-        infos: What is known of each field, by name.
+        infos: Each field's `FieldInfo`s by its name.
     """
     found = {}
     for name, known in infos.items():
@@ -49,6 +49,7 @@ def aliases_of(infos: Mapping[str, Iterable[FieldInfo]]) -> dict[str, str]:
 
 
 def _key(info: FieldInfo) -> str | None:
+    """Return the name by which a field is found in JSON; None for its own name or a path."""
     alias = info.validation_alias if info.validation_alias is not None else info.alias
     if isinstance(alias, AliasChoices):
         return next((choice for choice in alias.choices if isinstance(choice, str)), None)
@@ -56,7 +57,7 @@ def _key(info: FieldInfo) -> str | None:
 
 
 def _plain(value: object) -> object:
-    """Return `value` without models and secrets, which `to_json` would rename and hide."""
+    """Return `value` with models as dicts and secrets in the clear."""
     if type(value) in _SCALARS:
         return value
     if isinstance(value, BaseModel):
@@ -74,6 +75,7 @@ def _plain(value: object) -> object:
 
 
 def _plain_list(values: Collection[object]) -> list[object]:
+    """Return items as a list, models as dicts and secrets in the clear."""
     if _SCALARS.issuperset(map(type, values)):  # most long ones
         return list(values)
     return [_plain(item) for item in values]
@@ -99,6 +101,7 @@ def _of_model(model: Any) -> object:
 
 
 def _is_deep(value: object) -> bool:
+    """Return True if a value contains a model or a secret."""
     if isinstance(value, dict):
         return any(map(_is_deep, value.values()))
     if isinstance(value, list | tuple | set | frozenset):

@@ -42,10 +42,10 @@ STRICT_AND_CLOSED: Mapping[str, Any] = {"strict": True, "extra": "forbid"}
 
 
 def close_objects(schema: dict[str, Any], closing: bool, plain: bool = False) -> SchemaFacts:
-    """Close every object that is not open on purpose, and return the facts that then hold.
+    """Close every object that is not open on purpose, in place; return the schema's facts.
 
     Args:
-        schema: What is advertised; the closed objects are marked in it.
+        schema: The advertised schema, which is changed.
         closing: True if unknown keys are refused at all.
         plain: True if pydantic's validator is strict and closed by itself.
     """
@@ -81,7 +81,7 @@ def is_open(schema: Mapping[str, Any]) -> bool:
 
 
 def forbid_unknown_keys(parts: Iterable[dict[str, Any]]) -> None:
-    """Forbid keys that an object does not name, unless the object is open on purpose."""
+    """Set ``additionalProperties: false`` in place, except in objects that are open on purpose."""
     for part in parts:
         if not is_open(part):
             part["additionalProperties"] = False

@@ -44,14 +44,14 @@ def make_compilable(schema: Schema, *, root: str = "") -> tuple[dict[str, Any], 
     """Return a schema that compiles, as close to another's as possible.
 
     Args:
-        schema: As somebody else wrote it.
+        schema: Another program's schema; it is not changed.
         root: ``"object"`` where a value of another kind can never come, as with arguments.
 
     Returns:
         A copy, and a sentence for each keyword that was taken out.
 
     Raises:
-        DefinitionError: nothing can be saved; not where there is a root.
+        DefinitionError: nothing in it compiles; never with a `root`.
 
     >>> make_compilable({"type": "object", "properties": {"x": {"type": "strng", "maxLength": 9}}})
     ({'type': 'object', 'properties': {'x': {'maxLength': 9}}}, ('#/properties/x/type "strng" is not checked: "strng" is not a JSON Schema type; leave it out to take any value',))
@@ -110,7 +110,10 @@ def _minimal_schema(schema: Schema) -> dict[str, Any]:
 
 
 def _translate_openapi(schema: dict[str, Any]) -> list[str]:
-    """Replace OpenAPI's and generators' keywords by those of JSON Schema, in place."""
+    """Replace OpenAPI's and generators' keywords by JSON Schema's, in place.
+
+    List what was removed.
+    """
     problems = []
     for place, part in list(_places(schema, ())):
         if part.pop("nullable", None) is True and (place or "type" in part):
@@ -143,10 +146,10 @@ def allow_null(schema: dict[str, Any]) -> None:
 
 
 def _limit_depth(value: object, levels: int) -> tuple[Any, bool]:
-    """Return a value cut at a depth of objects and arrays, and if anything was cut.
+    """Return a value cut at a depth of objects and arrays, and True if anything was cut.
 
-    ``{}`` takes all; where a schema is turned round or counted, that would refuse what the entire
-    one takes, so there the keyword is left out.
+    ``{}`` replaces what is cut, since it admits everything. Under ``not`` or a count that would
+    refuse valid values, so there the keyword is removed.
     """
     if not isinstance(value, Mapping | list):
         return value, False
@@ -166,7 +169,7 @@ _TURNED = frozenset([
 
 
 def _with_root_type(schema: Schema, root: str) -> dict[str, Any]:
-    """Return the schema with the type object where it has none, or that or null."""
+    """Return the schema with root type object, if it names no type, that type, or that or null."""
     retained = dict(schema)
     kind = retained.get("type")
     among = isinstance(kind, list) and root in kind
@@ -216,10 +219,11 @@ def _remove_fault(schema: dict[str, Any], error: DefinitionError) -> str:
 
 
 def _find_unresolved(schema: dict[str, Any], message: str) -> list[str | int]:
-    """Find the place of a reference without a target from the error's text."""
+    """Return the place of a reference without a target, found by the error's text."""
     found: list[tuple[int, list[str | int]]] = []
 
     def look(value: object, path: list[str | int]) -> None:
+        """Collect the places of references and names that the error's text mentions."""
         if isinstance(value, Mapping):
             for key, item in value.items():
                 if key in _REFERENCES and isinstance(item, str):

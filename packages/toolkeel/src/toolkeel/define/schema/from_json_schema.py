@@ -82,7 +82,7 @@ class JsonSchemaValidator:
         return self._mismatches.errors(value)
 
     def with_defaults(self, value: dict[str, object]) -> dict[str, object]:
-        """Fill in `default` where a property is absent, at every level but within unions.
+        """Return the value with `default` filled in for absent properties, except inside unions.
 
         A default that is not of its own schema's type is left out: a server would refuse it.
         The value passed is not changed.
@@ -97,7 +97,7 @@ class JsonSchemaValidator:
 
 
 class LazyValidator:
-    """A plain JSON Schema, compiled when the first value comes. See `JsonSchemaValidator`."""
+    """A JSON Schema that is compiled at its first use. See `JsonSchemaValidator`."""
 
     def __init__(self, schema: Schema) -> None:
         self.schema = to_plain_schema(schema)
@@ -112,7 +112,7 @@ class LazyValidator:
 
 
 def compile_when_used(schema: Schema) -> JsonSchemaValidator | LazyValidator:
-    """Return the validator of a schema; one that surely compiles is compiled when it is used.
+    """Return a schema's validator; a schema that surely compiles is compiled at its first use.
 
     Raises:
         DefinitionError: as `compile_json_schema`.
@@ -159,9 +159,9 @@ def compile_json_schema(
 def _with_regex_engine(
     compiled: Callable[..., jsonschema_rs.Validator],
 ) -> tuple[jsonschema_rs.Validator, Engine]:
-    """Return the validator with the linear regex engine, or the backtracking one if needed.
+    """Return the compiled validator and its regex engine: linear, or backtracking if needed.
 
-    The other one can be preserved busy, so its steps backwards are bounded.
+    Backtracking can take very long, so its steps are limited.
     """
     import jsonschema_rs
 
@@ -177,6 +177,7 @@ def _with_regex_engine(
 
 
 def _is_of_a_pattern(error: Exception) -> bool:
+    """Return True if a compile error is about a pattern."""
     path = list(getattr(error, "instance_path", ()))
     return "pattern" in path[-1:] or "patternProperties" in path[-2:]
 
@@ -187,8 +188,8 @@ def arguments_from_schema(
     """Compile a tool's arguments from a JSON Schema.
 
     Args:
-        name: The tool's, for messages.
-        schema: Of an object.
+        name: The tool's name, for messages.
+        schema: JSON Schema of an object.
         unknown_keys: "forbid" closes the schema's root, so that what is refused is also advertised.
 
     Raises:
@@ -226,10 +227,10 @@ def arguments_from_schema(
 
 
 def with_function_defaults(made: ArgumentSchema, own: Mapping[str, object]) -> ArgumentSchema:
-    """Add a function's own defaults to arguments that a schema describes.
+    """Return the arguments with a function's own defaults added to those of the schema.
 
     Args:
-        made: By their description.
+        made: The arguments that the schema describes.
         own: Defaults of parameters that have none there.
     """
     factories = {name: make for name, default in own.items() if (make := copy_factory(default))}
@@ -325,7 +326,7 @@ def _dialect(schema: Schema | bool, documents: Mapping[str, object]) -> str:
 
 
 def _does_not_compile(error: Exception) -> NoReturn:
-    """Raise an error that names the fault's place in the schema, and the fix where one is known."""
+    """Raise `DefinitionError` with the fault's place in the schema, and the fix if known."""
     reason = str(getattr(error, "message", error)).split("\n", 1)[0][:300]
     path = list(getattr(error, "instance_path", ()))
     value = getattr(error, "instance", None)
@@ -381,6 +382,7 @@ def _with_defaults(value: object, schema: object, root: Schema, within: tuple[in
 def _object_with_defaults(
     value: dict[str, object], schema: Schema, root: Schema
 ) -> dict[str, object]:
+    """Return an object with defaults at every level; the same object if nothing is added."""
     properties = properties_of(schema)
     others = schema.get("additionalProperties")
     changed = {

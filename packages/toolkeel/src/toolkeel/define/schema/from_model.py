@@ -52,12 +52,14 @@ def from_model(
     validate = (adapter.validator if strict is None else strict).validate_json
 
     def given(text: str | bytes, **options: Any) -> Values:
+        """Return the values of JSON text that the model accepts, without defaults."""
         instance = validate(text, **options)
         named = instance.model_fields_set  # a set: the model's own order is the better one
         values = {name: getattr(instance, name) for name in model.model_fields if name in named}
         return {**values, **(instance.__pydantic_extra__ or {})}
 
     def fill(values: Values) -> None:
+        """Add the model's defaults for absent values, in place."""
         for name, info in model.model_fields.items():
             if name not in values:
                 values[name] = info.get_default(call_default_factory=True, validated_data=values)

@@ -50,11 +50,11 @@ _LONG = re.compile(r"\d[\d.]{15}")
 
 
 class Gaps:
-    """The places of one advertised schema where pydantic takes more.
+    """Checker for the places of one schema where pydantic accepts more than is advertised.
 
     Args:
-        schema: Of all arguments.
-        has_loose_keywords: True if every call must be looked at.
+        schema: Schema of all arguments.
+        has_loose_keywords: True if every call must be checked.
 
     Attributes:
         has_decimals: True if some number's digits must all be preserved.
@@ -80,6 +80,7 @@ class Gaps:
         return list(islice((error for error in found if _TOO_LONG in error.expected), MAX_ERRORS))
 
     def _at(self, value: object, schema: object, path: Path) -> Iterator[FieldError]:
+        """Yield errors for a value and everything inside it."""
         if not isinstance(schema, Mapping):
             return
         if "$ref" in schema:
@@ -138,7 +139,7 @@ class Gaps:
 
 
 class _Digits(str):
-    """A number with more digits than a float has, as it was written."""
+    """Text of a number with more digits than a float has."""
 
     __slots__ = ()
 
@@ -156,7 +157,7 @@ def find_gaps(schema: Schema, has_loose_keywords: bool = True) -> Gaps | None:
     """Return the gaps of an advertised schema; None if there are none, as in most.
 
     Args:
-        schema: Of all arguments.
+        schema: Schema of all arguments.
         has_loose_keywords: False if the validator takes exactly what keywords of its types say.
     """
     parts = list(all_subschemas(schema))
@@ -175,6 +176,7 @@ def _is_decimal(part: Schema) -> bool:
 
 
 def _is_exact_option(value: object, branch: object, root: Schema) -> bool:
+    """Return True if a branch lists the value in its ``enum``."""
     if isinstance(branch, Mapping) and "$ref" in branch:
         branch = resolve(branch["$ref"], root)
     return isinstance(branch, Mapping) and "enum" in branch and is_allowed_value(value, branch)
@@ -211,18 +213,20 @@ def _is_invalid_key(key: str, keys: object) -> bool:
 
 
 def _key_phrase(keys: object, root: Schema) -> str:
+    """Describe the keys that a schema of keys admits."""
     keys = keys if isinstance(keys, Mapping) else {}
     known = _KEY_PATTERNS.get(str(keys.get("pattern")))
     return known[1] if known else describe_type({"type": "string", **keys}, root)
 
 
 def _all_differ(items: list[object]) -> bool:
+    """Return True if no two items are equal in JSON."""
     visited = set(map(_comparable, items))
     return len(visited) == len(items)
 
 
 def _comparable(value: object) -> object:
-    """Return a form that is equal and hashes alike for what JSON Schema calls equal.
+    """Return a hashable form that is equal exactly for values that are equal in JSON.
 
     True is no 1, where 1.0 is one.
     """
@@ -256,6 +260,7 @@ def check_fillable(title: str, schema: Schema) -> None:
 
 
 def _no_options(part: Schema) -> bool:
+    """Return True if an ``enum`` lists only objects and arrays."""
     return "enum" in part and all(isinstance(each, list | dict) for each in allowed_values(part))
 
 
@@ -272,7 +277,7 @@ def _unfillable(schema: Schema) -> frozenset[str]:
 
 
 def _cannot_be(part: object, empty: frozenset[str]) -> bool:
-    """Return True if no value fits, passed the references that none fits."""
+    """Return True if no value fits a schema, given the references that admit none."""
     if not isinstance(part, Mapping):
         return part is False
     if part.get("$ref") in empty or _no_options(part):

@@ -62,6 +62,7 @@ def _find_contradictions(schema: Mapping[str, object], path: str) -> Iterator[tu
 
 
 def _join(path: str, key: str) -> str:
+    """Return a property's path below another."""
     return f"{path}.{key}" if path else key
 
 
@@ -97,10 +98,12 @@ def _explain_values(schema: Mapping[str, object]) -> str:
 
 
 def _has(schema: Mapping[str, object], key: str) -> bool:
+    """Return True if a keyword has a number."""
     return _is_number(schema.get(key))
 
 
 def _is_number(value: object) -> bool:
+    """Return True if a value is a number and no boolean."""
     return isinstance(value, Real) and not isinstance(value, bool)
 
 

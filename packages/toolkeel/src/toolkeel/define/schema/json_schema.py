@@ -35,7 +35,7 @@ MAX_FLAGS = 256  # sums of flags that are spelt out
 
 
 class PathOnlyAlias(PydanticInvalidForJsonSchema):
-    """A field that is found by a path alone: its schema would advertise a name nothing reads."""
+    """Raised for a field that is found by a path alone, since no name can be advertised."""
 
     def __init__(self, path: list[str | int]) -> None:
         super().__init__(
@@ -49,11 +49,11 @@ CLOSED = "x-closed"
 
 
 def generate_schema(core: Any) -> tuple[dict[str, Any], bool]:
-    """Make the JSON Schema of a core schema.
+    """Generate the JSON Schema of a core schema.
 
     Returns:
-        The schema; and if it has a keyword by which pydantic takes more than is advertised, which then
-        was written beside the type by its author.
+        The schema; and True if its author added a keyword that pydantic checks less strictly
+        than it is advertised.
     """
     made = ToolSchemaGenerator().generate(core, mode="validation")
     has_gap = False
@@ -64,7 +64,7 @@ def generate_schema(core: Any) -> tuple[dict[str, Any], bool]:
 
 
 def has_loose_keyword(part: Schema) -> bool:
-    """Tell if a schema has a keyword that pydantic checks less strictly than it is advertised."""
+    """Return True if a schema has a keyword that pydantic checks less strictly than advertised."""
     if part.get("format") in FORMATS or part.get("uniqueItems") or "propertyNames" in part:
         return True
     if "enum" in part or "const" in part:
@@ -76,15 +76,16 @@ FORMATS = ("date", "date-time", "time", "duration")
 
 
 def _closed(made: dict[str, Any]) -> dict[str, Any]:
+    """Mark a schema, in place, as exactly checked, and return it."""
     made[CLOSED] = True
     return made
 
 
 class ToolSchemaGenerator(GenerateJsonSchema):
-    """pydantic's schemas, with a word for its `Secret`, and without titles made up from names.
+    """pydantic's generator with support for `Secret` and without titles made from names.
 
     Raises:
-        OnlyAPath: a field goes by an `AliasPath` and by no name.
+        PathOnlyAlias: a field is found by an `AliasPath` and by no name.
     """
 
     def date_schema(self, schema: Any) -> dict[str, Any]:
@@ -109,9 +110,11 @@ class ToolSchemaGenerator(GenerateJsonSchema):
         return _closed(super().frozenset_schema(schema))
 
     def field_title_should_be_set(self, schema: Any) -> bool:
+        """Return False: titles made from names are not wanted."""
         return False
 
     def json_or_python_schema(self, schema: Any) -> dict[str, Any]:
+        """Advertise a `Secret` as write-only."""
         made = super().json_or_python_schema(schema)
         writes = schema.get("serialization", {}).get("function")
         if getattr(writes, "__name__", "") == "_serialize_secret":
@@ -119,6 +122,7 @@ class ToolSchemaGenerator(GenerateJsonSchema):
         return made
 
     def default_schema(self, schema: Any) -> dict[str, Any]:
+        """Advertise a default only if it fits its own schema."""
         made = super().default_schema(schema)
         if "default" in made and violates(made["default"], made, {}):
             del made["default"]  # pydantic does not validate it, and a model could not send it
@@ -135,12 +139,14 @@ class ToolSchemaGenerator(GenerateJsonSchema):
         return {"type": "object", "properties": properties, "required": required}
 
     def union_schema(self, schema: Any) -> dict[str, Any]:
+        """Raise if no branch of a union has a JSON form."""
         made = super().union_schema(schema)
         if made.get("anyOf") == []:  # pydantic passes over branches without a form
             raise PydanticInvalidForJsonSchema("no branch of a union has a form in JSON")
         return made
 
     def is_subclass_schema(self, schema: Any) -> dict[str, Any]:
+        """Raise: a class has no JSON form."""
         return self.handle_invalid_for_json_schema(schema, "a class")
 
     def dict_schema(self, schema: Any) -> dict[str, Any]:
@@ -150,7 +156,7 @@ class ToolSchemaGenerator(GenerateJsonSchema):
         return self._with_keys(super().ordered_dict_schema(schema), schema)
 
     def _with_keys(self, made: dict[str, Any], schema: Any) -> dict[str, Any]:
-        """Add the form of a dict's keys to its schema.
+        """Return a dict's schema with the form of its keys.
 
         Raises:
             PydanticInvalidForJsonSchema: they are what no text of JSON becomes.
@@ -173,6 +179,7 @@ class ToolSchemaGenerator(GenerateJsonSchema):
         return _closed(made)
 
     def decimal_schema(self, schema: Any) -> dict[str, Any]:
+        """Advertise decimals as numbers, or as texts of the exact pattern."""
         made = super().decimal_schema(schema)
         for branch in made.get("anyOf", ()):
             if branch.get("type") == "string":
@@ -180,6 +187,7 @@ class ToolSchemaGenerator(GenerateJsonSchema):
         return made
 
     def enum_schema(self, schema: Any) -> dict[str, Any]:
+        """Advertise each value once; of a `Flag`, every sum of its members."""
         different: Any = {**schema, "members": list(dict.fromkeys(schema["members"]))}
         made = super().enum_schema(different)  # without aliases, which are there twice
         if issubclass(schema["cls"], enum.Flag):
@@ -206,6 +214,7 @@ class ToolSchemaGenerator(GenerateJsonSchema):
         return super().dataclass_field_schema(schema)
 
     def _check_name(self, field: Any) -> None:
+        """Raise `PathOnlyAlias` if a field can be sent by no name."""
         alias = field.get("validation_alias")
         if not isinstance(alias, list) or self._config.populate_by_name:
             return
@@ -215,7 +224,7 @@ class ToolSchemaGenerator(GenerateJsonSchema):
 
 
 def _kind_of_keys(keys: Mapping[str, Any]) -> str:
-    """Return the row of `KEYS` for a schema of keys. A union of them counts as numbers."""
+    """Return the row of `KEYS` for a schema of keys; a union counts as numbers."""
     kinds = [each.get("type") for each in keys.get("anyOf", (keys,))]
     if DECIMAL in [each.get("pattern") for each in keys.get("anyOf", ())]:
         return "decimal number"
@@ -241,17 +250,19 @@ def flag_sums(kind: type[enum.Flag]) -> list[int]:
 
 
 def _list_flags(kind: type[enum.Flag]) -> str:
+    """Describe a Flag's members as "1 (READ), 2 (WRITE)"."""
     return ", ".join(f"{each.value} ({each.name})" for each in kind)
 
 
 def _is_name(path: object) -> bool:
+    """Return True if an alias path is one name."""
     return isinstance(path, list) and len(path) == 1 and isinstance(path[0], str)
 
 
 def advertise_default(
     title: str, schema: dict[str, Any], key: str, default: object, refuses: Refuses
 ) -> None:
-    """Add a parameter's default to its schema.
+    """Add a parameter's default to its schema, in place.
 
     ``n: int = None`` is how people write that a parameter may be left out: it is advertised as
     that, without a default no one could send. Any other plain value that breaks its own annotation
@@ -259,8 +270,8 @@ def advertise_default(
 
     Args:
         title: The tool's name, for messages.
-        schema: Of all arguments; the default is added to it.
-        key: What the model calls the parameter.
+        schema: Schema of all arguments, which is changed.
+        key: The parameter's advertised name.
         default: Its default.
         refuses: True if the validator refuses a JSON value for a parameter, by its key.
 
@@ -301,6 +312,7 @@ _PLAIN_KEYS = frozenset({"type", "enum", "const", "description", "title", "forma
 
 
 def _is_finite(value: object) -> bool:
+    """Return True if a value has no NaN or infinity in it."""
     import json
 
     try:
@@ -315,7 +327,7 @@ _PLAIN = (str, int, float, bool, list, tuple, dict, set, frozenset)
 
 
 def _named_tuples_as_objects(value: object) -> object:
-    """Convert named tuples to the objects that they are advertised as."""
+    """Return a value with named tuples as dicts, as they are advertised."""
     fields = getattr(value, "_asdict", None)
     if isinstance(value, tuple) and fields is not None:
         return {name: _named_tuples_as_objects(item) for name, item in fields().items()}

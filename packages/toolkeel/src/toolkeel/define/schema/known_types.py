@@ -78,6 +78,7 @@ def from_known_types(
 
 
 def _typed_dict(title: str, fields: dict[str, Core], definitions: dict[str, Core]) -> Any:
+    """Return the core schema of arguments with these fields: strict, no other keys."""
     config = {
         "extra_fields_behavior": "forbid", "strict": True, "allow_inf_nan": False, "title": title,
     }  # fmt: skip
@@ -90,7 +91,7 @@ def _typed_dict(title: str, fields: dict[str, Core], definitions: dict[str, Core
 
 
 def _describe(schema: dict[str, Any], name: str, description: str | None) -> None:
-    """Add a description to a property, unless it is that of the definition it refers to."""
+    """Add a description to a property in place, unless the definition it refers to has it."""
     part = schema["properties"][name]
     target = schema.get("$defs", {}).get(part.get("$ref", "").rpartition("/")[2], {})
     if description and target.get("description") != description:
@@ -102,8 +103,8 @@ def core_schema(annotation: Any, definitions: dict[str, Core]) -> Core | None:
     """Return pydantic-core's schema of a known type, or None for any other.
 
     Args:
-        annotation: Resolved.
-        definitions: By reference, what the schema refers to; models that hold themselves add to it.
+        annotation: A type, its names resolved.
+        definitions: Schemas by reference; recursive models add theirs.
 
     >>> core_schema(list[int], {})
     {'type': 'list', 'items_schema': {'type': 'int'}}
@@ -132,6 +133,7 @@ def core_schema(annotation: Any, definitions: dict[str, Core]) -> Core | None:
 def _around(
     inner: Any, definitions: dict[str, Core], kind: str, key: str, more: Core | None = None
 ) -> Core | None:
+    """Return the core schema of a container of a known type, or None."""
     core = core_schema(inner, definitions)
     return None if core is None else {"type": kind, **(more or {}), key: core}
 

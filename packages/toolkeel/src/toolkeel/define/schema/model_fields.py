@@ -73,13 +73,18 @@ def model_validators(
 
     Args:
         title: The tool's name.
-        model: As its author wrote it.
+        model: The author's model.
         hidden: Fields the program fills.
     """
     if not has_cross_field_validators(model):
         return None
 
     def check(arguments: Values, injected: Values) -> Values:
+        """Return the arguments as the model's validators leave them.
+
+        Raises:
+            ValueError: if a validator refuses them; without injected values in it.
+        """
         passed = {name: value for name, value in injected.items() if name in hidden}
         try:
             made = model.__pydantic_validator__.validate_python(

@@ -17,7 +17,7 @@ _MAX_ENUM = 300
 
 
 def is_plain(schema: object) -> bool:
-    """Return True if a schema has only keywords that need no check but of their values' kinds.
+    """Return True if a schema surely compiles: small, with simple keywords of the right kind.
 
     >>> is_plain({"type": "object", "properties": {"n": {"type": "integer", "minimum": 0}}})
     True
@@ -35,6 +35,7 @@ def is_plain(schema: object) -> bool:
 
 
 def _is_small_object(schema: object) -> bool:
+    """Return True if a schema is a dict of limited size as JSON."""
     try:
         return isinstance(schema, dict) and len(to_json(schema)) <= MAX_BYTES
     except ValueError:  # no JSON, half a surrogate pair
@@ -42,12 +43,14 @@ def _is_small_object(schema: object) -> bool:
 
 
 def _is_plain_alone(schema: object) -> bool:
+    """Return True if a schema's own keywords are simple; schemas inside it are not checked."""
     if not isinstance(schema, dict):
         return isinstance(schema, bool)
     return all(key in _CHECKS and _CHECKS[key](value) for key, value in schema.items())
 
 
 def _inner(schema: Mapping[str, Any]) -> Iterator[Any]:
+    """Yield the schemas inside a schema."""
     yield from schema.get("properties", {}).values()
     yield from schema.get("anyOf", ())
     for key in ("items", "additionalProperties"):
@@ -56,6 +59,7 @@ def _inner(schema: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def _is_type(value: object) -> bool:
+    """Return True if a value is valid for ``type``."""
     if isinstance(value, str):
         return value in TYPES
     names = value if isinstance(value, list) else []
@@ -67,14 +71,17 @@ def _is_type(value: object) -> bool:
 
 
 def _is_number(value: object) -> bool:
+    """Return True if a value is a number of moderate size."""
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e15
 
 
 def _is_count(value: object) -> bool:
+    """Return True if a value is a non-negative integer of moderate size."""
     return type(value) is int and 0 <= value < 10**9
 
 
 def _is_names(value: object) -> bool:
+    """Return True if a value is a list of distinct texts."""
     return (
         isinstance(value, list)
         and all(isinstance(each, str) for each in value)
@@ -83,12 +90,14 @@ def _is_names(value: object) -> bool:
 
 
 def _is_short_enum(value: object) -> bool:
+    """Return True if a value is a short list of distinct texts and integers."""
     return isinstance(value, list) and 0 < len(value) <= _MAX_ENUM and all(
         isinstance(each, str | int) for each in value
     ) and len(set(map(repr, value))) == len(value)  # fmt: skip
 
 
 def _is_object(value: object) -> bool:
+    """Return True if a value is a dict with text keys."""
     return isinstance(value, dict) and all(isinstance(key, str) for key in value)
 
 
@@ -97,6 +106,7 @@ def _is_text(value: object) -> bool:
 
 
 def _is_scalar(value: object) -> bool:
+    """Return True if a value is null, a text, a boolean or an integer."""
     return value is None or isinstance(value, str | bool | int)
 
 

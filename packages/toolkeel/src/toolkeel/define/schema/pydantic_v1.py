@@ -14,7 +14,7 @@ from toolkeel.errors import FieldError
 
 
 class V1Model(Protocol):
-    """What is used of such a model class."""
+    """Protocol of a pydantic v1 model class, as far as it is used here."""
 
     __name__: str
     __fields__: Mapping[str, Any]
@@ -33,7 +33,7 @@ def is_v1_model(schema: object) -> TypeGuard[type[V1Model]]:
 
 
 def _errors(error: ValueError) -> list[FieldError]:
-    """Return the faults that the model's own validators find beyond its schema."""
+    """Return one field error for each fault that the model's validators report."""
     message: Any = getattr(error, "errors", None)
     if message is None:
         return [FieldError((), str(error))]
@@ -43,7 +43,7 @@ def _errors(error: ValueError) -> list[FieldError]:
 def arguments_from_v1_model(
     title: str, model: type[V1Model], unknown_keys: UnknownKeys
 ) -> ArgumentSchema:
-    """Compile arguments that the schema checks strictly and the model builds.
+    """Compile arguments that are checked strictly by the schema, then built by the model.
 
     Args:
         title: The tool's name.
@@ -54,6 +54,11 @@ def arguments_from_v1_model(
     arguments = arguments_from_schema(title, schema, unknown_keys)
 
     def made(values: Values) -> Values:
+        """Return the values as the model built them.
+
+        Raises:
+            InvalidArguments: if a validator of the model refuses them.
+        """
         try:
             instance = model.parse_obj(values)
         except ValueError as error:
@@ -62,6 +67,7 @@ def arguments_from_v1_model(
         return {name: getattr(instance, name) for name in model.__fields__ if name in passed}
 
     def fill(values: Values) -> None:
+        """Add the model's defaults for absent values, in place."""
         for name, field in model.__fields__.items():
             if name not in values:
                 values[name] = field.get_default()

@@ -42,7 +42,7 @@ def strict_validator(core: Mapping[str, Any]) -> SchemaValidator | None:
     """Build a validator that is strict and without gaps; None if pydantic's own is without them.
 
     Args:
-        core: What pydantic made of an annotation.
+        core: pydantic's core schema of an annotation.
     """
     closing = _Closing()
     closed = closing.close(core)
@@ -52,7 +52,7 @@ def strict_validator(core: Mapping[str, Any]) -> SchemaValidator | None:
 
 
 class _Closing:
-    """One walk over a core schema.
+    """Rewrite of a core schema that closes its gaps and counts them.
 
     Attributes:
         count: Gaps closed.
@@ -82,6 +82,7 @@ class _Closing:
         return stored
 
     def _within(self, stored: Any) -> Any:
+        """Return a value of a core schema with every schema inside it closed."""
         if isinstance(stored, dict):
             if isinstance(stored.get("type"), str):
                 return self.close(stored)
@@ -102,7 +103,7 @@ _HOLDERS = frozenset({
 
 
 def _checked(check: Callable[[Any], Any], core: Core) -> Core:
-    """Return a schema whose input is checked first, by what JSON says and not by what Python has."""
+    """Return a schema that passes its input through `check` first."""
     inner: Any = {**core, "strict": False}
     return _named(core_schema.no_info_before_validator_function(check, inner), inner)
 
@@ -113,7 +114,7 @@ def _named(made: Any, inner: Core) -> Core:
 
 
 def _close_text(core: Core) -> Core:
-    """Return a text of the advertised form, then parsed; or an object that the author's code made."""
+    """Return a schema that takes text of the advertised form, or an object of the type itself."""
     kind = core["type"]
     pattern, error, made = _TEXTS[kind]
     text = {"type": "str", "pattern": pattern}
@@ -138,7 +139,10 @@ _TEXTS: Mapping[str, tuple[str, str, type]] = {
 
 
 def _close_decimal(core: Core) -> Core:
+    """Return a decimal's schema that accepts only numbers and plain decimal text."""
+
     def check(value: Any) -> Any:
+        """Return the value unchanged, or raise pydantic's error for it."""
         if isinstance(value, str):
             if _DECIMAL.fullmatch(value) is None:
                 raise PydanticKnownError("decimal_parsing")
@@ -150,6 +154,7 @@ def _close_decimal(core: Core) -> Core:
 
 
 def _close_literal(core: Core) -> Core | None:
+    """Return a literal's schema that distinguishes 1 and True; None if it has no numbers."""
     options = core["expected"]
     if not _needs_types(options):
         return None
@@ -157,6 +162,7 @@ def _close_literal(core: Core) -> Core | None:
 
 
 def _close_enum(core: Core) -> Core | None:
+    """Return an enum's schema that distinguishes 1 and True; None if it has no numbers."""
     kind = core["cls"]
     options = [member.value for member in core["members"]]
     if issubclass(kind, Flag):
@@ -165,7 +171,7 @@ def _close_enum(core: Core) -> Core | None:
 
 
 def _needs_types(options: list[Any]) -> bool:
-    """Tell if a choice has numbers, which are equal to values of other types."""
+    """Return True if a choice has numbers, which are equal to values of other types."""
     plain = all(not isinstance(each, Enum) and isinstance(each, _PLAIN) for each in options)
     return plain and any(isinstance(each, int | float) for each in options)
 
@@ -174,10 +180,12 @@ _PLAIN = (str, int, float, bool, type(None))
 
 
 def _one_of(options: list[Any], error: Any) -> Callable[[Any], Any]:
+    """Return a check that a JSON value is an option, of the same type too."""
     known = {(type(each) is bool, each) for each in options}
     listed = ", ".join(map(repr, options))
 
     def check(value: Any) -> Any:
+        """Return the value unchanged, or raise pydantic's error for it."""
         if isinstance(value, _PLAIN) and not isinstance(value, Enum):
             if (type(value) is bool, value) not in known:
                 raise PydanticKnownError(error, {"expected": listed})
@@ -189,13 +197,14 @@ def _one_of(options: list[Any], error: Any) -> Callable[[Any], Any]:
 
 
 def _close_set(core: Core) -> Core:
-    """Return a list that becomes a set: of a set nothing shows that an item came twice."""
+    """Return a list's schema that becomes a set and refuses repeated items."""
     kind = frozenset if core["type"] == "frozenset" else set
     sizes = {
         key: core[key] for key in ("items_schema", "min_length", "max_length", "ref") if key in core
     }
 
     def collect(items: list[Any]) -> Any:
+        """Return the items as a set, or raise pydantic's error for a repeated one."""
         try:
             made = kind(items)
         except TypeError:
@@ -209,7 +218,7 @@ def _close_set(core: Core) -> Core:
 
 
 def _repeats(items: list[Any]) -> bool:
-    """Tell if an item occurs twice as JSON has it: True is no 1 there."""
+    """Return True if an item occurs twice; in JSON, True does not equal 1."""
     return len({(type(each) is bool, each) for each in items}) < len(items)
 
 
@@ -221,7 +230,7 @@ _CLOSERS: Mapping[str, Callable[[Core], Core | None]] = {
 
 
 def _key_form(core: Core) -> Callable[[Any], Any] | None:
-    """Return the check of keys that are no text, by the form that is advertised."""
+    """Return a check for keys that are parsed from text; None if any text is a key."""
     kind = _KEY_KINDS.get(str(core.get("type")))
     if kind is None:
         return None
@@ -230,6 +239,7 @@ def _key_form(core: Core) -> Callable[[Any], Any] | None:
     phrase = f"{'an' if kind == 'integer' else 'a'} {kind}" if pattern else '"true" or "false"'
 
     def check(key: Any) -> Any:
+        """Return the key unchanged, or raise pydantic's error for it."""
         fits = key in ("true", "false") if pattern is None else pattern.fullmatch(str(key))
         if isinstance(key, str) and not fits:
             raise PydanticCustomError("key_form", "Input should be " + phrase)
