@@ -102,6 +102,18 @@ def test_what_an_option_cannot_be_is_refused_with_the_fix(option: str, value: An
         Tool.from_schema("work", "", {}, lambda context, arguments: "", **options)
 
 
+@pytest.mark.parametrize("option", ["on_error", "on_invalid", "on_crash"])
+def test_an_async_function_for_the_text_of_an_error_is_refused(option: str) -> None:
+    async def words(error: Exception) -> str:
+        return str(error)
+
+    options: Any = {option: words}
+    with pytest.raises(
+        DefinitionError, match=rf"work: {option} is an async function.*def {option}"
+    ):
+        tool(**options)(work)
+
+
 def test_a_class_is_held_to_the_same() -> None:
     class Work(BaseTool):
         """Work."""

@@ -140,6 +140,10 @@ def check_callbacks(name: str, options: Mapping[str, object]) -> None:
         if callable(function) and not isinstance(function, type):
             write = write.replace("on_error", option)
             _check_call(f"{name}: {option}", function, ways, called_with, write)
+            if ways is _ERROR[0] and inspect.iscoroutinefunction(function):
+                raise DefinitionError(
+                    f"{name}: {option} is an async function, and is called without await; write {write}"
+                )
 
 
 def check_preview(name: str, metadata: object) -> None:

@@ -15,6 +15,7 @@ from toolkeel._common.cancel import get_logger
 from toolkeel._records.entries import Decided
 from toolkeel._records.tickets import Decision, Ticket
 from toolkeel._records.used_tickets import check_decision
+from toolkeel.context import RunContext
 from toolkeel.errors import SetupError
 from toolkeel.sessions.errors import DecisionRefused
 from toolkeel.sessions.inbox import Fields, add_post, take_posts
@@ -104,6 +105,12 @@ def read_inbox(
                 f"call already (verdict {verdict!r})"
             )
     return late, store.read_posts(info.id)
+
+
+def deferred_to_ask(fold: JournalState, run: RunContext) -> set[str]:
+    """Return the tickets of deferred calls about which a run asks: all by its approver, else expired ones."""
+    by_approver, deferred = run.approver is not None, fold.deferred.items()
+    return {id for id, each in deferred if by_approver or each.ticket.expired}
 
 
 async def settle_decision(

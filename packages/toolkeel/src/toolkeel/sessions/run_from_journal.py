@@ -33,7 +33,7 @@ from toolkeel.events import EndReason
 from toolkeel.messages import AssistantMessage, Message, unanswered
 from toolkeel.sessions.checkpoint import make_checkpoint
 from toolkeel.sessions.code_calls import CodeCallJournal, SessionRecorder
-from toolkeel.sessions.decisions import settle_decision
+from toolkeel.sessions.decisions import deferred_to_ask, settle_decision
 from toolkeel.sessions.errors import SessionBusy, SessionError, SessionIdle
 from toolkeel.sessions.inbox import (
     DEFAULT_REASON,
@@ -135,7 +135,7 @@ async def _move_waiting_calls(
     fold = journal.state
     if on_message in ("answer", "cancel"):
         _make_room(journal, known, on_message)
-    asked = _deferred_to_ask(fold, run) if on_message is None else set()
+    asked = deferred_to_ask(fold, run) if on_message is None else set()
     if fold.deferred.keys().isdisjoint(known.keys() | asked):
         return
     if unanswered(fold.view.messages):
@@ -147,12 +147,6 @@ async def _move_waiting_calls(
         ids = tuple(each.ticket.id for each in due.values())
         journal.append(Repeated(run.id, AssistantMessage(tool_calls=calls), ids))
         await journal.commit()
-
-
-def _deferred_to_ask(fold: JournalState, run: RunContext) -> set[str]:
-    """Return the tickets of deferred calls about which a run asks: all by its approver, else expired ones."""
-    by_approver, deferred = run.approver is not None, fold.deferred.items()
-    return {id for id, each in deferred if by_approver or each.ticket.expired}
 
 
 def _make_room(
