@@ -231,3 +231,8 @@ def test_a_prompt_template_of_the_library_is_refused_with_what_to_write() -> Non
     ):
         with pytest.raises(SetupError, match="write an f-string, and messages as a list"):
             use()
+
+
+def test_an_agent_without_a_name_is_called_as_in_langgraph() -> None:
+    assert create_agent("offline").name == "LangGraph"
+    assert create_agent("offline", name="clerk").name == "clerk"

@@ -72,3 +72,12 @@ def test_the_answer_for_a_union_is_one_of_its_types() -> None:
 
     agent = Agent(TestModel(custom_output_args={"error": "no"}), output_type=[Good, Bad])
     assert agent.run_sync("?").output == Bad(error="no")
+
+
+def test_of_several_types_with_text_the_answer_is_text() -> None:
+    union: Any = Agent(TestModel(), output_type=[int, str])
+    assert union.run_sync("go").output == "success (no tool calls)"
+    chosen: Any = Agent(TestModel(custom_output_text="7 teas"), output_type=[int, str])
+    assert chosen.run_sync("go").output == "7 teas"
+    number: Any = Agent(TestModel(), output_type=[int, bool])
+    assert number.run_sync("go").output == 0

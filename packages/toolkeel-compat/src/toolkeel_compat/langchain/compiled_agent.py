@@ -70,7 +70,7 @@ class CompiledAgent(ThreadStates):
     """
 
     def __init__(self, agent: Agent[Any, Any], options: AgentOptions) -> None:
-        self.agent, self.name = agent, options.get("name")
+        self.agent, self.name = agent, options.get("name") or "LangGraph"
         self._store = options.get("store")
         self._saver = options.get("checkpointer")
         self._structured = options.get("response_format") is not None
@@ -279,7 +279,8 @@ class CompiledAgent(ThreadStates):
         before = session.messages if session is not None and session.exists else []
         messages = convert_to_messages([*before, *(prompt or ())])
         if any(one.verdict != "answer" for one in options.get("decisions", ())):
-            hooks.append(HookUpdate(REVIEW_NODE, {"messages": messages[-1:]}))
+            asking = [one for one in messages if getattr(one, "tool_calls", ())]
+            hooks.append(HookUpdate(REVIEW_NODE, {"messages": asking[-1:]}))
         run, call = self._start(prompt, options)
         asks = self._reviewer.pauses if self._reviewer.interrupt_on else None
         values = lambda: {**shared, **run.context.state}  # noqa: E731

@@ -63,7 +63,7 @@ class TestModel:
         todo = self._find_missing([one for one in tools if one not in forms], results)
         if todo:
             return _make_reply("", [self._call(one, len(results)) for one in todo])
-        if forms:
+        if forms and not self._answers_with_text(forms[0].parameters):
             answer = self.custom_output_args
             names = list(forms[0].parameters.get("properties", ()))
             if answer is not None and names == ["result"] and "result" not in answer:
@@ -74,6 +74,14 @@ class TestModel:
         by_name = {one.name: _read(one.text) for one in results}
         text = json.dumps(by_name, ensure_ascii=False, separators=(",", ":"))
         return _make_reply(text if by_name else "success (no tool calls)")
+
+    def _answers_with_text(self, form: Mapping[str, Any]) -> bool:
+        """Return True if the output may be text, as one of several types, and no other is given."""
+        options = form.get("properties", {}).get("result", {}).get("anyOf", ())
+        return self.custom_output_args is None and any(
+            option.get("type") == "string" and not option.keys() & {"enum", "const", "format"}
+            for option in options
+        )
 
     def _find_missing(self, tools: Sequence[Any], results: Sequence[ToolMessage]) -> list[Any]:
         """Return the tools to call: all at first, then those that asked for other arguments."""

@@ -78,3 +78,10 @@ def test_a_subclass_of_the_fake_model_sees_what_it_is_asked() -> None:
     model = Recording(messages=iter(["ok"]))
     create_agent(model, system_prompt="Be brief.").invoke({"messages": "hi"})
     assert [(m.type, m.text) for m in asked] == [("system", "Be brief."), ("human", "hi")]
+
+
+def test_a_fake_model_streams_word_by_word() -> None:
+    model = GenericFakeChatModel(messages=iter(["hello big\nworld", ""]))
+    pieces = [chunk.content for chunk in model.stream("x") if chunk.content]
+    assert pieces == ["hello", " ", "big", "\n", "world"]
+    assert [chunk.content for chunk in model.stream("x") if chunk.content] == []

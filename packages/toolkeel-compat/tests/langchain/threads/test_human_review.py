@@ -194,3 +194,29 @@ def test_an_answer_of_another_form_decides_nothing_and_another_may_follow(
 def test_the_mode_of_interrupts_is_one_of_two() -> None:
     with pytest.raises(SetupError, match="'batched' or 'per_call'"):
         HumanInTheLoopMiddleware({}, interrupt_mode="each")  # type: ignore[arg-type]
+
+
+def test_a_decision_is_streamed_with_the_reply_that_made_the_calls() -> None:
+    @tool
+    def look_up(n: int) -> str:
+        """Look up, without a question."""
+        return f"found {n}"
+
+    @tool
+    def send_money(n: int) -> str:
+        """Send money."""
+        return f"sent {n}"
+
+    model = Scripted([[call("send_money", {"n": 1}), call("look_up", {"n": 2})], "done"])
+    agent = create_agent(
+        model,
+        [look_up, send_money],
+        middleware=[HumanInTheLoopMiddleware({"send_money": True})],
+        checkpointer=InMemorySaver(),
+    )
+    thread = {"configurable": {"thread_id": "both"}}
+    agent.invoke({"messages": "go"}, thread)
+    resume = Command(resume={"decisions": [{"type": "approve"}]})
+    [reviewed, *_] = agent.stream(resume, thread, stream_mode="updates")
+    [[message]] = [update["messages"] for update in reviewed.values()]
+    assert [one.name for one in message.tool_calls] == ["send_money", "look_up"]

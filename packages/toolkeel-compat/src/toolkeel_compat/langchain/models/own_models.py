@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import Any, Self
 
@@ -57,6 +58,10 @@ class BaseChatModel(BaseModel, OwnModel):
         self, messages: list[Any], stop: Any = None, run_manager: Any = None, **kwargs: Any
     ) -> ChatResult:
         return await asyncio.to_thread(self._generate, messages, stop, run_manager, **kwargs)
+
+    def _split(self, text: str) -> list[str]:
+        """Return the pieces in which a reply's text is streamed."""
+        return [text] if text else []
 
     def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> Any:
         """Return this model with tools: itself, or ``self.bind(tools=...)``; yours to define."""
@@ -114,8 +119,8 @@ class _Adapter:
         made = await own._agenerate(messages, **own._options)
         [reply] = convert_to_messages([made.generations[0].message])
         assert isinstance(reply, AIMessage)
-        if reply.text:
-            yield TextDelta(reply.text)
+        for piece in own._split(reply.text):
+            yield TextDelta(piece)
         yield reply
 
 
@@ -131,3 +136,7 @@ class GenericFakeChatModel(BaseChatModel):
         message = next(self.messages)
         reply = AIMessage(message) if isinstance(message, str) else message
         return ChatResult([ChatGeneration(reply)])
+
+    def _split(self, text: str) -> list[str]:
+        """Return the words and the spaces between them, each by itself."""
+        return [piece for piece in re.split(r"(\s)", text) if piece]
