@@ -15,11 +15,11 @@ from toolkeel.mcp.config import ServerConfig
 
 
 def annotate_span(config: ServerConfig, revision: str | None) -> None:
-    """Add the MCP attributes to the current span, if it is the span of a tool.
+    """Add the MCP attributes to the current span; does nothing if it is not the span of a tool.
 
     Args:
-        config: Of the server.
-        revision: Of the protocol; None: there was no connection.
+        config: The server's configuration.
+        revision: Revision of the protocol; None: there was no connection.
     """
     span = get_current_span()
     known = getattr(span, "attributes", None)  # the API's spans cannot be read, the SDK's can
@@ -28,6 +28,7 @@ def annotate_span(config: ServerConfig, revision: str | None) -> None:
 
 
 def _call_attributes(config: ServerConfig, revision: str | None) -> dict[str, str]:
+    """Return the MCP attributes of a call: method, transport and revision."""
     attributes = {"mcp.method.name": "tools/call", "network.transport": "pipe"}
     if config.url:
         attributes |= {"network.transport": "tcp", "network.protocol.name": "http"}

@@ -67,7 +67,7 @@ class ServerConfig:
     """The configuration of one server.
 
     Args:
-        name: What people call it; prefixed to names of tools that two servers share.
+        name: Its name for people; prefixed to names of tools that two servers share.
         command: The program that is started and its arguments; empty for a server on the network.
         env: What it finds in its environment besides the few variables that every server gets.
         cwd: The folder it is started in; empty for the current one.
@@ -78,17 +78,17 @@ class ServerConfig:
         display: ``command`` (its words), ``env``, ``headers``, ``url`` and ``oauth`` as a person may
             be shown them: variables of the environment by their names, and what an ``envFile``
             says as ``•••``. Empty if the program itself named the server.
-        agreed: The `launch_fingerprint` that a person agreed to; empty if no consent is needed.
-        added: Names of variables and headers that the program itself sets.
-        only: Names of the tools to take; all if it is empty.
-        without: Names of tools to leave.
+        agreed_fingerprint: Fingerprint of the facts a person agreed to; empty if none is needed.
+        set_by_program: Names of variables and headers that the program itself sets.
+        include_tools: Names of the tools to use; all if empty.
+        exclude_tools: Names of tools not to use.
         tls: Paths of PEM files: ``ca`` to trust beside the system's, ``cert`` and ``key`` of ours.
-        older: True if it is spoken to in a revision up to 2025-11-25 though it may know a newer one.
+        is_legacy: True to use a revision up to 2025-11-25 though it may know a newer one.
         oauth: How to log in: ``client_id``, ``client_secret``, ``scope``, ``port``.
         timeout: Seconds of a call; None: the file does not say.
         connect_timeout: Seconds until it must have answered first; None likewise.
-        unset: Names of variables that it does not find, though others would: those written as null.
-        transforms: What changes of its tools, by its own names of them.
+        unset: Names of environment variables to remove: those written as null.
+        transforms: Transforms of its tools, by its own names of them.
     """
 
     name: str
@@ -160,7 +160,7 @@ def parse_source(source: str | Sequence[str], name: str | None = None) -> Server
     Args:
         source: ``http://`` or ``https://`` and the rest of an address, or a command line; a list
             of words is a command line that needs no quoting.
-        name: What people call it; made of the source if it is not given.
+        name: Its name for people; None: derived from the source.
 
     Raises:
         SetupError: if it is neither.
@@ -326,12 +326,14 @@ def _with_inherited_path(env: dict[str, str], file: Path) -> dict[str, str]:
 
 
 def _is_legacy_revision(version: str, where: str) -> bool:
+    """Return True for a revision before 2026-07-28; raise `SetupError` if it is no date."""
     if version and re.fullmatch(r"20\d\d-\d\d-\d\d", version) is None:
         raise SetupError(f"{where}: a protocolVersion is a date, as 2025-11-25; not {version!r}")
     return "" < version < "2026-07-28"
 
 
 def _tls_paths(paths: Mapping[str, str], folder: Path, where: str) -> dict[str, str]:
+    """Return absolute paths of the PEM files; raise `SetupError` for another key."""
     if unknown := sorted(paths.keys() - {"ca", "cert", "key"}):
         raise SetupError(f"{where}: tls has ca, cert and key, each a PEM file; not {unknown[0]!r}")
     return {key: str(folder / expand_home(path)) for key, path in paths.items()}
@@ -344,7 +346,7 @@ def find_server(
 
     Args:
         source: Also ``mcp.json`` with one server in it, or ``mcp.json:name``.
-        name: What people shall call it; a file has names of its own.
+        name: Its name for people; a file has names of its own.
 
     Raises:
         SetupError: it names none.

@@ -33,7 +33,7 @@ class ConsentRequest:
     Args:
         config: The server.
         lines: What is started or talked to, without secrets.
-        changes: What differs from what was agreed to last; empty if nothing was.
+        changes: Differences from the last consent; empty without one.
     """
 
     config: ServerConfig
@@ -49,12 +49,12 @@ _prompter: list[Prompter] = []
 
 
 def set_prompter(prompter: Prompter) -> None:
-    """Set the default prompter of `check_consent`. The command line does."""
+    """Set the default prompter of `check_consent`, as the command line does."""
     _prompter[:] = [prompter]
 
 
 class ConsentStore:
-    """The consents that people gave.
+    """Stored consents of a person.
 
     Each is kept as keyed digests of its facts, under a key of its own: a short secret among them
     has no digest that another list knows.
@@ -100,6 +100,7 @@ class ConsentStore:
         return _differences(states[-1], facts) if states else ()
 
     def _states(self, config: ServerConfig) -> list[Mapping[str, Any]]:
+        """Return the consents that are stored for a server."""
         entry = load_object(self._path).get(_key(config))
         states = entry.get("agreed") if isinstance(entry, dict) else None
         found = states if isinstance(states, list) else []
@@ -110,7 +111,7 @@ def check_consent(config: ServerConfig, prompter: Prompter | bool | None = None)
     """Return the config, bound to what a person agreed to start or to talk to.
 
     Args:
-        config: What a file says. One that the program itself named needs no consent.
+        config: The server's configuration. One that the program itself named needs no consent.
         prompter: Asks a person who has not agreed yet; True agrees in the name of the program,
             to whatever the file says.
 
@@ -144,6 +145,7 @@ def check_unchanged(config: ServerConfig) -> None:
 
 
 def _refusal(request: ConsentRequest) -> SetupError:
+    """Build the error that shows what would start, and how to agree."""
     config = request.config
     verb = "start" if config.command else "talk to"
     changes = "".join(f"\n    {line}" for line in request.changes)
@@ -157,6 +159,7 @@ def _refusal(request: ConsentRequest) -> SetupError:
 
 
 def _differences(state: Mapping[str, Any], facts: Facts) -> tuple[str, ...]:
+    """Return the differences between a consent and the current facts, as lines."""
     now = {fact.label: fact for fact in facts}
     found = []
     for label, (digest, line) in state["facts"].items():
@@ -174,6 +177,7 @@ def _differences(state: Mapping[str, Any], facts: Facts) -> tuple[str, ...]:
 
 
 def _is_state(state: Mapping[str, Any]) -> bool:
+    """Return True if stored data has the form of a consent."""
     facts = state.get("facts")
     return (
         isinstance(state.get("salt"), str)
@@ -188,8 +192,10 @@ def _is_state(state: Mapping[str, Any]) -> bool:
 
 
 def _key(config: ServerConfig) -> str:
+    """Return the key of a server among the consents."""
     return f"{config.origin}:{config.name}"
 
 
 def _keyed(salt: str, value: str) -> str:
+    """Return the keyed digest of a value."""
     return hmac.digest(salt.encode(), value.encode("utf-8", "surrogatepass"), "sha256").hex()

@@ -92,6 +92,7 @@ def _for_user(blocks: object) -> list[types.ContentBlock]:
 
 
 def _text(value: object) -> str:
+    """Return a value as JSON text."""
     return to_json(value, inf_nan_mode="strings").decode()
 
 
@@ -99,7 +100,7 @@ def _text(value: object) -> str:
 
 
 def to_blocks(content: Content) -> list[types.ContentBlock]:
-    """Content, for the peer. An empty text is no block.
+    """Convert content to blocks for the peer. An empty text is no block.
 
     >>> to_blocks("北京")[0].text
     '北京'
@@ -125,6 +126,7 @@ def from_blocks(blocks: list[types.ContentBlock]) -> Content:
 
 
 def _from_block(block: types.ContentBlock) -> Block:
+    """Convert a block; a text about the problem if its bytes are broken."""
     try:
         return from_block(block)
     except InvalidOutput as error:
@@ -204,6 +206,7 @@ def file_from_contents(
 
 
 def _contents(file: File) -> types.TextResourceContents | types.BlobResourceContents:
+    """Convert a file to resource contents: text if it is UTF-8 text, else bytes."""
     uri = file.extra.get("uri")
     fields: dict[str, Any] = {
         "uri": uri if isinstance(uri, str) else f"file:///{quote(file.name)}",
@@ -246,11 +249,13 @@ def _split_extra(extra: Mapping[str, object]) -> dict[str, Any]:
 
 
 def _extra(block: types.ContentBlock) -> Mapping[str, object]:
+    """Return a block's annotations and ``_meta``, for our block's `extra`."""
     sides = {"annotations": block.annotations and _dump(block.annotations), "_meta": block.meta}
     return {key: value for key, value in sides.items() if value} or NOTHING
 
 
 def _dump(model: BaseModel) -> dict[str, object]:
+    """Return a model as JSON data with the protocol's names."""
     return model.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
@@ -259,6 +264,7 @@ _FOR_URLS = str.maketrans("-_", "+/")
 
 
 def _encode_base64(data: bytes) -> str:
+    """Return bytes as base64 text."""
     return base64.b64encode(data).decode()
 
 
@@ -283,8 +289,8 @@ def to_definition(
     """Return the definition of a tool for the peer.
 
     Args:
-        tool: Ours.
-        name: What it is called on the wire.
+        tool: The tool.
+        name: Its name on the wire.
         output: JSON Schema of its structured results.
     """
     extras = {key: value for key, value in tool.provider_options.items() if key in _EXTRAS}
@@ -299,8 +305,8 @@ def to_definition(
 def from_definition(tool: types.Tool) -> ToolOptions:
     """Return the tool options that a peer's definition sets.
 
-    The schema is kept as it is (``unknown_keys="allow"``). Annotations become `Effects` at face value:
-    whether they can be believed is for the caller to say.
+    The schema is kept as it is (``unknown_keys="allow"``). Annotations become `Effects` unchecked; the
+    caller decides if they are trusted.
     """
     extras = {key: value for key, value in _dump(tool).items() if key in _EXTRAS}
     effects = from_annotations(tool.annotations)
@@ -308,14 +314,19 @@ def from_definition(tool: types.Tool) -> ToolOptions:
 
 
 def output_from_schema(schema: Mapping[str, object]) -> OutputSchema:
-    """Return the output of a peer's tool, validated by its schema.
+    """Return the output schema of a peer's tool, with a check by it.
 
     Args:
-        schema: Of the result; one that compiles.
+        schema: Schema of the result; one that compiles.
     """
     compiled = compile_when_used(schema)
 
     def check(value: object) -> object:
+        """Return the value unchanged.
+
+        Raises:
+            ValueError: it does not fit the schema.
+        """
         if not compiled.is_valid(value):
             raise ValueError("; ".join(map(str, compiled.errors(value)[:5])))
         return value
@@ -352,4 +363,5 @@ _HINTS = ("read_only", "destructive", "idempotent", "open_world")
 
 
 def _mapping(value: object) -> Mapping[str, object]:
+    """Return a mapping, or an empty one for anything else."""
     return value if isinstance(value, Mapping) else NOTHING

@@ -31,7 +31,7 @@ class HiddenCharacters:
     """The hidden characters in one text of a definition.
 
     Args:
-        where: Path from the definition's root, such as ``inputSchema.properties.q.description``.
+        path: Path from the definition's root, such as ``inputSchema.properties.q.description``.
         characters: The code points, in order, at most 20.
         count: How many there were.
         is_removed: True if they were removed. False in values that the server compares, such as the
@@ -67,6 +67,7 @@ def remove_hidden(text: str) -> tuple[str, list[str]]:
 
 
 def _is_visible(char: str, before: str) -> bool:
+    """Return True if a character is visible, or belongs to the script or emoji before it."""
     if char in "\n\t" or (char.isprintable() and char not in BLANK and not _is_selector(char)):
         return True
     if char == "\r":
@@ -86,6 +87,7 @@ def _is_visible(char: str, before: str) -> bool:
 
 
 def _is_selector(char: str) -> bool:
+    """Return True if a character selects a variant of the one before it."""
     return ord(char) in _SELECTORS or ord(char) in _MORE_SELECTORS
 
 
@@ -105,6 +107,7 @@ def clean_definition(
     found: list[HiddenCharacters] = []
 
     def text(value: str, where: str, readable: bool) -> str:
+        """Record hidden characters of a text; return it without them if it is for reading."""
         cleaned, hidden = remove_hidden(value)
         if not hidden:
             return value
@@ -128,6 +131,7 @@ _ESCAPED = re.compile(rb"\\[^nt\"\\]|\x7f")
 
 
 def _walk(value: Any, where: str, text: Callable[[str, str, bool], str], depth: int) -> Any:
+    """Return a copy of a value with each text passed through `text`."""
     if depth > _DEPTH:
         return value
     if isinstance(value, Mapping):

@@ -105,6 +105,7 @@ def without_comments(text: str) -> str:
 
 
 def _reject_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Build an object; raise `ValueError` if a key is repeated."""
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
@@ -171,9 +172,9 @@ def write_server(file: Path, name: str, entry: Mapping[str, object] | None) -> N
     """Write a server's entry to a file, or remove it. The rest is unchanged.
 
     Args:
-        file: Made if it is not there.
-        name: Of the server.
-        entry: As it shall be written; None takes it out.
+        file: The file; it is created if necessary.
+        name: Name of the server.
+        entry: The entry to write; None removes it.
 
     Raises:
         SetupError: if the file holds something else, or has no such server to take out.

@@ -25,8 +25,8 @@ class LaunchFact:
 
     Args:
         label: Its name, unique within a server.
-        line: What a person is shown; empty if another line shows it already.
-        value: What the consent is bound to; may be secret.
+        line: Line that is shown to a person; empty if another line shows it already.
+        value: Value that the consent is bound to; may be secret.
     """
 
     label: str
@@ -35,15 +35,16 @@ class LaunchFact:
 
 
 def launch_facts(config: ServerConfig) -> tuple[LaunchFact, ...]:
-    """Return everything that decides what a server of a file is, read now.
+    """Return everything that decides what a server named by a file starts or talks to, read now.
 
     Raises:
-        SetupError: its command names more files than can be looked up.
+        SetupError: its command names too many files.
     """
     return tuple(_facts(config))
 
 
 def _facts(config: ServerConfig) -> Iterator[LaunchFact]:
+    """Yield the facts: program, command, folder, address, variables, options and files."""
     shown = config.shown_fields
     program = resolve_program(config) if config.command else None
     yield LaunchFact("server", "", f"{config.origin}\n{config.name}\n{config.kind}")
@@ -75,7 +76,7 @@ def _facts(config: ServerConfig) -> Iterator[LaunchFact]:
 
 
 def _choices(config: ServerConfig) -> Iterator[LaunchFact]:
-    """Yield what the file chooses of the server's tools and of the protocol."""
+    """Yield the file's options about the server's tools and the protocol."""
     if config.include_tools:
         names = ", ".join(filter(None, config.include_tools)) or "none"
         yield LaunchFact(

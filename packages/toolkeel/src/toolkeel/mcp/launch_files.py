@@ -91,7 +91,7 @@ def _project_folders(config: ServerConfig) -> tuple[Path, ...]:
 
 
 class _Files:
-    """The search for files that a command names.
+    """Search for the files that a command names.
 
     Attributes:
         texts: Commands found in manifests.
@@ -107,7 +107,7 @@ class _Files:
         self.texts: dict[str, None] = {}
 
     def search(self, texts: list[str]) -> None:
-        """Add every file that one of the texts names, from every folder that they name."""
+        """Add every file that one of the texts names, in each folder that they name."""
         pieces = dict.fromkeys(piece for text in texts for piece in _pieces(text))
         for piece in pieces:
             folder = self._folder / piece
@@ -126,6 +126,7 @@ class _Files:
         self._add_manifests(pieces)
 
     def _add_manifests(self, pieces: Iterable[str]) -> None:
+        """Add the manifests of the runners that a command uses, from each folder upwards."""
         manifests = _manifest_names(pieces)
         for folder in dict.fromkeys(up for each in self._folders for up in self._upwards(each)):
             for name in manifests:
@@ -141,7 +142,7 @@ class _Files:
                 yield each
 
     def _is_inside(self, path: Path) -> bool:
-        """Tell by its spelling or by where its links lead if a path is in the project."""
+        """Return True if a path is in the project, by its spelling or by where its links lead."""
         try:
             places = Path(os.path.normpath(path)), path.resolve()
         except (OSError, ValueError, RuntimeError):  # no path: a NUL, a circle of links
@@ -149,7 +150,7 @@ class _Files:
         return any(place.is_relative_to(root) for place in places for root in self._roots)
 
     def add(self, path: Path) -> None:
-        """Add a file with its digest, if it is one of the project."""
+        """Add a file with its digest; does nothing if it is outside the project or no file."""
         key = os.path.normpath(path)
         if key in self._found or not os.path.isfile(path) or not self._is_inside(path):
             return
@@ -175,7 +176,7 @@ def _manifest_names(pieces: Iterable[str]) -> list[str]:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Yield each part of a word that may be a name: of an option's value, a list, a shell's line."""
+    """Yield each part of a word that may be a name: in options, lists and shell lines."""
     for piece in (text, text.partition("=")[2], *_SEPARATORS.split(text)):
         yield piece
         yield piece.lstrip("@/")
@@ -210,6 +211,7 @@ def _manifest(path: Path) -> dict[str, Any] | None:
 
 
 def _at(data: dict[str, Any], key: str) -> Any:
+    """Return the value at a dotted key, or an empty dict."""
     for name in key.split("."):
         data = data.get(name) or {}
     return data
@@ -243,4 +245,5 @@ def _digest(path: Path) -> str:
 
 
 def _hash(text: str) -> str:
+    """Return the SHA-256 of a text."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -56,6 +56,7 @@ def unreadable_reason(error: Exception) -> str:
 
 
 def _misses_key(errors: list[Any]) -> bool:
+    """Return True if a required key is missing, besides ``jsonrpc``."""
     return any(each["type"] == "missing" and each["loc"][-1:] != ("jsonrpc",) for each in errors)
 
 
@@ -82,6 +83,7 @@ def visible_id(line: bytes) -> str | int | None:
 
 
 def _depth(text: bytes) -> int:
+    """Return how many brackets a text leaves open."""
     marks = [each[0] for each in _BRACKETS.finditer(text)]
     return sum(mark in (b"[", b"{") for mark in marks) - sum(mark in (b"]", b"}") for mark in marks)
 
@@ -99,7 +101,7 @@ def read_server_message(line: bytes) -> JSONRPCMessage:
 
 
 def split_messages(line: bytes) -> list[bytes]:
-    """Split a line into its messages: one, or those of a batch, as one revision had it.
+    """Split a line into its messages: one, or those of a batch.
 
     What a server has written before its message without ending the line is left out.
     """
@@ -149,8 +151,8 @@ def repair_response_body(body: bytes, request: bytes) -> bytes:
     """Return a response body that can be parsed and has the request's id.
 
     Args:
-        body: What came in answer to one request, over HTTP.
-        request: It.
+        body: Body of the response over HTTP.
+        request: The request.
     """
     asked = from_json(request)
     id = asked.get("id") if isinstance(asked, dict) else None
@@ -172,7 +174,7 @@ def repair_response_body(body: bytes, request: bytes) -> bytes:
 def repair_event(block: bytes) -> bytes:
     """Return an event with parsable data. Other text affects only itself.
 
-    A message may stand over several lines, as one of several, or without the names of fields.
+    A message may take several lines, be one of several, or lack the names of fields.
     """
     block = replace_lone_surrogates(block.removeprefix(b"\xef\xbb\xbf"))
     kind, data_lines, rest = _event_fields(block)
@@ -231,6 +233,7 @@ def _is_notification(message: object) -> bool:
 
 
 def _error(error: object) -> dict[str, Any]:
+    """Return an error with an integer code and a text message."""
     fields = error if isinstance(error, dict) else {"message": error}
     code, text = fields.get("code"), fields.get("message") or fields.get("data") or fields
     return {
@@ -241,6 +244,11 @@ def _error(error: object) -> dict[str, Any]:
 
 
 def _json(line: bytes) -> object:
+    """Parse JSON leniently.
+
+    Raises:
+        ValueError: it is no JSON.
+    """
     try:
         return from_json(line)
     except ValueError:
@@ -289,6 +297,7 @@ def replace_lone_surrogates(text: bytes) -> bytes:
 
 
 def _is_json(text: bytes) -> bool:
+    """Return True if a text is JSON."""
     try:
         from_json(text)
     except ValueError:

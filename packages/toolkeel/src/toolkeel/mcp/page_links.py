@@ -14,12 +14,12 @@ SCHEME: Final = "ui://"
 
 
 class Pages(ClientExtension):
-    """Declares to a server that its pages can be shown."""
+    """Extension that declares to a server that its pages can be shown."""
 
     identifier = EXTENSION
 
     def settings(self) -> dict[str, Any]:
-        """Return what pages may be."""
+        """Return the media types of pages that can be shown."""
         return {"mimeTypes": [PAGE_TYPE]}
 
 
@@ -45,5 +45,6 @@ def is_for_models(tool: types.Tool) -> bool:
 
 
 def _ui_of(tool: types.Tool) -> Mapping[str, object]:
+    """Return the page fields of a definition, or an empty mapping."""
     ui = (tool.meta or {}).get("ui")
     return ui if isinstance(ui, Mapping) else {}

@@ -25,11 +25,11 @@ _PARTS = ("name", "title", "description", "inputSchema", "outputSchema", "annota
 
 @record
 class Pin:
-    """One definition.
+    """A pinned definition.
 
     Args:
-        digest: SHA-256 of it, with the server's identity.
-        definition: What it said.
+        digest: SHA-256 of the definition and the server's identity.
+        definition: The definition.
     """
 
     digest: str
@@ -66,13 +66,14 @@ def definition_diff(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
 
 
 def _lines(definition: Mapping[str, Any]) -> list[str]:
+    """Return a definition as lines of JSON, with invisible characters escaped."""
     text = json.dumps(definition, indent=2, ensure_ascii=False, sort_keys=True)
     shown = (c if c == "\n" or c.isprintable() else json.dumps(c)[1:-1] for c in text)
     return "".join(shown).split("\n")
 
 
 class Pins:
-    """The pins of all servers.
+    """Store of the pins of all servers.
 
     Args:
         path: A file that keeps them, readable as it is and fit for version control; None keeps
@@ -101,7 +102,7 @@ class Pins:
         return dict(self._load_if_changed().get(identity, {}))
 
     def set(self, identity: str, tool: str, pin: Pin | None) -> None:
-        """Store a pin."""
+        """Store a pin, or delete it if `pin` is None; write the file."""
         with self._lock:
             server = self._load_if_changed().setdefault(identity, {})
             if pin is None:
@@ -117,12 +118,13 @@ class Pins:
                 self._file_version = file_version(self._path)
 
     def forget(self, identity: str) -> None:
-        """Delete all pins of a server."""
+        """Delete all pins of a server; write the file."""
         for tool in self.all_of(identity):
             self.set(identity, tool, None)
 
 
 def _dump(pins: Mapping[str, Pin]) -> dict[str, object]:
+    """Return the pins of one server as JSON data."""
     return {tool: {"sha256": pin.digest, **pin.definition} for tool, pin in pins.items()}
 
 

@@ -60,12 +60,12 @@ def parse_entry(written: Mapping[str, Any], where: str, host: Host = DEFAULT_HOS
     """Parse a host's entry.
 
     Args:
-        written: As it stands in the file.
-        where: What errors begin with.
-        host: Whose file it is.
+        written: The entry as written in the file.
+        where: Place of the entry, for errors.
+        host: Host whose file it is.
 
     Raises:
-        SetupError: it says something that must not be passed over.
+        SetupError: it has an option that must not be ignored, or a wrong type.
     """
     entry = {key: value for key, value in written.items() if value is not None}
     _reject_refused(entry, where)
@@ -100,7 +100,7 @@ def _reject_refused(entry: dict[str, Any], where: str) -> None:
 
 
 def _notes(entry: Mapping[str, Any]) -> list[str]:
-    """Return a note for each key that is not followed."""
+    """Return a note for each key that is ignored."""
     approving = [key for key in entry if key in _APPROVES]
     return [f"{key!r} is not understood" for key in entry if key not in _KNOWN] + [
         f"{key!r} approves nothing here"
@@ -139,6 +139,7 @@ def _login_options(entry: Mapping[str, Any], notes: list[str]) -> dict[str, str]
 
 
 def _login_fields(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the OAuth fields of an entry with dotted keys."""
     fields = {"oauth.scopes": entry["scopes"]} if "scopes" in entry else {}
     for key in [key for key in ("oauth", "auth") if key in entry]:
         parts = entry[key].items() if isinstance(entry[key], Mapping) else [("", entry[key])]
@@ -154,6 +155,7 @@ _KNOWN = (
 
 
 def _normalize_keys(entry: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Return an entry's fields under our names, with texts as environment variables."""
     fields = {key: entry[key] for key in entry if key in _OURS}
     fields |= {ours: entry[theirs] for theirs, ours in _RENAMED.items() if theirs in entry}
     if "httpUrl" in entry:
@@ -192,7 +194,7 @@ def _command(fields: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _named_headers(entry: Mapping[str, Any]) -> dict[str, str]:
-    """Headers whose values are named variables."""
+    """Return headers whose values are named variables, as ``${variable:NAME}``."""
     named = entry.get("env_http_headers", {})
     headers = {key: f"${{variable:{name}}}" for key, name in named.items()}
     if token := entry.get("bearer_token_env_var"):
@@ -201,6 +203,7 @@ def _named_headers(entry: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _scalar_text(value: object) -> object:
+    """Return a number or boolean as text; any other value unchanged."""
     if isinstance(value, bool):
         return str(value).lower()
     return str(value) if isinstance(value, int | float) else value
@@ -216,6 +219,11 @@ def _included_tools(where: str, entry: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _name_list(where: str, entry: Mapping[str, Any], keys: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the names under several keys.
+
+    Raises:
+        SetupError: one is no text.
+    """
     for key in keys:
         if wrong := [name for name in entry.get(key, ()) if not isinstance(name, str)]:
             raise SetupError(f"{where}: {key!r} is a list of names, not of {wrong[0]!r:.60}")

@@ -20,7 +20,7 @@ _INDEPENDENT = _ANNOTATIONS | {
 
 
 def inline_root(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a schema whose root says its properties itself and not by a reference."""
+    """Return a schema with its root reference replaced by the definition."""
     target = resolve(schema["$ref"], schema) if "$ref" in schema else None
     if not isinstance(target, Mapping):
         return dict(schema)
@@ -50,7 +50,7 @@ def narrow(schema: object, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_narrower(keyword: str, before: Any, after: Any) -> bool:
-    """Return True if a keyword's new value alone says all that both say."""
+    """Return True if a keyword's new value alone implies the old one."""
     if keyword in _ANNOTATIONS or before == after:
         return True
     if keyword in (*_MAXIMA, *_MINIMA):
@@ -71,12 +71,12 @@ def drop_properties(
 ) -> dict[str, Any]:
     """Return an object's schema without some properties.
 
-    What else the schema says of them in conditions is left out whole: the server judges it.
+    Conditions that mention them are removed completely; the server checks those.
 
     Args:
-        schema: The object's.
+        schema: The object's schema.
         names: The properties to leave out.
-        optional: Others, which are not required any more.
+        optional: Other properties, which become optional.
     """
     kept = {
         key: each
@@ -109,7 +109,7 @@ def named_properties(schema: object) -> set[str]:
 
 
 def rename_properties(schema: Any, names: Mapping[str, str]) -> Any:
-    """Return an object's schema with other names of its properties, wherever it says them."""
+    """Return an object's schema with its properties renamed everywhere."""
     if isinstance(schema, list):
         return [rename_properties(each, names) for each in schema]
     if not isinstance(schema, Mapping) or not names:
@@ -128,10 +128,12 @@ def rename_properties(schema: Any, names: Mapping[str, str]) -> Any:
 
 
 def _renamed_list(found: Any, names: Mapping[str, str]) -> Any:
+    """Return a list with its names replaced; anything else unchanged."""
     return [names.get(name, name) for name in found] if isinstance(found, list) else found
 
 
 def _dependent(found: Any, names: Mapping[str, str]) -> Any:
+    """Return a ``dependent...`` keyword's value with its names replaced."""
     if not isinstance(found, Mapping):
         return found
     return {

@@ -42,7 +42,7 @@ Json: TypeAlias = dict[str, Any]
 
 
 class ArgumentTransform(TypedDict, total=False):
-    """What changes of one argument.
+    """Changes of one argument.
 
     Attributes:
         name: Its new name.
@@ -60,12 +60,12 @@ class ArgumentTransform(TypedDict, total=False):
 
 
 class ToolTransform(TypedDict, total=False):
-    """What changes of one tool.
+    """Changes of one tool.
 
     Attributes:
         name: Its new name.
         description: Its new description.
-        arguments: What changes of its arguments, by the server's own names.
+        arguments: Changes of its arguments, by the server's own names.
     """
 
     name: str
@@ -84,12 +84,12 @@ _KINDS: Mapping[type, str] = {str: "a text", Mapping: "an object", bool: "true o
 def parse_transforms(
     where: str, written: object, expand: Callable[[str], str] = str
 ) -> dict[str, ToolTransform]:
-    """Check transforms, and return them as plain JSON of their own.
+    """Check transforms, and return a copy as plain JSON.
 
     Args:
-        where: What errors begin with.
+        where: Place of the transforms, for errors.
         written: Transforms by the server's own names of its tools.
-        expand: Puts variables into values that are texts.
+        expand: Expands variables in text values.
 
     Raises:
         SetupError: they are not of the form above.
@@ -108,6 +108,7 @@ def parse_transforms(
 
 
 def _argument(where: str, written: object, expand: Callable[[str], str]) -> Json:
+    """Check the transform of one argument, and return it as plain JSON."""
     fields = _fields(where, written, _ARGUMENT_KEYS)
     if fields.get("hide") is False:
         del fields["hide"]
@@ -120,6 +121,7 @@ def _argument(where: str, written: object, expand: Callable[[str], str]) -> Json
 
 
 def _fields(where: str, written: object, kinds: Mapping[str, type]) -> Json:
+    """Check the keys and types of an object, and return it as plain JSON."""
     fields = _object(where, written)
     for key, value in fields.items():
         if key not in kinds:
@@ -136,6 +138,7 @@ def _fields(where: str, written: object, kinds: Mapping[str, type]) -> Json:
 
 
 def _object(where: str, written: object) -> Mapping[str, Any]:
+    """Return a value if it is an object with text keys, else raise `SetupError`."""
     if not isinstance(written, Mapping) or not all(isinstance(key, str) for key in written):
         raise SetupError(f"{where} is an object with names, not {written!r:.60}")
     return written
@@ -143,10 +146,10 @@ def _object(where: str, written: object) -> Mapping[str, Any]:
 
 @record
 class TransformedTool:
-    """A server's tool as it is shown, and the way back.
+    """A server's tool as it is shown, with the way back to the original.
 
     Args:
-        definition: As it is shown.
+        definition: The shown definition.
         original_names: The server's names of renamed arguments, by the shown ones.
         fixed: Values that are always sent, by the server's names.
         defaults: Values that are sent for what is left out, likewise.
@@ -174,7 +177,10 @@ class TransformedTool:
         return {**self.defaults, **sent, **self.fixed}
 
     def translation(self, text: str) -> str:
-        """Return a sentence about the names in a server's error, or empty if none has another."""
+        """Return a sentence about renamed arguments in a server's error.
+
+        Empty if it mentions none.
+        """
         shown = {original: name for name, original in self.original_names.items()}
         names = [f"{own!r} is {name!r}" for own, name in shown.items() if _has_word(text, own)]
         names += [f"{own!r} is set for you" for own in self.fixed if _has_word(text, own)]
@@ -182,15 +188,16 @@ class TransformedTool:
 
 
 def _has_word(text: str, word: str) -> bool:
+    """Return True if a text contains a word."""
     return re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text) is not None
 
 
 class ArgumentCheck:
-    """Checks arguments against a shown definition, where no tool of ours does.
+    """Check of arguments against a shown definition, where no tool of ours does it.
 
     Args:
         tool: The tool.
-        name: What callers call it.
+        name: Its name for callers.
 
     Raises:
         DefinitionError: nothing can be made of its schema.
@@ -214,11 +221,11 @@ class ArgumentCheck:
 
 
 def transform_tool(definition: Mapping[str, Any], change: ToolTransform) -> TransformedTool:
-    """Return a tool as it is shown.
+    """Return a tool with the user's changes applied.
 
     Args:
-        definition: As the server gave it, in JSON.
-        change: What changes.
+        definition: The server's definition, in JSON.
+        change: The changes.
 
     Raises:
         DefinitionError: the change does not fit the tool.
@@ -247,6 +254,7 @@ def transform_tool(definition: Mapping[str, Any], change: ToolTransform) -> Tran
 
 
 def _defaults(arguments: Mapping[str, ArgumentTransform]) -> Json:
+    """Return the default values that the transforms set, by argument."""
     schemas = {name: each.get("schema", {}) for name, each in arguments.items()}
     return {name: each["default"] for name, each in schemas.items() if "default" in each}
 

@@ -63,6 +63,7 @@ def variable_lookup(
     }
 
     def get(name: str) -> str | None:
+        """Return a variable's value, or None."""
         kind, _, rest = name.partition(":")
         if kind == "input":
             default = find_input(inputs, rest).get("default")
@@ -74,6 +75,7 @@ def variable_lookup(
         return known.get(name) or secret(name, os.environ.get(name))
 
     def secret(name: str, value: str | None) -> str | None:
+        """Return the variable's name in place of its value if values are masked."""
         return f"${{{name}}}" if masked and value else value
 
     return get
@@ -130,14 +132,14 @@ def _unquote(value: str) -> str:
 
 
 class FieldReader:
-    """Reads the fields of one server, with variables put in.
+    """Reader of one server's fields that expands variables.
 
     Args:
-        where: What errors begin with.
+        where: Place of the entry, for errors.
         entry: The server's fields.
         file: The host's file.
         inputs: Its ``inputs``.
-        masked: As of `variables`, for what a person is shown; nothing is logged then.
+        masked: As of `variable_lookup`, for a person; nothing is logged then.
     """
 
     def __init__(
@@ -157,12 +159,17 @@ class FieldReader:
         self._get = variable_lookup(file, inputs, masked=masked)
 
     def read_text(self, key: str) -> str:
+        """Return a text field, expanded; empty if absent. Raise `SetupError` for another type."""
         value = self._entry.get(key, "")
         if not isinstance(value, str):
             raise SetupError(f"{self._where}: {key!r} must be a text")
         return self._expand_word(value)
 
     def read_list(self, key: str) -> tuple[str, ...]:
+        """Return a list of texts, expanded.
+
+        Empty if absent. Raise `SetupError` for another type.
+        """
         value = self._entry.get(key, [])
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
             raise SetupError(f"{self._where}: {key!r} must be a list of texts")
@@ -176,6 +183,10 @@ class FieldReader:
         )
 
     def read_mapping(self, key: str) -> dict[str, str]:
+        """Return an object of texts, expanded.
+
+        Empty if absent. Raise `SetupError` for another type.
+        """
         value = self._entry.get(key, {})
         if not isinstance(value, Mapping):
             raise SetupError(f"{self._where}: {key!r} must be an object")
@@ -232,6 +243,7 @@ def expand_variables(text: str, get: Callable[[str], str | None], forms: str = "
     """
 
     def value(match: re.Match[str]) -> str:
+        """Return the value of a matched variable, its default, or the match unchanged."""
         form, name, default = match.groups()
         if not _is_variable(form or "", name, forms):
             return match[0]
@@ -246,6 +258,7 @@ def expand_variables(text: str, get: Callable[[str], str | None], forms: str = "
 
 
 def _is_variable(form: str, name: str, puts: str) -> bool:
+    """Return True if a matched form is a variable for the file's host."""
     if form == "variable:":  # which stands for a key of the host's that names a variable
         return True
     if name.startswith("file:"):

@@ -103,7 +103,7 @@ class Connection:
     """The connection to one server.
 
     Args:
-        options: How it is made.
+        options: How the server is connected.
     """
 
     def __init__(self, options: ConnectionOptions) -> None:
@@ -174,14 +174,14 @@ class Connection:
         raise AssertionError("the last attempt returns or raises")
 
     async def renew_after(self, error: MCPError, client: Client) -> bool:
-        """Let the next request begin a new session if an error says that the old one is over.
+        """Retire a client whose session is over by an error; the next request opens another.
 
         Args:
-            error: Of a request.
-            client: That sent it.
+            error: Error of a request.
+            client: The client that sent it.
 
         Returns:
-            Whether the server surely did nothing, so that the request can be sent again.
+            True if the server surely did nothing, so that the request can be sent again.
         """
         if is_session_over(error):
             async with self._lock:
@@ -327,6 +327,7 @@ class Connection:
         return self._tools
 
     async def _list_tools(self) -> dict[str, types.Tool]:
+        """Request all pages of the tools, or raise `Unreachable`; the first of one name counts."""
         found: dict[str, types.Tool] = {}
         try:
             async for page in fetch_pages(
@@ -380,7 +381,7 @@ _LEVELS = {
 
 
 async def _skip_validation(name: str, result: types.CallToolResult) -> None:
-    """Skip the SDK's validation: the tool validates its own results."""
+    """Do nothing, in place of the SDK's validation: the tool validates its own results."""
 
 
 def _innermost_error(error: BaseException | None) -> BaseException | None:

@@ -30,7 +30,7 @@ class Connections:
     """The connections of one server.
 
     Args:
-        options: How they are made.
+        options: How the server is connected.
         headers: More headers, by run; None: all runs share one connection.
 
     Raises:
@@ -51,7 +51,9 @@ class Connections:
         return self._made.get(self._key())
 
     def current(self) -> Connection:
-        """Return the connection of the current run. Call it only on the library's own loop.
+        """Return the connection of the current run, made if there is none.
+
+        For the library's own loop only.
 
         Raises:
             SetupError: the function that gives the headers failed.
@@ -64,6 +66,11 @@ class Connections:
         return found
 
     def _key(self) -> tuple[tuple[str, str], ...]:
+        """Return the headers of the current run, which identify its connection.
+
+        Raises:
+            SetupError: the function that gives them failed.
+        """
         if self._headers is None:
             return ()
         enclosing = find_enclosing()
@@ -80,6 +87,7 @@ class Connections:
             ) from error
 
     def _options_for(self, headers: Mapping[str, str]) -> ConnectionOptions:
+        """Return the options with a run's headers; its own authorization replaces the login."""
         if not headers:
             return self._options
         config = with_overrides(self._options.config, headers, None, None)
@@ -88,6 +96,10 @@ class Connections:
         return dataclasses.replace(self._options, config=config, auth=auth)
 
     def _close_idle(self, current: tuple[tuple[str, str], ...]) -> None:
+        """Close idle connections until at most `MAX_CONNECTIONS` are left.
+
+        Never the current one.
+        """
         for key, connection in list(self._made.items()):
             if len(self._made) <= MAX_CONNECTIONS:
                 return
@@ -112,10 +124,12 @@ _all: weakref.WeakSet[Connections] = weakref.WeakSet()
 
 
 async def _close_all(connections: Sequence[Connections]) -> None:
+    """Close the connections of several servers; ignore errors."""
     await asyncio.gather(*(each.close() for each in connections), return_exceptions=True)
 
 
 def _at_exit() -> None:
+    """Close all connections at the program's end, for ten seconds at most."""
     if used := [each for each in _all if each.is_used]:
         with suppress(Exception):
             run_sync(lambda: asyncio.wait_for(_close_all(used), 10))

@@ -50,6 +50,7 @@ def limit_concurrency(ask: Callable[..., Awaitable[Any]], many: int, refusal: ob
     waiting = 0
 
     async def asked(*args: object, **kwargs: object) -> Any:
+        """Call the callback, or return the refusal if too many calls are pending."""
         nonlocal waiting
         if waiting >= many:
             return refusal
@@ -63,11 +64,11 @@ def limit_concurrency(ask: Callable[..., Awaitable[Any]], many: int, refusal: ob
 
 
 class OpenCalls(Generic[Call]):
-    """The open calls of one connection, and their owners.
+    """The open calls of one connection, with their owners.
 
-    By a pipe a question of the older revisions names no call. If all calls are one owner's it is
-    theirs; else nobody knows whose it is, and nobody is asked. A call that was given up counts for
-    a while, since its server may not have stopped.
+    Over a pipe, a question of the older revisions names no call. If all open calls have one owner,
+    it is theirs; otherwise it is unknown, and no person is asked. An abandoned call counts for a
+    while, since its server may not have stopped.
     """
 
     def __init__(self) -> None:
@@ -82,8 +83,8 @@ class OpenCalls(Generic[Call]):
         """Register a call while the context is active.
 
         Args:
-            owner: Whose it is.
-            call: What is known of it.
+            owner: Its owner.
+            call: The call.
         """
         self._open[id(call)] = owner, call
         try:
@@ -109,7 +110,7 @@ class OpenCalls(Generic[Call]):
         """Return the call a question belongs to, or None if that is ambiguous.
 
         Args:
-            own: That in whose context it came, where the transport tells.
+            own: The call in whose context the question came, if the transport knows it.
         """
         if own is not None and id(own) in self._open:
             return own
@@ -163,7 +164,9 @@ False declines, None cancels."""
 async def answer_elicitation(
     elicitation: Elicitation, elicit: Elicit | None, context: ToolContext[Any] | None
 ) -> types.ElicitResult:
-    """Return the answer to a server's question.
+    """Ask a person a server's question until the answer fits the form.
+
+    Cancel if no one can answer.
 
     Args:
         elicitation: The question.
@@ -191,7 +194,7 @@ async def answer_elicitation(
 
 
 class _Form:
-    """The form of a question, and validation of answers.
+    """Form of a question, with validation of its answers.
 
     Attributes:
         problem: What was wrong with the last answer.
@@ -207,7 +210,7 @@ class _Form:
             self.problem = str(error)
 
     def content(self, answer: Mapping[str, object] | bool) -> dict[str, Any] | None:
-        """Return the filled form, or None if the answer does not fit."""
+        """Return the filled form; if the answer does not fit, set `problem` and return None."""
         filled = self._defaults | (dict(answer) if isinstance(answer, Mapping) else {})
         filled = {name: value for name, value in filled.items() if value is not None}
         if self._validator is None:
@@ -219,6 +222,7 @@ class _Form:
 async def _ask_once(
     elicitation: Elicitation, elicit: Elicit | None, context: ToolContext[Any] | None, problem: str
 ) -> Answer:
+    """Ask once: the callback, else the run's approver. Return None if there is neither."""
     if elicit is not None:
         answer = elicit(elicitation)
         return await answer if inspect.isawaitable(answer) else answer
@@ -235,7 +239,7 @@ async def _ask_once(
 
 
 def _ticket(elicitation: Elicitation, call_id: str, problem: str) -> Ticket:
-    """Build a ticket that a person can approve from a question."""
+    """Build the ticket that shows a question to a person, with the form's fields as arguments."""
     name = f"answer to {elicitation.server}"
     fields, form = elicitation.defaults, elicitation.schema
     lines = [f"the server {elicitation.server} asks: {_line(elicitation.message)}"]
@@ -253,6 +257,7 @@ def _ticket(elicitation: Elicitation, call_id: str, problem: str) -> Ticket:
 
 
 def _describe_schema(schema: Mapping[str, object]) -> list[str]:
+    """Return a line for each field of a form: name, type, description and choices."""
     properties = schema.get("properties")
     lines = []
     for name, field in (properties if isinstance(properties, Mapping) else {}).items():

@@ -32,7 +32,10 @@ _pipe: list[int] = []
 
 
 def guard_group(group: int) -> None:
-    """Kill a process group when this program ends. Does nothing without a shell."""
+    """Have the guardian kill a process group when this program ends.
+
+    Does nothing without a shell.
+    """
     with _lock:
         if sys.platform != "win32" and os.path.exists(_SHELL):
             if not _pipe:
@@ -48,12 +51,13 @@ def release_group(group: int) -> None:
 
 
 def _send_command(what: str, group: int) -> None:
+    """Write one command to the guardian; ignore that it is gone."""
     with suppress(OSError):  # somebody has ended the guardian; then there is none
         os.write(_pipe[0], f"{what} {group}\n".encode())
 
 
 def _start() -> int:
-    """Start the guardian in its own session, so that Ctrl-C does not reach it."""
+    """Start the guardian in its own session, and return the pipe to it."""
     read, write = os.pipe()
     nothing = os.open(os.devnull, os.O_WRONLY)
     try:

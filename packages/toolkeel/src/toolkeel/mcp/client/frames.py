@@ -32,12 +32,12 @@ log = logging.getLogger("toolkeel.mcp")
 
 
 class FrameReader:
-    """Splits a server's output into lines and parses each as a JSON-RPC message.
+    """Parser of a server's output: lines in, JSON-RPC messages out.
 
     Args:
-        name: Of the server, for the log.
+        name: Name of the server, for the log.
         limit: Most bytes of one line.
-        take: Sees each line first; what it takes is no message here.
+        take: Called with each line first; returns True if it handled the line.
     """
 
     def __init__(
@@ -73,6 +73,7 @@ class FrameReader:
         self._searched = len(self._buffer)
 
     def _message(self, line: bytes) -> SessionMessage | None:
+        """Parse one line; return None for one that is blank, handled elsewhere or incomplete."""
         if self._head is not None or len(line) > self._limit:
             head, self._head = self._head or line[: self._edge], None
             why = f"it is larger than {self._limit // (1024 * 1024)} MB"
@@ -88,7 +89,9 @@ class FrameReader:
             return self._report_unreadable(line[: self._edge], line[-self._edge :], why)
 
     def _join_lines(self, line: bytes) -> bytes | None:
-        """Return the message that this line completes; empty if it continues, None if it is none.
+        """Return the message that this line completes.
+
+        Empty if it continues, None if it is no part of one.
 
         Written so that people can read it, it begins and ends with a bracket alone at the left.
         """
@@ -121,10 +124,10 @@ class FrameReader:
 
 
 class RateLimiter:
-    """Limits the rate of incoming messages; responses always pass.
+    """Limiter of incoming messages that are no responses.
 
     Args:
-        name: Of the server, for the log.
+        name: Name of the server, for the log.
     """
 
     def __init__(
@@ -138,7 +141,7 @@ class RateLimiter:
         self.dropped = 0
 
     def allows(self, item: SessionMessage | Exception) -> bool:
-        """Return True if a message may pass."""
+        """Return True if a message may pass; others are dropped, and that is logged."""
         if isinstance(item, SessionMessage) and isinstance(
             item.message, JSONRPCResponse | JSONRPCError
         ):

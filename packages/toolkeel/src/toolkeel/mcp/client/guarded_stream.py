@@ -42,6 +42,7 @@ class GuardedStream:
             raise
 
     def _sifted(self, item: SessionMessage | Exception) -> SessionMessage | Exception:
+        """Return a message with its response repaired, or its error marked as the peer's."""
         message = item.message if isinstance(item, SessionMessage) else None
         if isinstance(message, types.JSONRPCResponse):
             self._sift.repair(message.result)

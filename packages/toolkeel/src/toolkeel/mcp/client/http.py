@@ -43,10 +43,10 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
     """HTTP transport that bounds bodies and turns failures into JSON-RPC error responses.
 
     Args:
-        inner: What sends.
+        inner: Transport that sends.
         limit: Most bytes of a body that is no stream of events.
-        home: Address of the server. What it names beside itself, such as where to log in, is asked
-            only if that is no place which only this machine or its network reaches.
+        home: Address of the server. Other addresses that it names, such as for logging in, are
+            requested only if they are public.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
         self._home = httpx2.URL(home).host
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send a request; a `POST` of a message always gets a response."""
+        """Send a request; the failure of a message's POST becomes an error response."""
         if self._home and _leaves_origin(request.url, self._home):
             await request.aread()
             return httpx2.Response(403, text="This address is not asked.", request=request)
@@ -81,7 +81,7 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
     async def _read_session_error(
         self, response: httpx2.Response, request: httpx2.Request
     ) -> httpx2.Response:
-        """Read a response that may mean that the server has forgotten the session."""
+        """Read a 400 response; one about a forgotten session becomes that error of the protocol."""
         if response.status_code == 404:
             await response.aclose()
             return _error_response(request, FORGOTTEN, "the server has ended the session")
@@ -98,10 +98,10 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
     async def _read(
         self, response: httpx2.Response, message: httpx2.Request | None = None
     ) -> httpx2.Response:
-        """Read the body of a response, unless it is an event stream.
+        """Read the body of a response, repaired; leave an event stream open.
 
         Args:
-            response: As it came.
+            response: The response, its body unread.
             message: The message it answers, if it is one: a refusal shall be one, too.
 
         Raises:
@@ -132,6 +132,11 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
         )
 
     async def _body(self, response: httpx2.Response) -> bytes:
+        """Read a body.
+
+        Raises:
+            httpx2.ReadError: it is larger than the limit.
+        """
         body = bytearray()
         assert isinstance(response.stream, httpx2.AsyncByteStream)
         try:
@@ -149,7 +154,7 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
 
 
 class _EventStream(httpx2.AsyncByteStream):
-    """An event stream with repaired events."""
+    """Event stream whose events are repaired as they arrive."""
 
     def __init__(self, inner: httpx2.AsyncByteStream, limit: int) -> None:
         self._inner = inner
@@ -196,6 +201,7 @@ def _leaves_origin(url: httpx2.URL, home: str) -> bool:
 
 
 def _is_loopback_host(host: str) -> bool:
+    """Return True for a loopback address or ``localhost``."""
     try:
         return unwrap_ipv4(ipaddress.ip_address(host)).is_loopback
     except ValueError:
@@ -203,6 +209,7 @@ def _is_loopback_host(host: str) -> bool:
 
 
 def _is_message(request: httpx2.Request) -> bool:
+    """Return True if a request posts a message of the protocol."""
     return request.headers.get("content-type", "").startswith("application/json") and (
         "text/event-stream" in request.headers.get("accept", "")
     )
@@ -228,6 +235,7 @@ def _status_error(
 
 
 def _as_json(headers: httpx2.Headers) -> httpx2.Headers:
+    """Return headers for a JSON body, without those about the former body."""
     others = [(key, value) for key, value in headers.multi_items() if key.lower() not in _FRAMING]
     return httpx2.Headers([*others, ("content-type", "application/json")])
 
@@ -238,6 +246,7 @@ _FRAMING = ("content-type", "content-length", "content-encoding", "transfer-enco
 
 
 def _error_response(request: httpx2.Request, code: int, text: str) -> httpx2.Response:
+    """Return a 503 response with a JSON-RPC error."""
     return httpx2.Response(
         503,
         headers={"content-type": "application/json"},
@@ -247,6 +256,7 @@ def _error_response(request: httpx2.Request, code: int, text: str) -> httpx2.Res
 
 
 def _error(code: int, text: str) -> bytes:
+    """Return a JSON-RPC error of our transport as bytes."""
     error = transport_error(code, text).model_dump(mode="json")
     body = {"jsonrpc": "2.0", "id": None, "error": error}
     return json.dumps(body, ensure_ascii=False).encode()
@@ -256,7 +266,7 @@ class _Client(httpx2.AsyncClient):
     """HTTP client whose failed logins fail one request, not the connection."""
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
-        """Send a request, authorized."""
+        """Send a request with authorization; a failed login becomes an error response."""
         try:
             return await super().send(request, **options)
         except (OAuthFlowError, SetupError) as error:
@@ -301,6 +311,7 @@ class NetworkOptions:
 
 
 def _client(network: NetworkOptions, timeout: float) -> httpx2.AsyncClient:
+    """Return an HTTP client with the network's headers, authorization and transport."""
     return _Client(
         headers=network.headers,
         auth=network.auth,
@@ -311,7 +322,7 @@ def _client(network: NetworkOptions, timeout: float) -> httpx2.AsyncClient:
 
 @asynccontextmanager
 async def http(network: NetworkOptions, timeout: float, *, older: bool) -> AsyncIterator[Any]:
-    """Yield the streams of a connection to a server on the network.
+    """Open a connection to a server on the network, and yield its streams.
 
     Args:
         network: How it is reached.

@@ -48,7 +48,7 @@ def session_error(content: bytes, request: bytes) -> int | None:
         request: The message it answers.
 
     Returns:
-        `FORGOTTEN` if nobody looked at the message, `SESSION_ENDED` if that is not proved.
+        `FORGOTTEN` if the server surely did not read the message, else `SESSION_ENDED`.
     """
     if len(content) > _MAX_BYTES:
         return None
@@ -73,6 +73,7 @@ def _error_text(body: object) -> str:
 
 
 def _id_of(request: bytes) -> object:
+    """Return the id of a request, or None."""
     try:
         message = json.loads(request)
     except (ValueError, RecursionError):
@@ -81,18 +82,18 @@ def _id_of(request: bytes) -> object:
 
 
 def is_session_lost(error: MCPError) -> bool:
-    """Return True if the server ended our session without doing anything."""
+    """Return True if the server ended our session without executing the request."""
     return error.code == FORGOTTEN and not isinstance(error.data, PeerErrorData)
 
 
 def is_session_over(error: MCPError) -> bool:
-    """Return True if the server ended our session, maybe after it looked at the request."""
+    """Return True if the server ended our session, perhaps after executing the request."""
     ended = error.code in (FORGOTTEN, SESSION_ENDED)
     return ended and not isinstance(error.data, PeerErrorData)
 
 
 class RetiredClients:
-    """Clients of sessions that are over, each ended when its last request has an answer."""
+    """Clients of ended sessions, each closed when its last request has an answer."""
 
     def __init__(self) -> None:
         self._requests: Counter[int] = Counter()  # by id: clients cannot be hashed
@@ -117,9 +118,9 @@ class RetiredClients:
         """End a client as soon as it has no open request.
 
         Args:
-            client: Of the session that is over.
-            task: Holds its connection open.
-            over: Ends that.
+            client: Client of the session that is over.
+            task: Task that holds its connection open.
+            over: Event that ends the task.
         """
         key = id(client)
         self._retired[key] = task, over
@@ -127,6 +128,7 @@ class RetiredClients:
         self._end_unused(key)
 
     def _end_unused(self, key: int) -> None:
+        """End a retired client that has no open request."""
         if self._requests[key] > 0:
             return
         del self._requests[key]

@@ -85,7 +85,7 @@ class MCPServer(ServerContents):
         source: The command that starts it, as one line or a list of words; its ``http(s)``
             address; or a file ``mcp.json`` with one server in it, ``mcp.json:name`` for one of
             several.
-        name: What people call it, and what is put before names that two servers share.
+        name: Its name for people, and the prefix of tool names that two servers share.
         trust: False: a person is asked about every call, until they extend an approval to the server
             for the run (``ticket.approve("server")``). ``"pinned"``: until they have approved a
             tool's definition once. True: never, and what the server says of its tools' effects is
@@ -104,7 +104,7 @@ class MCPServer(ServerContents):
         cwd: The folder a command is started in.
         auth: ``"oauth"`` for a login in the browser, `OAuth` to say more, or any
             `httpx2.Auth`.
-        http_client: By which requests to an address are sent, with its proxies and certificates
+        http_client: Client that sends requests to an address, with its proxies and certificates
             (``httpx2.AsyncClient(verify=context)``); it is used on a loop of the library's own,
             and stays open.
         elicit: Answers what the server asks a person in the middle of a call; the run's approver
@@ -227,6 +227,7 @@ class MCPServer(ServerContents):
         return connection, await connection.tools(fresh=True)
 
     def _tool_or_none(self, peer: ToolServerPeer, listed: types.Tool, name: str) -> AnyTool | None:
+        """Return the compiled tool; None, logged and in `problems`, if it cannot be used."""
         try:  # one that is as it was is not made anew for each run
             key = (name, peer.trust, peer.pins, listed.model_dump_json())
             made = self._compiled_tools[key] = self._compiled_tools.get(key) or compile_server_tool(
@@ -291,7 +292,7 @@ class MCPServer(ServerContents):
         """Call a tool, from any event loop.
 
         Raises:
-            Failed: there is no result.
+            CallFailed: there is no result.
         """
         caller = (asyncio.get_running_loop(), context)
         token = _caller.set(caller)
@@ -373,7 +374,7 @@ class MCPServer(ServerContents):
         await self._with_tool_errors(lambda: self._get_connection().client())
 
     async def close(self) -> None:
-        """Close the connection. The next use opens a new one."""
+        """Close the connection and end the server's process. The next use opens a new one."""
         await self._connections.close()
 
     async def __aenter__(self) -> MCPServer:

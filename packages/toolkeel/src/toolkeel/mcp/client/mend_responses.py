@@ -62,10 +62,10 @@ log = logging.getLogger("toolkeel.mcp")
 
 @record
 class PeerErrorData:
-    """Marks error data of a peer whose code looks like one of the transport's.
+    """Error data of a peer, marked because it looks like an error of our transport.
 
     Args:
-        data: As it came.
+        data: The peer's data.
     """
 
     data: object
@@ -103,18 +103,19 @@ def error_data(error: types.ErrorData) -> object:
 
 
 def _is_transport_data(data: object) -> bool:
+    """Return True if error data has the mark of our transport."""
     return isinstance(data, dict) and data.get("toolkeel") == _OURS
 
 
 class ResponseRepair:
-    """Repairs and validates the responses of one server piece by piece.
+    """Repair of one server's responses, piece by piece.
 
     Args:
         version: The negotiated revision; None before there is one.
 
     Attributes:
         problems: What was wrong with definitions, by the tool's name.
-        rounds: How often it has answered a request by asking for more.
+        rounds: Number of answers that asked for more input.
     """
 
     def __init__(self, version: Callable[[], str | None]) -> None:
@@ -126,8 +127,8 @@ class ResponseRepair:
         """Repair a result in place: a listing, a call result or contents.
 
         Args:
-            result: As it came.
-            method: What it answers, where that is known.
+            result: The result, which is changed.
+            method: Method of its request, if known.
         """
         version = self._version()
         if version is None:
@@ -143,6 +144,7 @@ class ResponseRepair:
         self._mend_lists(result, version)
 
     def _mend_lists(self, result: dict[str, Any], version: str) -> None:
+        """Repair the lists in a result in place; drop items that stay invalid."""
         if isinstance(cursor := result.get("nextCursor"), int):
             result["nextCursor"] = str(cursor)
         for key, of in _LISTS.items():
@@ -162,6 +164,10 @@ class ResponseRepair:
         return True
 
     def _tool(self, tool: object, version: str) -> dict[str, Any] | None:
+        """Return a valid definition, without its wrong parts.
+
+        None, in `problems`, if it has no name.
+        """
         if not isinstance(tool, dict) or not isinstance(tool.get("name"), str) or not tool["name"]:
             self.problems[f"({_shorten(tool)})"] = "left out: it has no name"
             return None
@@ -230,12 +236,14 @@ def _remove_at(tool: dict[str, Any], place: list[str]) -> str:
 
 
 def _is_call_result(result: Mapping[str, Any]) -> bool:
+    """Return True if a result looks like that of a tool call."""
     if "content" in result or "structuredContent" in result:
         return "role" not in result  # which a sampled message has
     return not result.keys() & _OTHERS
 
 
 def _mend_call(result: dict[str, Any], version: str) -> None:
+    """Repair the result of a call in place: content, error flag and structured content."""
     if result.get("resultType", "complete") != "complete":
         return
     content = result.get("content")
@@ -290,6 +298,7 @@ def _mend_content(result: dict[str, Any]) -> None:
 
 
 def _as_list(value: object) -> list[Any]:
+    """Return a value as a list; None as an empty one."""
     return value if isinstance(value, list) else [] if value is None else [value]
 
 
@@ -317,6 +326,7 @@ def _messages(message: object) -> list[dict[str, Any]]:
 
 
 def _text(value: object) -> str:
+    """Return a value as JSON text, cut."""
     return json.dumps(value, ensure_ascii=False)[:_BLOCK_TEXT]
 
 
@@ -336,6 +346,7 @@ def _block(block: object) -> object:
 
 
 def _is_block(block: object) -> bool:
+    """Return True if a value is a valid content block."""
     if not isinstance(block, dict) or "type" not in block:
         return False
     try:
@@ -346,8 +357,10 @@ def _is_block(block: object) -> bool:
 
 
 def _unknown_block(what: str, value: object) -> dict[str, Any]:
+    """Return a text block with a note and the value as JSON."""
     return {"type": "text", "text": f"[a {what} that this client does not know] {_text(value)}"}
 
 
 def _shorten(value: object) -> str:
+    """Return a value as JSON text of at most 80 characters."""
     return json.dumps(value, ensure_ascii=False, default=str)[:80]

@@ -29,10 +29,10 @@ def failure_of(error: MCPError, tool: str, server: str, first: bool = True) -> C
     """Convert a protocol error of a call to the exception with its result message.
 
     Args:
-        error: As the SDK raised it.
-        tool: What was called.
-        server: Whose it is.
-        first: True if the server has had no part of the call before: it has not asked for more.
+        error: The SDK's error.
+        tool: Name of the tool.
+        server: Name of its server.
+        first: True if the server has not asked for more input during the call.
     """
     code, text, data = error.code, error.message, error_data(error.error)
     details = {"code": code, **({"data": data} if data is not None else {})}
@@ -96,4 +96,5 @@ _OLDER = (
 
 
 def _error_text(server: str, text: str) -> str:
+    """Return the text for the model about an error of the server."""
     return f"The server {server} answered the call with an error: {with_hint(text)}"

@@ -21,8 +21,8 @@ async def fetch_pages(
     """Yield the pages of a list in order; a repeated or refused cursor ends it.
 
     Args:
-        fetch: Gives the page at a cursor; None is the first.
-        server: Whose list it is, for the log.
+        fetch: Returns the page at a cursor; None is the first.
+        server: Name of the server, for the log.
     """
     cursors: set[str] = set()
     cursor: str | None = None

@@ -43,6 +43,7 @@ def tls_context(files: Mapping[str, str]) -> ssl.SSLContext | bool:
 
 
 def _no_password() -> str:
+    """Raise `ValueError`: keys with a passphrase are not supported."""
     raise ValueError("the key has a passphrase; give one without")
 
 
@@ -50,7 +51,7 @@ class ClientTransport(httpx2.AsyncBaseTransport):
     """Transport that sends through the program's own HTTP client.
 
     Args:
-        client: Whoever lent it closes it.
+        client: The program's client, which stays open.
         home: Address of the server.
     """
 
@@ -59,7 +60,7 @@ class ClientTransport(httpx2.AsyncBaseTransport):
         self._home = httpx2.URL(home)
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send a request. The body of the answer is read by whoever asked."""
+        """Send a request, and return the response with its body unread."""
         at, home = request.url, self._home
         own = (at.scheme, at.netloc) == (home.scheme, home.netloc)
         for name, value in self._client.headers.items() if own else ():
@@ -76,10 +77,10 @@ class ClientTransport(httpx2.AsyncBaseTransport):
 
 
 class ProxyTransport(httpx2.AsyncBaseTransport):
-    """Sends each request directly, or by the proxy that is set for its address.
+    """Transport that sends directly, or through the proxy that is set for an address.
 
     Args:
-        verify: Whose certificates are trusted; as the environment says by default.
+        verify: Trusted certificates; by default those that the environment sets.
     """
 
     def __init__(self, verify: ssl.SSLContext | bool = True) -> None:

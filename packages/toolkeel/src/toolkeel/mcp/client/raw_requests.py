@@ -35,6 +35,8 @@ Progressed = Callable[[float, float | None, str | None], Awaitable[None]]
 
 @record
 class _PendingRequest:
+    """A request without an answer so far."""
+
     method: str
     answer: asyncio.Future[dict[str, Any]]
     progressed: Progressed | None
@@ -42,12 +44,12 @@ class _PendingRequest:
 
 
 class RawRequests:
-    """The requests of one connection.
+    """Requests of one connection that bypass the SDK's session.
 
     Args:
-        name: Of the server, for the log.
-        sift: Makes results readable.
-        log: Takes what the server logs meanwhile.
+        name: Name of the server, for the log.
+        sift: Repairs results.
+        log: Called with each log message of the server.
     """
 
     def __init__(self, name: str, sift: ResponseRepair, log: LoggingFnT) -> None:
@@ -84,10 +86,10 @@ class RawRequests:
         """Send a request and return its result.
 
         Args:
-            method: Of the protocol.
-            params: As JSON.
-            timeout: Seconds until it is given up.
-            progressed: Told how far it is.
+            method: Method of the protocol.
+            params: Parameters, as JSON.
+            timeout: Seconds to wait for the answer.
+            progressed: Called with the server's progress.
 
         Raises:
             MCPError: an error is the answer, or there is none.
@@ -120,6 +122,11 @@ class RawRequests:
                 each.cancel()
 
     async def _write(self, message: dict[str, Any]) -> None:
+        """Write a message to the process.
+
+        Raises:
+            MCPError: the pipe is closed.
+        """
         stdin = self._stdin
         if stdin is not None:
             stdin.write(to_json({"jsonrpc": "2.0", **message}) + b"\n")
@@ -129,11 +136,13 @@ class RawRequests:
                 raise MCPError(types.CONNECTION_CLOSED, _CLOSED) from None
 
     def _expire(self, id: int, method: str) -> None:
+        """Fail a request that took too long, and cancel it at the server."""
         message = f"Request {method!r} timed out"
         self._cancel(id, "timed out")
         _fail(self._waiting[id], types.ErrorData(code=types.REQUEST_TIMEOUT, message=message))
 
     def _cancel(self, id: int, reason: str) -> None:
+        """Tell the server that a request is cancelled."""
         if self._stdin is not None:
             params = {"requestId": id, "reason": reason}
             notification = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
@@ -161,6 +170,7 @@ class RawRequests:
         return self._settle(message)
 
     def _settle(self, message: dict[str, Any]) -> bool:
+        """Complete the request that a response answers. Return False if it answers none."""
         waiting = self._waiting_for(message.get("id"))
         if waiting is None:
             return False
@@ -185,11 +195,13 @@ class RawRequests:
         return True
 
     def _waiting_for(self, id: object) -> _PendingRequest | None:
+        """Return the request with an id, which servers may send back as text, or None."""
         if isinstance(id, str) and id.isdecimal() and len(id) < 20:
             id = int(id)  # some servers send ids back as texts
         return self._waiting.get(id) if isinstance(id, int) else None
 
     def _progress(self, params: object) -> bool:
+        """Report progress of one of these requests. Return False if it is of none."""
         fields = params if isinstance(params, dict) else {}
         waiting = self._waiting_for(fields.get("progressToken"))
         if waiting is None:
@@ -203,6 +215,7 @@ class RawRequests:
         return True
 
     def _logged(self, params: object) -> bool:
+        """Pass on a log message. Return False if it is not one."""
         try:
             notification = types.LoggingMessageNotificationParams.model_validate(params)
         except ValidationError:
@@ -220,15 +233,18 @@ _CLOSED = "Connection closed"
 
 
 def _spawn_callback(callback: Awaitable[None], pending: set[asyncio.Future[None]]) -> None:
+    """Run a callback as a task, which stays in `pending` until it ends."""
     task = asyncio.ensure_future(callback)
     pending.add(task)
     task.add_done_callback(pending.discard)
 
 
 def _number(value: object) -> float | None:
+    """Return a number, or None for anything else."""
     return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def _fail(waiting: _PendingRequest, error: types.ErrorData) -> None:
+    """Fail a request with an error, unless it has ended."""
     if not waiting.answer.done():
         waiting.answer.set_exception(MCPError(error.code, error.message, error.data))

@@ -48,7 +48,7 @@ class ResourceSubscriptions:
         """Subscribe a listener to resources.
 
         Raises:
-            MCPError: the server lets nobody watch.
+            MCPError: the server offers no subscriptions.
         """
         for uri in uris:
             if uri not in self._listening:
@@ -56,7 +56,7 @@ class ResourceSubscriptions:
             self._listening.setdefault(uri, []).append(tell)
 
     async def remove(self, uris: Iterable[str], tell: Listener) -> None:
-        """Unsubscribe somebody."""
+        """Unsubscribe a listener."""
         for uri in uris:
             listeners = self._listening.get(uri, [])
             if tell in listeners:
@@ -72,17 +72,18 @@ class ResourceSubscriptions:
             self.notify(uri)
 
     def notify(self, uri: str) -> None:
-        """Tell everybody who watches an address."""
+        """Call the listeners of a resource that has changed."""
         for tell in list(self._listening.get(uri, ())):
             tell(uri)
 
     def close(self) -> None:
-        """Listen to nothing any more; who watches stays known."""
+        """Stop receiving events; the listeners stay registered for the next connection."""
         for task in self._listeners.values():
             task.cancel()
         self._listeners.clear()
 
     async def _subscribe(self, uri: str, client: Client) -> None:
+        """Subscribe at the server: by a request, or by a stream since 2026-07-28."""
         if self._legacy():
             params = types.SubscribeRequestParams(uri=uri)
             request = types.SubscribeRequest(params=params)
@@ -96,12 +97,14 @@ class ResourceSubscriptions:
             raise error
 
     async def _listen(self, client: Client, uri: str, heard: asyncio.Future[None]) -> None:
+        """Receive events of a resource forever; open the stream anew when it ends."""
         while True:
             with suppress(SubscriptionLost):
                 await self._receive_events(client, uri, heard)
             await asyncio.sleep(RETRY_SECONDS)
 
     async def _receive_events(self, client: Client, uri: str, heard: asyncio.Future[None]) -> None:
+        """Notify listeners of events until the stream ends; `heard` is set once it is open."""
         async with client.listen(resource_subscriptions=(uri,)) as events:
             if not heard.done():
                 heard.set_result(None)
@@ -110,6 +113,7 @@ class ResourceSubscriptions:
                     self.notify(event.uri)
 
     async def _unsubscribe(self, uri: str) -> None:
+        """End the subscription of a resource at the server."""
         if (task := self._listeners.pop(uri, None)) is not None:
             task.cancel()
             await asyncio.wait([task])
@@ -119,6 +123,7 @@ class ResourceSubscriptions:
 
 
 async def _unsubscribe(uri: str, client: Client) -> None:
+    """Request the end of a subscription."""
     request = types.UnsubscribeRequest(params=types.UnsubscribeRequestParams(uri=uri))
     await client.session.send_request(request, types.EmptyResult)
 
@@ -130,9 +135,9 @@ async def listen_for_changes(client: Client, changed: Callable[[], object], name
     """Listen for list changes, on revisions that require it; listen again after a loss.
 
     Args:
-        client: Of the connection.
+        client: Client of the connection.
         changed: Called when lists may have changed.
-        name: Of the server, for the log.
+        name: Name of the server, for the log.
     """
     has = client.server_capabilities
     kinds = {

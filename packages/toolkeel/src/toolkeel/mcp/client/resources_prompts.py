@@ -42,7 +42,7 @@ _READS = Effects(read_only=True, destructive=False, idempotent=True, private=Tru
 
 
 class ServerContents:
-    """A server's resources, prompts and instructions: the half of `MCPServer` beside its tools."""
+    """Base of `MCPServer`: a server's resources, prompts and instructions."""
 
     name: str
 
@@ -81,8 +81,8 @@ class ServerContents:
         """Read a resource.
 
         Args:
-            resource: Its address, a listed one, or the text that stands in a tool's result for a
-                link to one (``resource_link``), which is followed.
+            resource: Its address, a listed resource, or the text in a tool's result that stands for
+                a link to one (``resource_link``).
 
         Raises:
             SetupError: the server cannot be reached.
@@ -112,7 +112,7 @@ class ServerContents:
         Args:
             of: A prompt's name, or a template's address.
             argument: Which argument, or part of the address.
-            typed: What is there already.
+            typed: Text that was typed so far.
             others: The other arguments as far as they are known.
         """
         ref: types.PromptReference | types.ResourceTemplateReference
@@ -133,6 +133,7 @@ class ServerContents:
         loop, some, changed = asyncio.get_running_loop(), asyncio.Event(), dict[str, None]()
 
         def tell(uri: str) -> None:
+            """Record a changed resource and wake the iterator, from any thread."""
             changed[uri] = None  # once, however often it changes until that is read
             if len(changed) == 1:
                 with suppress(RuntimeError):  # the loop of who watched has closed
@@ -157,6 +158,7 @@ class ServerContents:
         """
 
         def needs_approval(_: Mapping[str, object], context: ToolContext[Any]) -> bool | str:
+            """Return the reason to ask, or False if the server is trusted or approved."""
             if peer.trust is True or is_server_approved(context.run, peer.origin):
                 return False
             return f"what the server {self.name} says is not trusted"
@@ -206,7 +208,10 @@ class ServerContents:
         fetch: Callable[[Client, str | None], Awaitable[Any]],
         items: Callable[[Any], Sequence[T]],
     ) -> list[T]:
+        """Return the items of all pages; none if the server lacks the method."""
+
         async def work(client: Client) -> list[T]:
+            """Fetch all pages with a client."""
             found: list[T] = []
             try:
                 async for page in fetch_pages(lambda at: fetch(client, at), self.name):
@@ -219,9 +224,11 @@ class ServerContents:
         return await self._ask(work)
 
     async def _ask(self, work: Callable[[Client], Awaitable[T]]) -> T:
+        """Run requests that only read, with errors for a program or model."""
         return await self._with_tool_errors(lambda: self._get_connection().run(work))
 
     async def _with_tool_errors(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Run work on the library's loop; turn errors into `SetupError` or `ToolError`."""
         try:
             return await on_own_loop(work)
         except Unreachable as error:
@@ -237,6 +244,7 @@ class ServerContents:
 
 
 def _file(contents: types.TextResourceContents | types.BlobResourceContents) -> File:
+    """Convert contents to a file; a text about the problem if its bytes are broken."""
     try:
         return file_from_contents(contents)
     except InvalidOutput as error:  # it costs itself
@@ -246,6 +254,7 @@ def _file(contents: types.TextResourceContents | types.BlobResourceContents) -> 
 
 
 async def _clean_instructions(instructions: str) -> str:
+    """Return instructions without hidden characters, cut to the limit."""
     return remove_hidden(instructions)[0][:MAX_INSTRUCTIONS]
 
 
@@ -269,6 +278,7 @@ def uri_of(resource: str | Text | types.Resource) -> str:
 
 
 def _message(message: types.PromptMessage) -> UserMessage | AssistantMessage:
+    """Convert a prompt's message; a user's text is marked as untrusted."""
     content = from_blocks([message.content])
     if message.role != "user":
         return AssistantMessage(content)

@@ -14,7 +14,7 @@ from toolkeel.messages import ToolMessage
 
 
 def translate_error(message: ToolMessage, tool: TransformedTool) -> ToolMessage:
-    """Return an error of a server with a sentence on the names that callers know otherwise."""
+    """Return a server's error with a sentence about arguments that have other names here."""
     note = tool.translation(message.text) if message.failed else ""
     if not note:
         return message
@@ -65,6 +65,7 @@ def split_audience(content: Content) -> tuple[Content, tuple[dict[str, Any], ...
 
 
 def _is_for_model(extra: Mapping[str, object]) -> bool:
+    """Return True unless a block is addressed to the person only."""
     annotations = extra.get("annotations")
     audience = annotations.get("audience") if isinstance(annotations, Mapping) else None
     return not audience or (isinstance(audience, list) and "assistant" in audience)

@@ -26,10 +26,10 @@ class Sampling:
 
     Args:
         server: Name of the server that asks.
-        messages: What is said to the model.
+        messages: Messages for the model.
         system: Instructions; a stranger's text.
         max_tokens: Length of the answer at most, in tokens.
-        hints: Names of models it would like, the best first.
+        hints: Names of models that it prefers, the best first.
     """
 
     server: str
@@ -54,6 +54,7 @@ def sampling_callback(server: str, sample: Sample | None) -> Any:
     async def answer(
         context: ClientRequestContext, params: types.CreateMessageRequestParams
     ) -> types.CreateMessageResult | types.ErrorData:
+        """Return the reply of the program's model, or an error if it refuses."""
         reply = sample(_parse_sampling(server, params))
         message = await reply if inspect.isawaitable(reply) else reply
         if message is None:
@@ -70,6 +71,7 @@ def sampling_callback(server: str, sample: Sample | None) -> Any:
 
 
 def _parse_sampling(server: str, params: types.CreateMessageRequestParams) -> Sampling:
+    """Convert the parameters of a sampling request."""
     messages: list[UserMessage | AssistantMessage] = []
     for each in params.messages:
         blocks: Any = each.content if isinstance(each.content, list) else [each.content]
@@ -86,6 +88,7 @@ def roots_callback(roots: Roots | None) -> Any:
         return None
 
     async def answer(context: ClientRequestContext) -> types.ListRootsResult:
+        """Return the folders as roots."""
         folders = roots() if callable(roots) else roots
         return types.ListRootsResult(roots=[_root(folder) for folder in folders])
 
@@ -93,6 +96,11 @@ def roots_callback(roots: Roots | None) -> Any:
 
 
 def _root(folder: str | Path) -> types.Root:
+    """Convert a folder or a ``file://`` address to a root.
+
+    Raises:
+        SetupError: it is no folder.
+    """
     text = str(folder)
     if text.startswith("file://"):
         return types.Root.model_validate({"uri": text})

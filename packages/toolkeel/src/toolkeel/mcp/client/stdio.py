@@ -50,7 +50,7 @@ class Stderr:
         self._lines: deque[str] = deque(maxlen=_STDERR_LINES)
 
     def add(self, line: str) -> None:
-        """Keep a line."""
+        """Append a line, and drop the oldest beyond the limit."""
         self._lines.append(line[:500])
 
     def __str__(self) -> str:
@@ -58,20 +58,21 @@ class Stderr:
 
 
 class _Protocol(asyncio.subprocess.SubprocessStreamProtocol):
-    """Tells when the process itself has ended, whoever still holds its pipes."""
+    """Subprocess protocol with a future that is done when the process itself has ended."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(_CHUNK, loop)
         self.ended: asyncio.Future[None] = loop.create_future()
 
     def process_exited(self) -> None:
+        """Mark the process as ended."""
         super().process_exited()
         if not self.ended.done():
             self.ended.set_result(None)
 
 
 class _ServerProcess:
-    """A running process."""
+    """A server's running process and its children."""
 
     def __init__(self, transport: asyncio.SubprocessTransport, protocol: _Protocol) -> None:
         self.transport = transport
@@ -94,6 +95,7 @@ class _ServerProcess:
         self.transport.close()
 
     def _signal(self, number: int) -> None:
+        """Send a signal to the process group; ignore that it has ended."""
         with suppress(ProcessLookupError, PermissionError):
             if sys.platform == "win32":
                 if not self.ended.done():
@@ -106,7 +108,7 @@ _KILL: int = getattr(signal, "SIGKILL", signal.SIGTERM)
 
 
 async def _start_process(config: ServerConfig) -> _ServerProcess:
-    """Start the process.
+    """Start the server's process in a group of its own.
 
     Raises:
         SetupError: if it cannot be started.
@@ -142,8 +144,8 @@ async def stdio(config: ServerConfig, stderr: Stderr, raw: RawRequests) -> Async
 
     Args:
         config: The command.
-        stderr: Filled with what it writes there.
-        raw: Requests that go by the same pipe, and take their answers first.
+        stderr: Receives what it writes to stderr.
+        raw: Requests over the same pipe; each line is offered to them first.
 
     Raises:
         SetupError: if it cannot be started.
@@ -171,7 +173,7 @@ async def stdio(config: ServerConfig, stderr: Stderr, raw: RawRequests) -> Async
 async def _read(
     server: _ServerProcess, name: str, incoming: MemoryObjectSendStream[Incoming], raw: RawRequests
 ) -> None:
-    """Pass on what the server says, until it or its process ends."""
+    """Pass on the server's messages until it closes its output or its process ends."""
     assert server.process.stdout is not None and server.process.stdin is not None
     frames = FrameReader(name, take=raw.handle_line)
     raw.open(server.process.stdin)
@@ -191,6 +193,7 @@ async def _pump(
     incoming: MemoryObjectSendStream[Incoming],
     raw: RawRequests,
 ) -> None:
+    """Pass on messages from a pipe until it ends."""
     with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, ConnectionError):
         while chunk := await stdout.read(_CHUNK):
             for message in frames.feed(chunk):

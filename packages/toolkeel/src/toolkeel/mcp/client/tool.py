@@ -44,7 +44,7 @@ Send: TypeAlias = Callable[[str, dict[str, Any], ToolContext[Any]], Awaitable[ty
 
 
 class CallFailed(Exception):
-    """A call ended without a result. Its message says how."""
+    """Raised if a call ended without a result; `message` is the result message instead."""
 
     def __init__(self, kind: Kind, text: str, **details: object) -> None:
         super().__init__(text)
@@ -53,14 +53,14 @@ class CallFailed(Exception):
 
 @record
 class ToolServerPeer:
-    """What tools need of their server.
+    """Facts and functions of a server that its tools need.
 
     Args:
-        name: What people call it.
-        identity: What approvals are bound to.
+        name: Its name for people.
+        identity: Identity that approvals are bound to.
         trust: True if its tools run without asking, and its annotations are believed.
         pins: The approved definitions.
-        current: Gives the definition a tool has now; None if it is gone.
+        current: Returns the current definition of a tool; None if it is gone.
         send: Calls a tool.
         timeout: Seconds of a call.
         effects: What its tools do, by patterns of their names, as the operator declares it.
@@ -91,8 +91,8 @@ class ToolServerPeer:
     def effects_of(self, tool: str, stated: Effects | None) -> Effects:
         """Return the effects of a tool: those that the operator declares, else those that it states.
 
-        What an untrusted server states never lowers the bar. Results are private, and a stranger's
-        unless they are declared ours.
+        An untrusted server's statements never make a tool less restricted. Results are private, and
+        a stranger's unless they are declared ours.
 
         Args:
             tool: The server's own name of it.
@@ -111,10 +111,10 @@ class PinState:
     """The approval state of a tool's definition.
 
     Args:
-        server: What people call its server.
-        identity: What approvals are bound to.
+        server: Name of its server.
+        identity: Identity that approvals are bound to.
         state: ``approved``, ``new`` if nobody has seen it yet, or ``changed`` since.
-        difference: What has changed.
+        difference: The changes, as a diff.
     """
 
     server: str
@@ -124,12 +124,12 @@ class PinState:
 
 
 class DefinitionGate:
-    """Lets calls of a tool through only with an approved definition.
+    """Check that runs calls of a tool only with an approved definition.
 
     Args:
         peer: The server.
         tool: The server's own name of the tool.
-        pin: Its definition, as the model was told of it.
+        pin: The definition that the model was shown.
     """
 
     def __init__(self, peer: ToolServerPeer, tool: str, pin: Pin) -> None:
@@ -139,7 +139,7 @@ class DefinitionGate:
         self._noted: dict[ToolContext[Any], Pin | None] = {}
 
     async def step(self, prepared: Prepared, context: ToolContext[Any], proceed: Proceed) -> object:
-        """Record the tool's current definition before a call (a step).
+        """Record the server's current definition of the tool, then proceed (a step).
 
         Raises:
             ToolError: the server cannot be reached.
@@ -162,7 +162,10 @@ class DefinitionGate:
         return PinState(peer.name, peer.identity, "changed", changes)
 
     def despite_rules(self, arguments: Mapping[str, object]) -> str:
-        """Return why to ask although a rule allows the call, or an empty string if not changed."""
+        """Return why to ask although a rule allows the call.
+
+        Empty unless the definition changed.
+        """
         changes = self.pin_state().difference
         server = self._peer.name
         return (
@@ -188,10 +191,10 @@ class DefinitionGate:
         return "" if trusted else self._peer.name
 
     async def verify_definition(self, context: ToolContext[Any]) -> None:
-        """Pin the definition with which this call was approved.
+        """Pin the definition with which this call was approved, if it is still the current one.
 
         Raises:
-            Failed: the definition changed again while somebody was asked, or the tool is gone.
+            CallFailed: the definition changed again meanwhile, or the tool is gone.
             ToolError: the server cannot be reached.
         """
         noted = self._noted.get(context, self._now)
@@ -214,9 +217,9 @@ class CompiledTool:
     """A server's tool, compiled.
 
     Args:
-        tool: Ours.
-        hidden: Characters nobody sees that were taken out of its definition.
-        problems: What of its definition is not used or not checked.
+        tool: The tool.
+        hidden: Invisible characters that were removed from its definition.
+        problems: Parts of its definition that are not used or not checked.
     """
 
     tool: AnyTool
@@ -248,8 +251,8 @@ def compile_server_tool(
     Args:
         peer: The server.
         listed: Its definition.
-        name: What it is called here; as the server calls it by default.
-        change: What changes of it; its pin stays that of the server's definition.
+        name: Its name here; the server's own by default.
+        change: The user's transform of it; its pin stays that of the server's definition.
 
     Raises:
         DefinitionError: nothing can be made of its schema, or the change does not fit it.
@@ -280,15 +283,17 @@ def compile_server_tool(
 
 @functools.cache
 def _blank_tool() -> AnyTool:
-    """Return what all tools of servers share: reading a function's signature costs much."""
+    """Return a template for tools of servers, since reading a function's signature is slow."""
 
     async def run(context: ToolContext[Any], arguments: dict[str, Any]) -> ToolMessage:
+        """Raise: the template's body is replaced in each tool."""
         raise NotImplementedError
 
     return Tool.from_schema("blank", "", {"type": "object"}, run, unknown_keys="allow")
 
 
 def _schema_description(schema: Mapping[str, Any]) -> str:
+    """Return the description in a schema, or an empty string."""
     description = schema.get("description")
     return description if isinstance(description, str) else ""
 
@@ -300,9 +305,10 @@ def _call_function(
     output: OutputSchema | None,
     transformed: TransformedTool | None,
 ) -> Callable[..., Awaitable[ToolMessage]]:
-    """Return the function that calls a tool of a server."""
+    """Return the function that verifies the definition, calls the tool and checks its result."""
 
     async def run(context: ToolContext[Any], arguments: dict[str, Any]) -> ToolMessage:
+        """Verify the definition, call the tool, and return its checked result."""
         try:
             await gate.verify_definition(context)
             sent = transformed.to_original(arguments) if transformed else arguments
@@ -313,6 +319,7 @@ def _call_function(
             return failed.message
 
     def call(_tool_context: ToolContext[Any], /, **arguments: Any) -> Awaitable[ToolMessage]:
+        """Pass the arguments as one dict."""
         return run(_tool_context, arguments)
 
     return call

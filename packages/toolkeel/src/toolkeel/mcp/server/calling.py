@@ -221,6 +221,7 @@ class Client:
             await request.session.send_notification(notification, request.request_id)
 
     def _is_level_enabled(self, level: Level) -> bool:
+        """Return True if the client wants log messages of a level."""
         request = self._exchange.request
         assert request is not None
         if is_modern(request):
@@ -230,6 +231,7 @@ class Client:
         return LEVELS.index(level) >= LEVELS.index(least)
 
     def _require(self, feature: Feature) -> None:
+        """Raise `MissingCapability` unless the client declared a capability."""
         if not self.supports(feature):
             what = _CAPABILITIES[feature].model_dump(by_alias=True, exclude_none=True)
             raise MissingCapability(
@@ -238,6 +240,11 @@ class Client:
             )
 
     async def _ask(self, key: str, question: types.InputRequest, kind: type[_Answer]) -> _Answer:
+        """Ask a question while the tool's deadline is paused.
+
+        Raises:
+            ToolError: the client did not answer.
+        """
         clock = self._context.pause_deadline() if self._context else nullcontext()
         try:
             with clock:
@@ -264,6 +271,7 @@ def _can_elicit(capabilities: types.ClientCapabilities | None, feature: Feature)
 
 
 def _sampling_message(message: UserMessage | AssistantMessage) -> types.SamplingMessage:
+    """Convert a message for the client's model."""
     role: Literal["user", "assistant"] = "user" if isinstance(message, UserMessage) else "assistant"
     blocks = to_blocks(message.content)
     if len(blocks) == 1:
@@ -281,6 +289,11 @@ def _compile_form(
         compiled = compile_json_schema(schema)
 
         def check(content: Mapping[str, object]) -> object:
+            """Return the answer as a dict.
+
+            Raises:
+                ToolError: it does not fit the schema.
+            """
             if not compiled.is_valid(content):
                 _raise_unfit_answer("; ".join(map(str, compiled.errors(content)[:5])))
             return dict(content)
@@ -288,6 +301,11 @@ def _compile_form(
         return schema, check
 
     def validate(content: Mapping[str, object]) -> object:
+        """Return the answer as the form's model.
+
+        Raises:
+            ToolError: it does not fit.
+        """
         try:
             return form.model_validate(content)
         except ValidationError as error:
@@ -300,6 +318,7 @@ def _compile_form(
 
 
 def _reject_nested_form(schema: Mapping[str, object]) -> None:
+    """Raise `SetupError` if a field of a form is not a plain value."""
     properties = schema.get("properties")
     for name, each in properties.items() if isinstance(properties, Mapping) else ():
         kind = each.get("type") if isinstance(each, Mapping) else None
@@ -310,6 +329,7 @@ def _reject_nested_form(schema: Mapping[str, object]) -> None:
 
 
 def _raise_unfit_answer(why: str) -> object:
+    """Raise `ToolError`: the answer does not fit the form."""
     raise ToolError(f"What the client's person answered does not fit the form: {why}")
 
 
@@ -325,5 +345,6 @@ def approval_question(ticket: Ticket) -> str:
 
 
 def _escape_hidden(char: str) -> str:
+    """Return a character, as an escape if it is invisible."""
     hidden = unicodedata.category(char)[0] in "CZ" and char not in " \n"
     return f"\\u{ord(char):04x}" if hidden or char in BLANK else char

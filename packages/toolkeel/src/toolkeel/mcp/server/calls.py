@@ -43,7 +43,7 @@ _APPROVAL: Final[Mapping[str, object]] = {
 async def run_client_call(
     exchange: Exchange, call: ToolCall, tools: Toolset, run: RunContext[Any], level: LogLevelLookup
 ) -> ToolMessage:
-    """Run one call of a client and return its message.
+    """Run one call of a client through the pipeline, and return its result message.
 
     Args:
         exchange: The exchange with the client.
@@ -109,6 +109,7 @@ class _ProgressSender:
                 self._sender = asyncio.ensure_future(self._send())
 
     async def _send(self) -> None:
+        """Send the latest progress until there is no newer one."""
         while self._latest is not None:
             event, self._latest = self._latest, None
             done = event.done if event.done is not None else (self._last_sent or 0.0) + 1.0
@@ -172,4 +173,5 @@ async def _fill_form(client: Client, ticket: Ticket) -> Decision:
 
 
 def _url_form(url: object) -> Mapping[str, object]:
+    """Return a schema whose only value is a URL."""
     return {"type": "object", "properties": {"url": {"const": url}}}

@@ -57,8 +57,8 @@ class DrainState:
     """The shutdown state of a server, and its open requests.
 
     Args:
-        figures: Counts of the server's calls.
-        let_go: Ends the subscriptions of clients.
+        metrics: Counts of the server's calls.
+        close_streams: Ends the subscriptions of clients.
 
     Attributes:
         is_draining: True once the shutdown has started.
@@ -90,6 +90,7 @@ class DrainState:
             draining.set()
 
         async def heard() -> Message:
+            """Return the next message, or a disconnect once the shutdown starts."""
             message, stop = asyncio.ensure_future(receive()), asyncio.ensure_future(draining.wait())
             try:
                 await asyncio.wait((message, stop), return_when=asyncio.FIRST_COMPLETED)
@@ -146,6 +147,7 @@ class DrainMiddleware:
         """Return a `send` that counts rejections and, while draining, closes the connection."""
 
         async def sent(message: Message) -> None:
+            """Send a message; count a rejection, and close the connection while draining."""
             if message["type"] == "http.response.start":
                 if message["status"] >= 400 and not is_health:
                     self._state.metrics.record_rejection(message["status"])
@@ -184,6 +186,7 @@ def _on_signal(
     before: Callable[..., object],
     *args: object,
 ) -> None:
+    """Start draining; some seconds later, stop accepting and call the former handler."""
     loop.call_soon_threadsafe(begin)
     loop.call_soon_threadsafe(
         loop.call_later, seconds, partial(_stop_accepting, loop, before, *args)

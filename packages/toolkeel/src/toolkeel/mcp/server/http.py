@@ -67,6 +67,7 @@ class BearerToken:
         await self._app(scope, receive, send)
 
     def _has_token(self, headers: Headers) -> bool:
+        """Return True if the headers carry the token, compared in constant time."""
         scheme, _, token = headers.get("authorization", "").partition(" ")
         return scheme.lower() == "bearer" and hmac.compare_digest(
             token.strip().encode("latin-1", "replace"), self._token
@@ -126,7 +127,10 @@ def asgi(
 
 
 def _admit_session(manager: Any, admit: Callable[[Any], Any], owner: Any) -> Any:
-    """Open a session; if there are too many, end an idle one first, of the same client if possible."""
+    """Admit a session.
+
+    If there are too many, end an idle one first, of the same client if possible.
+    """
     known: dict[str, Any] = manager._server_instances
     if manager.max_sessions is not None and len(known) >= manager.max_sessions:
         idle = [
@@ -196,6 +200,7 @@ def is_loopback(host: str) -> bool:
 
 
 def _is_unspecified(host: str) -> bool:
+    """Return True for the address of all interfaces, such as ``0.0.0.0``."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_unspecified
     except ValueError:

@@ -102,6 +102,7 @@ class BoundedConnection(H11Protocol):
             )
 
     def _start_request_timer(self) -> None:
+        """Limit the time for the next request, unless the timer runs."""
         if self._request_timer is None:
             self._request_timer = self.loop.call_later(REQUEST_SECONDS, self.abort)
 
@@ -151,12 +152,14 @@ class KeepAliveConnection(BoundedConnection):
             super().timeout_keep_alive_handler()
 
     def _close_in(self, seconds: float) -> None:
+        """Schedule closing the idle connection."""
         self._unset_keepalive_if_required()
         self.timeout_keep_alive_task = self.loop.call_later(
             seconds, self.timeout_keep_alive_handler
         )
 
     def _has_unread(self) -> bool:
+        """Return True if the socket has received data that is not read yet."""
         with selectors.DefaultSelector() as selector:
             selector.register(self.transport.get_extra_info("socket"), selectors.EVENT_READ)
             return bool(selector.select(0))

@@ -25,7 +25,7 @@ def stored_results(name: str) -> str:
 
 
 def with_stored_results(tools: Toolset, resources: Iterable[Resource[..., object]]) -> Toolset:
-    """Return the tools so that each cut result names the resource with the full text."""
+    """Return the tools; if `stored_results` is served, cut results name the full text's URI."""
     if tools.keeper is not None or all(each is not stored_results for each in resources):
         return tools
     stored = tools.with_steps()
@@ -34,5 +34,6 @@ def with_stored_results(tools: Toolset, resources: Iterable[Resource[..., object
 
 
 def _store(data: bytes) -> str:
+    """Store a text and return its URI; empty if it cannot be stored."""
     name = RESULTS.save(data)
     return _URI_PREFIX + name.removeprefix(PREFIX) if name else ""

@@ -50,7 +50,7 @@ def is_modern(request: Request) -> bool:
 
 
 def client_id(request: Request) -> str:
-    """Return the client's name from its token, or an empty string if clients are anonymous."""
+    """Return the client id of a request's token, or an empty string without one."""
     scope = getattr(request.request, "scope", None) or {}
     user = scope.get("user")
     return str(user.username) if isinstance(user, AuthenticatedUser) else ""
@@ -58,6 +58,8 @@ def client_id(request: Request) -> str:
 
 @record
 class _Question:
+    """A question without an answer so far."""
+
     request: types.InputRequest
     answer: asyncio.Future[BaseModel]
     kind: type[BaseModel]
@@ -70,8 +72,8 @@ class Exchange:
         request: The client's request that is being answered.
 
     Attributes:
-        request: That of the round; None between two rounds.
-        questions: What the client has been asked and has not answered, by key.
+        request: Request of the current round; None between two rounds.
+        questions: Unanswered questions to the client, by key.
     """
 
     __slots__ = ("_answers", "_keys", "_question_asked", "questions", "request", "task")
@@ -89,8 +91,8 @@ class Exchange:
 
         Args:
             key: Name of the question, made unique within the call.
-            question: What to ask.
-            kind: What an answer is.
+            question: The question.
+            kind: Type of the answer.
 
         Raises:
             MCPError: the client refused, or cannot be asked.
@@ -109,6 +111,7 @@ class Exchange:
         return cast("Answer", await future)
 
     def _unique_key(self, key: str) -> str:
+        """Return the key, with a number if it was used before in this call."""
         number, unique = 2, key
         while unique in self._keys:
             number, unique = number + 1, f"{key}_{number}"
@@ -137,6 +140,7 @@ class Exchange:
         self.request = None
 
     def _wake(self, _: object = None) -> None:
+        """Wake the round that waits for a question or the end."""
         if self._question_asked is not None and not self._question_asked.done():
             self._question_asked.set_result(None)
 
@@ -152,7 +156,7 @@ def _parse_answer(answer: BaseModel | None, kind: type[BaseModel]) -> BaseModel 
 
 
 class CallRounds:
-    """The calls of one server that wait for their client's next request."""
+    """Calls of one server that wait for their client's next request."""
 
     def __init__(self, limit: int = MAX_WAITING, lifetime: float = WAIT_SECONDS) -> None:
         self._limit = limit
@@ -166,7 +170,7 @@ class CallRounds:
         Args:
             request: The client's request.
             params: Its parameters, with the handle and the answers in later rounds.
-            work: Makes the call's result; called once, in the first round.
+            work: Returns the call's result; called once, in the first round.
 
         Raises:
             MCPError: The handle is unknown or expired.
@@ -198,17 +202,23 @@ class CallRounds:
             self._drop(handle)
 
     def _start(self, work: Awaitable[BaseModel]) -> asyncio.Task[BaseModel]:
+        """Start a call as a task that outlives the request."""
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._on_task_done)
         return task
 
     def _on_task_done(self, task: asyncio.Task[BaseModel]) -> None:
+        """Drop a finished task, and mark its exception as retrieved."""
         self._tasks.discard(task)
         if not task.cancelled():
             task.exception()  # marks it retrieved: the round may have been cancelled
 
     def _suspend(self, exchange: Exchange, client: str) -> str:
+        """Store a waiting call and return its handle.
+
+        The oldest is dropped if there are too many.
+        """
         if len(self._waiting) >= self._limit:
             own = (handle for handle, (_, _, whose) in self._waiting.items() if whose == client)
             self._drop(next(own, next(iter(self._waiting))))
@@ -218,6 +228,11 @@ class CallRounds:
         return handle
 
     def _resume(self, handle: str) -> Exchange:
+        """Return the call of a handle, which cannot be used again.
+
+        Raises:
+            MCPError: the handle is unknown or expired.
+        """
         found = self._waiting.pop(handle, None)
         if found is None:
             raise MCPError(types.INVALID_PARAMS, "Invalid or expired requestState")
@@ -226,6 +241,7 @@ class CallRounds:
         return exchange
 
     def _drop(self, handle: str) -> None:
+        """Cancel a waiting call."""
         exchange, timer, _ = self._waiting.pop(handle)
         timer.cancel()
         if exchange.task is not None:

@@ -44,7 +44,7 @@ def ui_resource(
     permissions: Sequence[Permission] = (),
     **about: object,
 ) -> Resource[[], str]:
-    """Make a page of HTML that hosts show for tools; see `with_ui`.
+    """Return a resource with an HTML page that hosts show for tools; see `with_ui`.
 
     Args:
         uri: Its address, which starts with ``ui://``.
@@ -80,6 +80,7 @@ def ui_resource(
 
 
 def _check_origins(csp: Mapping[Domains, Sequence[str]]) -> None:
+    """Raise `DefinitionError` for an unknown kind of origin, or text that is no origin."""
     for kind, origins in csp.items():
         if kind not in get_args(Domains):
             known = ", ".join(get_args(Domains))
@@ -124,4 +125,5 @@ def pages_of(tools: Iterable[AnyTool]) -> list[Resource[..., Any]]:
 
 
 def _mapping(value: object) -> Mapping[str, object]:
+    """Return a mapping, or an empty one for anything else."""
     return value if isinstance(value, Mapping) else NOTHING

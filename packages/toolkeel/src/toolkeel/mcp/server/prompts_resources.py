@@ -82,6 +82,7 @@ class Primitive(Generic[P, R]):
             raise DefinitionError(f"{self.name} has no argument {argument!r} to complete")
 
         def add(suggest: Completer) -> Completer:
+            """Register the completer and return it unchanged."""
             self._completers[argument] = suggest
             return suggest
 
@@ -177,6 +178,7 @@ def prompt(
     about = {"title": title, "icons": icons, "_meta": meta}
 
     def make(wrapped: Callable[..., Any]) -> Prompt[..., Any]:
+        """Return a prompt made of the function."""
         made = compile_tool(wrapped, (name, description), None, {**_OPTIONS}, caller)
         return Prompt(made, about)
 
@@ -198,6 +200,7 @@ def to_prompt_messages(value: object) -> Iterator[types.PromptMessage]:
 
 
 def _prompt_messages(role: types.Role, content: object) -> Iterator[types.PromptMessage]:
+    """Yield one message for each block of content."""
     for block in to_content_blocks(content):
         yield types.PromptMessage(role=role, content=to_block(block))
 
@@ -291,6 +294,7 @@ def resource(
     caller = calling_frame()
 
     def make(wrapped: Callable[P, R]) -> Resource[P, R]:
+        """Return a resource made of the function."""
         made = compile_tool(wrapped, (name, description), None, {**_OPTIONS}, caller)
         return Resource(made, uri, media_type, {"title": title, **about})
 
@@ -298,6 +302,11 @@ def resource(
 
 
 def _parse_template(tool: AnyTool, uri: str, arguments: list[str]) -> UriTemplate | None:
+    """Return the URI template, or None if it has no variables.
+
+    Raises:
+        DefinitionError: its variables are not the function's parameters.
+    """
     try:
         template = UriTemplate.parse(uri)
     except InvalidUriTemplate as error:
@@ -314,7 +323,7 @@ def _parse_template(tool: AnyTool, uri: str, arguments: list[str]) -> UriTemplat
 def to_resource_contents(
     resource: Resource[..., Any], uri: str, value: object
 ) -> list[types.TextResourceContents | types.BlobResourceContents]:
-    """Convert the return value of a resource's function to resource contents."""
+    """Convert a resource function's return value to resource contents."""
     made = [
         _resource_contents(block, resource.media_type, uri) for block in to_content_blocks(value)
     ]
@@ -327,6 +336,7 @@ def to_resource_contents(
 def _resource_contents(
     block: Block, media_type: str, uri: str
 ) -> types.TextResourceContents | types.BlobResourceContents:
+    """Convert one block to resource contents."""
     match block:
         case Text(text):
             return types.TextResourceContents(

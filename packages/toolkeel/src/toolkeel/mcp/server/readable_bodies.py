@@ -49,14 +49,17 @@ class ReadableBodies:
 
 
 def _replay(messages: list[Message], receive: Receive) -> Receive:
+    """Return a `receive` that yields these messages first."""
+
     async def next_message() -> Message:
+        """Return the next stored message, then those of the client."""
         return messages.pop(0) if messages else await receive()
 
     return next_message
 
 
 def _mend(body: bytes) -> bytes:
-    r"""Return a body without half characters.
+    r"""Return a body with lone surrogates replaced.
 
     >>> _mend(b'{"text": "\\ud83d"}')
     b'{"text": "\\ufffd"}'
@@ -67,7 +70,7 @@ def _mend(body: bytes) -> bytes:
 
 
 class _BadRequestAnswer:
-    """Sends an answer; one that says the body cannot be read is replaced."""
+    """Wrapper of `send` that replaces the SDK's answer to an unreadable body."""
 
     def __init__(self, body: bytes, send: Send) -> None:
         self._body, self._send = body, send
@@ -75,6 +78,7 @@ class _BadRequestAnswer:
         self._parts: list[bytes] = []
 
     async def send(self, message: Message) -> None:
+        """Send a message; those of a 400 answer are collected first."""
         if message["type"] == "http.response.start" and message["status"] == 400:
             self._start = message
         elif self._start is None:
@@ -85,6 +89,7 @@ class _BadRequestAnswer:
                 await self._finish(self._start, b"".join(self._parts))
 
     async def _finish(self, start: Message, answer: bytes) -> None:
+        """Send the collected answer, improved, with its new length."""
         answer = _better_answer(self._body, answer)
         headers = [pair for pair in start["headers"] if pair[0].lower() != b"content-length"]
         length = (b"content-length", str(len(answer)).encode())
@@ -111,6 +116,7 @@ def _better_answer(body: bytes, answer: bytes) -> bytes:
 
 
 def _is_json(body: bytes) -> bool:
+    """Return True if a body is JSON."""
     try:
         from_json(body)
     except ValueError:

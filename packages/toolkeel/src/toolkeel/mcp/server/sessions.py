@@ -42,13 +42,15 @@ log = logging.getLogger("toolkeel")
 
 @dataclass
 class _Session:
+    """An open session: its client, log level and subscriptions."""
+
     client: str
     level: types.LoggingLevel | None = None
     subscribed: set[str] = field(default_factory=set)
 
 
 class Sessions:
-    """The open sessions and streams of one server. Each is dropped with its connection."""
+    """Open sessions and streams of one server. Each is dropped with its connection."""
 
     def __init__(self) -> None:
         self._open: WeakKeyDictionary[Connection, _Session] = WeakKeyDictionary()
@@ -162,6 +164,7 @@ class Sessions:
             del self._pending[connection], self._senders[connection]
 
     def _session_of(self, request: Request) -> _Session:
+        """Return the session of a request, created if it is new."""
         return self._open.setdefault(_connection(request), _Session(client_id(request)))
 
 
@@ -186,6 +189,7 @@ def _connection(request: Request) -> Connection:
 
 
 async def _send_event(connection: Connection, event: ServerEvent) -> None:
+    """Send one event to a session."""
     match event:
         case ToolsListChanged():
             await connection.send_tool_list_changed()

@@ -152,6 +152,7 @@ def not_found_error(uri: str) -> MCPError:
 
 
 def _index_unique(what: str, items: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """Return items by name; raise `DuplicateToolError` for a repeated one."""
     found: dict[str, Any] = {}
     for name, item in items:
         if name in found:
@@ -168,6 +169,7 @@ def unknown_name_error(what: str, name: object, known: Iterable[str]) -> MCPErro
 
 
 def _serve_tool(entry: Entry, alias: str, may_ask: bool, names: Mapping[str, str]) -> ServedTool:
+    """Return a tool as it is served, with definition and structured output."""
     tool = entry.tool
     structured = infer_structured_output(tool)
     definition = to_definition(tool, alias, structured.schema if structured else None)
@@ -221,6 +223,7 @@ def paginate(
 
 
 def _list_digest(items: Sequence[BaseModel]) -> str:
+    """Return a short digest of the names in a list."""
     names = "\n".join(
         repr(sorted(item.model_dump(include={"name", "uri"}).items())) for item in items
     )
@@ -228,6 +231,11 @@ def _list_digest(items: Sequence[BaseModel]) -> str:
 
 
 def _parse_cursor(cursor: str, stamp: str, length: int) -> int:
+    """Return the start of a page.
+
+    Raises:
+        MCPError: the cursor does not belong to this list.
+    """
     try:
         text = base64.b64decode(cursor, "-_", validate=True).decode()
         found, _, number = text.partition(":")

@@ -96,18 +96,20 @@ async def stdio_streams(take: LineHandler) -> AsyncIterator[tuple[Incoming, Outg
 
 
 class _StdoutWriter:
-    """Writes complete lines in order without blocking the event loop."""
+    """Writer of complete lines, in order, that does not block the event loop."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
         self._lock = asyncio.Lock()
 
     async def send(self, message: JSONRPCMessage) -> None:
+        """Write a message as a line."""
         await self.send_line(
             message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
         )
 
     async def send_line(self, line: bytes) -> None:
+        """Write a line; in a thread if the pipe has no room."""
         async with self._lock:
             if len(line) <= _ATOMIC_WRITE_BYTES and self._has_room():
                 os.write(self._descriptor, line)  # atomic, and does not block: the pipe has room
@@ -115,16 +117,19 @@ class _StdoutWriter:
                 await asyncio.to_thread(self._write_all, line)
 
     def _has_room(self) -> bool:
+        """Return True if a short write would not block."""
         if sys.platform == "win32":
             return False
         return bool(select.select((), (self._descriptor,), (), 0)[1])
 
     def _write_all(self, line: bytes) -> None:
+        """Write a line completely; blocks."""
         while line:
             line = line[os.write(self._descriptor, line) :]
 
 
 async def _read(descriptor: int, wire: _StdoutWriter, incoming: _Read, take: LineHandler) -> None:
+    """Pass messages from stdin on until it closes; answer unreadable lines with errors."""
     with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
         async with incoming:
             async for line in _read_lines(descriptor, lambda line: take(line, wire.send_line)):
@@ -137,6 +142,7 @@ async def _read(descriptor: int, wire: _StdoutWriter, incoming: _Read, take: Lin
 
 
 async def _write(wire: _StdoutWriter, outgoing: _Written) -> None:
+    """Write outgoing messages to stdout until the stream closes."""
     with suppress(anyio.ClosedResourceError, OSError):
         async with outgoing:
             async for item in outgoing:
@@ -178,6 +184,7 @@ def _claim_stdin() -> int:
 
 
 async def _read_lines(descriptor: int, take: Callable[[bytes], bool]) -> AsyncIterator[bytes]:
+    """Yield lines that are not blank and not handled by `take`."""
     lines = _LineReader(descriptor, take)
     lines.start()
     try:
@@ -190,7 +197,7 @@ async def _read_lines(descriptor: int, take: Callable[[bytes], bool]) -> AsyncIt
 
 
 class _LineReader:
-    """Reads lines from a descriptor as they arrive.
+    """Reader of lines from a descriptor, as they arrive.
 
     Args:
         descriptor: The descriptor.
@@ -212,6 +219,7 @@ class _LineReader:
         self._uses_thread = False
 
     def start(self) -> None:
+        """Start reading: on the event loop, or in a thread where that is impossible."""
         try:
             self._loop.add_reader(self._descriptor, self._on_readable)
         except (OSError, NotImplementedError):  # a file, or Windows
@@ -232,11 +240,13 @@ class _LineReader:
             self._is_reading = True
 
     def stop(self) -> None:
+        """Stop reading on the event loop; resumable."""
         if self._is_reading:
             self._loop.remove_reader(self._descriptor)
             self._is_reading = False
 
     def _on_readable(self) -> None:
+        """Read a chunk and queue its complete lines; pause if the queue is full."""
         try:
             chunk = os.read(self._descriptor, _CHUNK)
         except OSError:
@@ -258,6 +268,7 @@ class _LineReader:
             self.stop()
 
     def _read_in_thread(self) -> None:
+        """Queue lines until the end, waiting while the queue is full."""
         with suppress(RuntimeError):  # the loop has closed
             with os.fdopen(self._descriptor, "rb") as stdin:
                 for line in stdin:

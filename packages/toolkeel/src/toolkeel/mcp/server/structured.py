@@ -44,7 +44,9 @@ class StructuredOutput:
     validator: JsonSchemaValidator
 
     def extract(self, message: ToolMessage) -> object:
-        """Return a result's structured content; `ABSENT` if nothing in it fits the schema.
+        """Return the first candidate that fits the schema, wrapped if needed.
+
+        `ABSENT` if none fits.
 
         The candidates are the JSON of the content, the artifact, and the text itself.
         """
@@ -112,6 +114,7 @@ def wrap_schema(schema: Mapping[str, object]) -> dict[str, object]:
 
 
 def _candidates(message: ToolMessage) -> typing.Iterator[object]:
+    """Yield values that may be the structured content: JSON of the text, artifact, text."""
     content = message.content
     if isinstance(content, str) or len(content) == 1:
         try:

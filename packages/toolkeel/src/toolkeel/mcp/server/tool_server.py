@@ -261,6 +261,7 @@ class ToolServer:
 
     @asynccontextmanager
     async def _lifespan(self, _: Server[Any]) -> AsyncIterator[None]:
+        """Read the tool sources at the start; end streams and waiting calls at the end."""
         if self._sources:
             old = self._snapshot
             tools = await gather_tools(self._sources, old.tools.with_tools(()), RunContext())
@@ -281,16 +282,19 @@ class ToolServer:
         return types.ListToolsResult(tools=tools, next_cursor=cursor)
 
     def _input_schema(self, name: str) -> Mapping[str, Any] | None:
+        """Return a served tool's input schema, or None if there is no such tool."""
         served = self._snapshot.served_tools.get(name)
         return served.definition.input_schema if served else None
 
     async def _call_tool(
         self, request: Request, params: types.CallToolRequestParams
     ) -> types.CallToolResult | types.InputRequiredResult:
+        """Handle ``tools/call``; in rounds if the tool may ask its client something."""
         served, tools = self._snapshot.find_tool(params.name), self._snapshot.tools
         name, arguments = served.entry.tool.name, params.arguments or {}
 
         async def work(exchange: Exchange) -> types.CallToolResult:
+            """Run the call and convert its result."""
             return build_result(served, await self._run_call(exchange, name, arguments, tools))
 
         if served.may_ask:
@@ -309,6 +313,7 @@ class ToolServer:
     async def _run_call(
         self, exchange: Exchange, name: str, arguments: Mapping[str, object], tools: Toolset
     ) -> ToolMessage:
+        """Run a call through the pipeline, and count its outcome and duration."""
         request = exchange.request
         assert request is not None
         call = ToolCall(str(request.request_id), name, arguments)

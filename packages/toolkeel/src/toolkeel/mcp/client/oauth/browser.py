@@ -24,9 +24,9 @@ class Browser:
     """Opens a login page in a browser and waits for the URL it redirects to.
 
     Args:
-        server: What is logged in to.
-        port: Where the page ends on this machine.
-        address: Of the server.
+        server: Name of the server.
+        port: Local port that the page redirects to.
+        address: Address of the server.
     """
 
     def __init__(self, server: str, port: int, address: str) -> None:
@@ -59,7 +59,14 @@ class Browser:
                 listener.close()
 
     async def _listen(self, back: asyncio.Future[str], state: str) -> asyncio.Server | None:
+        """Listen for the redirect URL and pass it to `back`; None if it can only be pasted.
+
+        Raises:
+            SetupError: the port is taken, and there is no terminal to paste into.
+        """
+
         async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            """Answer one request; the redirect of this login completes the future."""
             try:
                 line = (await reader.readline()).split()
                 path = line[1].decode("ascii", "replace") if len(line) > 1 else ""
@@ -91,6 +98,7 @@ class Browser:
         loop = asyncio.get_running_loop()
 
         def typed() -> None:
+            """Read a pasted line; the redirect URL of this login completes the future."""
             line = os.read(terminal, 65_536).decode("utf-8", "replace")
             if not line:
                 loop.remove_reader(terminal)
@@ -118,6 +126,7 @@ class Browser:
 
 
 def _say(text: str) -> None:
+    """Print to standard error."""
     print(text, file=sys.stderr)
 
 

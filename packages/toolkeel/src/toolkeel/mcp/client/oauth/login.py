@@ -44,17 +44,17 @@ class OAuth:
     """OAuth settings for a server: client, scope, port, and token storage.
 
     Args:
-        scope: What to ask for; what the server names by default.
-        client_id: Of a client registered beforehand; otherwise it registers itself.
+        scope: Scopes to request; those that the server names by default.
+        client_id: Id of a client registered beforehand; otherwise it registers itself.
         client_secret: Its secret, if it has one.
         client_metadata_url: An ``https`` address where this client's metadata is published; for
             servers that take it as the client's id.
         visit: Brings a person through the login; the browser by default.
-        port: Where the browser comes back to.
+        port: Local port that the browser is redirected to.
         tokens: A file that keeps the login. By default the system's keyring keeps it, where there is
             a real one and ``toolkeel[keyring]`` is installed; else a file for each address in the
             user's own folder.
-        name: What the login page calls this client.
+        name: This client's name on the login page.
     """
 
     scope: str | None = None
@@ -122,6 +122,7 @@ def _oauth_from_config(config: ServerConfig) -> OAuth:
 def _token_storage(
     auth: OAuth, config: ServerConfig, registered: OAuthClientInformationFull | None = None
 ) -> Tokens:
+    """Return the storage of a login: the keyring, or a file if `auth` names one."""
     keyring = system_keyring if auth.tokens is None else None
     return Tokens(_token_path(auth, config), registered, keyring)
 
@@ -139,6 +140,7 @@ def _token_path(auth: OAuth, config: ServerConfig) -> Path:
 
 
 def _registered_client(auth: OAuth, redirect: str) -> OAuthClientInformationFull | None:
+    """Return the client registered beforehand, or None if no id is set."""
     if not auth.client_id:
         return None
     return OAuthClientInformationFull(
@@ -173,7 +175,7 @@ class _Login:
         self._visit: asyncio.Future[str] | None = None
 
     async def begin(self, url: str) -> None:
-        """Open the login page."""
+        """Store the login page's address and open it."""
         visit = self._auth.visit or Browser(self._server, self._auth.port, self._address)
         self._state = query_of(url).get("state", "")
         self._visit = asyncio.ensure_future(visit(url))
@@ -182,7 +184,7 @@ class _Login:
         """Return the authorization code that the login page sent back.
 
         Args:
-            issuer: Whose page it was: nothing is believed of another's answer, not even its words.
+            issuer: The expected authorization server; an answer from any other is refused.
 
         Raises:
             SetupError: the login failed, was refused, took too long, or its answer is another's.

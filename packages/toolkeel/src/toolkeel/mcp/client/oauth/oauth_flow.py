@@ -27,10 +27,10 @@ _UNKNOWN = ("invalid_client", "unauthorized_client")
 
 
 class LoginFlow(OAuthClientProvider):
-    """Authorizes requests. Its storage must be `Tokens`.
+    """The SDK's login, without a lock during requests, and with refresh before a new login.
 
     Attributes:
-        at_login: True if a person is at the login, so that nobody shall hurry.
+        at_login: True while a person logs in; no time limit then applies.
     """
 
     at_login = False
@@ -38,9 +38,11 @@ class LoginFlow(OAuthClientProvider):
 
     @property
     def _tokens(self) -> Tokens:
+        """The storage of the login."""
         return cast("Tokens", self.context.storage)
 
     async def _initialize(self) -> None:
+        """Load the stored login, with its expiry time and the authorization server."""
         await super()._initialize()
         self.context.token_expiry_time = await self._tokens.expires()
         if self._bearer() == self._refused:
@@ -51,10 +53,12 @@ class LoginFlow(OAuthClientProvider):
             self.context.clear_tokens()  # nobody knows where it could be refreshed
 
     async def _handle_token_response(self, response: httpx2.Response) -> None:
+        """Store new tokens with the authorization server that issued them."""
         await super()._handle_token_response(response)
         await self._tokens.set_metadata(self.context.oauth_metadata)
 
     async def _auth_flow(self, request: httpx2.Request) -> Flow:
+        """Authorize a request: with the token, after a refresh, or after a login."""
         self.context.protocol_version = request.headers.get(MCP_PROTOCOL_VERSION_HEADER)
         if not self._initialized:
             await self._initialize()
@@ -84,6 +88,7 @@ class LoginFlow(OAuthClientProvider):
             self.at_login = False
 
     def _bearer(self) -> str:
+        """Return the current authorization header, or an empty string."""
         tokens = self.context.current_tokens
         return f"Bearer {tokens.access_token}" if tokens is not None else ""
 
@@ -108,8 +113,8 @@ class LoginFlow(OAuthClientProvider):
         """Log a person in, once for all requests that need it.
 
         Args:
-            request: What needs it.
-            short: What was said of a token that is good, and does not go far enough.
+            request: The request that needs it.
+            short: The response to a valid token with too small a scope; None for no valid token.
         """
         async with self._tokens.exclusive(), aclosing(super()._auth_flow(request)) as flow:
             if (
@@ -156,6 +161,7 @@ class LoginFlow(OAuthClientProvider):
         return httpx2.Request("GET", f"{server.authorization_endpoint}?{urlencode(query)}")
 
     async def _forget_client(self) -> None:
+        """Delete a registration that the server no longer knows, so that a new one is made."""
         if await self._tokens.delete_client():
             self.context.client_info = None
             self.context.oauth_metadata = None  # so that it is asked where to register
@@ -169,7 +175,7 @@ async def with_issuer(response: httpx2.Response, issuer: str | None) -> httpx2.R
     Only a final slash may differ, as with Google's servers: the SDK compares the names as strings.
 
     Args:
-        response: Of the authorization server.
+        response: Response of the authorization server.
         issuer: The name that the MCP server wrote; None: the response stays as it is.
     """
     if response.status_code != 200 or issuer is None:

@@ -38,16 +38,16 @@ T = TypeVar("T")
 
 
 class Keyring(Protocol):
-    """What is used of a ``keyring.backend.KeyringBackend``."""
+    """Protocol of a ``keyring.backend.KeyringBackend``, as far as it is used here."""
 
     def get_password(self, service: str, username: str) -> str | None:
         """Return a secret, or None."""
 
     def set_password(self, service: str, username: str, password: str) -> None:
-        """Keep a secret."""
+        """Store a secret."""
 
     def delete_password(self, service: str, username: str) -> None:
-        """Forget a secret."""
+        """Delete a secret."""
 
 
 def system_keyring() -> Keyring | None:
@@ -66,12 +66,12 @@ def system_keyring() -> Keyring | None:
 
 
 class Tokens:
-    """A login: tokens, the client they are for, and where they are refreshed.
+    """Stored login: tokens, the client they are for, and where they are refreshed.
 
     Args:
         path: A file that is its owner's alone; of a login in a keyring it says only that.
         registered: A client registered beforehand, which is never replaced.
-        keyring: Gives the system's keyring; None to keep the login in the file.
+        keyring: Returns the system's keyring; None to store the login in the file.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class Tokens:
         return found - _EARLY_SECONDS if isinstance(found, int | float) else None
 
     async def set_tokens(self, tokens: OAuthToken) -> None:
-        """Keep the tokens, and when they expire."""
+        """Store the tokens and the time when they expire."""
         expires = None if tokens.expires_in is None else time.time() + tokens.expires_in
         await self._save({"tokens": _as_json(tokens), "expires": expires})
 
@@ -107,7 +107,7 @@ class Tokens:
         return None if found is None else OAuthClientInformationFull.model_validate(found)
 
     async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
-        """Keep what the server has registered."""
+        """Store the client that the server has registered."""
         await self._save({"client": _as_json(client_info)})
 
     async def delete_client(self) -> bool:
@@ -121,7 +121,7 @@ class Tokens:
         return None if found is None else OAuthMetadata.model_validate(found)
 
     async def set_metadata(self, metadata: OAuthMetadata | None) -> None:
-        """Keep it with the tokens, so that they never go anywhere else."""
+        """Store the authorization server's metadata, so that tokens are sent nowhere else."""
         if metadata is not None:
             await self._save({"server": _as_json(metadata)})
 
@@ -140,7 +140,7 @@ class Tokens:
             os.close(lock)
 
     async def delete(self) -> None:
-        """Forget the login."""
+        """Delete the stored login."""
         ring = self._keyring() if load_object(self._path) == _KEPT else None
         if ring is not None:
             with suppress(Exception):  # it may be gone already; each keyring says so otherwise
@@ -148,6 +148,11 @@ class Tokens:
         self._path.unlink(missing_ok=True)
 
     async def _load(self) -> dict[str, Any]:
+        """Return the stored data.
+
+        Raises:
+            SetupError: it is in a keyring that does not return it.
+        """
         found = load_object(self._path)
         if found != _KEPT:
             return found
@@ -165,6 +170,7 @@ class Tokens:
         )
 
     async def _save(self, more: dict[str, object]) -> None:
+        """Store data besides what is stored, in the keyring, or else in the file."""
         data = {**await self._load(), **more}
         ring = self._keyring()
         if ring is not None:
@@ -176,15 +182,17 @@ class Tokens:
 
 
 def _as_json(model: BaseModel) -> Any:
+    """Return a model as JSON data, without None."""
     return json.loads(model.model_dump_json(exclude_none=True))
 
 
 async def _retry_locked(work: Callable[[], T]) -> T:
-    """Work that may wait for a person for ever, which nothing of ours shall do."""
+    """Run blocking work in a daemon thread, which never delays the program's end."""
     done: Future[T] = Future()
     done.set_running_or_notify_cancel()  # so that nobody who stops waiting takes it away
 
     def run() -> None:
+        """Run the work, and set the future's result or exception."""
         try:
             done.set_result(work())
         except BaseException as error:
@@ -208,6 +216,7 @@ else:  # pragma: no cover
     import msvcrt
 
     def _locked(file: int) -> bool:
+        """Try to lock a file; return False if another process has locked it."""
         try:
             msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
         except OSError:
