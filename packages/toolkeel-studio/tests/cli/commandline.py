@@ -133,7 +133,7 @@ waiting = Scripted([[call("wait", {"seconds": 60}), call("steps", {"number": 600
                    name="waiting")
 asking = Scripted([[call("remove", {"path": "猫.txt"}), call("echo", {"value": "x"})], "gone"],
                   name="asking")
-broken = Scripted([ModelError("the server is down")], name="broken")
+broken = Scripted([ModelError("the server is down")] * 20, name="broken")
 hostile = Scripted(["\\x1b[2Jgone"], name="hostile")
 not_a_model = 3
 """
