@@ -13,11 +13,11 @@ Door = tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]
 
 
 def door(module: str, places: Mapping[str, str], others: Mapping[str, str] = NOWHERE) -> Door:
-    """Return a door's ``__getattr__``, ``__dir__`` and ``__all__``.
+    """Return a module's ``__getattr__``, ``__dir__`` and ``__all__``, which import names on first use.
 
     Args:
-        module: Dotted name of the door.
-        places: The names that each module gives, by the module's dotted name.
+        module: Dotted name of the public module.
+        places: Names, separated by blanks, by the dotted name of the module that defines them.
         others: Names that people look for here, and what to write instead.
 
     `get` raises what Python promises for a missing name, see `missing_name`.
@@ -32,6 +32,11 @@ def door(module: str, places: Mapping[str, str], others: Mapping[str, str] = NOW
     space = vars(sys.modules[module])
 
     def get(name: str) -> Any:
+        """Import and return a name.
+
+        Raises:
+            AttributeError: the module has no such name.
+        """
         if name in others:
             raise missing_name(name, f"{module} has no {name!r}; write {others[name]}")
         if name not in place_of:

@@ -163,6 +163,7 @@ def content_text(content: Content) -> str:
 
 
 def _block_text(block: Block) -> str:
+    """Return the text of a block, or a short note for what is not text."""
     match block:
         case Text(text) | Data(text=text):
             return text

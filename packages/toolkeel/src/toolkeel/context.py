@@ -41,7 +41,7 @@ ENCLOSING: ContextVar[RunContext[Any] | ToolContext[Any] | None] = ContextVar(
 
 
 class EventMask(Protocol):
-    """Hides secrets in events and other values of a run."""
+    """Protocol of an object that hides secrets in events and other values of a run."""
 
     def mask_event(self, event: Event) -> Event:
         """Return the event without secrets."""
@@ -57,7 +57,7 @@ class EventMask(Protocol):
 
 
 class RunContext(Generic[C]):
-    """Everything the calls of one run share.
+    """Everything that the calls of one run share.
 
     Args:
         deps: The user's own object, passed to tools that ask for it.
@@ -184,7 +184,7 @@ class RunContext(Generic[C]):
 
     @property
     def can_wait(self) -> bool:
-        """A call may wait for a person: the run is an agent's, and no body makes the call."""
+        """True if a call may wait for a person: in an agent's run, but not inside a body."""
         return self.loop_state.can_suspend and not WITHIN_BODY.get()
 
     def emit(self, event: Event) -> None:
@@ -233,7 +233,7 @@ _OVERWRITTEN = (
 
 
 class DeadlineClock(Protocol):
-    """Stops a call at its deadline."""
+    """Protocol of the timer that stops a call at its deadline."""
 
     def pause(self, paused: bool) -> None:
         """Stop the clock, or continue with the time that was left."""
@@ -354,7 +354,7 @@ class ToolContext(Generic[C]):
             self._get_reporter().emit(value)
 
     def report_overwrite(self, key: str, lost_call_id: str) -> None:
-        """Report that this call has overwritten a value of another call unread."""
+        """Emit `StateOverwritten`: this call overwrote an unread value of another call."""
         if self.run.listeners:
             self._get_reporter().report_overwrite(key, lost_call_id)
         else:

@@ -19,7 +19,7 @@ class Resource(str):
         return str(self)
 
     def resolve(self, parameter: str, path: str) -> tuple[str, ...]:
-        """Return the place a path leads to, in each form that a rule may name, or empty if unknown.
+        """Return the resolved path in each form that a rule may name; empty if unknown.
 
         Args:
             parameter: The argument with the path.
@@ -79,7 +79,7 @@ class Effects:
 
     @property
     def writes(self) -> bool:
-        """Return True if a call may change anything."""
+        """True if a call may change anything."""
         return not self.read_only
 
     @property

@@ -75,7 +75,7 @@ class SetupError(ToolkeelError):
 
 
 class DefinitionError(SetupError):
-    """A function, class or schema cannot become a tool."""
+    """Raised if a function, class or schema cannot become a tool."""
 
 
 class SchemaAnnotationError(DefinitionError):
@@ -83,15 +83,15 @@ class SchemaAnnotationError(DefinitionError):
 
 
 class DuplicateToolError(SetupError):
-    """Two tools in one set have the same name."""
+    """Raised if two tools in one set have the same name."""
 
 
 class InjectionError(SetupError):
-    """A parameter marked for injection has no value in this run."""
+    """Raised if a parameter marked for injection has no value in this run."""
 
 
 class MissingExtraError(SetupError):
-    """An optional package is missing.
+    """Raised if an optional package is missing.
 
     Args:
         what: The feature that needs it, as the sentence's subject.
@@ -103,10 +103,10 @@ class MissingExtraError(SetupError):
 
 
 class ModelError(ToolkeelError):
-    """The model or its server failed.
+    """Raised if the model or its server failed.
 
-    True if to try again follows from the status and the headers of the answer, never from its
-    text, which may hold anything; `model_error` picks the subclass that fits a status.
+    A retry depends on the status and the headers of the answer, never on its text; `model_error`
+    returns an error of the class that fits a status.
 
     Args:
         message: What happened.
@@ -115,7 +115,7 @@ class ModelError(ToolkeelError):
         retryable: True if the same request may work later; None: as the subclass says.
 
     Attributes:
-        text: What the model had said before, in an agent's run; a model used alone has told it.
+        text: Text that the model wrote before the failure, in an agent's run; else empty.
         usage: What the failed request cost, as the server reported; nothing if it did not say.
         mistake: The provider's description of a reply of the model that it did not accept; the
             next attempt passes it to the model.
@@ -142,7 +142,7 @@ class ModelError(ToolkeelError):
         self.retryable = self.is_transient if retryable is None else retryable
 
     def with_model_name(self, model: str) -> Self:
-        """Return the same error with the model's name before its text."""
+        """Return a copy of the error with the model's name before its text."""
         error = copy(self)
         error.args = (f"{model}: {self}",)
         return error
@@ -185,7 +185,7 @@ def model_error(
     retry_after: float | None = None,
     retryable: bool | None = None,
 ) -> ModelError:
-    """Return the error class instance for an HTTP status.
+    """Build the error of the class that fits an HTTP status.
 
     Args:
         message, status, retry_after, retryable: As of `ModelError`.
@@ -212,7 +212,7 @@ _KINDS: Mapping[int, type[ModelError]] = MappingProxyType(
 
 
 class OutputError(ModelError):
-    """The model gave no answer of the form that was asked for.
+    """Raised if the model gave no answer of the required form.
 
     Args:
         message: What happened.
@@ -230,14 +230,14 @@ class OutputError(ModelError):
 
 
 class Suspend(BaseException):
-    """A call has no result yet: it waits for a person's decision, or its inner run has not finished.
+    """Raised for a call that waits for a person, or whose inner run has not finished.
 
     Args:
-        tickets: What is to be decided. Without any, a bound or a cancel stopped the inner run.
+        tickets: The decisions it waits for. Without any, a limit or a cancel stopped the inner run.
         inner: The state of the inner run, if the call is one.
 
     Attributes:
-        decision: By which the call itself may run: it counts when the call goes on.
+        decision: Decision that applies when the call continues.
     """
 
     def __init__(self, *tickets: Ticket, inner: object = None) -> None:
@@ -283,7 +283,7 @@ class FieldError:
 
 
 class CallError(ToolkeelError):
-    """A call failed in a way the model sees about.
+    """Raised if a call fails in a way that the model is shown.
 
     Args:
         text: For the model: what was wrong, what was expected, what to do next.
@@ -311,7 +311,7 @@ class TruncatedCall(CallError):
 
 
 class InvalidArguments(CallError):
-    """Arguments that failed validation.
+    """Raised for arguments that failed validation.
 
     Args:
         text: For the model.
@@ -336,13 +336,13 @@ class Disabled(CallError):
 
 
 class Refused(CallError):
-    """A guard refused the call, or withheld its result."""
+    """Raised if a guard refuses a call, or withholds its result."""
 
     kind = "refused"
 
 
 class RunStopped(Refused):
-    """A guard ends the run: once every call of the turn has its result, `error` is raised.
+    """Raised by a guard to end the run with `error`, once every call of the turn has its result.
 
     Args:
         text: For the transcript.

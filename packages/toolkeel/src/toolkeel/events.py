@@ -153,7 +153,7 @@ class Emitted(CallEvent):
 class StateOverwritten(CallEvent):
     """A call assigned a value of the run's state that another call had written meanwhile.
 
-    The call has not read what the other wrote, which is lost. `ToolContext.update` loses nothing.
+    The call had not read the other's value, which is lost. `ToolContext.update` loses nothing.
 
     Args:
         key: Key of the value.

@@ -53,18 +53,19 @@ class Native:
 
     @property
     def type(self) -> str:
-        """Return the type in its JSON, which for Gemini's tools is their only key."""
+        """The type in its JSON, which for Gemini's tools is their only key."""
         kind = self.body.get("type")
         return kind if isinstance(kind, str) else next(iter(self.body), "")
 
 
 @record
 class Hosted:
-    """What providers have in a tool's place.
+    """A provider's own tools that replace a function, by wire.
 
     Args:
         natives: By wire.
-        where: Which of the two is taken.
+        where: ``auto``: the provider's tool if there is one, else the function; ``provider`` or
+            ``local``: only that.
 
     >>> search = Hosted({"gemini": Native({"google_search": {}})})
     >>> search.native_for("gemini").type, search.native_for("openai-chat")
@@ -78,10 +79,10 @@ class Hosted:
         """Return the provider's own tool that replaces this one, or None to send a function.
 
         Args:
-            wire: Which one.
+            wire: Name of the wire.
             hosting: True if the server at the other end has tools of its own; one that only
                 speaks the wire has none.
-            name: The tool's, for the error.
+            name: The tool's name, for the error.
 
         Raises:
             SetupError: if the tool must run at the provider, which does not have it.

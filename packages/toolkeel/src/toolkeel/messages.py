@@ -38,7 +38,7 @@ it did not let the reply through, ``incomplete`` if it broke off without a word.
 
 @record
 class ToolCall:
-    """A model's wish to run a tool, as it came.
+    """A model's request to run a tool, as received.
 
     Args:
         id: The model's id for this call, answered by the result; may be empty or repeated.
@@ -89,17 +89,18 @@ class ToolMessage:
 
     @property
     def text(self) -> str:
-        """Return the content as text, with a short note for each picture and file."""
+        """The content as text, with a short note for each picture and file."""
         return content_text(self.content)
 
     @property
     def failed(self) -> bool:
+        """True if the call failed."""
         return self.status == "error"
 
 
 @record
 class ToolOutput:
-    """What a tool may return to say content, artifact and details apart.
+    """Return value of a tool with separate content, artifact and details.
 
     Args:
         content: For the model: anything a tool may return.
@@ -120,9 +121,9 @@ class Usage:
     Usage(requests=2, input_tokens=30, output_tokens=10, cached_tokens=0, reasoning_tokens=0, cache_write_tokens=0)
 
     Args:
-        requests: How often a model was asked.
-        input_tokens: All that was read, from caches too.
-        output_tokens: All that was written, reasoning too.
+        requests: Number of requests to models.
+        input_tokens: Tokens read, including those from caches.
+        output_tokens: Tokens written, including reasoning.
         cached_tokens: How many of those read came from the provider's cache.
         reasoning_tokens: How many of those written were reasoning.
         cache_write_tokens: How many of those read were put into the cache, where that is reported.
@@ -137,6 +138,7 @@ class Usage:
 
     @property
     def total_tokens(self) -> int:
+        """Number of tokens read and written."""
         return self.input_tokens + self.output_tokens
 
     def __add__(self, other: Usage) -> Usage:
@@ -150,7 +152,7 @@ class Usage:
         )
 
     def with_request(self) -> Usage:
-        """Return the usage of a reply: it took a request, also where a model does not count it."""
+        """Return the usage with at least one request, for models that do not count it."""
         return self if self.requests else self + Usage(1)
 
 

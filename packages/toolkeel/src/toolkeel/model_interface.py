@@ -299,7 +299,7 @@ _history: list[Callable[[int], Any]] = []
 
 
 def set_history_lookup(make: Callable[[int], Any]) -> None:
-    """Set the function that makes the history policy of agents without one; the chapter `sessions` calls it."""
+    """Set the function that makes the history policy of agents without one."""
     _history[:] = [make]
 
 

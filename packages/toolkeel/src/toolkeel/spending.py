@@ -79,7 +79,7 @@ class RunLimits:
 
 
 class Spending:
-    """Spending of a tree of runs, and its limits.
+    """Pool that counts the spending of a tree of runs against its limits.
 
     Args:
         limits: Its limits.
@@ -168,6 +168,7 @@ class Spending:
         return next((pool.reached_limit for pool in self._pools() if pool.reached_limit), "")
 
     def _find_exceeded(self, tokens: int, cost: float) -> str:
+        """Return the limit that more tokens and cost would exceed, as a phrase; empty if none."""
         limits = self.limits
         if self.requests >= self.max_requests:
             return f"requests: {self.requests} of {self.max_requests}"
@@ -184,6 +185,7 @@ class Spending:
         return ""
 
     def _release(self, tokens: int, cost: float, requests: int = 0) -> None:
+        """Subtract a reservation from the counts of this pool alone."""
         with self._lock:
             self.requests -= requests
             self._reserved[0] -= tokens
@@ -197,7 +199,7 @@ class Spending:
             pool.add(*spent)
 
     def _pools(self) -> Iterator[Spending]:
-        """Yield this pool and those around it."""
+        """Yield this pool, then those around it."""
         yield self
         if self.parent is not None:
             yield from self.parent._pools()
@@ -275,6 +277,7 @@ class Spending:
 
 
 def _check_limits(limits: RunLimits) -> None:
+    """Raise `SetupError` for a limit below zero."""
     bounds = {
         **{name: getattr(limits, name) for name in ("requests", "tokens", "cost", "seconds")},
         **{f"calls[{name!r}]": most for name, most in limits.calls.items()},
