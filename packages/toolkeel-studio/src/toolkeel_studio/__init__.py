@@ -1,4 +1,4 @@
-"""What people and programs look at and connect to.
+"""Interfaces for people and programs: command line, servers, pages, gateway.
 
 cli              the command ``toolkeel``, with chat and doctor
 serve            sessions of an agent for front ends, all through one channel

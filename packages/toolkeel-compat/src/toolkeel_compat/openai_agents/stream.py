@@ -67,7 +67,7 @@ class RunResultStreaming:
 
     Args:
         agent: The starting agent.
-        begun: The run; it starts when its events are first read.
+        lifecycle: The run; it starts when its events are first read.
     """
 
     def __init__(self, agent: Any, lifecycle: RunLifecycle) -> None:

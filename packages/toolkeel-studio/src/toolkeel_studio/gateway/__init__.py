@@ -1,22 +1,22 @@
 """Many MCP servers behind one, for any host (gateway): ``toolkeel gateway mcp.json``.
 
-public_names       names that cannot collide: what clients call a tool, and whose it is
+public_names       unique names of tools for clients, and the server of each
 audit              who called what and how it ended, as lines of JSON
-policy             who may call what, how often, and who is asked: a file of rules
-ledger             what is known of each client from call to call: how often it called, what it has read
-cache              results that are kept for a while, of tools that only read
-server_connection  one connection to a server, the calls that run on it, and what the server asks meanwhile
-upstream_pool      the servers: listed, waited for with measure, tried again when they fail
-upstream           one server behind the gateway, spoken to in plain JSON; one connection for all, or for each
-status             what is down since when and why, and who calls what: for hosts and people
-routes             what is offered at one time: every thing of every server, under the name clients know
-changes            what servers say has changed, told on to the clients at a pace that no server sets
-approve            a person's word before a call is sent: by a form in the host, and beside it
-client_call        one call as a client sends it, and as its server gets it
-calls              one call of a client: judged on the JSON it came as, sent, written down
-raw_calls          calls of a client over stdio, from line to line, without models
-search             finding tools where there are too many to list
+policy             rules for calls, from a file: who may call, how often, with which approval
+ledger             counts and labels of each client
+cache              cached results of tools that only read
+server_connection  one connection to a server, its calls and the server's questions
+upstream_pool      the servers: listing with time limits, retries after failures
+upstream           one server behind the gateway, with one connection for all clients or for each
+status             failures of servers and counts of calls, for hosts and people
+routes             everything that is offered now, by the names that clients use
+changes            change notifications of servers, passed on to clients with a rate limit
+approve            approval of a call by a person: in a form of the host, or beside it
+client_call        one call in the client's and in the server's form
+calls              one call of a client: checked, sent, recorded
+raw_calls          calls over stdio as plain JSON lines
+search             search for tools, where there are too many to list
 gateway            the server that clients see
 http               the gateway over HTTP: a token for each client
-reload             reading the file of servers again when it changes, without dropping anybody (reload)
+reload             reload of the changed file of servers without disconnecting clients
 """

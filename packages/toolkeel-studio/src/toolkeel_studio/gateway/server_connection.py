@@ -41,11 +41,11 @@ class RunningCall:
     """A call that runs on a connection.
 
     Args:
-        client: Whose it is: a name that goes with a token, or a connection where nobody has one.
-        exchange: The client's request, by which it can be asked.
-        level: From which level on it wants to be told what is logged; None: nothing.
-        offered: What it can be asked for, as a request of the newest revision says it.
-        lane: On which it runs.
+        client: Its client: the name of a token, or the connection where clients have none.
+        exchange: The client's request, through which it can be asked.
+        level: Lowest log level that it wants; None: no logs.
+        capabilities: What it can be asked for, in the form of the newest revision.
+        connection: The connection on which it runs.
     """
 
     client: object
@@ -63,14 +63,14 @@ class ServerConnection:
     """One connection to a server, and the calls that run on it.
 
     Args:
-        server: Whose it is.
-        config: Where that is.
-        sessions: Know from which level on each wants to be told what is logged.
-        asked: Told of each question, and whether it named its call.
+        server: The server.
+        config: The server's address or command.
+        sessions: The clients' sessions, with the log level that each wants.
+        asked: Called for each question of the server; True if the question named its call.
 
     Attributes:
-        calls: Those that are open on it.
-        used: When the last call on it ended, on the monotonic clock.
+        calls: The open calls.
+        last_used: Monotonic time at which the last call ended.
     """
 
     def __init__(

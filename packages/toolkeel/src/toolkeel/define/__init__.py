@@ -1,25 +1,25 @@
 """1. A function becomes a tool (tool definition): signature → schema → validator → `Tool`.
 
 names               what a tool may be called, here and by each provider
-similar_tool_names  which tool a wrong name means: the mending of names a model got nearly right
-reading             what the author wrote: docstring, signature, annotations
+similar_tool_names  the tools whose names a wrong name resembles
+reading             readers of a function's docstring, signature and annotations
 inject              parameters the model never sees, filled at run time (dependency injection)
-subschemas          where the schemas within a schema are
-secret              arguments no one but the body shall see (masking)
+subschemas          the schemas inside a schema
+secret              masking of secret arguments
 schema              the JSON Schema the model sees, and the validator that accepts
-returns             what a tool promises about its result (output schema)
+returns             output schemas of tools
 explain             what was wrong with arguments, in words
-dialect             JSON Schema → what a provider takes, and what was lost
-import_definition   tool definitions in anybody's form, read
+dialect             JSON Schema in the form that a provider accepts, with the losses
+import_definition   readers of other programs' tool definitions
 mutable_defaults    mutable defaults, made anew for each call
-compile             the one way from a callable to all a tool must know
-executor_names      executors by their names
-options             what a tool's options may be, checked where it is defined
+compile             compiles a callable to a tool's facts
+executor_names      executors by name
+options             checks of a tool's options
 invoker             how a tool runs outside a toolset: set by the package, since `define` is below `call`
 tool                `Tool`, the one record; `Step`, the one extension point
 decorator           ``@tool``
 folder_tools        tools that work in a folder, made again for another folder
-tool_mistakes       what is reported when something that is no tool is passed as one
+tool_mistakes       error texts for values that are no tool
 base_tool           `BaseTool`: tools written as classes
-output_type         a type becomes the form of an answer (structured output)
+output_type         output types of answers (structured output)
 """

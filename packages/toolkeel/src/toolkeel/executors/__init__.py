@@ -1,19 +1,19 @@
 """Where bodies and commands run beyond the event loop: other processes, and sandboxes.
 
 supervise             the process that starts a command, bounds it and ends all that it started
-cgroup_pids           how many processes a command may start, bounded by the kernel
-memory_used           how much memory a tree of processes holds
+cgroup_pids           control groups that limit a command's number of processes
+memory_used           memory used by a tree of processes
 process_tree          a command's processes from start to end; ended when they use too much memory together
-executor              executors: what each can do, how it is asked, and which tools it runs
+executor              the executor protocol: capabilities, calls, tools by executor
 local                 executors of this process: on the loop, in threads
 frames                messages between a process and its workers
 worker                the other end of `Process`: a Python that runs bodies
-worker_request        a call as JSON for another process, and what came back
-warm_pool             worker processes that stay warm, ended whole
+worker_request        a call as JSON for another process, and its outcome
+warm_pool             idle worker processes that wait for the next call
 process               an executor: bodies in worker processes
 futures               an executor: any pool of `concurrent.futures`
-command_limits        how much a command may use: memory, time, files, processes
-supervised            commands under a supervisor, without walls or with those that it applies
+command_limits        resource limits of a command: memory, time, files, processes
+supervised            commands under a supervisor, unconfined or confined by it
 """
 
 from typing import TYPE_CHECKING

@@ -9,7 +9,7 @@ openai_responses  OpenAI's Responses wire
 anthropic         Anthropic's Messages wire
 bedrock           Amazon Bedrock's Converse wire
 gemini            Google's Gemini wire
-text_calls        calls that servers pass on as text, found
+text_calls        finds calls that servers pass on as text
 constrained       calls held to a schema by the server
 grammar           tools as grammars, for programs that sample a model themselves
 prices            prices of models by name: genai-prices

@@ -52,7 +52,7 @@ class ReplyView:
         ended: Called when a reply has ended.
 
     Attributes:
-        said: The written part of the last reply.
+        text: The written part of the last reply.
     """
 
     def __init__(self, inner: Display, speaks: bool, ended: Callable[[], object] = bool) -> None:

@@ -224,6 +224,8 @@ class PartialArguments:
     def _escape(self, text: str, at: int) -> tuple[str, int]:
         """Return the character of an escape and the position behind it.
 
+        Wait if it is incomplete.
+
         Half of a pair becomes U+FFFD: a preview must be fit to be shown.
         """
         plain = _ESCAPES.get(text[at + 1 : at + 2])

@@ -157,6 +157,7 @@ def lock_resources(guards: Sequence[Step]) -> Step:
             locks.release(claim)
 
     async def locked(prepared: Prepared, context: ToolContext, proceed: Proceed) -> object:
+        """Proceed once calls before it that share a resource have ended."""
         if _placed.get() is not None or _turn(context.run) not in context.run.scope.step_state:
             return await lock(prepared, context, proceed)
         # Nothing of its own can make it wait, but calls before it wait for a person or a guard.

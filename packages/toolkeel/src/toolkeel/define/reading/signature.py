@@ -273,7 +273,7 @@ def _is_unbound_self(function: Function, first: inspect.Parameter) -> bool:
 
 
 def _own_annotation(parameter: inspect.Parameter) -> object:
-    """Return a resolved annotation of a handwritten ``__signature__``, or nothing."""
+    """Return the annotation of a handwritten ``__signature__``; `Any` if missing or a text."""
     known = parameter.annotation
     return Any if known is MISSING or isinstance(known, str) else known
 

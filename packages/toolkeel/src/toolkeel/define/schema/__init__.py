@@ -2,11 +2,11 @@
 
 json_schema        the JSON Schema generator: pydantic's, adapted to what a tool shows
 model_fields       a pydantic model's fields as parameters, less those the program fills
-canonical          validated values back to JSON: what the model could have sent to mean exactly them
-closed_objects     facts about a whole schema: which objects are closed, whether it is strict, whether it holds a secret
-known_types        schema and validator of parameters whose types need no question to pydantic
+canonical          validated values as the JSON that a model could have sent
+closed_objects     closing of objects, and facts about a schema: strictness, secrets
+known_types        schema and validator of common types, without pydantic's compiler
 strict_core        pydantic's core schema without the places where it takes more than is advertised
-gaps               where pydantic takes more than what is advertised and its core schema cannot tell
+gaps               extra checks where pydantic accepts more than is advertised
 argument_schema    parameters become a JSON Schema and a validator
 annotation_schema  schema and validator of annotated parameters, made by pydantic of all at once
 from_model         arguments described by a pydantic model (``parameters=``)
@@ -14,5 +14,5 @@ from_json_schema   tools whose parameters are given as JSON Schema: compile once
 pydantic_v1        arguments described by a model of pydantic's first version, which `pydantic.v1` still holds
 impossible         schemas that no value satisfies: keywords that contradict each other
 plain              schemas that surely compile, which are compiled when the first value comes
-foreign            schemas of other people's tools: a keyword that no validator can run is left out and told (MCP, OpenAPI)
+foreign            other programs' schemas: keywords that cannot be validated are removed and reported (MCP, OpenAPI)
 """

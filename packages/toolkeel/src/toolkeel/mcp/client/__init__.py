@@ -1,25 +1,25 @@
 """Other programs' tools, by the Model Context Protocol.
 
-mend_responses          a server's responses, made readable piece by piece before the SDK judges each as a whole
-frames                  what a peer sends, before the SDK sees it: bounded, and nothing in it can hold a call for ever
+mend_responses          repair of a server's responses before the SDK validates them
+frames                  parser and rate limit of a server's messages
 raw_requests            requests to a process as plain JSON, beside the SDK's session
-end_orphans             no server outlives us, also where nothing of ours runs any more
+end_orphans             ends servers when this program dies, even by SIGKILL
 stdio                   a server as a process of ours: started without a shell, in a group of its own, with few variables
-proxies                 the network as the environment has it: proxies for all addresses but this machine's own
+proxies                 proxies and TLS from the environment
 http                    a server on the network: an HTTP client whose failures cost one request, not the connection
 oauth                   logins to servers on the network: OAuth 2.1 by the SDK, stored and renewed
-elicitation             what a server asks a person in the middle of a call: a small form, or to open an address
-sampling_and_roots      what a server may ask the program: its model (sampling) and its folders (roots)
-pages                   every page of a list, with an end
+elicitation             questions of a server to a person during a call: a form, or a URL
+sampling_and_roots      requests of a server to the program: sampling and roots
+pages                   all pages of a list, with a limit
 resource_subscriptions  subscriptions to resources and lists, in both eras
 guarded_stream          incoming messages: rate-limited, repaired, and with an event at their end
 lost_sessions           sessions that a server has forgotten: recognized, and replaced without losing other calls
-connection              one server, connected when it is needed and again when it was lost; listed anew each time
+connection              the connection to one server, reopened after a loss
 connections             the connections of one server: one for all runs, or one for each set of headers
-tool                    a server's tool as one of ours: asked about, pinned, called, and its result checked
-results                 results of servers as the model may see them
-outcome                 what is known of a call that ended without a result
-resources_prompts       resources, prompts and instructions: what a server has besides tools
+tool                    a server's tool as one of ours: approval, pin, call, checked result
+results                 results of servers, checked and split by audience
+outcome                 errors of calls that ended without a result
+resources_prompts       resources, prompts and instructions of a server
 mcp_server              `MCPServer`: a server whose tools an agent is given
 """
 

@@ -160,7 +160,7 @@ async def listen_for_changes(client: Client, changed: Callable[[], object], name
 async def _receive_changes(
     client: Client, kinds: dict[str, bool], changed: Callable[[], object]
 ) -> None:
-    """Receive list changes until the stream ends."""
+    """Call `changed` for each change of these kinds of lists, until the stream ends."""
     async with client.listen(**kinds) as events:  # type: ignore[arg-type]
         async for _ in events:
             changed()

@@ -57,8 +57,8 @@ class DrainState:
     """The shutdown state of a server, and its open requests.
 
     Args:
-        metrics: Counts of the server's calls.
-        close_streams: Ends the subscriptions of clients.
+        figures: Counts of the server's calls.
+        let_go: Ends the subscriptions of clients.
 
     Attributes:
         is_draining: True once the shutdown has started.

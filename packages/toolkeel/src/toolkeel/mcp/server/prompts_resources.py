@@ -95,7 +95,7 @@ class Primitive(Generic[P, R]):
         return properties if isinstance(properties, Mapping) else {}
 
     async def suggest_values(self, argument: str, typed: str, others: OtherArguments) -> list[str]:
-        """Return suggestions for an argument: of its completer, else of its type's enum."""
+        """Return suggestions: the completer's, else the enum values that start with `typed`."""
         suggest = self._completers.get(argument)
         if suggest is None:
             known = self.arguments[argument].get("enum")

@@ -98,7 +98,7 @@ class StreamDecoder(Decoder):
         return deltas
 
     def handle_event(self, data: Json) -> list[Delta]:
-        """Return the deltas of one chunk."""
+        """Return the deltas of one chunk, or raise the error in it."""
         if data.get("error"):
             raise reported_error(data)
         self._model = as_text(data.get("modelVersion")) or self._model

@@ -190,7 +190,7 @@ class TextCalls:
         return _UNCERTAIN if not over and None in (listed, json) else None
 
     def _is_after_sentence(self) -> bool:
-        """Return True at the start of the reply, and after one sentence."""
+        """Return True at the start of the reply, and after one short line or sentence."""
         prose = self._prose.strip()
         ended = self._is_line_start or prose[-1:] in _SENTENCE_ENDS
         return not prose or (ended and "\n" not in prose and len(prose) < _LONGEST_SENTENCE)

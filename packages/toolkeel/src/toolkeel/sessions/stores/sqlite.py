@@ -274,7 +274,7 @@ def _problem(path: str, error: BaseException) -> BaseException:
 
 
 def _make_private(path: Path) -> None:
-    """Give folder and file rights for their owner only, before the first write."""
+    """Create folder and file, readable by their owner only; an existing file is unchanged."""
     make_folder(path.parent)
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
