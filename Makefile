@@ -33,7 +33,7 @@ demo: $(VENV)/run.stamp ## a two-minute tour, offline
 	@$(BIN)/toolkeel demo
 
 fast: $(VENV)/dev.stamp ## the runtime's quick tests: a minute
-	$(PYTEST) $(SPREAD) -m "not slow and not long" --timeout=60 packages/toolkeel/tests
+	$(PYTEST) $(SPREAD) -m "not slow and not long" --timeout=60 packages/toolkeel/tests tests/test_behaviors.py
 
 test-for: $(VENV)/dev.stamp ## the tests of one file and of what imports it: make test-for F=path
 	$(PYTEST) -q -m "not slow" --timeout=120 $$($(BIN)/python scripts/tests_for.py $(F))

@@ -76,8 +76,10 @@ for executor in ("process", "sandbox"):
     except SetupError as error:
         print(error)
 """
-
-
+BEHAVIORS = """
+from tests.windows_simulation import become_windows; become_windows()
+import runpy; runpy.run_module("tests.behaviors", run_name="__main__")
+"""
 AT_CONSOLE = """
 from tests.windows_simulation import become_windows; become_windows()
 import sys
@@ -167,6 +169,11 @@ def test_approvals_are_answered_at_a_console_without_posix(tmp_path: Path) -> No
 
 
 @pytest.mark.slow
+def test_small_behaviors_work_without_posix(tmp_path: Path) -> None:
+    assert run(BEHAVIORS, tmp_path)[-1].endswith(" worked, 0 failed, 0 need an extra")
+
+
+@pytest.mark.slow
 def test_every_module_is_imported_without_posix(tmp_path: Path) -> None:
     assert run(f"PROGRAMS = {PROGRAMS!r}\n{IMPORT_ALL}", tmp_path) == []
 
@@ -187,6 +194,6 @@ def test_the_first_minute_works_without_posix(tmp_path: Path) -> None:
         "write error 'src/NUL': 'NUL' is a device on Windows. Give another name.",
         "read error 'src' cannot be read: it is a folder; list it instead.",
         r"read error '..\\secret' leaves the root. Give a path below it, without '..'.",
-        "commands cannot be run on Windows; they can in WSL",
+        "Process() does not work on Windows: use Thread() or Futures(ProcessPoolExecutor()), or run the program in WSL",
         "commands cannot be run on Windows; they can in WSL",
     ]

@@ -12,7 +12,15 @@ from toolkeel.define.tool import P, R, Tool, ToolOptions, compile_tool
 
 
 @overload
-def tool(function: Callable[P, R], /) -> Tool[P, R]: ...
+def tool(
+    function: Callable[P, R],
+    /,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    parameters: ParametersSchema | None = None,
+    **options: Unpack[ToolOptions],
+) -> Tool[P, R]: ...
 
 
 @overload
@@ -38,7 +46,7 @@ def tool(
 ) -> Any:
     """Make a tool of a typed, docstringed function.
 
-    As ``@tool``, ``@tool("name")``, ``@tool(...)`` or ``tool(function)``; of functions, methods,
+    As ``@tool``, ``@tool("name")``, ``@tool(...)`` or ``tool(function, ...)``; of functions, methods,
     partials and callable objects. Types and docstring say what the model sees; parameters that
     ask for a `ToolContext` or are marked `Injected` are hidden from it.
 

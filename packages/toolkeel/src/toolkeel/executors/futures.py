@@ -60,8 +60,8 @@ class PoolFuture(Protocol):
 class Pool(Protocol):
     """Anything with the ``submit`` of `concurrent.futures.Executor`."""
 
-    def submit(self, fn: Callable[[Message], Message], request: Message, /) -> PoolFuture:
-        """Call a function with a request somewhere."""
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> PoolFuture:
+        """Call a function with arguments somewhere."""
         ...
 
 

@@ -138,7 +138,10 @@ class Unconfined:
 
     def __init__(self, limits: Limits | None = None) -> None:
         if sys.platform == "win32":
-            raise SetupError("commands cannot be run on Windows; they can in WSL")
+            raise SetupError(
+                "Process() does not work on Windows: use Thread() or "
+                "Futures(ProcessPoolExecutor()), or run the program in WSL"
+            )
         self.limits = limits or Limits()
 
     def build_command(self, argv: Sequence[str], *, cwd: str | None = None) -> Command:
