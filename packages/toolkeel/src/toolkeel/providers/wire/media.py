@@ -123,7 +123,7 @@ def unknown_block(wire: str, block: Json) -> Text:
 
     >>> result = {"type": "search_result", "source": "https://a.example", "title": "A"}
     >>> unknown_block("anthropic", {**result, "content": [{"type": "text", "text": "cold"}]}).text
-    'A, https://a.example:\ncold'
+    'A, https://a.example:\\ncold'
     >>> unknown_block("bedrock", {"video": {}}).text
     '[video, which only bedrock knows]'
     """
