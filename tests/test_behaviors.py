@@ -11,7 +11,7 @@ from tests.behaviors.__main__ import BEHAVIORS
 
 
 @pytest.mark.parametrize("behavior", BEHAVIORS, ids=lambda each: each.__name__)
-def test_it_works(
+def test_a_small_behavior_works_on_this_interpreter(
     behavior: Callable[[], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -19,5 +19,5 @@ def test_it_works(
     behavior()
 
 
-def test_there_are_more_than_sixty_two() -> None:
+def test_there_are_at_least_sixty_two_behaviors() -> None:
     assert len(BEHAVIORS) == len({each.__name__ for each in BEHAVIORS}) >= 62
