@@ -59,6 +59,7 @@ NAMES: Final[Mapping[str, str]] = MappingProxyType(
         "RunContextWrapper": "ToolContext",
         "Runner": "Agent(...).run; toolkeel_compat.openai_agents has Runner",
         "SQLiteSession": "session, of toolkeel.sessions; toolkeel_compat.openai_agents has SQLiteSession",
+        "StopAtTools": "tool(ends_run=True); toolkeel_compat.openai_agents has StopAtTools",
         "StructuredTool": "Tool; toolkeel_compat.langchain has StructuredTool",
         "TestModel": "connect('offline'), or Scripted of toolkeel.testing; toolkeel_compat.pydantic_ai has TestModel",
         "ToolException": "ToolError",
@@ -72,7 +73,9 @@ NAMES: Final[Mapping[str, str]] = MappingProxyType(
         "function_tool": "tool; toolkeel_compat.openai_agents has function_tool",
         "handoff": "Handoff, of toolkeel.runs; toolkeel_compat.openai_agents has handoff",
         "init_chat_model": "connect",
+        "input_guardrail": "Guardrail, of toolkeel.runs; toolkeel_compat.openai_agents has input_guardrail",
         "interrupt": "tool(approval=True); toolkeel_compat.langchain has interrupt",
+        "output_guardrail": "Guardrail, of toolkeel.runs; toolkeel_compat.openai_agents has output_guardrail",
     }
 )
 """By name that another library's users look for in the package: ours."""
