@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.providers.loopback import answer, chunk, events, saying
-from tests.providers.models import chat, gemini
+from tests.providers.loopback import Loopback, answer, chunk, events, saying
+from tests.providers.models import anthropic, chat, gemini, responses
 from toolkeel import Agent
 from toolkeel.errors import ModelError, ModelUnavailable
 from toolkeel.events import Event, Retrying
@@ -352,3 +352,137 @@ def test_groqs_word_for_why_a_stream_was_stopped_is_its_error() -> None:
     decoder = StreamDecoder()
     with pytest.raises(ModelError, match="over_capacity"):
         decoder.feed({"choices": [{"delta": {}}], "x_groq": {"error": "over_capacity"}})
+
+
+# — every wire —
+
+
+def anthropic_reply(text: str = "", reason: str = "end_turn") -> dict[str, Any]:
+    content = [{"type": "text", "text": text}] if text else []
+    head = {"id": "1", "type": "message", "role": "assistant", "model": "m"}
+    usage = {"input_tokens": 5, "output_tokens": 2}
+    return {**head, "content": content, "stop_reason": reason, "usage": usage}
+
+
+def responses_reply(text: str = "", reason: str = "") -> dict[str, Any]:
+    part = {"type": "output_text", "text": text, "annotations": []}
+    item = {"type": "message", "id": "1", "role": "assistant", "content": [part]}
+    status = "incomplete" if reason else "completed"
+    head = {"id": "r", "object": "response", "model": "m", "status": status, "created_at": 1}
+    end = {"incomplete_details": {"reason": reason} if reason else None, "error": None}
+    return {**head, **end, "output": [item] * bool(text)}
+
+
+def anthropic_answer(stream: bool, **reply: str) -> bytes:
+    made = anthropic_reply(**reply)
+    if not stream:
+        return answer(json.dumps(made))
+    end = {"delta": {"stop_reason": made["stop_reason"]}, "usage": {"output_tokens": 2}}
+    blocks = [
+        {"type": "content_block_start", "index": at, "content_block": block}
+        for at, block in enumerate(made["content"])
+    ]
+    start = {"type": "message_start", "message": {**made, "content": [], "stop_reason": None}}
+    return named(start, *blocks, {"type": "message_delta", **end}, {"type": "message_stop"})
+
+
+def responses_answer(stream: bool, **reply: str) -> bytes:
+    made = responses_reply(**reply)
+    kind = f"response.{made['status']}"
+    return (
+        named({"type": kind, "response": made, "sequence_number": 1})
+        if stream
+        else answer(json.dumps(made))
+    )
+
+
+def named(*sent: dict[str, Any]) -> bytes:
+    lines = (f"event: {one['type']}\ndata: {json.dumps(one)}\n\n" for one in sent)
+    return answer("".join(lines), kind="text/event-stream")
+
+
+def asked_last(server: Loopback) -> str:
+    body = server.requests[-1]
+    key = next(one for one in ("messages", "input", "contents") if one in body)
+    return json.dumps(body[key], ensure_ascii=False)
+
+
+GOOD: dict[Any, Any] = {
+    anthropic: lambda stream: anthropic_answer(stream, text="42"),
+    responses: lambda stream: responses_answer(stream, text="42"),
+    chat: lambda stream: chat_answer(stream, "42"),
+    gemini: lambda stream: gemini_answer(stream, "STOP", "", "42"),
+}
+EMPTY: list[tuple[Any, Any]] = [
+    (anthropic, anthropic_answer),
+    (responses, responses_answer),
+    (chat, lambda stream: chat_answer(stream, "")),
+    (gemini, lambda stream: gemini_answer(stream, "STOP")),
+    (chat, lambda stream: bare({"id": "1", "choices": []}, stream)),
+    (gemini, lambda stream: bare({"candidates": []}, stream)),
+]
+
+
+def bare(reply: dict[str, Any], stream: bool) -> bytes:
+    return events(reply) if stream else answer(json.dumps(reply))
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("make, wrong", EMPTY)
+def test_on_each_wire_the_model_learns_that_its_reply_was_empty(
+    make: Any, wrong: Any, stream: bool
+) -> None:
+    with saying(wrong(stream), GOOD[make](stream)) as server:
+        result, heard = run(make(server, stream=stream))
+    assert result.output == "42"
+    assert len([one for one in heard if isinstance(one, Retrying)]) == 1
+    assert "empty" in asked_last(server)
+    assert [message.text for message in result.messages] == ["6 times 7?", "42"]
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize(
+    "make, wrong", [(anthropic, anthropic_answer), (responses, responses_answer)]
+)
+@pytest.mark.parametrize("reason", ["MALFORMED_FUNCTION_CALL", "malformed_tool_use"])
+def test_a_proxys_reason_of_another_wire_goes_back_to_the_model(
+    make: Any, wrong: Any, reason: str, stream: bool
+) -> None:
+    with saying(wrong(stream, reason=reason), GOOD[make](stream)) as server:
+        result, heard = run(make(server, stream=stream))
+    assert result.output == "42"
+    assert len([one for one in heard if isinstance(one, Retrying)]) == 1
+    assert reason in asked_last(server)
+
+
+@pytest.mark.parametrize("make", [anthropic, responses])
+@pytest.mark.parametrize("code", ["tool_use_failed", "MALFORMED_FUNCTION_CALL"])
+def test_a_rejected_call_in_an_event_is_the_models_mistake_on_each_wire(
+    make: Any, code: str
+) -> None:
+    error = {"type": "error", "error": {"code": code, "message": "No call.", "type": "x"}}
+    failed = {**responses_reply(), "status": "failed", "error": error["error"]}
+    bad = [error, *([{"type": "response.failed", "response": failed}] if make is responses else [])]
+    for one in bad:
+        with saying(named(one), GOOD[make](True)) as server:
+            result, _ = run(make(server))
+        assert (result.output, len(server.requests)) == ("42", 2)
+        assert "No call." in asked_last(server)
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_minimaxs_status_beside_an_anthropic_answer_is_an_error_in_its_words(stream: bool) -> None:
+    status = {"base_resp": {"status_code": 1008, "status_msg": "no balance"}}
+    begun = {"type": "message_start", "message": {}, **status}
+    bad = [named(begun)] if stream else [answer(json.dumps({**anthropic_reply(), **status}))]
+    for one in [*bad, events(status) if stream else answer(json.dumps({"content": [], **status}))]:
+        with saying(one) as server, pytest.raises(ModelError, match="no balance"):
+            run(anthropic(server, stream=stream))
+        assert len(server.requests) == 1
+
+
+def test_why_a_reply_ended_is_never_the_text_of_an_error() -> None:
+    inner = {"choices": [{"message": {"content": "hi"}, "finish_reason": "stop"}]}
+    with pytest.raises(ModelError, match=r"no choices: \{") as raised:
+        decode({"data": inner})
+    assert "hi" in str(raised.value)

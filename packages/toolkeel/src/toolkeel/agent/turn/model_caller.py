@@ -15,11 +15,19 @@ from toolkeel._records.result_store import RESULTS
 from toolkeel.agent.guardrail import check_input
 from toolkeel.agent.history import HistoryPolicy, ShortenedTranscript, TranscriptWindow
 from toolkeel.agent.plan import Plan
-from toolkeel.agent.reply_assembly import ReplyBuilder, normalize_reply, reported_end
+from toolkeel.agent.reply_assembly import ReplyBuilder, normalize_reply
 from toolkeel.agent.transcript import has_called_since_person
 from toolkeel.agent.turn.active_agent import ActiveAgent
 from toolkeel.agent.turn.context_overflow import OverflowRecovery, small_context_policy
 from toolkeel.agent.turn.read_result import READ_TOOL, make_reading_tool
+from toolkeel.agent.turn.reply_checks import (
+    EMPTY,
+    MAX_EMPTY,
+    after_empty_reply,
+    is_empty,
+    lacks_call,
+    raise_if_nothing_arrived,
+)
 from toolkeel.agent.turn.request_budget import RequestBudget, mark_sending
 from toolkeel.agent.turn.steps import compose_steps
 from toolkeel.call.body.model_interrupt import Interrupt
@@ -31,11 +39,6 @@ from toolkeel.errors import ModelError, ModelUnavailable, describe_error
 from toolkeel.events import Replied, Retrying, Streamed, TurnStarted
 from toolkeel.messages import AssistantMessage, Message, Usage, UserMessage
 from toolkeel.model_interface import Delta, ModelRequest, RetryDelta, Settings, get_provider
-
-MAX_EMPTY = 3
-"""Requests of a turn whose replies may be empty; the run then fails, and can be resumed."""
-_WHOLE = ("stop", "tool_calls")
-"""Finish reasons of replies that end well."""
 
 
 class AtLimit(BaseException):
@@ -140,13 +143,13 @@ class ModelCaller:
                 )
             run.emit(Replied(*run.next_event_fields(), reply))
         if not reply.tool_calls and reply.finish_reason in ("error", "incomplete"):
-            _raise_if_empty(reply)
+            raise_if_nothing_arrived(reply)
         return reply
 
     async def _repeat_if_empty(
         self, request: ModelRequest, reply: AssistantMessage
     ) -> AssistantMessage:
-        """Send the request again while its reply is empty, unless the run has an output type.
+        """While the reply is empty, tell the model and ask again, unless the run has an output type.
 
         Raises:
             ModelUnavailable: `MAX_EMPTY` replies in a row were empty.
@@ -154,16 +157,17 @@ class ModelCaller:
         run, count = self._run, 1
         if self._agent.plan.output is not None or not self._attempt:
             return reply  # a typed answer is corrected; a step may answer by itself
-        while not (reply.content or reply.tool_calls) and reply.finish_reason in _WHOLE:
+        while is_empty(reply):
             name = (request.model or self._model).name
             if count == MAX_EMPTY:
                 raise ModelUnavailable(f"{name}: the model's reply was empty, {count} times")
             if run.recorder is not None:
-                failed = self._attempt, "the reply was empty", name, reply.usage
+                failed = self._attempt, EMPTY, name, reply.usage
                 run.recorder.record_failed_request(*failed)
             if run.listeners:
-                run.emit(Retrying(*run.next_event_fields(), count, 0.0, "the reply was empty"))
-            count, reply = count + 1, await self._send(request)
+                run.emit(Retrying(*run.next_event_fields(), count, 0.0, EMPTY))
+            again = after_empty_reply(request)
+            count, reply = count + 1, await self._send(again)
         return reply
 
     def require_call(self, reply: AssistantMessage) -> UserMessage | None:
@@ -172,11 +176,8 @@ class ModelCaller:
         Emits `Retrying`. It corrects once: a second reply without a call is an answer.
         """
         run, choice = self._run, self._settings.tool_choice
-        before = run.transcript[-2] if len(run.transcript) > 1 else None
-        is_again = isinstance(before, UserMessage) and before.origin == "correction"
-        is_again = is_again or has_called_since_person(run.transcript)
         is_own = choice in (None, "auto", "none") or _has_hosted_tools(self._request)
-        if is_own or is_again or reply.finish_reason not in _WHOLE:
+        if is_own or not lacks_call(reply, run):
             return None
         wanted = "a tool" if choice == "required" else f"the tool {choice!r}"
         if run.listeners:
@@ -389,11 +390,3 @@ def unanswered_messages(messages: Sequence[Message]) -> list[Message]:
             break
         found.insert(0, message)
     return found
-
-
-def _raise_if_empty(reply: AssistantMessage) -> None:
-    if reply.finish_reason == "error" or not reply.content:
-        said = "; ".join(filter(None, (reported_end(reply), reply.text))) or "nothing arrived"
-        error = ModelError(f"the model's reply broke off: {said}")
-        error.text, error.usage = reply.text, reply.usage
-        raise error

@@ -17,14 +17,15 @@ UNSIGNED = "unsigned_thinking"
 
 REASONS: Mapping[str, FinishReason] = invert(
     {
-        "stop": f"end_turn stop_sequence {PAUSE}",
-        "tool_calls": "tool_use",
-        "length": "max_tokens model_context_window_exceeded",
+        "stop": f"end_turn stop_sequence {PAUSE} stop",
+        "tool_calls": "tool_use tool_calls function_call",
+        "length": "max_tokens model_context_window_exceeded length",
+        "filtered": "content_filter",
         "refusal": "refusal",
         "error": "sensitive",
     }
 )
-"""Every stop reason of this wire; any other is an error, none at all a cut-off reply."""
+"""Every stop reason of this wire, and those of Chat Completions, which proxies pass on; any other is an error, none at all a cut-off reply."""
 
 
 @record

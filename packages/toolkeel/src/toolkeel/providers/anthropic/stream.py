@@ -19,16 +19,22 @@ from toolkeel.providers.wire.decoder import Block, BlockDecoder
 from toolkeel.providers.wire.part_order import Kind
 from toolkeel.providers.wire.plain_json import (
     Json,
+    arguments_piece,
     as_dict,
     as_key,
     as_list,
     as_text,
     dumps,
     invert,
+    known_word,
     parse_object,
     parse_response,
 )
-from toolkeel.providers.wire.server_errors import incomplete_response, reported_error
+from toolkeel.providers.wire.server_errors import (
+    has_failed_status,
+    incomplete_response,
+    reported_error,
+)
 from toolkeel.providers.wire.tools import WireTools
 
 _STOP_DETAILS = ("stop_sequence", "stop_details")
@@ -124,6 +130,8 @@ class StreamDecoder(BlockDecoder[MessageBlock]):
         """
         kind = as_text(data.get("type")) or ("message" if "content" in data else "")
         handler = _HANDLERS.get(kind)
+        if handler is None and has_failed_status(data):
+            raise reported_error(as_dict(data["base_resp"]))
         return handler(self, data) if handler is not None else []
 
     def is_ended(self) -> bool:
@@ -157,10 +165,9 @@ class StreamDecoder(BlockDecoder[MessageBlock]):
         return deltas
 
     def _read_message(self, message: Json) -> list[Delta]:
-        """Decode a complete message into deltas.
-
-        One with a null ``stop_reason`` is not marked as ended.
-        """
+        """Decode a complete message; ``stop_reason: null`` marks a snapshot of one still arriving."""
+        if has_failed_status(message):
+            raise reported_error(as_dict(message["base_resp"]))
         deltas = self._start_message({"message": {**message, "content": []}})
         content = message.get("content")
         blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
@@ -187,6 +194,8 @@ class StreamDecoder(BlockDecoder[MessageBlock]):
     def _start_message(self, data: Json) -> list[Delta]:
         """Start a message: reset the state, add up a paused one's usage, read the first blocks."""
         message = as_dict(data.get("message"))
+        if has_failed_status(data):
+            raise reported_error(as_dict(data["base_resp"]))
         self._usage_before_pauses += parse_usage(self._usage) if self._ended else Usage()
         self._usage = {}
         self._by_index.clear()
@@ -237,7 +246,7 @@ class StreamDecoder(BlockDecoder[MessageBlock]):
             case "signature_delta":
                 return deltas + self._signature_delta(block, delta.get("signature"))
             case "input_json_delta":
-                return self._arguments_delta(block, as_text(delta.get("partial_json")))
+                return self._arguments_delta(block, arguments_piece(delta.get("partial_json")))
             case "citations_delta":
                 cited = as_list(block.wire.get("citations"))
                 block.wire["citations"] = [*cited, delta.get("citation")]
@@ -248,7 +257,7 @@ class StreamDecoder(BlockDecoder[MessageBlock]):
     def _update_message(self, data: Json) -> list[Delta]:
         """Read the stop reason and usage; return no deltas."""
         delta = as_dict(data.get("delta"))
-        self._reason = as_text(delta.get("stop_reason")) or self._reason
+        self._reason = known_word(delta.get("stop_reason"), REASONS) or self._reason
         self._ended = self._ended or bool(self._reason)  # some servers send no message_stop
         for key in _STOP_DETAILS:
             if delta.get(key) is not None:

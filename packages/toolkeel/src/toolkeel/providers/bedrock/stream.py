@@ -24,18 +24,16 @@ from toolkeel.providers.wire.decoder import Block, BlockDecoder
 from toolkeel.providers.wire.part_order import Kind
 from toolkeel.providers.wire.plain_json import (
     Json,
+    arguments_piece,
     as_dict,
     as_list,
     as_text,
     invert,
+    known_word,
     parse_object,
     parse_response,
 )
-from toolkeel.providers.wire.server_errors import (
-    incomplete_response,
-    is_mistake,
-    reported_error,
-)
+from toolkeel.providers.wire.server_errors import incomplete_response, reported_error
 
 
 class ConverseBlock(Block):
@@ -125,10 +123,6 @@ class StreamDecoder(BlockDecoder[ConverseBlock]):
         self._read_metadata(answer)
         return deltas
 
-    def mistake(self) -> str:
-        """Return why the service rejected a call of the model, or an empty string."""
-        return self._reason if is_mistake(self._reason) else ""
-
     def finish_reason(self) -> FinishReason:
         """Return why the answer ended; a guardrail that only masked words did not end it."""
         if self._reason == "guardrail_intervened" and is_only_masked(self._extra.get("trace")):
@@ -158,8 +152,7 @@ class StreamDecoder(BlockDecoder[ConverseBlock]):
         return deltas
 
     def _end_message(self, data: Json) -> list[Delta]:
-        """Record the stop reason and the extra response fields; return no deltas."""
-        self._reason = as_text(data.get("stopReason"))
+        self._reason = known_word(data.get("stopReason"), REASONS)
         self._keep_extra(data, "additionalModelResponseFields")
         return []
 
@@ -222,7 +215,7 @@ class StreamDecoder(BlockDecoder[ConverseBlock]):
                 block.wire["citations"] = [*as_list(block.wire.get("citations")), piece]
             case "toolUse" if index in self._by_index:
                 return self._arguments_delta(
-                    self._by_index[index], as_text(as_dict(piece).get("input"))
+                    self._by_index[index], arguments_piece(as_dict(piece).get("input"))
                 )
             case "toolUse":
                 return []

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from toolkeel.errors import ModelUnavailable
 from toolkeel.model_interface import CallDelta, Delta, ReasoningDelta, TextDelta
 from toolkeel.providers.gemini.partial_args import PartialCall, is_partial
 from toolkeel.providers.gemini.profile import (
@@ -32,11 +31,13 @@ from toolkeel.providers.wire.plain_json import (
     as_text,
     complete_arguments_text,
     dumps,
+    known_word,
     parse_response,
     plain,
     wire_options,
 )
 from toolkeel.providers.wire.server_errors import (
+    empty_answer,
     incomplete_response,
     is_mistake,
     reported_error,
@@ -94,26 +95,31 @@ class StreamDecoder(Decoder):
         self._joins_texts = False
         deltas = self.feed(data)
         if self.is_empty:
-            raise ModelUnavailable(str(incomplete_response("candidates", data)))
+            raise empty_answer(str(incomplete_response("candidates", data)))
         return deltas
 
     def handle_event(self, data: Json) -> list[Delta]:
-        """Return the deltas of one chunk, or raise the error in it."""
+        """Return the deltas of one chunk. Code Assist puts it in an envelope."""
+        if "candidates" not in data:
+            data = as_dict(data.get("response")) or data
         if data.get("error"):
             raise reported_error(data)
         self._model = as_text(data.get("modelVersion")) or self._model
         for key, value in as_dict(data.get("usageMetadata")).items():
             if value is not None:
                 self._usage[key] = value
-        blocked = as_dict(data.get("promptFeedback")).get("blockReason")
+        feedback = as_dict(data.get("promptFeedback"))
+        blocked = feedback.get("blockReason")
         candidates = [as_dict(one) for one in as_list(data.get("candidates"))]
-        candidate = next((one for one in candidates if not one.get("index")), {})
+        others = [] if self._joins_texts else candidates  # of a complete answer without a first one
+        candidate = next((one for one in candidates if not one.get("index")), (*others, {})[0])
         deltas: list[Delta] = []
         for part in as_list(as_dict(candidate.get("content")).get("parts")):
             deltas += self._read_part(dict(as_dict(part)))
         reason = _finish_word(candidate.get("finishReason"))
         if blocked and not candidate:
-            self._reason, self._finish_message = self._reason or "SAFETY", as_text(blocked)
+            words = filter(None, (as_text(blocked), as_text(feedback.get("blockReasonMessage"))))
+            self._reason, self._finish_message = self._reason or "SAFETY", ": ".join(words)
         elif reason and REASONS.get(self._reason, "stop") == "stop":
             self._reason = reason
             self._finish_message = as_text(candidate.get("finishMessage"))
@@ -243,7 +249,6 @@ class StreamDecoder(Decoder):
 
 def _finish_word(original: object) -> str:
     """Return the word for a finish reason, which older servers number; empty if there is none yet."""
-    word = as_text(original).removeprefix("FINISH_REASON_") or NUMBERED_REASONS.get(
-        as_key(original), ""
-    )
+    word = known_word(as_text(original).removeprefix("FINISH_REASON_"), REASONS)
+    word = word or NUMBERED_REASONS.get(as_key(original), "")
     return word or (str(original) if original else "")

@@ -27,6 +27,7 @@ from toolkeel.providers.wire.plain_json import (
     BracketScanner,
     Json,
     SurrogateJoiner,
+    arguments_piece,
     arguments_text,
     as_dict,
     as_text,
@@ -54,7 +55,7 @@ class _Piece:
         self.id = as_text(id)
         self.name = as_text(function.get("name"))
         self.object: Json | None = arguments if isinstance(arguments, dict) else None
-        self.text = "" if self.object is not None else arguments_text_of(arguments)
+        self.text = "" if self.object is not None else arguments_piece(arguments)
 
     @property
     def is_empty(self) -> bool:
@@ -382,13 +383,6 @@ def _objects(text: str) -> list[Json] | None:
     except (ValueError, RecursionError):
         return None
     return values
-
-
-def arguments_text_of(arguments: object) -> str:
-    """Return a call's arguments as text, from any JSON value."""
-    if isinstance(arguments, str):
-        return arguments
-    return "" if arguments is None else dumps(arguments)
 
 
 def extra_keys(entry: Json) -> Mapping[str, object]:

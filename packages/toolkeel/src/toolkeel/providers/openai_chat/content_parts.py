@@ -30,12 +30,14 @@ class PartReader:
         if isinstance(content, str):
             return "", content
         thought, spoken = "", ""
-        for part in map(as_dict, as_list(content)):
+        for one in content if isinstance(content, list) else [content]:
+            part = {"text": one} if isinstance(one, str) else as_dict(one)
             end = position + len(spoken)
             if "thinking" in part:
                 thought += _part_text(part["thinking"])
                 continue
-            text = as_text(part.get("text")) or as_text(part.get("refusal"))
+            written = part.get("text") or part.get("refusal")
+            text = as_text(as_dict(written).get("value", written))
             spoken += text
             if part.get("type") in _REFERENCES:
                 self._add_reference(part, end, len(text))

@@ -213,7 +213,9 @@ class OpenAIChat(OpenAIModel):
                     self._is_unreliable = True
                     if self.calls == "auto":
                         raise constrain_from_now_on(error) from error
-                self._is_unreliable = self._is_unreliable or bool(error.mistake)
+                self._is_unreliable = self._is_unreliable or bool(
+                    error.mistake and not error.retryable
+                )
                 raise
 
 

@@ -13,7 +13,7 @@ from toolkeel.providers.chat_servers import OPENAI, ChatProfile
 from toolkeel.providers.wire.plain_json import Json, as_count, as_dict, invert
 from toolkeel.providers.wire.reasoning_ownership import ModelProfile
 
-REASONING_KEYS = ("reasoning_content", "reasoning", "reasoning_text")
+REASONING_KEYS = ("reasoning_content", "reasoning", "reasoning_text", "thinking")
 """Under which name servers send reasoning; one of them, or the same under several."""
 
 REASONING_BLOCKS = ("reasoning_details", "thinking_blocks")
@@ -35,7 +35,7 @@ def is_sealed_reasoning(key: str) -> bool:
 
 REASONS: Mapping[str, FinishReason] = invert(
     {
-        "stop": "stop end end_turn eos eos_token stop_sequence",
+        "stop": "stop end end_turn eos eos_token stop_sequence complete completed",
         "tool_calls": "tool_calls tool_call tool_use function_call",
         "length": "length max_tokens model_length model_context_window_exceeded",
         "filtered": "content_filter safety sensitive",

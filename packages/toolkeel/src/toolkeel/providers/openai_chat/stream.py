@@ -8,7 +8,7 @@ from toolkeel._records.messages_json import inline
 from toolkeel.content import Audio, Image, detect_media_type
 from toolkeel.messages import FinishReason
 from toolkeel.model_interface import CallDelta, Delta
-from toolkeel.providers.openai_chat.call_pieces import CallTracker, arguments_text_of, extra_keys
+from toolkeel.providers.openai_chat.call_pieces import CallTracker, extra_keys
 from toolkeel.providers.openai_chat.content_parts import PartReader, merge_fields
 from toolkeel.providers.openai_chat.profile import (
     REASONING_BLOCKS,
@@ -17,18 +17,21 @@ from toolkeel.providers.openai_chat.profile import (
     is_sealed_reasoning,
     parse_usage,
 )
-from toolkeel.providers.wire.decoder import Decoder
+from toolkeel.providers.wire.decoder import BREAK, Decoder
 from toolkeel.providers.wire.plain_json import (
     Json,
+    arguments_piece,
     as_dict,
     as_list,
     as_text,
     clean,
     decode_base64,
+    known_word,
     parse_response,
     plain,
 )
 from toolkeel.providers.wire.server_errors import (
+    has_failed_status,
     incomplete_response,
     is_mistake,
     reported_error,
@@ -44,6 +47,8 @@ _SOURCE_KEYS = frozenset(
 )
 """Keys beside the choices that hold what the answer cites: Perplexity's, xAI's, DashScope's, GLM's,
 Ark's, Open WebUI's, LiteLLM's."""
+_BLOCK_TEXTS = ("text", "summary", "thinking")
+"""Keys of a block of reasoning that hold its text."""
 _NO_TEXT_KEYS = frozenset({"role", "tool_calls"})
 _TEXT_KEYS = _NO_TEXT_KEYS | {"content"}
 _KNOWN_KEYS = frozenset(
@@ -86,7 +91,7 @@ class StreamDecoder(Decoder):
         self._blocks: dict[str, list[Json]] = {}
         """Blocks of reasoning, by their key."""
         self._beside: list[Json] = []
-        """Choices with calls beside the first one."""
+        """Choices beside the first one, which are other answers."""
 
     def handle_event(self, data: Json) -> list[Delta]:
         """Return the deltas of one chunk; its `delta` counts before a `message` beside it."""
@@ -106,11 +111,12 @@ class StreamDecoder(Decoder):
         """Return the deltas of a choice, from the first key in `order` that has content."""
         first, second = order
         key, value = first, choice.get(first)
-        has_output = self._text_length or self._call_count or self._has_more
-        is_summary = first == "delta" and has_output and value is not None
-        if not value and choice.get(second) and not is_summary:
-            key, value = second, choice[second]
+        if not value and choice.get(second):
+            is_summary = first == "delta" and value is not None and self._has_output()
+            key, value = (key, value) if is_summary else (second, choice[second])
         message = as_dict(value)
+        if not value and (text := choice.get("text")):
+            message = {"content": text}  # as servers of the older wire for completions send it
         if key == "message":
             return self._read_message(message)
         deltas = self._read_content(message)
@@ -141,21 +147,23 @@ class StreamDecoder(Decoder):
             raise incomplete_response("choices", data or plain(reply))
         fields = [as_dict(one) for one in as_list(data["choices"])] or [{}]
         if self._reason in ("", "stop") and not any(
-            isinstance(one.get("message"), dict) or "delta" in one for one in fields
+            isinstance(one.get("message"), dict) or not {"delta", "text"}.isdisjoint(one)
+            for one in fields
         ):
             rest = {key: one for key, one in fields[0].items() if key != "finish_reason"}
             raise incomplete_response("message", {**data, "choices": None, **rest})
-        self._reason = self._reason or "stop"  # a complete answer without a reason ended normally
+        if self._has_output() or not self._beside:
+            self._reason = self._reason or "stop"  # without a reason, it ended normally
         return deltas
 
-    def mistake(self) -> str:
-        """Return why the server did not accept what the model wrote, as Gemini's reports it."""
-        return self._reason if is_mistake(self._reason) else ""
-
     def mark_done(self) -> None:
-        """Mark the reply as complete on ``[DONE]``, if it has any content."""
-        if self._call_count or self._text_length or self._has_more:
+        """Handle ``[DONE]``: the reply is complete if it has any content, else it is empty."""
+        if self._has_output():
             self._reason = self._reason or "stop"
+        self.is_empty = not (self._reason or self._beside)
+
+    def _has_output(self) -> bool:
+        return bool(self._call_count or self._text_length or self._has_more)
 
     def _with_own_names(self, pieces: list[CallDelta]) -> list[CallDelta]:
         """Replace wire names in pieces of calls by the tools' own names."""
@@ -172,7 +180,7 @@ class StreamDecoder(Decoder):
         self._is_complete = False
         for index, entry in enumerate(_call_entries(message), self._call_count):
             function = as_dict(entry.get("function")) or as_dict(entry.get("custom"))
-            text = arguments_text_of(function.get("arguments", function.get("input")))
+            text = arguments_piece(function.get("arguments", function.get("input")))
             id, name = as_text(entry.get("id")), as_text(function.get("name"))
             deltas.append(CallDelta(index, id, self._tools.name_of(name), text, extra_keys(entry)))
             self._call_count += 1
@@ -184,12 +192,26 @@ class StreamDecoder(Decoder):
             kind = detect_media_type(self._audio)
             kind = kind if kind.startswith("audio/") else "audio/pcm"
             self._media.append(Audio(self._audio, kind, as_dict(clean(self._audio_extra))))
-        deltas: list[Delta] = []
-        if REASONS.get(self._reason) == "tool_calls" and not self._call_count:
-            deltas += self._read_choices(self._beside, ("delta", "message"))
+        deltas = self._read_beside()
         rest = self._with_own_names(self._tracker.finish())
         self._call_count += len(rest)
         return deltas + rest
+
+    def _read_beside(self) -> list[Delta]:
+        """Return the deltas of choices that are the answer after all: the first has none of it.
+
+        Either there is no first choice, or it says that it ends with calls and has none.
+        """
+        first = self._beside[0].get("index") if self._beside else None
+        if not (self._reason or self._has_output()):
+            listed = [one for one in self._beside if one.get("index") == first]
+            ends = (known_word(one.get("finish_reason"), REASONS) for one in listed)
+            self._reason = next(filter(None, ends), "")
+        elif REASONS.get(self._reason) == "tool_calls" and not self._call_count:
+            listed = [one for one in self._beside if _message_of(one).get("tool_calls")]
+        else:
+            return []
+        return self._read_choices(listed, ("delta", "message"))
 
     def finish_reason(self) -> FinishReason:
         """Return why the answer ended."""
@@ -217,19 +239,17 @@ class StreamDecoder(Decoder):
             reason = choice.get("finish_reason")
             if reason and REASONS.get(self._reason, "stop") in ("stop", "tool_calls"):
                 native = as_text(choice.get("native_finish_reason"))  # OpenRouter's
-                self._reason = native if is_mistake(native) else as_text(reason) or self._reason
+                word = known_word(reason, REASONS) or self._reason
+                self._reason = native if is_mistake(native) else word
         return choices
 
     def _choose(self, listed: list[object]) -> list[Json]:
-        """Return the choices without an index or with the first one; store calls of the others.
-
-        Those are another answer, unless the first says that it ends with calls and has none.
-        """
+        """Return the choices without a number or with the first one, and keep the others."""
         choices = []
         for one in map(as_dict, listed):
             if one.get("index") in (None, 0, "", "0"):
                 choices.append(one)
-            elif as_dict(one.get("message") or one.get("delta")).get("tool_calls"):
+            else:
                 self._beside.append(one)
         return choices
 
@@ -261,9 +281,9 @@ class StreamDecoder(Decoder):
         thought = self._reasoning_text(message) or thought
         refusal = as_text(message.get("refusal"))
         self._refused = self._refused or bool(refusal)
-        for key in REASONING_BLOCKS:
-            for block in as_list(message.get(key)):
-                self._add_block(self._blocks.setdefault(key, []), as_dict(block))
+        in_blocks = self._add_blocks(message)
+        if not self._reasoning_key:  # else the blocks repeat it
+            thought = thought or in_blocks
         self._add_images(as_list(message.get("images")))
         spoken += self._add_audio(as_dict(message.get("audio")))
         for key in message.keys() - _KNOWN_KEYS:
@@ -308,6 +328,17 @@ class StreamDecoder(Decoder):
                     return value
         return ""
 
+    def _add_blocks(self, message: Json) -> str:
+        """Keep the blocks of reasoning in a message or delta. Return the text in those of one kind."""
+        text = ""
+        for key in REASONING_BLOCKS:
+            listed = [as_dict(block) for block in as_list(message.get(key))]
+            for block in listed:
+                self._add_block(self._blocks.setdefault(key, []), block)
+            texts = (as_text(block.get(one)) for block in listed for one in _BLOCK_TEXTS)
+            text = text or (BREAK if self._is_complete else "").join(filter(None, texts))
+        return text
+
     def _add_block(self, blocks: list[Json], block: Json) -> None:
         """Store a block of reasoning, whose pieces share type, index and id.
 
@@ -320,7 +351,7 @@ class StreamDecoder(Decoder):
             blocks.append(dict(block))
             return
         for key, value in block.items():
-            if key in ("text", "summary", "thinking"):
+            if key in _BLOCK_TEXTS:
                 last[key] = as_text(last.get(key)) + as_text(value)
             elif value is not None:
                 last[key] = value
@@ -340,17 +371,22 @@ class StreamDecoder(Decoder):
 
 def _reports_failure(data: Json) -> bool:
     """Return True if a key of `_FAILURE_KEYS` says that a chunk or an answer is an error."""
-    code = as_dict(data.get("base_resp")).get("status_code")  # MiniMax's
     bare = "choices" not in data and any(map(data.get, _BARE_FAILURE_KEYS))
-    return bool(data.get("error") or code or bare)
+    return bool(data.get("error") or bare or has_failed_status(data))
+
+
+def _message_of(choice: Json) -> Json:
+    return as_dict(choice.get("message") or choice.get("delta"))
 
 
 def _call_entries(message: Json) -> list[Json]:
     """Return the calls in a message or delta, with one of the old ``function_call`` style."""
     calls: list[Json] = []
-    if "tool_calls" in message and isinstance(entries := message["tool_calls"], list):
-        calls += [one for one in entries if isinstance(one, dict) and one]
-    if "function_call" in message:
+    if "tool_calls" in message:
+        entries = message["tool_calls"]
+        listed = entries if isinstance(entries, list) else [entries]
+        calls += [one for one in listed if isinstance(one, dict) and one]
+    if "function_call" in message and not calls:  # else it is the same call once more
         old = as_dict(message["function_call"])
         if old.get("name") or old.get("arguments"):
             calls.append({"index": 0, "function": old})

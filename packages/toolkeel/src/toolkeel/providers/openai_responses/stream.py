@@ -34,11 +34,13 @@ from toolkeel.providers.openai_responses.profile import (
     is_refusal,
     output_index,
     parse_usage,
+    part_text,
 )
 from toolkeel.providers.wire.decoder import Decoder
 from toolkeel.providers.wire.part_order import CALL
 from toolkeel.providers.wire.plain_json import (
     Json,
+    arguments_piece,
     as_dict,
     as_list,
     as_text,
@@ -51,6 +53,7 @@ from toolkeel.providers.wire.server_errors import incomplete_response, reported_
 from toolkeel.providers.wire.tools import WireTools
 
 _FAILED_STATUSES = frozenset({"failed", "incomplete", "cancelled"})
+_GOOD_STATUSES = frozenset({"completed", "requires_action"})
 _HEAD_KEYS = ("call_id", "name", "namespace", NATIVE_KEY)
 
 
@@ -125,7 +128,11 @@ class StreamDecoder(Decoder):
         self._status = as_text(response.get("status")) or "completed"
         self._usage = as_dict(response.get("usage")) or self._usage
         if self._status == "failed":
-            raise reported_error(response if response.get("error") else {"message": self._reason})
+            raise reported_error(
+                response
+                if response.get("error")
+                else {"message": self._reason, "code": self._reason}
+            )
         deltas: list[Delta] = []
         output = map(as_dict, as_list(response.get("output")))
         wires = [to_function_call(one, self._tools, is_complete=True) for one in output]
@@ -146,9 +153,11 @@ class StreamDecoder(Decoder):
 
     def finish_reason(self) -> FinishReason:
         """Return why the response ended, by its status."""
+        if self.mistake():
+            return "error"
         if self._status == "incomplete":
             return INCOMPLETE.get(self._reason, "length")
-        if self._status != "completed":
+        if self._status not in _GOOD_STATUSES:
             return "error"
         return "refusal" if self._refused else "tool_calls" if self._call_count else "stop"
 
@@ -160,7 +169,7 @@ class StreamDecoder(Decoder):
             extra["output"] = output
         if self._is_stored is not False and self._response_id:
             extra |= {"id": self._response_id, **({"store": True} if self._is_stored else {})}
-        if self._status not in ("completed", "incomplete"):
+        if self._status not in _GOOD_STATUSES | {"incomplete"}:
             extra["status"] = self._status
         if self._reason not in ("", "max_output_tokens"):
             extra["reason"] = self._reason
@@ -186,7 +195,7 @@ class StreamDecoder(Decoder):
         response = as_dict(data.get("response"))
         status = as_text(response.get("status"))
         if status not in _FAILED_STATUSES:
-            status = as_text(data.get("type")).rpartition(".")[2]
+            status = as_text(data.get("type")).rpartition(".")[2].replace("done", "completed")
         return self._read_response({**response, "status": status})
 
     def _start_item(self, data: Json) -> list[Delta]:
@@ -226,11 +235,28 @@ class StreamDecoder(Decoder):
         piece = item.separator((key, data.get(key))) + as_text(data.get("delta"))
         return deltas + self._thinking_delta(piece, item.pieces)
 
+    def _end_part(self, data: Json) -> list[Delta]:
+        """Emit a part of a text, a refusal or reasoning that did not arrive in pieces."""
+        part = as_dict(data.get("part")) or data
+        names = as_text(data.get("type")) + as_text(part.get("type"))
+        item, deltas = self._item_of(data, "reasoning" if "reasoning" in names else "message")
+        self._refused = self._refused or bool(part.get("refusal"))
+        key = "summary_index" if "summary_index" in data else "content_index"
+        text = item.missing_part((key, data.get(key)), part_text(part))
+        if text and item.type in ("message", "reasoning"):
+            is_text = item.type == "message"
+            extend = self._extend_text if is_text else self._extend_reasoning
+            deltas += extend({**data, "delta": text})
+        item.end_part()
+        return deltas
+
     def _arguments_delta(self, data: Json) -> list[Delta]:
         """Return the delta of a piece of arguments; none yet if properties are renamed."""
         kind = "custom_tool_call" if "custom_tool_call" in str(data["type"]) else "function_call"
         item, deltas = self._item_of(data, kind)
-        text = item.arguments.feed(as_text(data.get("delta")))
+        text = item.arguments.feed(arguments_piece(data.get("delta")))
+        if not item.pieces and kind == "function_call" and text.strip() == "{}":
+            return deltas  # it is all there is, or a proxy's placeholder before the arguments
         item.pieces.append(text)
         if text and not self._is_renamed(item):
             deltas.append(CallDelta(item.call_index, arguments=text))
@@ -240,6 +266,10 @@ class StreamDecoder(Decoder):
         """Emit the rest of arguments that are sent once more, or for the first time."""
         kind = "custom_tool_call" if "custom_tool_call" in str(data["type"]) else "function_call"
         item, deltas = self._item_of(data, kind)
+        head = {key: data[key] for key in _HEAD_KEYS if data.get(key) and not item.wire.get(key)}
+        if head and item.type in CALLS:
+            item.wire |= head
+            deltas += self._call_delta(item)
         text = data.get(CALLS[item.type]) if item.type in CALLS else None
         if isinstance(text, str) and text:
             item.wire = {**item.wire, CALLS[item.type]: text}
@@ -366,12 +396,15 @@ _HANDLERS: Mapping[str, Callable[[StreamDecoder, Json], list[Delta]]] = invert(
     {
         StreamDecoder._start_response: "response.created response.in_progress",
         StreamDecoder._end_response: "response.completed response.incomplete response.failed "
-        "response.cancelled",
+        "response.cancelled response.done",
         StreamDecoder._start_item: "response.output_item.added",
         StreamDecoder._end_item: "response.output_item.done",
         StreamDecoder._extend_text: "response.output_text.delta",
         StreamDecoder._extend_refusal: "response.refusal.delta",
         StreamDecoder._add_citation: "response.output_text.annotation.added",
+        StreamDecoder._end_part: "response.output_text.done response.refusal.done "
+        "response.content_part.done response.reasoning_text.done "
+        "response.reasoning_summary_text.done",
         StreamDecoder._extend_reasoning: "response.reasoning_summary_text.delta "
         "response.reasoning_text.delta",
         StreamDecoder._arguments_delta: "response.function_call_arguments.delta "

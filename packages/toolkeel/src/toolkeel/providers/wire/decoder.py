@@ -28,7 +28,7 @@ from toolkeel.providers.wire.plain_json import (
     wire_options,
 )
 from toolkeel.providers.wire.reasoning_ownership import ModelProfile, requested_model_note
-from toolkeel.providers.wire.server_errors import is_error, reported_error
+from toolkeel.providers.wire.server_errors import is_error, is_mistake, reported_error
 from toolkeel.providers.wire.tools import Tools, WireTools, wire_tools
 
 BREAK = "\n\n"
@@ -136,8 +136,8 @@ class Decoder:
         return False
 
     def mistake(self) -> str:
-        """Return what was wrong with a reply that the provider rejected, or an empty string."""
-        return ""
+        """Return what was wrong with a reply that the provider did not accept, in its words."""
+        return self._reason if is_mistake(self._reason) else ""
 
     def remaining_deltas(self) -> Iterable[Delta]:
         """Return deltas that could not be emitted earlier; none unless a wire overrides it."""

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from toolkeel.agent.bind_tools import count_in_run
 from toolkeel.agent.reply_assembly import assemble
 from toolkeel.define.dialect import Target
-from toolkeel.errors import ModelError, ModelUnavailable
+from toolkeel.errors import ModelError
 from toolkeel.messages import AssistantMessage, Usage, UserMessage
 from toolkeel.model_interface import Delta, Finish, ModelRequest, OutputFormat
 from toolkeel.providers.chat_servers import provider_at
@@ -25,7 +25,7 @@ from toolkeel.providers.wire.http import ClientPerLoop, CommonOptions, media_pol
 from toolkeel.providers.wire.reasoning_ownership import ModelProfile, requested_model_note
 from toolkeel.providers.wire.request import Encoder, PreparedRequest
 from toolkeel.providers.wire.retry import Deltas, Retries
-from toolkeel.providers.wire.server_errors import model_mistake
+from toolkeel.providers.wire.server_errors import empty_answer, model_mistake
 from toolkeel.providers.wire.structured_output import is_expressible
 
 log = logging.getLogger("toolkeel")
@@ -194,7 +194,7 @@ class WireModel:
         if (mistake := decoder.mistake()) and not (emitted and self._stream):
             raise model_mistake(mistake)
         if decoder.is_empty:
-            raise ModelUnavailable("the answer was empty")
+            raise empty_answer("the answer was empty")
         last = [self._note_requested_model(one) for one in decoder.finish()]
         if emitted and not decoder.is_ended() and (usage := decoder.reported_usage()) != Usage():
             last.append(Finish("incomplete", usage))

@@ -89,7 +89,7 @@ class Retries:
                 waited = monotonic() - began
                 is_loading = error.is_loading and self._limit > 0 and waited < MAX_LOADING
                 failed += not is_loading
-                mistakes += bool(error.mistake)
+                mistakes += bool(error.mistake) and not error.retryable
                 is_final = has_output or mistakes > MAX_MISTAKES
                 wait = None if is_final else self._delay(error, failed)
                 if is_loading:
@@ -113,7 +113,9 @@ class Retries:
         asked = error.retry_after
         if isinstance(error, RateLimited) and asked is not None and asked <= MAX_RETRY_AFTER:
             self._not_before = max(self._not_before, monotonic() + asked)
-        if error.mistake:  # the next request is another: it says what was wrong
+        if (
+            error.mistake and not error.retryable
+        ):  # the next request is another: it says what was wrong
             return 0.0 if failed <= self._limit else None
         if not error.retryable or failed > self._limit or (asked or 0.0) > MAX_RETRY_AFTER:
             return None

@@ -69,8 +69,10 @@ _WORDS = (
 )
 
 
-_MESSAGE = re.compile("message|msg|reason|error|detail", re.IGNORECASE)
-"""Part of the name of a key that holds the text of an error."""
+_MESSAGE = re.compile(
+    r"(?!.*(?:finish|stop|done)).*(?:message|msg|reason|error|detail)", re.IGNORECASE
+)
+"""Name of a key that holds the text of an error; why a reply ended is none."""
 MAX_GENERATION = 2000
 """Characters of a rejected call that go back to the model."""
 _ERROR_KEYS = frozenset(
@@ -107,7 +109,7 @@ def nested_error_text(value: object, depth: int = 4) -> str:
     if text or not isinstance(value, dict) or not depth:
         return text
     texts = ((key, one) for key, one in value.items() if isinstance(one, str) and one.strip())
-    text = next((clean_text(one).strip() for key, one in texts if _MESSAGE.search(key)), "")
+    text = next((clean_text(one).strip() for key, one in texts if _MESSAGE.match(key)), "")
     lists = (one for held in value.values() if isinstance(held, list) for one in held[:8])
     inner = (one for one in (*value.values(), *lists) if isinstance(one, dict))
     return text or next(filter(None, (nested_error_text(one, depth - 1) for one in inner)), "")
@@ -123,9 +125,15 @@ def incomplete_response(missing: str, data: object) -> ModelError:
         if is_error(one):
             return reported_error(one)
     text = nested_error_text(data)
-    kind = ModelUnavailable if not text and missing in as_dict(data) else ModelError
-    why = f": {text}" if text else f": {dumps(data)[:500]}"
-    return kind(f"the server's answer has no {missing}{why}")
+    why = f"the server's answer has no {missing}: {text or dumps(data)[:500]}"
+    return ModelError(why) if text or missing not in as_dict(data) else empty_answer(why)
+
+
+def empty_answer(description: str) -> ModelUnavailable:
+    """Build the error for an answer with nothing in it: the next request, if there is one, says so."""
+    error = ModelUnavailable(description)
+    error.mistake = "it was empty"
+    return error
 
 
 def is_mistake(reason: str) -> bool:
@@ -142,23 +150,26 @@ def is_mistake(reason: str) -> bool:
 def model_mistake(description: str, status: int | None = None) -> ModelError:
     """Build the error for a reply that its provider rejected; a retry tells the model why."""
     error = model_error(
-        f"the model's reply was refused by its provider: {description}", status=status
+        f"the model's reply was refused by its provider: {description}",
+        status=status,
+        retryable=False,
     )
     error.mistake = description
     return error
 
 
 def _rejected_call(error: Json, status: int | None) -> ModelError | None:
-    """Build the error for a call that Groq could not parse, with its text.
+    """Build the error for a call that the provider could not read, or None for any other.
 
-    None for other errors.
+    Groq sends the call with it; Gemini's reasons arrive as codes where a proxy makes them errors.
     """
-    if error.get("code") != REJECTED_CALL:
+    code = as_text(error.get("code"))
+    if code != REJECTED_CALL and not is_mistake(code):
         return None
     generated = error.get("failed_generation") or ""
     generated = generated if isinstance(generated, str) else dumps(generated)
     generated = clean_text(generated)[:MAX_GENERATION]
-    return model_mistake(f"{error_text(error)} {generated}".strip(), status)
+    return model_mistake(f"{error_text(error)} {generated}".strip() or code, status)
 
 
 def _innermost_error(data: object) -> Json:
@@ -224,6 +235,11 @@ def is_error(data: Json) -> bool:
     if not all(kind.endswith("error") for kind in kinds):
         return False
     return bool(data.get("error") or (data.keys() <= _ERROR_KEYS and error_text(data)))
+
+
+def has_failed_status(data: Json) -> bool:
+    """Return True if the status beside an answer says that it is none, as MiniMax's does on any wire."""
+    return bool(as_dict(data.get("base_resp")).get("status_code"))
 
 
 def reported_error(data: Json, name: str = "") -> ModelError:

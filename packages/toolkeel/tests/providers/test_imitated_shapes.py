@@ -1,0 +1,249 @@
+"""Answers of servers that imitate a wire: what its form contains is read, however it is put."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolkeel.agent.reply_assembly import assemble
+from toolkeel.messages import AssistantMessage
+from toolkeel.providers import anthropic, bedrock, gemini, openai_chat, openai_responses
+
+Json = dict[str, Any]
+words = st.text("ab 猫\n<>{}\"'", min_size=1, max_size=12)
+objects = st.dictionaries(st.sampled_from("abc"), st.integers() | words, min_size=1, max_size=3)
+
+
+def read_chat(part: Json, streamed: bool, end: str = "stop", index: int = 0) -> AssistantMessage:
+    key = "delta" if streamed else "message"
+    choice = {"index": index, key: {"role": "assistant", **part}, "finish_reason": end}
+    if streamed:
+        return assemble(openai_chat.decode_stream([{"choices": [choice]}, "[DONE]"]))
+    return openai_chat.decode({"choices": [choice]})
+
+
+def called(reply: AssistantMessage) -> list[tuple[str, Any]]:
+    return [(one.name, json.loads(str(one.arguments))) for one in reply.tool_calls]
+
+
+# — Chat Completions —
+
+
+@given(objects, st.sampled_from(["one", "both", "old", "list"]), st.booleans(), st.integers(0, 2))
+def test_a_call_is_read_once_in_whichever_field_it_is(
+    values: Json, form: str, streamed: bool, index: int
+) -> None:
+    function = {"name": "f", "arguments": json.dumps(values)}
+    call = {"index": 0, "id": "c", "type": "function", "function": function}
+    fields: Json = {} if form == "old" else {"tool_calls": call if form == "one" else [call]}
+    fields |= {"function_call": function} if form in ("both", "old") else {}
+    reply = read_chat(fields, streamed, "tool_calls", index)
+    assert called(reply) == [("f", values)]
+    assert reply.finish_reason == "tool_calls"
+
+
+@given(
+    st.lists(words, min_size=1, max_size=3),
+    st.sampled_from(["strings", "parts", "values", "object", "plain"]),
+    st.booleans(),
+    st.integers(0, 2),
+)
+def test_a_text_is_read_in_each_form_of_content_and_choice(
+    texts: list[str], form: str, streamed: bool, index: int
+) -> None:
+    text = "".join(texts)
+    content: Any = {
+        "strings": texts,
+        "parts": [{"type": "output_text", "text": one} for one in texts],
+        "values": [{"type": "text", "text": {"value": one}} for one in texts],
+        "object": {"type": "text", "text": text},
+        "plain": text,
+    }[form]
+    assert read_chat({"content": content}, streamed, "stop", index).text == text
+
+
+@given(words, st.booleans())
+def test_a_choice_that_is_a_text_is_that_text(text: str, is_whole: bool) -> None:
+    answer = {"choices": [{"index": 0, "text": text, "finish_reason": "stop"}]}
+    read = [openai_chat.decode(answer)] if is_whole else openai_chat.decode_stream([answer])
+    assert assemble(read).text == text
+
+
+@given(st.lists(words, min_size=1, max_size=3), words, st.booleans())
+def test_another_answer_counts_only_if_there_is_no_first_one(
+    texts: list[str], other: str, is_first: bool
+) -> None:
+    chunks = [{"choices": [{"index": 1, "delta": {"content": one}}]} for one in texts]
+    end = {"choices": [{"index": 1, "delta": {}, "finish_reason": "length"}]}
+    first = {"choices": [{"index": 0, "delta": {"content": other}, "finish_reason": "stop"}]}
+    reply = assemble(openai_chat.decode_stream([*chunks, end, *[first] * is_first]))
+    assert reply.text == (other if is_first else "".join(texts))
+    assert reply.finish_reason == ("stop" if is_first else "length")
+
+
+@given(
+    words,
+    st.sampled_from(
+        [
+            ("thinking", None),
+            ("reasoning_details", "text"),
+            ("reasoning_details", "summary"),
+            ("thinking_blocks", "thinking"),
+        ]
+    ),
+    st.booleans(),
+    st.booleans(),
+)
+def test_reasoning_that_is_only_in_blocks_is_read_and_never_twice(
+    thought: str, place: tuple[str, str | None], streamed: bool, is_repeated: bool
+) -> None:
+    key, inner = place
+    part: Json = {key: thought if inner is None else [{"type": "t", inner: thought}]}
+    if is_repeated and inner is not None:
+        part["reasoning_content"] = thought
+    reply = read_chat({"content": "x", **part}, streamed)
+    assert ("".join(one.text for one in reply.reasoning), reply.text) == (thought, "x")
+
+
+# — how a reply ends —
+
+ENDS = {"end_turn": "stop", "stop": "stop", "max_tokens": "length", "length": "length"}
+
+
+@given(st.sampled_from(sorted(ENDS)), st.sampled_from([str.upper, str.lower, str.title]))
+def test_a_finish_reason_is_known_in_any_case_and_where_proxies_pass_it_on(
+    word: str, case: Any
+) -> None:
+    sent, expected = case(word), ENDS[word]
+    if case is not str.title:
+        assert read_chat({"content": "x"}, False, sent).finish_reason == expected
+        block = {"type": "text", "text": "x"}
+        answer = {"type": "message", "content": [block], "stop_reason": sent}
+        assert anthropic.decode(answer).finish_reason == expected
+        if word in ("end_turn", "max_tokens"):
+            message = {"content": [{"text": "x"}]}
+            converse = {"output": {"message": message}, "stopReason": sent}
+            assert bedrock.decode(converse).finish_reason == expected
+        if word in ("stop", "max_tokens"):
+            candidate = {"content": {"parts": [{"text": "x"}]}, "finishReason": sent}
+            assert gemini.decode({"candidates": [candidate]}).finish_reason == expected
+    else:
+        assert read_chat({"content": "x"}, False, f"odd {sent}").finish_reason == "error"
+
+
+# — arguments that arrive as objects —
+
+
+@given(objects)
+def test_arguments_that_are_a_json_value_are_never_lost(values: Json) -> None:
+    start: Json = {"contentBlockIndex": 0, "start": {"toolUse": {"toolUseId": "c", "name": "f"}}}
+    piece = {"contentBlockIndex": 0, "delta": {"toolUse": {"input": values}}}
+    end = {"messageStop": {"stopReason": "tool_use"}}
+    events = [{"contentBlockStart": start}, {"contentBlockDelta": piece}, end]
+    assert called(assemble(bedrock.decode_stream(events))) == [("f", values)]
+    block = {"type": "tool_use", "id": "c", "name": "f", "input": {}}
+    delta = {"type": "input_json_delta", "partial_json": values}
+    sent = [
+        {"type": "content_block_start", "index": 0, "content_block": block},
+        {"type": "content_block_delta", "index": 0, "delta": delta},
+        {"type": "message_delta", "delta": {"stop_reason": "tool_use"}},
+    ]
+    assert called(assemble(anthropic.decode_stream(sent))) == [("f", values)]
+    item = {"type": "function_call", "id": "i", "call_id": "c", "name": "f", "arguments": ""}
+    sent = [
+        {"type": "response.output_item.added", "output_index": 0, "item": item},
+        {
+            "type": "response.function_call_arguments.delta",
+            "output_index": 0,
+            "item_id": "i",
+            "delta": values,
+        },
+        {"type": "response.completed", "response": {"status": "completed"}},
+    ]
+    assert called(assemble(openai_responses.decode_stream(sent))) == [("f", values)]
+
+
+# — Responses —
+
+
+def kind(event: str, **fields: Any) -> Json:
+    return {"type": f"response.{event}", "output_index": 0, "item_id": "i", **fields}
+
+
+@given(
+    st.lists(st.tuples(words, st.booleans()), min_size=1, max_size=3),
+    st.sampled_from(["text", "refusal", "reasoning", "summary"]),
+    st.booleans(),
+    st.sampled_from(["completed", "done"]),
+)
+def test_parts_that_only_their_end_has_are_read_once(
+    parts: list[tuple[str, bool]], form: str, is_repeated: bool, end: str
+) -> None:
+    name, key, place = {
+        "text": ("output_text", "text", "content_index"),
+        "refusal": ("refusal", "refusal", "content_index"),
+        "reasoning": ("reasoning_text", "text", "content_index"),
+        "summary": ("reasoning_summary_text", "text", "summary_index"),
+    }[form]
+    sent: list[Json] = []
+    for number, (text, is_streamed) in enumerate(parts):
+        at = {place: number}
+        if is_streamed:
+            sent += [kind(f"{name}.delta", delta=one, **at) for one in text]
+        sent.append(kind(f"{name}.done", **{key: text}, **at))
+        if is_repeated and place == "content_index" and form != "reasoning":
+            sent.append(kind("content_part.done", part={"type": name, key: text}, **at))
+    sent.append(kind(end, response={"status": "completed"}))
+    reply = assemble(openai_responses.decode_stream(sent))
+    texts = [text for text, _ in parts]
+    if form in ("text", "refusal"):
+        assert reply.text == "".join(texts)
+        assert reply.finish_reason == ("stop" if form == "text" else "refusal")
+    else:
+        assert "".join(one.text for one in reply.reasoning) == "\n\n".join(texts)
+
+
+@given(objects, st.booleans(), st.booleans())
+def test_an_empty_object_before_the_arguments_is_a_placeholder(
+    values: Json, is_added: bool, has_end: bool
+) -> None:
+    item = {"type": "function_call", "id": "i", "call_id": "c", "name": "f", "arguments": ""}
+    text = json.dumps(values)
+    pieces = [kind("function_call_arguments.delta", delta=one) for one in ("{}", *text)]
+    sent = [kind("output_item.added", item=item)] * is_added + pieces
+    if has_end or not is_added:
+        names = {} if is_added else {"name": "f", "call_id": "c"}
+        sent.append(kind("function_call_arguments.done", arguments=text, **names))
+    sent.append(kind("completed", response={"status": "completed"}))
+    assert called(assemble(openai_responses.decode_stream(sent))) == [("f", values)]
+
+
+@pytest.mark.parametrize("status", ["completed", "requires_action"])
+def test_a_status_that_waits_for_results_ends_a_reply_with_calls(status: str) -> None:
+    item = {"type": "function_call", "id": "i", "call_id": "c", "name": "f", "arguments": "{}"}
+    reply = openai_responses.decode({"object": "response", "status": status, "output": [item]})
+    assert (called(reply), reply.finish_reason) == ([("f", {})], "tool_calls")
+
+
+# — Gemini —
+
+
+@given(words, st.integers(1, 3), st.booleans())
+def test_a_candidate_is_read_by_any_index_and_behind_code_assists_envelope(
+    text: str, index: int, is_wrapped: bool
+) -> None:
+    candidate = {"index": index, "content": {"parts": [{"text": text}]}, "finishReason": "STOP"}
+    answer: Json = {"candidates": [candidate]}
+    assert gemini.decode({"response": answer} if is_wrapped else answer).text == text
+    first = {"candidates": [{**candidate, "index": 0}]}
+    assert assemble(gemini.decode_stream([{"response": first}])).text == text
+
+
+def test_why_a_prompt_was_blocked_is_said_in_geminis_words() -> None:
+    feedback = {"blockReason": "OTHER", "blockReasonMessage": "说明"}
+    reply: Any = gemini.decode({"promptFeedback": feedback})
+    assert reply.provider_options["gemini"]["finish_message"] == "OTHER: 说明"
