@@ -31,7 +31,7 @@ class PartReader:
             return "", content
         thought, spoken = "", ""
         for one in content if isinstance(content, list) else [content]:
-            part = {"text": one} if isinstance(one, str) else as_dict(one)
+            part: Json = {"text": one} if isinstance(one, str) else as_dict(one)
             end = position + len(spoken)
             if "thinking" in part:
                 thought += _part_text(part["thinking"])
