@@ -110,9 +110,7 @@ class StreamDecoder(Decoder):
                 self._usage[key] = value
         feedback = as_dict(data.get("promptFeedback"))
         blocked = feedback.get("blockReason")
-        candidates = [as_dict(one) for one in as_list(data.get("candidates"))]
-        others = [] if self._joins_texts else candidates  # of a complete answer without a first one
-        candidate = next((one for one in candidates if not one.get("index")), (*others, {})[0])
+        candidate = self._choose(data)
         deltas: list[Delta] = []
         for part in as_list(as_dict(candidate.get("content")).get("parts")):
             deltas += self._read_part(dict(as_dict(part)))
@@ -127,6 +125,12 @@ class StreamDecoder(Decoder):
             self._grounding |= {key: candidate[key]} if candidate.get(key) else {}
         self.is_empty = self.is_empty and not (deltas or self._media or self._reason)
         return deltas
+
+    def _choose(self, data: Json) -> Json:
+        """Return the first candidate; of a complete answer without a first one, another."""
+        candidates = [as_dict(one) for one in as_list(data.get("candidates"))]
+        others = [] if self._joins_texts else candidates
+        return next((one for one in candidates if not one.get("index")), (*others, {})[0])
 
     def mistake(self) -> str:
         """Return why the server rejected a call that the model wrote, or an empty string."""
