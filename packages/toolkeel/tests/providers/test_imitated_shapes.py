@@ -174,39 +174,6 @@ def kind(event: str, **fields: Any) -> Json:
     return {"type": f"response.{event}", "output_index": 0, "item_id": "i", **fields}
 
 
-@given(
-    st.lists(st.tuples(words, st.booleans()), min_size=1, max_size=3),
-    st.sampled_from(["text", "refusal", "reasoning", "summary"]),
-    st.booleans(),
-    st.sampled_from(["completed", "done"]),
-)
-def test_parts_that_only_their_end_has_are_read_once(
-    parts: list[tuple[str, bool]], form: str, is_repeated: bool, end: str
-) -> None:
-    name, key, place = {
-        "text": ("output_text", "text", "content_index"),
-        "refusal": ("refusal", "refusal", "content_index"),
-        "reasoning": ("reasoning_text", "text", "content_index"),
-        "summary": ("reasoning_summary_text", "text", "summary_index"),
-    }[form]
-    sent: list[Json] = []
-    for number, (text, is_streamed) in enumerate(parts):
-        at = {place: number}
-        if is_streamed:
-            sent += [kind(f"{name}.delta", delta=one, **at) for one in text]
-        sent.append(kind(f"{name}.done", **{key: text}, **at))
-        if is_repeated and place == "content_index" and form != "reasoning":
-            sent.append(kind("content_part.done", part={"type": name, key: text}, **at))
-    sent.append(kind(end, response={"status": "completed"}))
-    reply = assemble(openai_responses.decode_stream(sent))
-    texts = [text for text, _ in parts]
-    if form in ("text", "refusal"):
-        assert reply.text == "".join(texts)
-        assert reply.finish_reason == ("stop" if form == "text" else "refusal")
-    else:
-        assert "".join(one.text for one in reply.reasoning) == "\n\n".join(texts)
-
-
 @given(objects, st.booleans(), st.booleans())
 def test_an_empty_object_before_the_arguments_is_a_placeholder(
     values: Json, is_added: bool, has_end: bool

@@ -26,13 +26,13 @@ from toolkeel.providers.wire.plain_json import (
     as_text,
     dumps,
     invert,
-    known_word,
     parse_object,
     parse_response,
 )
 from toolkeel.providers.wire.server_errors import (
     has_failed_status,
     incomplete_response,
+    known_word,
     reported_error,
 )
 from toolkeel.providers.wire.tools import WireTools

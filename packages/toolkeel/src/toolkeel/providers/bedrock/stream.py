@@ -29,11 +29,10 @@ from toolkeel.providers.wire.plain_json import (
     as_list,
     as_text,
     invert,
-    known_word,
     parse_object,
     parse_response,
 )
-from toolkeel.providers.wire.server_errors import incomplete_response, reported_error
+from toolkeel.providers.wire.server_errors import incomplete_response, known_word, reported_error
 
 
 class ConverseBlock(Block):

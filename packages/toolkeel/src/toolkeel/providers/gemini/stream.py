@@ -31,7 +31,6 @@ from toolkeel.providers.wire.plain_json import (
     as_text,
     complete_arguments_text,
     dumps,
-    known_word,
     parse_response,
     plain,
     wire_options,
@@ -40,6 +39,7 @@ from toolkeel.providers.wire.server_errors import (
     empty_answer,
     incomplete_response,
     is_mistake,
+    known_word,
     reported_error,
 )
 from toolkeel.providers.wire.tools import WireTools

@@ -26,7 +26,6 @@ from toolkeel.providers.wire.plain_json import (
     as_text,
     clean,
     decode_base64,
-    known_word,
     parse_response,
     plain,
 )
@@ -34,6 +33,7 @@ from toolkeel.providers.wire.server_errors import (
     has_failed_status,
     incomplete_response,
     is_mistake,
+    known_word,
     reported_error,
 )
 from toolkeel.providers.wire.tools import WireTools

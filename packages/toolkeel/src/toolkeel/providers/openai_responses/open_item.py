@@ -23,7 +23,7 @@ class OpenItem(Block):
         number: Index of the call in the reply, if it is one.
     """
 
-    __slots__ = ("_ended_length", "_ended_parts", "citations", "place", "reasoning_part")
+    __slots__ = ("citations", "place", "reasoning_part")
 
     def __init__(self, wire: Json, number: int) -> None:
         super().__init__(wire)
@@ -32,9 +32,6 @@ class OpenItem(Block):
         """Citations that arrived alone, each with the index of its text."""
         self.reasoning_part: object = None
         """The part of the reasoning that is arriving."""
-        self._ended_parts: list[object] = []
-        self._ended_length = 0
-        """Length of the content when its latest part ended."""
 
     @property
     def type(self) -> str:
@@ -74,17 +71,6 @@ class OpenItem(Block):
         """Return a part with the citations that arrived for it, unless it has some."""
         found = [one for place, one in self.citations if place == index]
         return part if part.get("annotations") or not found else {**part, "annotations": found}
-
-    def missing_part(self, part: object, text: str) -> str:
-        """Return the text of a part that ends, if no pieces arrived for it; else an empty text."""
-        has_pieces = sum(map(len, self.pieces)) > self._ended_length
-        has_ended = part in self._ended_parts or not self.is_open
-        self._ended_parts.append(part)
-        return "" if has_pieces or has_ended else text
-
-    def end_part(self) -> None:
-        """Note where the content of a part ends."""
-        self._ended_length = sum(map(len, self.pieces))
 
     def separator(self, section: object) -> str:
         """Return the separator before a piece of reasoning: a blank line if another part starts."""

@@ -34,7 +34,6 @@ from toolkeel.providers.openai_responses.profile import (
     is_refusal,
     output_index,
     parse_usage,
-    part_text,
 )
 from toolkeel.providers.wire.decoder import Decoder
 from toolkeel.providers.wire.part_order import CALL
@@ -235,21 +234,6 @@ class StreamDecoder(Decoder):
         piece = item.separator((key, data.get(key))) + as_text(data.get("delta"))
         return deltas + self._thinking_delta(piece, item.pieces)
 
-    def _end_part(self, data: Json) -> list[Delta]:
-        """Emit a part of a text, a refusal or reasoning that did not arrive in pieces."""
-        part = as_dict(data.get("part")) or data
-        names = as_text(data.get("type")) + as_text(part.get("type"))
-        item, deltas = self._item_of(data, "reasoning" if "reasoning" in names else "message")
-        self._refused = self._refused or bool(part.get("refusal"))
-        key = "summary_index" if "summary_index" in data else "content_index"
-        text = item.missing_part((key, data.get(key)), part_text(part))
-        if text and item.type in ("message", "reasoning"):
-            is_text = item.type == "message"
-            extend = self._extend_text if is_text else self._extend_reasoning
-            deltas += extend({**data, "delta": text})
-        item.end_part()
-        return deltas
-
     def _arguments_delta(self, data: Json) -> list[Delta]:
         """Return the delta of a piece of arguments; none yet if properties are renamed."""
         kind = "custom_tool_call" if "custom_tool_call" in str(data["type"]) else "function_call"
@@ -402,9 +386,6 @@ _HANDLERS: Mapping[str, Callable[[StreamDecoder, Json], list[Delta]]] = invert(
         StreamDecoder._extend_text: "response.output_text.delta",
         StreamDecoder._extend_refusal: "response.refusal.delta",
         StreamDecoder._add_citation: "response.output_text.annotation.added",
-        StreamDecoder._end_part: "response.output_text.done response.refusal.done "
-        "response.content_part.done response.reasoning_text.done "
-        "response.reasoning_summary_text.done",
         StreamDecoder._extend_reasoning: "response.reasoning_summary_text.delta "
         "response.reasoning_text.delta",
         StreamDecoder._arguments_delta: "response.function_call_arguments.delta "

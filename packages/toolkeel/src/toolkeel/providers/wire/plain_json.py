@@ -6,7 +6,7 @@ import base64
 import json
 import math
 import re
-from collections.abc import Container, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TypeAlias, TypeVar
 
@@ -349,16 +349,6 @@ def arguments_piece(value: object) -> str:
     if isinstance(value, str):
         return value
     return "" if value is None else dumps(value)
-
-
-def known_word(word: object, known: Container[str]) -> str:
-    """Return a server's word as `known` spells it, in whichever case it came; others as they are.
-
-    >>> known_word("STOP", {"stop"}), known_word("Odd", {"stop"})
-    ('stop', 'Odd')
-    """
-    text = as_text(word)
-    return next((one for one in (text, text.lower(), text.upper()) if one in known), text)
 
 
 def complete_arguments_text(value: object) -> str:

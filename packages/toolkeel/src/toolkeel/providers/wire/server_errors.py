@@ -10,7 +10,7 @@ import json
 import math
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from contextlib import suppress
 from email.utils import parsedate_to_datetime
 
@@ -134,6 +134,16 @@ def empty_answer(description: str) -> ModelUnavailable:
     error = ModelUnavailable(description)
     error.mistake = "it was empty"
     return error
+
+
+def known_word(word: object, known: Container[str]) -> str:
+    """Return a server's word as `known` spells it, in whichever case it came; others as they are.
+
+    >>> known_word("STOP", {"stop"}), known_word("Odd", {"stop"})
+    ('stop', 'Odd')
+    """
+    text = as_text(word)
+    return next((one for one in (text, text.lower(), text.upper()) if one in known), text)
 
 
 def is_mistake(reason: str) -> bool:
