@@ -46,6 +46,16 @@ def test_a_parameter_that_can_have_no_value_is_refused_with_the_fix(schema: Any,
         assert why in str(raised.value)
 
 
+def test_an_optional_parameter_whose_values_are_of_another_type_is_left_as_it_is() -> None:
+    parameters = {"type": "object", "properties": {"x": {"type": "integer", "enum": ["1", "2"]}}}
+
+    def search(**arguments: Any) -> str:
+        """Search."""
+        return "found"
+
+    assert tool(parameters=parameters)(search).parameters["properties"] == parameters["properties"]
+
+
 class Range(BaseModel):
     low: Annotated[int, Field(ge=5, le=3)]
 

@@ -26,6 +26,9 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
 def require_possible(name: str, schema: Mapping[str, object]) -> None:
     """Raise if arguments can never satisfy a schema, or one of its properties can never be given.
 
+    An optional property whose listed values are of another type is left as it is: many published
+    schemas have one, and calls without it are right.
+
     Args:
         name: The tool's name.
         schema: Of the arguments.
@@ -38,20 +41,23 @@ def require_possible(name: str, schema: Mapping[str, object]) -> None:
         raise DefinitionError(f"{name}: {where} can have no value: {why}")
 
 
-def _find_contradictions(schema: Mapping[str, object], path: str) -> Iterator[tuple[str, str]]:
+def _find_contradictions(
+    schema: Mapping[str, object], path: str, is_required: bool = True
+) -> Iterator[tuple[str, str]]:
     """Yield paths of properties and what contradicts itself there."""
-    for why in _explain_ranges(schema), _explain_values(schema):
+    for why in _explain_ranges(schema), _explain_values(schema) if is_required else "":
         if why:
             yield path, why
     properties = schema.get("properties")
     properties = properties if isinstance(properties, Mapping) else {}
-    required = schema.get("required")
-    for key in required if isinstance(required, list | tuple) else ():
+    listed = schema.get("required")
+    required = listed if isinstance(listed, list | tuple) else ()
+    for key in required:
         if properties.get(key) is False:
             yield _join(path, key), "it is required, and its schema is false; remove one of the two"
     for key, each in properties.items():
         if isinstance(each, Mapping):
-            yield from _find_contradictions(each, _join(path, str(key)))
+            yield from _find_contradictions(each, _join(path, str(key)), key in required)
     definitions = schema.get("$defs")
     for key, each in definitions.items() if isinstance(definitions, Mapping) else ():
         if isinstance(each, Mapping):

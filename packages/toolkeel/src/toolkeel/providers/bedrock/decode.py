@@ -22,7 +22,7 @@ class StoredConverse(StoredTurns):
 
     >>> [message] = decode_messages([{"role": "user", "content": [{"text": "几点?"}]}])
     >>> message
-    UserMessage(content='几点?', origin='person', metadata=NOTHING)
+    UserMessage(content='几点?', origin='person', metadata={})
     """
 
     decoder = StreamDecoder

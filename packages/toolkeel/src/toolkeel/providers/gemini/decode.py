@@ -23,7 +23,7 @@ class StoredContents(StoredTurns):
 
     >>> [message] = decode_messages([{"role": "user", "parts": [{"text": "几点?"}]}])
     >>> message
-    UserMessage(content='几点?', origin='person', metadata=NOTHING)
+    UserMessage(content='几点?', origin='person', metadata={})
     """
 
     decoder = StreamDecoder

@@ -18,7 +18,7 @@ class StoredChat(StoredConversation):
 
     >>> [message] = decode_messages([{"role": "user", "content": "几点?"}])
     >>> message
-    UserMessage(content='几点?', origin='person', metadata=NOTHING)
+    UserMessage(content='几点?', origin='person', metadata={})
     """
 
     decoder = StreamDecoder

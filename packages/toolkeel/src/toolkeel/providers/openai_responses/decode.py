@@ -28,7 +28,7 @@ class StoredItems(StoredConversation):
 
     >>> [message] = decode_messages([{"role": "user", "content": "几点?"}])
     >>> message
-    UserMessage(content='几点?', origin='person', metadata=NOTHING)
+    UserMessage(content='几点?', origin='person', metadata={})
     """
 
     decoder = StreamDecoder
