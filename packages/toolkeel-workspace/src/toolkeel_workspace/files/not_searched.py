@@ -49,12 +49,12 @@ class NotSearched:
                 self.add(f"above {max_bytes >> 20} MB", name)
         self._is_cut = next(names, None) is not None
         left_out = [name for name in walk.skipped if name.endswith("/") or is_wanted(name)]
-        for reason, names in (
+        for reason, paths in (
             ("ignored", left_out),
             ("links", list(filter(is_wanted, walk.links))),
             ("not to be listed", walk.unreadable),
         ):
-            for name in names:
+            for name in paths:
                 self.add(reason, name)
 
     def describe(self) -> str:
