@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -419,7 +420,8 @@ class Talk:
             if value == "posted":
                 self.session.decide(decision)
             else:
-                self.agent.run_sync(None, session=self.session, decisions=[decision])
+                with suppress(DecisionRefused):  # another one was posted before it
+                    self.agent.run_sync(None, session=self.session, decisions=[decision])
         elif name == "go on" and self.session.exists and self.said:
             self.agent.run_sync(None, session=self.session)
         elif name == "restart":

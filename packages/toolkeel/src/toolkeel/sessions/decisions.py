@@ -38,6 +38,16 @@ def read_decisions(store: SessionStore, info: SessionInfo) -> tuple[dict[str, De
     return found, last
 
 
+def pending_tickets(fold: JournalState) -> tuple[Ticket, ...]:
+    """Return what waits for a person: not an approved call of which it is asked if it happened."""
+    outcomes = {each.call_id for each in fold.outcome_tickets.values()}
+    open = fold.open_tickets.values()
+    done = {each.id for each in open if each.call_id in outcomes and each.id in fold.decisions}
+    deferred = (each.ticket for each in fold.deferred.values())
+    waiting = (each for each in open if each.id not in done)
+    return (*fold.outcome_tickets.values(), *waiting, *deferred)
+
+
 def find_decision(store: SessionStore, info: SessionInfo, ticket: str) -> Decided | None:
     """Return the decision that counts for a ticket, whether or not its call has run; None for none."""
     known, _ = read_decisions(store, info)

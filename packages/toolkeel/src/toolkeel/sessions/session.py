@@ -19,7 +19,13 @@ from toolkeel.agent.session_interface import SessionStart
 from toolkeel.content import Content
 from toolkeel.context import RunContext
 from toolkeel.messages import Message, Usage
-from toolkeel.sessions.decisions import find_decision, post_decision, read_decisions, read_inbox
+from toolkeel.sessions.decisions import (
+    find_decision,
+    pending_tickets,
+    post_decision,
+    read_decisions,
+    read_inbox,
+)
 from toolkeel.sessions.errors import SessionBusy, SessionError
 from toolkeel.sessions.export import SearchMatch, search_entries
 from toolkeel.sessions.inbox import (
@@ -92,8 +98,6 @@ class Session:
 
     def __repr__(self) -> str:
         return f"Session({self.name!r}, scope={self.scope!r})"
-
-    # — what it holds —
 
     @property
     def info(self) -> SessionInfo:
@@ -198,9 +202,7 @@ class Session:
     @property
     def pending(self) -> tuple[Ticket, ...]:
         """Tickets that wait for a person: calls to approve, and calls that may have happened."""
-        fold = self.load_state()
-        deferred = (each.ticket for each in fold.deferred.values())
-        return (*fold.outcome_tickets.values(), *fold.open_tickets.values(), *deferred)
+        return pending_tickets(self.load_state())
 
     @property
     def unread(self) -> tuple[tuple[str, str], ...]:
@@ -229,8 +231,6 @@ class Session:
             apply_cancels(self._storage, info.id)
             return None
         return self._storage.store.get_writer(info.id)
-
-    # — what others say —
 
     @checked
     def say(self, content: Content, who: str = "", *, id: str = "") -> bool:
