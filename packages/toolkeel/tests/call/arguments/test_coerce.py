@@ -28,6 +28,28 @@ def one(value: object, schema: dict[str, Any], **more: Any) -> object:
     return coerce({"x": value}, root).value["x"]
 
 
+DATE: dict[str, Any] = {"type": "string", "format": "date"}
+
+
+@pytest.mark.parametrize(
+    ("branches", "value", "after"),
+    [
+        ([{"type": "object", "additionalProperties": each} for each in (DATE, INTEGER)],
+         {"a": 5.0}, {"a": 5}),
+        ([ARRAY, {"type": "array", "prefixItems": [STRING, INTEGER]}], [5.0, 1.0], [5, 1]),
+        ([ARRAY, {"type": "array", "items": NUMBER}], [5.0], [5.0]),
+        ([ARRAY, {"type": "array", "items": BOOLEAN}], ["x"], ["x"]),
+        ([ARRAY, {"type": "array", "items": STRING}], ["5"], ["5"]),
+    ],
+)  # fmt: skip
+def test_of_branches_of_one_kind_the_one_whose_types_then_all_fit_mends(
+    branches: list[Any], value: object, after: object
+) -> None:
+    for schema in ({"anyOf": branches}, {"oneOf": branches[::-1]}):
+        found = one(value, schema)
+        assert (found, repr(found)) == (after, repr(after))
+
+
 @pytest.mark.parametrize(
     ("schema", "value", "after", "rule"),
     [

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from toolkeel.define.explain.keyword_faults import sent_path
 from toolkeel.define.schema.from_json_schema import compile_json_schema
 
 
@@ -16,6 +15,8 @@ from toolkeel.define.schema.from_json_schema import compile_json_schema
         # The form that the MCP specification recommends for a tool without parameters.
         ({"type": "object", "additionalProperties": False}, {"x": 1, "y": 2},
          ["x: expected no keys at all, got an unknown key", "y: expected no keys at all, got an unknown key"]),
+        ({"type": "object", "additionalProperties": False}, {"": 1, "y": {}},
+         ["['']: expected no keys at all, got an unknown key", "y: expected no keys at all, got an unknown key"]),
         ({"if": {"required": ["a"]}, "then": {"required": ["b"]}, "properties": {"b": {"type": "integer"}}}, {"a": 1},
          ['b: expected an integer (required because "a" is given)']),
         ({"properties": {"a": {"properties": {"b": {"type": "integer"}}, "allOf": [{"required": ["b"]}]}}}, {"a": {}},
@@ -38,6 +39,24 @@ def test_what_is_expected_is_never_what_was_sent(
     assert [str(error) for error in compile_json_schema(schema).errors(value)] == told
 
 
-def test_a_path_has_the_keys_that_were_sent() -> None:
-    assert sent_path({"01": [{"2": 1}]}, [1, 0, 2]) == ("01", 0, "2")
-    assert sent_path({"1": 0, "01": 0}, [1]) == ("1",)
+@pytest.mark.parametrize(
+    ("value", "path"),
+    [
+        ({"01": [{"2": 1}]}, ("01", 0, "2")),
+        ({"1": 1, "01": ""}, ("1",)),
+        ({"": 1}, ("",)),
+        ({"a": {"": 1, "b": ""}}, ("a", "")),
+        ({"": {"": [{"": 1}], "b": ""}}, ("", "", 0, "")),
+        ({"": {"a": 1}, "a": ""}, ("", "a")),
+        ({"": "", "a": 1}, ("a",)),
+    ],
+)
+def test_a_path_has_the_keys_that_were_sent(value: dict[str, Any], path: tuple[str, ...]) -> None:
+    anything = {"$ref": "#/$defs/any"}
+    within = {
+        "type": ["object", "array", "string"],
+        "additionalProperties": anything,
+        "items": anything,
+    }
+    [error] = compile_json_schema({"$defs": {"any": within}, **anything}).errors(value)
+    assert error.path == path

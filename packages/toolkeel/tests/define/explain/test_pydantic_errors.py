@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -133,6 +134,40 @@ def test_a_long_message_of_a_validator_is_cut(length: int) -> None:
     [error] = pydantic_errors(caught.value, schema, {"b": 1})
     shown = "x" * length if length == 200 else "x" * 199 + "…"
     assert error.expected == f"an integer: {shown}"
+
+
+def test_tags_within_tags_lead_to_the_branch_that_they_name() -> None:
+    class Kitten(Closed):
+        kind: Literal["cat"]
+        size: Literal["small"]
+        age: int
+
+    class Lion(Closed):
+        kind: Literal["cat"]
+        size: Literal["large"]
+        age: str
+
+    cats = Annotated[Kitten | Lion, Field(discriminator="size")]
+    adapter = TypeAdapter(dict[str, Annotated[cats | Dog, Field(discriminator="kind")]])
+    for sent, told in (
+        ({"kind": "cat", "size": "small"}, "a.age: expected an integer (required)"),
+        (
+            {"kind": "cat", "size": "large", "age": 1},
+            "a.age: expected a string, got 1 (an integer)",
+        ),
+    ):
+        with pytest.raises(ValidationError) as caught:
+            adapter.validate_python({"a": sent}, strict=True)
+        [error] = pydantic_errors(caught.value, adapter.json_schema(), {"a": sent})
+        assert str(error) == told
+
+
+def test_a_phrase_that_the_value_satisfies_has_the_reason_with_it() -> None:
+    adapter = TypeAdapter(dict[str, Fraction])
+    with pytest.raises(ValidationError) as caught:
+        adapter.validate_json('{"a": "half"}')
+    [error] = pydantic_errors(caught.value, adapter.json_schema(), {"a": "half"})
+    assert error.expected.endswith(": Input is not a valid fraction")
 
 
 def test_large_values_are_not_echoed() -> None:

@@ -103,7 +103,7 @@ CASES: list[tuple[Any, Any]] = [
     (pathlib.Path, "/tmp/甲"),
     (set[int], [1, 2]),
     (tuple[int, str], [1, "a"]),
-    (Pair, [1, "a"]),
+    (Pair, {"left": 1, "right": "a"}),
     (bytes, "text"),
     (SecretStr, "hunter2"),
     (Camel, {"firstName": "Ada", "bornOn": "1815-12-10"}),

@@ -6,10 +6,19 @@ import datetime as dt
 import enum
 import json
 from decimal import Decimal
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import pytest
-from pydantic import BaseModel, BeforeValidator, Field, TypeAdapter, create_model
+from pydantic import (
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    Field,
+    NaiveDatetime,
+    PastDate,
+    TypeAdapter,
+    create_model,
+)
 
 from tests.define.calling import taking
 from toolkeel import ToolCall, Toolset
@@ -124,3 +133,55 @@ def test_sizes_and_items_of_a_set_stay_checked() -> None:
     for value in ([1], [1, 0], [1, 2]):
         Toolset([made]).run_sync([ToolCall("1", made.name, json.dumps({"x": value}))])
     assert seen == [{1, 2}]
+
+
+class Point(NamedTuple):
+    """A place."""
+
+    x: int
+    y: int = 0
+
+
+class Line(BaseModel):
+    """Two places."""
+
+    ends: list[Point]
+
+
+@pytest.mark.parametrize(
+    ("annotation", "sent", "wrong"),
+    [
+        (Point, {"x": 1}, [1, 2]),
+        (Line, {"ends": [{"x": 1}, {"x": 1, "y": 2}]}, {"ends": [[1, 2]]}),
+        (dict[str, Point], {"a": {"x": 1}}, {"a": []}),
+    ],
+)
+def test_a_named_tuple_takes_an_object_and_no_list(
+    annotation: Any, sent: object, wrong: object
+) -> None:
+    made, seen = taking(annotation)
+    right, refused = Toolset([made]).run_sync(
+        [ToolCall("1", made.name, {"x": sent}), ToolCall("2", made.name, {"x": wrong})]
+    )
+    assert right.kind is None, right.text
+    assert len(seen) == 1
+    assert 'expected an object with "x", got a' in refused.text
+
+
+@pytest.mark.parametrize(
+    ("annotation", "sent", "said"),
+    [
+        (AwareDatetime, "2026-01-02T03:04:05", "with a time zone"),
+        (NaiveDatetime, "2026-01-02T03:04:05Z", "without a time zone"),
+        (PastDate, "9999-01-02", "in the past"),
+        (Annotated[dt.date, Field(ge=dt.date(2020, 1, 1))], "2019-01-02", "equal to 2020-01-01"),
+    ],
+)
+def test_what_breaks_a_limit_of_dates_is_reported_as_that(
+    annotation: Any, sent: str, said: str
+) -> None:
+    made, _ = taking(annotation)
+    [message] = Toolset([made]).run_sync([ToolCall("1", made.name, {"x": sent})])
+    assert message.kind == "invalid_arguments"
+    assert said in message.text
+    assert f'got "{sent}" (a string)' in message.text

@@ -196,8 +196,27 @@ class _Coercer:
             return self._changed_for(value, branches, path, within)
         if len(taking) > 1 and isinstance(value, dict):
             taking = [branch for branch in taking if self._fits(value, branch)]
+        if len(taking) > 1 and isinstance(value, (dict, list)):
+            return self._mended_within(value, taking, path, within)
         self.wrong += not taking
         return self.coerce_at(value, taking[0], path, within) if len(taking) == 1 else value
+
+    def _mended_within(
+        self, value: object, branches: Sequence[object], path: Path, within: tuple[int, ...]
+    ) -> object:
+        """Return the value with 5.0 as 5 if the types of only one branch then all fit; else unchanged."""
+        fitting: list[tuple[object, list[Coercion]]] = []
+        for branch in branches:
+            if next(self.left, None) is None:
+                return value
+            attempt = _Coercer(self.root, self.left, self.written)
+            changed = attempt.coerce_at(value, branch, path, within)
+            if not attempt.wrong:
+                fitting.append((changed, attempt.changes))
+        if len(fitting) != 1 or any(c.rule != "integer_from_number" for c in fitting[0][1]):
+            return value
+        self.changes += fitting[0][1]
+        return fitting[0][0]
 
     def _changed_for(
         self, value: object, branches: Sequence[object], path: Path, within: tuple[int, ...]

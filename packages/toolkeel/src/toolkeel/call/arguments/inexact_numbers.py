@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from pydantic import BaseModel, RootModel
+
+from toolkeel.define.schema.canonical import aliases_of
 
 EXACT = 2**53
 """Up to here every integer has a float of its own."""
@@ -26,18 +32,40 @@ def find_inexact_numbers(text: str, values: object) -> tuple[str, ...]:
         return ()
     try:
         sent = json.loads(text, parse_float=Decimal)
+        return tuple(_differences(sent, values, ""))
     except (ValueError, InvalidOperation, RecursionError):
         return ()
-    return tuple(_differences(sent, values, ""))
+
+
+def _members(value: Any) -> object:
+    """Return the members of an object of any class by their JSON names, and a tuple as a list."""
+    if isinstance(value, RootModel):
+        return _members(value.root)
+    if isinstance(value, BaseModel):
+        fields = type(value).model_fields
+        keys = aliases_of({name: [info] for name, info in fields.items()})
+        return {keys.get(name, name): item for name, item in value.__dict__.items()}
+    if isinstance(value, tuple):
+        named = getattr(value, "_asdict", None)
+        return list(value) if named is None else named()
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {each.name: getattr(value, each.name, None) for each in dataclasses.fields(value)}
+    return value
 
 
 def _differences(sent: object, taken: object, path: str) -> Iterator[str]:
+    if isinstance(sent, dict | list):
+        taken = _members(taken)
     if isinstance(sent, dict) and isinstance(taken, dict):
         for key in sent.keys() & taken.keys():
             yield from _differences(sent[key], taken[key], f"{path}.{key}" if path else str(key))
     elif isinstance(sent, list) and isinstance(taken, list):
         for number, (one, other) in enumerate(zip(sent, taken, strict=False)):
             yield from _differences(one, other, f"{path}[{number}]")
+    elif isinstance(sent, list) and isinstance(taken, set | frozenset):
+        for number, one in enumerate(sent):
+            if isinstance(one, int | Decimal) and (held := float(one)) in taken:
+                yield from _differences(one, held, f"{path}[{number}]")
     elif type(taken) is float and abs(taken) >= EXACT and _is_other(sent, taken):
         yield f"{path}: {sent} was taken as {taken!r} (inexact_number)"
 

@@ -127,9 +127,10 @@ def _repair(call: ToolCall, tool: AnyTool, text: str, error: ValueError | None =
         except (MalformedArguments, InvalidArguments) as failure:
             raise _mask_error(failure, mask, tool.name) from None
         changes = _mask_changes(changes, mask)
+    inexact = () if repairs or mask is not None else find_inexact_numbers(text, values)
     if tool.arguments.fill_defaults is not None:
         tool.arguments.fill_defaults(values)
-    return Prepared(call, tool, values, (*repairs, *map(str, changes)))
+    return Prepared(call, tool, values, (*repairs, *map(str, changes), *inexact))
 
 
 def _repair_values(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from toolkeel._records.record import record
@@ -14,7 +15,6 @@ from toolkeel.define.explain.phrases import (
     short_json,
 )
 from toolkeel.define.explain.validation_errors import (
-    UNSENT,
     describe_expected,
     known_keys,
     missing_field,
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     import jsonschema_rs
 
 Path = tuple[str | int, ...]
+_MOST_PATHS = 50
+"""Places tried for one fault."""
 
 
 @record
@@ -47,19 +49,35 @@ class Place:
     level: int
 
 
-def sent_path(value: object, path: Sequence[str | int]) -> Path:
-    """Return a fault's path with the keys that were sent: the validator takes digits for an index."""
-    if int not in map(type, path):
-        return tuple(path)
-    found: list[str | int] = []
-    for part in path:
-        if isinstance(value, dict):
-            part = _key_of(value, part) if isinstance(part, int) else part
-            value = value[part]
-        else:
-            value = value[part] if isinstance(value, list) and isinstance(part, int) else UNSENT
-        found.append(part)
-    return tuple(found)
+def sent_path(value: object, fault: jsonschema_rs.ValidationError) -> Path:
+    """Return a fault's path with the keys that were sent.
+
+    The validator takes digits for an index, and leaves out empty keys.
+    """
+    path: tuple[str | int, ...] = tuple(fault.instance_path)
+    possible = list(islice(_possible_paths(value, path), _MOST_PATHS))
+    if len(possible) < 2 or _is_of_first_value(fault):
+        return possible[0] if possible else path
+    return next((each for each in possible if value_at(value, each) == fault.instance), path)
+
+
+def _is_of_first_value(fault: jsonschema_rs.ValidationError) -> bool:
+    """Tell if a fault of an object that takes no keys has the value of its first key, not its own."""
+    return fault.kind.name == "falseSchema" and fault.schema_path[-1:] == ["additionalProperties"]
+
+
+def _possible_paths(value: object, path: Path) -> Iterator[Path]:
+    """Yield the places that a path without empty keys may mean, that with the fewest of them first."""
+    if not path:
+        yield ()
+    elif isinstance(value, dict):
+        key = _key_of(value, path[0]) if isinstance(path[0], int) else path[0]
+        if key in value:
+            yield from ((key, *rest) for rest in _possible_paths(value[key], path[1:]))
+    elif isinstance(value, list) and isinstance(path[0], int) and path[0] < len(value):
+        yield from ((path[0], *rest) for rest in _possible_paths(value[path[0]], path[1:]))
+    if isinstance(value, dict) and "" in value:
+        yield from (("", *rest) for rest in _possible_paths(value[""], path))
 
 
 def _key_of(value: dict[str, object], number: int) -> str:
@@ -93,7 +111,7 @@ def fault_errors(
         because: The condition under which it is one.
     """
     kind = fault.kind
-    inside = sent_path(start.value, fault.instance_path)
+    inside = sent_path(start.value, fault)
     path = (*start.path, *inside)
     match kind.name:
         case "required" | "dependentRequired":
@@ -106,8 +124,7 @@ def fault_errors(
             patterns: Any = schema.get("patternProperties", ())
             for name in kind.unexpected:  # type: ignore[attr-defined]
                 yield unknown_key((*path, name), known, patterns)
-        case "falseSchema" if fault.schema_path[-1:] == ["additionalProperties"]:
-            # No keys are named, and the validator reports the first value without its key.
+        case "falseSchema" if _is_of_first_value(fault):
             for name in value_at(start.value, inside):
                 yield unknown_key((*path, name), ())
         case "propertyNames":

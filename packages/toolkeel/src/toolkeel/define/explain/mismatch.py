@@ -155,7 +155,7 @@ class Mismatches:
         if union is not None:
             self._add_union(fault, union, start, fields)
             return
-        inside = sent_path(start.value, fault.instance_path)
+        inside = sent_path(start.value, fault)
         value, path = value_at(start.value, inside), (*start.path, *inside)
         if type(fault.kind).__name__ in _UNCHECKED:
             _merge(fields, FieldError(path, _SIMPLER, describe_value(value)))
@@ -180,7 +180,7 @@ class Mismatches:
     ) -> None:
         """Add the faults of a union's intended branch, or one fault for the union."""
         keyword, branches = union
-        inside = sent_path(start.value, fault.instance_path)
+        inside = sent_path(start.value, fault)
         value, path = value_at(start.value, inside), (*start.path, *inside)
         where: Location = (*fault.schema_path, "not", keyword)
         schemas = schemas_at(start.schemas, inside, self._root)

@@ -58,6 +58,7 @@ class _Found:
     branches: tuple[tuple[int, str], ...]
 
 
+_JSON = (str, int, float, list, dict, type(None))
 _MISSING = frozenset({"missing", "missing_argument", "missing_keyword_only_argument", "missing_positional_only_argument"})  # fmt: skip
 _UNKNOWN = frozenset({"extra_forbidden", "unexpected_keyword_argument", "unexpected_positional_argument"})  # fmt: skip
 
@@ -124,6 +125,8 @@ def _locate(error: Mapping[str, Any], root: Schema, data: object) -> _Found:
         elif part != "[key]":
             branches.append((len(path), str(part)))
             schemas = _branch(schemas, str(part), root)
+    if not isinstance(error["input"], _JSON) and data is not UNSENT:  # a validator made it of that
+        error = {**error, "input": data}
     return _Found(error, tuple(path), schemas, parents, tuple(branches))
 
 
@@ -135,7 +138,8 @@ def _branch(schemas: tuple[object, ...], tag: str, root: Schema) -> tuple[object
             discriminator.get("mapping") if isinstance(discriminator, (dict, Mapping)) else None
         )
         if isinstance(mapping, (dict, Mapping)) and tag in mapping:
-            return (resolve(mapping[tag], root),)
+            target = mapping[tag]  # a union of its own where branches have further tags
+            return (target if isinstance(target, (dict, Mapping)) else resolve(target, root),)
         if schema.get("title") == tag or str(schema.get("$ref", "")).endswith(f"/{tag}"):
             return (schema,)
     return schemas
@@ -172,10 +176,12 @@ def _branches_meant(found: list[_Found], level: int, root: Schema, data: object)
     return retained
 
 
-def _is_described(whole: _Found, root: Schema) -> bool:
-    """Return True if a value already fits the phrase for its union."""
-    together = plain_alternatives(_either(whole.schemas), root)
-    return is_described(whole.error["input"], together, root)
+def _is_described(found: _Found, root: Schema) -> bool:
+    """Return True if a value already fits the phrase for its schemas."""
+    value = found.error["input"]
+    if value is UNSENT or not found.schemas:
+        return False
+    return is_described(value, plain_alternatives(_either(found.schemas), root), root)
 
 
 def _is_of_another_kind(found: _Found) -> bool:
@@ -209,7 +215,8 @@ def _field(found: _Found, root: Schema) -> FieldError:
         return FieldError(found.path, f"a key that is {_key_wanted(found, root)}")
     value = found.error["input"]
     phrase = describe_expected(_refusing(found.schemas, root, value), root, value)
-    if kind not in _TOLD_BY_SCHEMA and not kind.endswith(("_type", "_parsing")):
+    by_schema = kind in _TOLD_BY_SCHEMA or kind.endswith(("_type", "_parsing"))
+    if not by_schema or (kind != "union" and _is_described(found, root)):
         phrase = f"{phrase}: {_message(found.error)}"
     elif phrase == "any value":
         phrase = _message(found.error).removeprefix("Input should be ")
@@ -268,6 +275,8 @@ _IN_JSON: Mapping[str, str] = {
     "get_attribute_error": "a value that can be read",
     "iteration_error": "a list that can be read",
     "url_syntax_violation": "a URL without mistakes",
+    "timezone_aware": "with a time zone, such as Z or +02:00",
+    "timezone_naive": "without a time zone",
 } | dict.fromkeys(
     ("needs_python_object", "is_instance_of", "is_subclass_of", "ellipsis_error", "missing_sentinel_error"),
     "nothing that JSON can say: leave it out",

@@ -56,8 +56,13 @@ def _key(info: FieldInfo) -> str | None:
     return alias if isinstance(alias, str) else None
 
 
+def _is_named_tuple(value: object) -> bool:
+    """Return True if a value is an instance of a named tuple."""
+    return isinstance(value, tuple) and hasattr(value, "_asdict")
+
+
 def _plain(value: object) -> object:
-    """Return `value` with models as dicts and secrets in the clear."""
+    """Return `value` with models and named tuples as dicts and secrets in the clear."""
     if type(value) in _SCALARS:
         return value
     if isinstance(value, BaseModel):
@@ -66,6 +71,8 @@ def _plain(value: object) -> object:
         return _of_old_model(value)
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
+    if _is_named_tuple(value):
+        return {name: _plain(item) for name, item in value._asdict().items()}
     if isinstance(value, list | tuple | set | frozenset):
         return _plain_list(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -104,6 +111,8 @@ def _is_deep(value: object) -> bool:
     """Return True if a value contains a model or a secret."""
     if isinstance(value, dict):
         return any(map(_is_deep, value.values()))
+    if _is_named_tuple(value):
+        return True
     if isinstance(value, list | tuple | set | frozenset):
         return any(map(_is_deep, value))
     return isinstance(value, BaseModel) or hasattr(value, "get_secret_value")

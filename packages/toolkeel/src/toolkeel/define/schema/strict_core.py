@@ -118,15 +118,21 @@ def _close_text(core: Core) -> Core:
     kind = core["type"]
     pattern, error, made = _TEXTS[kind]
     text = {"type": "str", "pattern": pattern}
-    parsed = {key: stored for key, stored in core.items() if key != "ref"} | {"strict": False}
+    checked = {key: stored for key, stored in core.items() if key != "ref"} | {"strict": False}
+    parsed = {key: stored for key, stored in checked.items() if key not in _LIMITS}
     ready = {"type": "is-instance", "cls": made}
     either = {
         "type": "union", "mode": "left_to_right",
         "choices": [{"type": "chain", "steps": [text, parsed]}, {"type": "chain", "steps": [ready, parsed]}],
     }  # fmt: skip
-    closed = {"type": "custom-error", "schema": either, "custom_error_type": error}
+    closed: Core = {"type": "custom-error", "schema": either, "custom_error_type": error}
+    if len(parsed) < len(checked):  # what breaks a limit is reported as that
+        closed = {"type": "chain", "steps": [closed, checked]}
     return {**closed, "ref": core["ref"]} if "ref" in core else closed
 
+
+_LIMITS = frozenset({"ge", "gt", "le", "lt", "now_op", "tz_constraint"})
+"""Keys of a core schema that limit which dates and times of its form are valid."""
 
 _TEXTS: Mapping[str, tuple[str, str, type]] = {
     "date": (r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$", "date_type", dt.date),
@@ -222,10 +228,25 @@ def _repeats(items: list[Any]) -> bool:
     return len({(type(each) is bool, each) for each in items}) < len(items)
 
 
+def _close_named_tuple(core: Core) -> Core | None:
+    """Return a named tuple that takes an object, as is advertised, and no list."""
+    made = core.get("cls") or core["function"]  # a call of the class, to earlier releases
+    if not (isinstance(made, type) and issubclass(made, tuple)):
+        return None
+
+    def check(value: Any) -> Any:
+        if isinstance(value, list):
+            raise PydanticKnownError("dict_type")
+        return value
+
+    return _checked(check, core)
+
+
 _CLOSERS: Mapping[str, Callable[[Core], Core | None]] = {
     **dict.fromkeys(_TEXTS, _close_text),
     "decimal": _close_decimal, "literal": _close_literal, "enum": _close_enum,
     "set": _close_set, "frozenset": _close_set,
+    "call": _close_named_tuple, "named-tuple": _close_named_tuple,
 }  # fmt: skip
 
 
