@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     import jsonschema_rs
 
 Path = tuple[str | int, ...]
+_LONG_PATH = 200
 _MOST_PATHS = 50
 """Places tried for one fault."""
 
@@ -55,6 +56,8 @@ def sent_path(value: object, fault: jsonschema_rs.ValidationError) -> Path:
     The validator takes digits for an index, and leaves out empty keys.
     """
     path: tuple[str | int, ...] = tuple(fault.instance_path)
+    if len(path) > _LONG_PATH:  # the search below calls itself for each part
+        return path
     possible = list(islice(_possible_paths(value, path), _MOST_PATHS))
     if len(possible) < 2 or _is_of_first_value(fault):
         return possible[0] if possible else path
