@@ -153,7 +153,7 @@ ARRIVES: list[tuple[Any, Any, Any]] = [
     (Box[int], {"held": 1}, Box[int](held=1)),
     (Box[list[Point]], {"held": [{"x": 1}]}, Box[list[Point]](held=[Point(x=1)])),
     (Size, {"width": 1, "marks": [{"x": 2}]}, Size(1, [Point(x=2)])),
-    (Line, [1, 2], Line(1, 2)),
+    (Line, {"start": 1, "end": 2}, Line(1, 2)),
     (Line, {"start": 1}, Line(1, 9)),
     (New, {"a": 1, "b": "x"}, {"a": 1, "b": "x"}),
     (Old, {"a": 1, "inner": [{}, {"b": "x"}]}, {"a": 1, "inner": [{}, {"b": "x"}]}),

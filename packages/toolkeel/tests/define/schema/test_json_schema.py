@@ -126,6 +126,8 @@ def test_a_named_tuple_is_shown_as_an_object_with_its_names() -> None:
     assert properties["more"]["default"] == [{"x": 1, "y": "top"}]
     assert properties["bare"]["default"] == {"a": 1, "b": 2}
     assert called(mark, {"spot": {"x": 1}}) == repr((Spot(1), [Spot(1)], Bare(1, 2)))
-    assert called(mark, {"spot": [1, "z"], "more": []}) == repr((Spot(1, "z"), [], Bare(1, 2)))
+    assert called(mark, {"spot": {"x": 1, "y": "z"}, "more": []}) == repr(
+        (Spot(1, "z"), [], Bare(1, 2))
+    )
     refused = answered(mark, {"spot": {"x": 1, "z": 2}}).text
     assert 'spot.z: expected one of the keys "x", "y"' in refused

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 from pydantic import AliasChoices, BaseModel
 from pydantic_core import from_json, to_json
@@ -56,7 +56,11 @@ def _key(info: FieldInfo) -> str | None:
     return alias if isinstance(alias, str) else None
 
 
-def _is_named_tuple(value: object) -> bool:
+class _NamedTuple(Protocol):
+    def _asdict(self) -> dict[str, object]: ...
+
+
+def _is_named_tuple(value: object) -> TypeGuard[_NamedTuple]:
     """Return True if a value is an instance of a named tuple."""
     return isinstance(value, tuple) and hasattr(value, "_asdict")
 
@@ -72,7 +76,7 @@ def _plain(value: object) -> object:
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
     if _is_named_tuple(value):
-        return {name: _plain(item) for name, item in value._asdict().items()}
+        return _plain(value._asdict())
     if isinstance(value, list | tuple | set | frozenset):
         return _plain_list(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
