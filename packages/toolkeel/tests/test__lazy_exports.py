@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -31,3 +32,25 @@ def test_doors_load_nothing_until_a_name_is_asked_for(tmp_path: Path) -> None:
     )
     names = ("models", "runs", "schemas", "steps", "tools")
     assert fresh(code, tmp_path) == [f"toolkeel.{name}" for name in names]
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "place"),
+    [
+        ("toolkeel.mcp", "ToolServer", "toolkeel.mcp.server"),
+        ("toolkeel.mcp", "MCPServer", "toolkeel.mcp.client"),
+        ("toolkeel.mcp.server", "MCPServer", "toolkeel.mcp.client"),
+        ("toolkeel", "RunLimits", "toolkeel.runs"),
+        ("toolkeel.runs", "OutputError", "toolkeel.errors"),
+        ("toolkeel", "Workspace", "toolkeel.tools"),
+    ],
+)
+def test_a_name_that_another_door_has_is_refused_with_that_door(
+    module: str, name: str, place: str
+) -> None:
+    message = f"^{module} has no '{name}'; it is in {place}$"
+    with pytest.raises(ImportError, match=message):
+        exec(f"from {module} import {name}")
+    with pytest.raises(AttributeError, match=message):
+        getattr(import_module(module), name)
+    assert hasattr(import_module(place), name)

@@ -11,7 +11,12 @@ from toolkeel.errors import SetupError
 from toolkeel.messages import ToolMessage
 from toolkeel.sessions import Sessions
 from toolkeel.testing.scripted import Scripted, call
-from toolkeel_workspace.skills.repository_instructions import MAX_BYTES, RepositoryInstructions
+from toolkeel_workspace.skills.repository_instructions import (
+    MAX_CHARS,
+    MAX_DEPTH,
+    MAX_INCLUDED,
+    RepositoryInstructions,
+)
 
 
 @tool
@@ -55,8 +60,10 @@ def test_a_file_that_repeats_or_includes_another_is_left_out_and_a_long_one_is_c
     for repeated in ("Same.\n", "@AGENTS.md\n"):
         (tmp_path / "CLAUDE.md").write_text(repeated)
         assert "CLAUDE.md" not in RepositoryInstructions(tmp_path)(RunContext())
-    (tmp_path / "CLAUDE.md").write_text("x" * (MAX_BYTES + 1))
-    assert "[Only its first 64 KB are shown" in RepositoryInstructions(tmp_path)(RunContext())
+    (tmp_path / "CLAUDE.md").write_text("x" * (MAX_CHARS + 1))
+    assert "[Only the first 64 K characters of CLAUDE.md are shown" in RepositoryInstructions(
+        tmp_path
+    )(RunContext())
 
 
 def test_a_link_out_of_the_repository_and_a_missing_folder_are_refused(tmp_path: Path) -> None:
@@ -68,6 +75,119 @@ def test_a_link_out_of_the_repository_and_a_missing_folder_are_refused(tmp_path:
         RepositoryInstructions(place)(RunContext())
     with pytest.raises(SetupError, match="is not a folder"):
         RepositoryInstructions(tmp_path / "absent")
+
+
+def read(folder: Path) -> str:
+    return RepositoryInstructions(folder)(RunContext())
+
+
+@pytest.mark.parametrize(
+    ("data", "shown", "note"),
+    [
+        ("Größe\n".encode("utf-16"), "\nGröße\n", "[AGENTS.md is UTF-16.]"),
+        ("größe und noch viel größer, schön\n".encode("cp1252"), "größe", "a guess, confidence"),
+        (
+            "größe".encode() + b"\xff.\n",
+            "größe\ufffd.",
+            "[AGENTS.md: Not all of it is UTF-8: 1 odd",
+        ),
+    ],
+    ids=["utf-16", "guessed", "odd byte"],
+)
+def test_the_files_are_decoded_as_read_decodes_them_and_the_model_and_the_log_are_notified(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, data: bytes, shown: str, note: str
+) -> None:
+    (tmp_path / "AGENTS.md").write_bytes(data)
+    text = read(tmp_path)
+    assert shown in text
+    assert note in text
+    assert note.strip("[]") in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("data", "why"), [(b"a\0b", "binary, not text"), ("abc\n".encode("utf-16-le"), "UTF-16LE")]
+)
+def test_a_file_that_is_no_text_is_refused(tmp_path: Path, data: bytes, why: str) -> None:
+    (tmp_path / "AGENTS.md").write_bytes(data)
+    with pytest.raises(SetupError, match=why):
+        read(tmp_path)
+
+
+def test_included_files_follow_the_including_one_each_once_and_relative_to_it(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "docs" / "my rules").mkdir(parents=True)
+    (tmp_path / "AGENTS.md").write_text("Main.\n")
+    (tmp_path / "CLAUDE.md").write_text("@AGENTS.md\nFirst, see @docs/style.md.\n")
+    (tmp_path / "docs" / "style.md").write_text(
+        "Style. @../CLAUDE.md @./my\\ rules/a.md by @alice\n"
+    )
+    (tmp_path / "docs" / "my rules" / "a.md").write_text("Rules. @a.md\n")
+    text = read(tmp_path)
+    names = ("AGENTS.md", "CLAUDE.md", "docs/style.md", "docs/my rules/a.md")
+    places = [text.index(f'<file name="{name}">') for name in names]
+    assert places == sorted(places)
+    assert text.count("<file ") == len(names)
+    assert "not included" not in text
+
+
+@pytest.mark.parametrize(
+    ("body", "note"),
+    [
+        ("`@a.md` and ``x @a.md``\n```\n@a.md\n```\n<!-- @a.md --> me@a.md", ""),
+        ("@../secret.md", "leaves the root"),
+        ("@~/x.md", "no home folder"),
+        ("@/etc/passwd", "is absolute"),
+        ("@link.md", "link"),
+        ("@.env", "it may hold secrets (.env)."),
+        ("@env.md", "it may hold secrets (.env)."),
+        ("@absent", "CLAUDE.md: @absent is not included: there is no such file."),
+        ("see @absent.md here", "CLAUDE.md: @absent.md is not included: there is no such file."),
+        ("npm i @types/node by @alice", ""),
+        ("@folder", "a folder"),
+        ("@picture.png", "binary (image/png), not text"),
+    ],
+)
+def test_what_is_not_included_is_named_with_the_reason_but_for_code_and_mentions(
+    tmp_path: Path, body: str, note: str
+) -> None:
+    (tmp_path / "secret.md").write_text("secret")
+    place = tmp_path / "repository"
+    (place / "folder").mkdir(parents=True)
+    (place / "a.md").write_text("included")
+    (place / ".env").write_text("secret")
+    (place / "env.md").symlink_to(".env")
+    (place / "link.md").symlink_to(tmp_path / "secret.md")
+    (place / "picture.png").write_bytes(b"\x89PNG\r\n\x1a\n")
+    (place / "CLAUDE.md").write_text(f"Rule. {body}" if " " in body else f"Rule.\n{body}\n")
+    text = read(place)
+    assert text.count("<file ") == 1
+    assert "\nsecret" not in text
+    assert (note in text) if note else ("not included" not in text)
+
+
+def test_includes_are_bounded_in_depth_and_number(tmp_path: Path) -> None:
+    for number in range(MAX_DEPTH + 1):
+        (tmp_path / f"{number}.md").write_text(f"Text {number}.\n@{number + 1}.md\n")
+    (tmp_path / "AGENTS.md").write_text("Deep.\n@0.md\n")
+    text = read(tmp_path)
+    assert f"{MAX_DEPTH - 1}.md: @{MAX_DEPTH}.md is not included: it is more than" in text
+    many = range(100, 102 + MAX_INCLUDED)
+    for number in many:
+        (tmp_path / f"{number}.md").write_text(f"Text {number}.")
+    (tmp_path / "AGENTS.md").write_text("Wide.\n" + "\n".join(f"@{n}.md" for n in many))
+    text = read(tmp_path)
+    assert text.count("is not included: 20 files are included already.") == 2
+
+
+def test_an_included_file_labels_the_run_as_the_others_do(tmp_path: Path) -> None:
+    (tmp_path / "AGENTS.md").write_text("@a.md")
+    (tmp_path / "a.md").write_text("Text.")
+    text, result = run(RepositoryInstructions(tmp_path))
+    assert '<file name="a.md">' in text
+    assert '<file name="AGENTS.md">' not in text
+    sent = next(m for m in result.messages if isinstance(m, ToolMessage))
+    assert sent.kind == "denied"
 
 
 @tool(approval=True)

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from types import MappingProxyType
 from typing import Any
 
 NOWHERE: Mapping[str, str] = MappingProxyType({})
+_PUBLIC = """
+approvals content context effects errors events executors hosted mcp.client mcp.server messages models
+observe runs schemas sessions steps streaming testing tools
+"""
+"""Public modules in which a name is searched that another lacks."""
 Door = tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]
 
 
@@ -43,7 +48,11 @@ def door(module: str, places: Mapping[str, str], others: Mapping[str, str] = NOW
             from toolkeel._common.installed import INSTALL, install_hint, installed  # late: rare
 
             full = f"{module}.{name}"
-            if name.startswith("_") or full not in INSTALL:
+            if name.startswith("_"):
+                raise AttributeError(f"module {module!r} has no attribute {name!r}", name=name)
+            if full not in INSTALL:
+                if place := _find_place(name, INSTALL):
+                    raise missing_name(name, f"{module} has no {name!r}; it is in {place}")
                 raise AttributeError(f"module {module!r} has no attribute {name!r}", name=name)
             if full not in installed("toolkeel.names"):
                 raise missing_name(name, install_hint(full))
@@ -53,6 +62,21 @@ def door(module: str, places: Mapping[str, str], others: Mapping[str, str] = NOW
         return value
 
     return get, lambda: sorted({*space.get("__all__", ()), *place_of}), sorted(place_of)
+
+
+def _find_place(name: str, elsewhere: Iterable[str]) -> str:
+    """Return the public module that has a name, or is to have it; empty if none has.
+
+    Args:
+        name: The name.
+        elsewhere: Dotted names that other distributions add to public modules.
+    """
+    for module in (f"toolkeel.{place}" for place in _PUBLIC.split()):
+        loaded = import_module(module)
+        is_defined = getattr(vars(loaded).get(name), "__module__", "") == module
+        if is_defined or name in getattr(loaded, "__all__", ()):
+            return module
+    return next((full.rpartition(".")[0] for full in elsewhere if full.endswith(f".{name}")), "")
 
 
 class ReplacedName(AttributeError):

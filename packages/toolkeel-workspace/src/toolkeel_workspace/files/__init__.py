@@ -3,6 +3,7 @@
 relative_path        paths that a model writes, with plain components below the root
 open_beneath         opening what is beneath a folder, and nothing else
 line_window          a part of a text file by line and column, with the file's totals
+binary_kind          what a file is that is no text, by its first bytes
 encodings            text files in other encodings than UTF-8
 patterns             regular expressions that a model writes
 walk                 the files below a folder that a search visits, without those ``.gitignore`` names

@@ -21,13 +21,8 @@ from toolkeel.effects import Effects
 from toolkeel.errors import ToolError
 from toolkeel.hosted import Hosted, Native, Where
 from toolkeel.messages import ToolOutput
-from toolkeel_workspace.files.encodings import (
-    HEAD_BYTES,
-    decode_text,
-    encode_changed,
-    find_binary_kind,
-    replace_invalid,
-)
+from toolkeel_workspace.files.binary_kind import HEAD_BYTES, find_binary_kind
+from toolkeel_workspace.files.encodings import decode_text, encode_changed, replace_invalid
 from toolkeel_workspace.files.line_window import escape_name
 from toolkeel_workspace.files.open_beneath import FileResource
 from toolkeel_workspace.files.passages.indentation import find_shift, shift_lines

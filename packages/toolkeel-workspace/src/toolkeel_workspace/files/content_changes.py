@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from toolkeel.errors import ToolError
+from toolkeel_workspace.files.binary_kind import find_binary_kind
 from toolkeel_workspace.files.changed_since_read import MAX_FILE_BYTES
 from toolkeel_workspace.files.edit import apply_changes, describe_kept, parse_changes
-from toolkeel_workspace.files.encodings import decode_text, find_binary_kind
+from toolkeel_workspace.files.encodings import decode_text
 from toolkeel_workspace.files.line_window import format_size, pluralize
 from toolkeel_workspace.files.preview import ContentChange
 

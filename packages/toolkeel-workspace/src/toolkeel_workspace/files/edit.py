@@ -19,12 +19,11 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from toolkeel.errors import ToolError
+from toolkeel_workspace.files.binary_kind import HEAD_BYTES, find_binary_kind
 from toolkeel_workspace.files.encodings import (
-    HEAD_BYTES,
     DecodedText,
     decode_text,
     encode_changed,
-    find_binary_kind,
     replace_invalid,
     restore_invalid,
 )

@@ -13,12 +13,11 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from toolkeel.content import detect_media_type
 from toolkeel.errors import ToolError
+from toolkeel_workspace.files.binary_kind import UTF_16_MARKS, is_utf_16
+from toolkeel_workspace.files.line_window import pluralize
 
 _BOM = "\ufeff"
-_WIDE = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
-_UTF_32 = (b"\xff\xfe\0\0", b"\0\0\xfe\xff")
 _SEQUENCE = re.compile(
     rb"[\xc2-\xdf][\x80-\xbf]|\xe0[\xa0-\xbf][\x80-\xbf]|[\xe1-\xec\xee\xef][\x80-\xbf]{2}"
     rb"|\xed[\x80-\x9f][\x80-\xbf]|\xf0[\x90-\xbf][\x80-\xbf]{2}|[\xf1-\xf3][\x80-\xbf]{3}"
@@ -82,8 +81,6 @@ _GUESSED = [
 _GUESSED = [name for name in _GUESSED if name not in _NARROW.values() or name in _SAME]
 MAX_SAMPLE_BYTES = 64 * 1024
 """Bytes of a file, all of lines that are not ASCII, by which its encoding is guessed."""
-HEAD_BYTES = 8192
-"""Bytes of a file by which text is told from binary data."""
 SURE = 0.2
 """Confidence from which a guess may be written through; half of it where characters take two bytes."""
 FEW_BYTES = 2
@@ -185,7 +182,7 @@ def _decode(data: bytes) -> DecodedText:
 
 def _decode_utf_16(data: bytes) -> DecodedText:
     size = len(data) - len(data) % 2
-    codec = _WIDE[data[:2]]
+    codec = UTF_16_MARKS[data[:2]]
     text = data[:size].decode(codec, "surrogatepass")
     rest = data[size:]
     return DecodedText(text[1:] + _half(rest), codec, _BOM, None, rest)
@@ -278,27 +275,6 @@ def _error_handler(codec: str) -> str:
     return "surrogatepass" if codec.startswith("utf-16") else "surrogateescape"
 
 
-def is_utf_16(head: bytes) -> bool:
-    """Return true if a file starts as UTF-16, whose zero bytes do not make it binary."""
-    return head[:2] in _WIDE and b"\0" in head and not head.startswith(_UTF_32)
-
-
-def find_binary_kind(head: bytes) -> str:
-    """Return what a file is that is no text; empty for text.
-
-    Args:
-        head: Its first 8 KB.
-    """
-    if is_utf_16(head):
-        return ""
-    if head.startswith(_UTF_32):
-        return "UTF-32, which is not read as text here: convert it to UTF-8"
-    kind = detect_media_type(head)
-    if kind != "application/octet-stream":
-        return f"binary ({kind}), not text"
-    return "binary, not text" if b"\0" in head[:HEAD_BYTES] else ""
-
-
 def encode_changed(decoded: DecodedText, changed: str, path: str) -> bytes:
     """Encode a changed text in its file's encoding.
 
@@ -352,6 +328,13 @@ def replace_invalid(text: str) -> str:
 def count_invalid(text: str) -> int:
     """Count lone surrogates."""
     return 0 if text.isascii() else len(_SURROGATE.findall(text))
+
+
+def describe_invalid(decoded: DecodedText, odd: int) -> str:
+    """Describe what is shown as U+FFFD, as a sentence."""
+    names = ("half of a character", "halves of characters")
+    what = pluralize(odd, *(names if decoded.name == "UTF-16" else ("odd byte",)))
+    return f"Not all of it is {decoded.name}: {what} shown as \ufffd."
 
 
 def restore_invalid(was: str, old: str, new: str) -> str | None:

@@ -16,13 +16,12 @@ from toolkeel.define.tool import AnyTool
 from toolkeel.effects import Effects
 from toolkeel.errors import SetupError, ToolError
 from toolkeel.messages import ToolOutput
+from toolkeel_workspace.files.binary_kind import HEAD_BYTES, find_binary_kind, is_utf_16
 from toolkeel_workspace.files.encodings import (
-    HEAD_BYTES,
     DecodedText,
     count_invalid,
     decode_text,
-    find_binary_kind,
-    is_utf_16,
+    describe_invalid,
     replace_invalid,
 )
 from toolkeel_workspace.files.grep import GrepQuery, GrepSearch, open_saved_result
@@ -243,15 +242,7 @@ def _show_text(path: str, size: int, window: Window, decoded: DecodedText) -> To
     text = replace_invalid(text.removeprefix("\ufeff"))
     notice = _make_notice(path, size, window, decoded)
     if odd:
-        names = (
-            ("half of a character", "halves of characters")
-            if decoded.name == "UTF-16"
-            else ("odd byte", "")
-        )
-        notice += (
-            f"\n[Not all of it is {decoded.name}: {pluralize(odd, *names)} shown as \ufffd. "
-            "An edit that repeats each \ufffd leaves it as it is.]"
-        )
+        notice += f"\n[{describe_invalid(decoded, odd)} An edit that repeats each \ufffd leaves it as it is.]"
     details = {
         "path": path,
         "total_lines": window.total_lines,

@@ -20,13 +20,8 @@ from toolkeel.context import CancelToken
 from toolkeel.errors import ToolError
 from toolkeel.messages import ToolOutput
 from toolkeel_workspace.files import ripgrep
-from toolkeel_workspace.files.encodings import (
-    HEAD_BYTES,
-    count_invalid,
-    decode_text,
-    find_binary_kind,
-    replace_invalid,
-)
+from toolkeel_workspace.files.binary_kind import HEAD_BYTES, find_binary_kind
+from toolkeel_workspace.files.encodings import count_invalid, decode_text, replace_invalid
 from toolkeel_workspace.files.find import clean_glob, compile_glob
 from toolkeel_workspace.files.line_window import (
     MAX_BYTES,

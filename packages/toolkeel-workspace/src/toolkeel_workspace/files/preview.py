@@ -12,14 +12,10 @@ from typing import Any, TypeAlias
 
 from toolkeel._common.path_patterns import secret_pattern
 from toolkeel.errors import ToolError
+from toolkeel_workspace.files.binary_kind import HEAD_BYTES, find_binary_kind
 from toolkeel_workspace.files.changed_since_read import FileSnapshots
 from toolkeel_workspace.files.edit import make_diff
-from toolkeel_workspace.files.encodings import (
-    HEAD_BYTES,
-    decode_text,
-    find_binary_kind,
-    replace_invalid,
-)
+from toolkeel_workspace.files.encodings import decode_text, replace_invalid
 from toolkeel_workspace.files.line_window import escape_name, format_size, pluralize
 from toolkeel_workspace.files.open_beneath import Root
 

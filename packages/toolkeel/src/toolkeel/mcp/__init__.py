@@ -24,5 +24,9 @@ variables       variables, env files and folders in such a file
 import logging
 
 from toolkeel._common.redact_secrets import protect_logger
+from toolkeel._lazy_exports import door
 
 protect_logger(logging.getLogger("toolkeel.mcp"))
+__getattr__, __dir__, __all__ = door(
+    __name__, {}, {"FastMCP": "ToolServer, of toolkeel.mcp.server"}
+)

@@ -52,4 +52,5 @@ else:
             "toolkeel.mcp.server.stdio": "serve_stdio",
             "toolkeel.mcp.server.tool_server": "ToolServer",
         },
+        dict.fromkeys(("FastMCP", "Server"), "ToolServer"),
     )
