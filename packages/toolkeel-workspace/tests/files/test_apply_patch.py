@@ -137,6 +137,36 @@ def test_a_unified_diff_with_its_line_numbers_is_taken(off: int, second: int) ->
     assert patch_text(CLASSES, patch) == "\n".join(lines)
 
 
+NO_END = "\\ No newline at end of file\n"
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("had_end", [True, False])
+@pytest.mark.parametrize(
+    ("rows", "last", "has_end"),
+    [
+        (f"-y\n+z\n{NO_END}", "z", False),
+        (f"-y\n{NO_END}+z\n", "z", True),
+        (f"-y\n{NO_END}+y\n", "y", True),
+        (f"-y\n{NO_END}+z\n{NO_END}", "z", False),
+        (f"-y\n+y\n{NO_END}", "y", False),
+        (f"+w\n y\n{NO_END}", "w{end}y", None),
+    ],
+)
+def test_a_patch_gives_the_last_line_an_end_or_takes_it(
+    rows: str, last: str, has_end: bool | None, had_end: bool, end: str
+) -> None:
+    before = f"x{end}y{end * had_end}"
+    done = f"x{end}{last.format(end=end)}{end * (had_end if has_end is None else has_end)}"
+    assert patch_text(before, f"@@ -1,2 +1,2 @@\n x\n{rows}") == done
+
+
+def test_a_patch_does_not_call_a_line_the_last_one_that_others_follow() -> None:
+    with pytest.raises(ToolError, match="line 2 is the last one and has no line end"):
+        patch_text("x\ny\nz\n", f"@@\n x\n-y\n+Y\n{NO_END}")
+    assert patch_text("y\nx\ny", f"@@\n-y\n+Y\n{NO_END}") == "y\nx\nY"
+
+
 def test_what_does_not_fit_shows_what_is_like_it() -> None:
     with pytest.raises(ToolError, match=r"most similar passage is lines 3 to 4(?s:.*)line 4"):
         patch_text(CLASSES, "@@\n         x = 1\n-        return y")

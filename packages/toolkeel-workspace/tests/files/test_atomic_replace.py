@@ -32,6 +32,29 @@ def test_a_file_is_made_with_its_folders_and_then_replaced_keeping_its_mode(tmp_
     assert [path.name for path in (tmp_path / "a/b").iterdir()] == ["c.sh"]
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="attributes of files")
+def test_a_replaced_file_has_the_owner_and_the_attributes_of_the_old_one(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    path.write_bytes(b"one")
+    os.setxattr(path, "user.kept", b"value")
+    if os.geteuid() == 0:
+        os.chown(path, 1234, 4321)
+    was = path.stat()
+    replace_file(Root(tmp_path), "f", b"two")
+    now = path.stat()
+    assert (now.st_uid, now.st_gid, now.st_mode) == (was.st_uid, was.st_gid, was.st_mode)
+    assert os.getxattr(path, "user.kept") == b"value"
+
+
+def test_a_read_only_file_is_not_written_also_where_the_user_could(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    path.write_bytes(b"one")
+    path.chmod(0o444)
+    with pytest.raises(ToolError, match=r"it is read-only \(mode 444\)"):
+        replace_file(Root(tmp_path), "f", b"two")
+    assert path.read_bytes() == b"one"
+
+
 @pytest.mark.parametrize(
     "path", ["../x", "/tmp/x", "a\0b", "C:\\x", "~/x", "../root_evil/x", "a/../../x", "", "."]
 )

@@ -188,3 +188,23 @@ def test_a_name_that_is_only_a_part_leads_to_the_names_that_have_it(tmp_path: Pa
     assert "'*deep*' matches deep.py" in str(part.content)
     assert find_files(Root(tmp_path), "*deep*", ".", 9).details["files"] == 1
     assert "must match" not in str(find_files(Root(tmp_path), "absent", ".", 9).content)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "shown", "hidden"),
+    [
+        ("a/b/", "It matches 1 folder: a/b/.", "spelling"),
+        ("b//", "It matches 1 folder: a/b/.", "spelling"),
+        ("A/B/", "In another spelling or case: a/b/.", "matches"),
+        ("a\\b\\", "In another spelling or case: a/b/.", "matches"),
+        ("a/b/c.txt/", "In another spelling or case: a/b/c.txt.", "matches"),
+    ],
+)
+def test_a_folder_that_a_pattern_names_is_named_once(
+    tmp_path: Path, pattern: str, shown: str, hidden: str
+) -> None:
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    (tmp_path / "a" / "b" / "c.txt").touch()
+    text = str(find_files(Root(tmp_path), pattern, ".", 10).content)
+    assert shown in text
+    assert hidden not in text

@@ -48,9 +48,23 @@ def test_a_header_may_name_the_file_by_more_or_less_of_its_path(name: str) -> No
 def test_a_new_file_may_have_the_headers_of_a_patch() -> None:
     assert (
         parse_new_file(f"{BEGIN}*** Add File: f\n+a\n+*** End Patch{END}", "f")
-        == "a\n*** End Patch"
+        == "a\n*** End Patch\n"
     )
 
 
 def test_a_new_file_keeps_every_character_of_its_lines() -> None:
-    assert parse_new_file("+a\u2028b\n+\x0cc") == "a\u2028b\n\x0cc"
+    assert parse_new_file("+a\u2028b\n+\x0cc") == "a\u2028b\n\x0cc\n"
+
+
+@pytest.mark.parametrize(
+    ("diff", "made"),
+    [
+        ("+a\n\\ No newline at end of file\n", "a"),
+        ("+a\n+", "a\n\n"),
+        ("+", "\n"),
+        ("", ""),
+        ("+\n\\ Kein Zeilenumbruch", ""),
+    ],
+)
+def test_a_new_file_ends_with_a_line_end_unless_the_patch_says_not(diff: str, made: str) -> None:
+    assert parse_new_file(diff) == made

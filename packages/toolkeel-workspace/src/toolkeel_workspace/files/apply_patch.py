@@ -21,6 +21,7 @@ from toolkeel.effects import Effects
 from toolkeel.errors import ToolError
 from toolkeel.hosted import Hosted, Native, Where
 from toolkeel.messages import ToolOutput
+from toolkeel_workspace.files.atomic_replace import find_writable
 from toolkeel_workspace.files.binary_kind import HEAD_BYTES, find_binary_kind
 from toolkeel_workspace.files.encodings import decode_text, encode_changed, replace_invalid
 from toolkeel_workspace.files.line_window import escape_name
@@ -91,8 +92,7 @@ def _delete_content(before: bytes | None, path: str) -> bytes:
 def _create_content(before: bytes | None, diff: str, path: str) -> bytes:
     if before is not None:
         raise ToolError(f"{path!r} exists already. Update it, or delete it first.")
-    text = parse_new_file(diff, path)
-    return (text + "\n" * bool(text and not text.endswith("\n"))).encode()
+    return parse_new_file(diff, path).encode()
 
 
 def _update_content(before: bytes | None, diff: str, path: str, remarks: list[str]) -> bytes:
@@ -109,6 +109,7 @@ def _delete_file(workspace: Workspace, name: str) -> ToolOutput:
     folder, _, last = name.rpartition("/")
     opened = workspace.root.open_folder(folder or ".")
     try:
+        find_writable(opened, last, name)
         os.unlink(opened.name_of(last), dir_fd=opened.handle)
     except OSError as error:
         raise ToolError(f"{name!r} was not deleted: {error.strerror}.") from None
@@ -156,6 +157,8 @@ def patch_text(text: str, diff: str, path: str = "", remarks: list[str] | None =
         if remarks is not None and tuple(there) != hunk.old:
             remarks.append(_describe_lenience(hunk, there, start, put))
         place = _replace_lines(lines, start, hunk, put)
+        if hunk.final_line_end is not None:
+            _set_final_line_end(lines, place, hunk.final_line_end)
         grown += len(hunk.new) - sum(row[0] == "-" for row in hunk.rows)
     return "\n".join(lines)
 
@@ -192,6 +195,29 @@ def _replace_lines(lines: list[str], start: int, hunk: Hunk, put: Sequence[str])
     if lines and lines[-1] != last:  # a line without an end
         lines[-1] = lines[-1].removesuffix("\r")
     return start + len(new)
+
+
+def _set_final_line_end(lines: list[str], place: int, has_end: bool) -> None:
+    """Give the last line of a file a line end, or take it.
+
+    Args:
+        lines: The file's, which it changes.
+        place: The position after the hunk that says so.
+        has_end: Whether it is to have one.
+
+    Raises:
+        ToolError: the hunk is not at the end of the file.
+    """
+    if place < len(lines) - (lines[-1] == ""):
+        raise ToolError(
+            f"The patch says that line {place} is the last one and has no line end, but lines follow it. "
+            "Leave that out, or quote the lines at the end of the file."
+        )
+    if has_end and lines[-1] != "":
+        lines[-1] += "\r" * (len(lines) > 1 and lines[-2].endswith("\r"))
+        lines.append("")
+    elif not has_end and len(lines) > 1 and lines[-1] == "":
+        lines[-2:] = [lines[-2].removesuffix("\r")]
 
 
 def _indent_added(hunk: Hunk, there: Sequence[str], start: int) -> Sequence[str]:

@@ -12,6 +12,7 @@ import errno
 import os
 import secrets
 import stat
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -30,6 +31,7 @@ _LOCK_SECONDS = 2.0  # seconds for the lock of a folder
 _PREFIX = ".toolkeel-"
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
 _CREATE |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+_WRITABLE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 _REASONS = {
     errno.ENOSPC: "the disk is full",
     errno.EDQUOT: "the disk quota is used up",
@@ -66,12 +68,10 @@ def replace_file(
     opened = root.open_folder(folder or ".", create=True)
     try:
         _check_not_protected(root, opened, relative)
-        mode = _read_mode(opened, name, path)
+        was = find_writable(opened, name, path)
         _remove_leftovers(opened)
-        _write_file(
-            opened, name, data, mode, lambda: _check_unchanged(opened, name, expected, path)
-        )
-        return mode is None
+        _write_file(opened, name, data, was, lambda: _check_unchanged(opened, name, expected, path))
+        return was is None
     except OSError as error:
         why = _REASONS.get(error.errno or 0) or error.strerror
         raise ToolError(f"{path!r} was not written: {why}. It is as it was.") from None
@@ -96,8 +96,12 @@ def _check_not_protected(root: Root, folder: OpenFolder, relative: str) -> None:
             raise ToolError(f"{relative!r} leads to {place!r}, which is protected: name it so.")
 
 
-def _read_mode(folder: OpenFolder, name: str, path: str) -> int | None:
-    """Return the mode of the existing file, or None."""
+def find_writable(folder: OpenFolder, name: str, path: str) -> os.stat_result | None:
+    """Return the state of an existing file, or None.
+
+    Raises:
+        ToolError: it is not to be written to.
+    """
     try:
         found = os.stat(folder.name_of(name), dir_fd=folder.handle, follow_symlinks=False)
     except FileNotFoundError:
@@ -114,7 +118,14 @@ def _read_mode(folder: OpenFolder, name: str, path: str) -> int | None:
             f"{path!r} is not written to: it has {found.st_nlink} names (hard links), and another "
             "of them may lie outside. Remove it first, then write it anew."
         )
-    return stat.S_IMODE(found.st_mode)
+    is_allowed = os.access(folder.name_of(name), os.W_OK, dir_fd=folder.handle)
+    if not (is_allowed and found.st_mode & _WRITABLE):  # an administrator may write to any
+        mode = f"{stat.S_IMODE(found.st_mode):o}"
+        raise ToolError(
+            f"{path!r} is not to be written to: it is read-only (mode {mode}). If it is meant to change, "
+            "make it writable first, with chmod u+w."
+        )
+    return found
 
 
 def _check_unchanged(
@@ -136,7 +147,11 @@ def _check_unchanged(
 
 
 def _write_file(
-    folder: OpenFolder, name: str, data: bytes, mode: int | None, check: Callable[[], None]
+    folder: OpenFolder,
+    name: str,
+    data: bytes,
+    was: os.stat_result | None,
+    check: Callable[[], None],
 ) -> None:
     temporary = f"{_PREFIX}{os.getpid()}-{secrets.token_hex(6)}.tmp"
     descriptor = os.open(folder.name_of(temporary), _CREATE, 0o666, dir_fd=folder.handle)
@@ -144,8 +159,8 @@ def _write_file(
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
             file.flush()
-            if mode is not None and folder.handle is not None:
-                os.fchmod(file.fileno(), mode)
+            if was is not None and folder.handle is not None:
+                _copy_metadata(folder, name, was, file.fileno())
             os.fsync(file.fileno())
         with _lock_folder(folder):
             check()
@@ -159,6 +174,25 @@ def _write_file(
     with suppress(OSError):  # the file is written, even if folders cannot be synced
         if folder.handle is not None:
             os.fsync(folder.handle)
+
+
+def _copy_metadata(folder: OpenFolder, name: str, was: os.stat_result, target: int) -> None:
+    """Give a new file the owner, the mode and the attributes of the one that it replaces, as far as allowed."""
+    now = os.fstat(target)
+    for owner, group in ((was.st_uid, was.st_gid), (-1, was.st_gid)):
+        if (owner, group) in ((now.st_uid, now.st_gid), (-1, now.st_gid)):
+            break
+        with suppress(OSError):  # only an administrator gives files away
+            os.fchown(target, owner, group)
+            break
+    if sys.platform == "linux":
+        path = f"/proc/self/fd/{folder.handle}/{name}"
+        with suppress(OSError):  # not every file system has attributes
+            for key in os.listxattr(path, follow_symlinks=False):
+                if key.startswith(("user.", "system.posix_acl_access")):
+                    value = os.getxattr(path, key, follow_symlinks=False)
+                    os.setxattr(target, key, value)
+    os.fchmod(target, stat.S_IMODE(was.st_mode))
 
 
 @contextmanager

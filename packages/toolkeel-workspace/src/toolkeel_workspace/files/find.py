@@ -219,12 +219,18 @@ def _explain_nothing(root: Root, given: str, pattern: str, path: str) -> str:
 def _find_alike(root: Root, pattern: str, path: str) -> list[str]:
     """Find files and folders that match with other case, composed letters, slashes or outer spaces."""
     prefix = "" if path == "." else f"{path}/"
-    plain = pattern.strip().rstrip("/").replace("\\", "/") or pattern
-    exact, wanted = compile_glob(pattern), compile_glob(spelling(plain), ignore_case=True)
+    plain = pattern.strip().replace("\\", "/").rstrip("/") or pattern
+    exact = compile_glob(pattern.rstrip("/") or pattern)
+    wanted = compile_glob(spelling(plain), ignore_case=True)
     walk = FileWalk(root, path, include_links=True)
     names = [*islice(walk, MAX_NAMES), *(f"{folder}/" for folder in walk.folders)]
     short = {name: name.removeprefix(prefix).rstrip("/") for name in names}
-    return [name for name, end in short.items() if wanted(spelling(end)) and not exact(end)]
+    return [
+        name
+        for name, end in short.items()
+        if wanted(spelling(end))
+        and not (exact(end) and (name.endswith("/") or not pattern.endswith("/")))
+    ]
 
 
 def _find_containing(root: Root, pattern: str, path: str) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
@@ -13,7 +14,9 @@ from toolkeel_workspace.files.encodings import restore_invalid
 _NUMBERS = re.compile(r"@@ -(\d+)(?:,\d+)? \+\d+(?:,\d+)? @@")
 _FILE_HEADER = re.compile(r"\*\*\* (?:Add|Update|Delete) File: (.+)|diff --git a/.+ b/(.+)")
 _END_OF_FILE = "*** End of File"
-_IGNORED_PREFIXES = ("*** Begin Patch", "*** End Patch", "\\ No newline", "index ")
+_IGNORED_PREFIXES = ("*** Begin Patch", "*** End Patch", "index ")
+_NO_LINE_END = "\\ "
+"""How a line begins that says that the one before it has no line end: the rest may be translated."""
 
 
 class Hunk(NamedTuple):
@@ -24,12 +27,14 @@ class Hunk(NamedTuple):
         rows: Its lines, each after its mark: "-", "+" or " ".
         line: Number of the first existing line, if the patch has it; else 0.
         is_at_end: The patch says that its lines are the last ones of the file.
+        final_line_end: True if the last line gets a line end, False if it loses it; else None.
     """
 
     anchors: tuple[str, ...]
     rows: tuple[str, ...]
     line: int = 0
     is_at_end: bool = False
+    final_line_end: bool | None = None
 
     @property
     def old(self) -> tuple[str, ...]:
@@ -74,12 +79,13 @@ class Hunk(NamedTuple):
         return made
 
 
-def parse_new_file(diff: str, path: str = "") -> str:
+def parse_new_file(diff: str, path: str = "", end: str = "\n") -> str:
     """Return the text of a new file, whose lines each start with ``+``.
 
     Args:
         diff: The patch.
         path: The file, to compare with headers; empty if it is not known.
+        end: The end of the last line, unless the patch says that it has none.
 
     Raises:
         ToolError: a line does not, or a header names another file.
@@ -87,9 +93,11 @@ def parse_new_file(diff: str, path: str = "") -> str:
     rows = diff.split("\n")
     rows = rows[:-1] if rows[-1] == "" else rows
     rows = [row for row in _drop_headers(rows, path) if row != _END_OF_FILE]
+    if rows and rows[-1].startswith(_NO_LINE_END):
+        rows, end = rows[:-1], ""
     if wrong := [row for row in rows if not row.startswith("+")]:
         raise ToolError(f"Each line of a new file begins with '+'; this one does not: {wrong[0]!r}")
-    return "\n".join(row[1:] for row in rows)
+    return "\n".join(row[1:] for row in rows) + end * bool(rows)
 
 
 def parse_hunks(diff: str, path: str = "") -> list[Hunk]:
@@ -107,7 +115,7 @@ def parse_hunks(diff: str, path: str = "") -> list[Hunk]:
     for row in [*_strip_headers(diff, path), "@@"]:
         if row.startswith("@@") or row == _END_OF_FILE:
             if rows:
-                hunks.append(Hunk(tuple(after), tuple(rows), line, row == _END_OF_FILE))
+                hunks.append(_make_hunk(after, rows, line, row == _END_OF_FILE))
                 after, rows, line = [], [], 0
             if row == _END_OF_FILE:
                 continue
@@ -115,15 +123,26 @@ def parse_hunks(diff: str, path: str = "") -> list[Hunk]:
                 line = int(numbers[1])
             elif anchor := row.removeprefix("@@").strip():
                 after.append(anchor)
-        elif row[:1] in ("", " ", "-", "+"):
+        elif row[:1] in ("", " ", "-", "+") or (rows and row.startswith(_NO_LINE_END)):
             rows.append(row or " ")
         else:
             raise ToolError(f"A line of a patch begins with ' ', '-', '+' or '@@', not {row!r}.")
     return _check_hunks(hunks)
 
 
+def _make_hunk(anchors: list[str], rows: list[str], line: int, is_at_end: bool) -> Hunk:
+    """Return a hunk of its rows, some of which say that the row before has no line end."""
+    marked = {one[0] for one, other in pairwise(rows) if other.startswith(_NO_LINE_END)}
+    end = None if not {"-", "+"} & marked else "+" not in marked
+    plain = tuple(row for row in rows if not row.startswith(_NO_LINE_END))
+    return Hunk(tuple(anchors), plain, line, is_at_end or end is not None, end)
+
+
 def _check_hunks(hunks: list[Hunk]) -> list[Hunk]:
-    if all(hunk.replace(hunk.old, hunk.new) == list(hunk.old) for hunk in hunks):
+    if all(
+        hunk.final_line_end is None and hunk.replace(hunk.old, hunk.new) == list(hunk.old)
+        for hunk in hunks
+    ):
         raise ToolError(
             "The patch is empty or changes nothing; its lines begin with ' ', '-' or '+'."
         )

@@ -162,7 +162,7 @@ class Skills:
             for path in skill.folder.rglob("*")
             if path.is_file() and path.name != "SKILL.md"
         )
-        parts = [skill.text.body]
+        parts = [skill.text.body or "[The skill has no instructions.]"]
         if not self._trust:
             whose = (
                 f"[The skill {skill.text.name!r}. Its text is from a file, not from the person.]"

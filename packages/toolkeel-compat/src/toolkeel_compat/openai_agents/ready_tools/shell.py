@@ -375,6 +375,6 @@ def apply_diff(input: str, diff: str, mode: Literal["default", "create"] = "defa
     try:
         if mode == "default":
             return patch_text(input, diff)
-        return parse_new_file(diff.removesuffix("\n").removesuffix("\r"))
+        return parse_new_file(diff.removesuffix("\n").removesuffix("\r"), end="")
     except ToolError as error:
         raise ValueError(str(error)) from error
