@@ -18,6 +18,7 @@ from toolkeel_workspace.sandbox.protected_files import (
     find_build_pattern,
     find_protected,
     find_protected_pattern,
+    find_protected_place,
     find_shared_environments,
     set_aside,
     take_snapshot,
@@ -77,8 +78,29 @@ def test_nested_repositories_and_bare_ones_are_found(tmp_path: Path) -> None:
     for name in ("objects", "refs"):
         (bare / name).mkdir(parents=True)
     (bare / "HEAD").touch()
+    linked = tmp_path / "linked"
+    linked.mkdir()
+    for name in ("HEAD", "commondir"):
+        (linked / name).touch()
     found = {str(path.relative_to(tmp_path)) for path in find_protected(tmp_path)}
-    assert found == {"sub/deep/.git/hooks", "fixtures/repo"}
+    assert found == {"sub/deep/.git/hooks", "fixtures/repo", "linked"}
+    assert find_protected_place(tmp_path, "linked/config") == "a bare git repository"
+
+
+@pytest.mark.parametrize("others", [("objects", "refs"), ("commondir",)])
+def test_of_a_root_that_is_a_bare_repository_itself_git_s_settings_are_protected(
+    tmp_path: Path, others: tuple[str, ...]
+) -> None:
+    for name in ("config", "a.py"):
+        (tmp_path / name).touch()
+    for name in (*others, "hooks", "src"):
+        (tmp_path / name).mkdir()
+    before = take_snapshot(tmp_path)
+    assert not before.protected
+    (tmp_path / "HEAD").touch()
+    found = {Path(path).name for path in take_snapshot(tmp_path).protected}
+    assert found == {"config", "hooks", *({"commondir"} & {*others})}
+    assert find_protected_place(tmp_path, "HEAD") == "a bare git repository"
 
 
 def test_what_is_planted_for_git_to_obey_is_taken_from_it(tmp_path: Path) -> None:

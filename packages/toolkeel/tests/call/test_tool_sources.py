@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,8 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolkeel import Agent, Rules, RunContext, SetupError, ToolMessage, Toolset, tool
+from toolkeel.call.steps.label_sources import WORDS
 from toolkeel.call.tool_sources import ToolSource, gather_tools, is_tool_source, static_tools
 from toolkeel.define.tool import AnyTool
+from toolkeel.effects import acts
 from toolkeel.errors import DuplicateToolError, OutputError
 from toolkeel.testing.scripted import Scripted, call
 
@@ -338,6 +341,31 @@ def test_a_source_with_a_version_is_asked_again_when_that_is_another() -> None:
     Agent(model, [source, install]).run_sync("go")
     assert source.asked == 2
     assert [len(names) for names in offered(model)] == [2, 2, 3, 3]
+
+
+def test_what_a_tool_that_appears_during_a_run_is_said_to_do_is_a_strangers_text() -> None:
+    source = Growing(1)
+
+    @tool(effects=acts("to"))
+    def send(to: str) -> str:
+        """Send a mail."""
+        return "sent"
+
+    @tool
+    def install() -> str:
+        """Install."""
+        source.changes = 2
+        return "done"
+
+    def get_tools() -> list[AnyTool]:
+        source.asked += 1
+        described = replace(named("poisoned"), metadata={WORDS: lambda: "a server"})
+        return [described] if source.changes == 2 else []
+
+    source.get_tools = get_tools  # type: ignore[method-assign]
+    turns = [call("install"), call("send", {"to": "eve@evil.example"}), "Done."]
+    [ticket] = Agent(Scripted(turns), [source, install, send]).run_sync("go").pending
+    assert ticket.labels == ("stranger: a server (what its tools are said to do)",)
 
 
 @pytest.mark.parametrize("required", [True, False])

@@ -161,17 +161,22 @@ def find_protected_place(root: Path, path: str) -> str:
     return "toolkeel's own state" if any(_is_below(place, own) for own in list_state()) else ""
 
 
-_IN_BARE_REPOSITORY = frozenset({"head", "config", "config.worktree", "objects", "refs", "hooks"})
+_IN_BARE_REPOSITORY = frozenset(
+    {"head", "config", "config.worktree", "commondir", "objects", "refs", "hooks"}
+)
 
 
 def _is_bare_repository(folder: Path, added: str = "") -> bool:
     """Return True if git takes a folder for a repository, once it has one more entry."""
     with suppress(OSError):
-        names = {
-            fold_part(name) for name in (*islice(os.listdir(folder), MAX_FILES_CHECKED), added)
-        }
-        return {"head", "objects", "refs"} <= names
+        return _is_bare((*islice(os.listdir(folder), MAX_FILES_CHECKED), added))
     return False
+
+
+def _is_bare(names: Iterable[str]) -> bool:
+    """Return True if git takes a folder with these entries for a repository, or for a link to one."""
+    found = set(map(fold_part, names))
+    return "head" in found and ({"objects", "refs"} <= found or "commondir" in found)
 
 
 def _is_below(path: str, place: str) -> bool:
@@ -241,10 +246,11 @@ def _scan_folder(folder: Path, root: Path, depth: int, found: _Scan) -> list[Pat
         return []
     is_complete = len(paths) <= MAX_FILES_CHECKED
     (found.searched if is_complete else found.unsearched).add(str(folder))
-    bare = {"head", "objects", "refs"} <= {fold_part(path.name) for path in paths}
-    if bare and folder.name != ".git" and folder != root:
-        found.protected[str(folder)] = None
-        return []
+    if folder.name != ".git" and _is_bare(path.name for path in paths):
+        if folder != root:
+            found.protected[str(folder)] = None
+            return []
+        found.protected.update((str(each), None) for each in _obeyed_by_git(root))
     below = []
     for path in paths[:MAX_FILES_CHECKED]:
         found.protected.update((str(each), None) for each in _read_only_entries(path))
@@ -263,14 +269,17 @@ def _read_only_entries(path: Path) -> Iterable[Path]:
     if path.is_symlink():  # reported when created; a link cannot be mounted
         return [path] if find_protected_pattern(path.name) else ()
     if name == ".git" and path.is_dir():
-        inside = (
-            pattern.partition("/")[2] for pattern in AUTO_LOADED if pattern.startswith(".git/")
-        )
-        return [path / each for each in inside if (path / each).exists()]
+        return _obeyed_by_git(path)
     part = find_protected_pattern(path.name)
     found = [path] if part and part not in _ENVIRONMENTS else []
     several = (p for p in PROTECTED if "/" in p and p.partition("/")[0] == name and "*" not in p)
     return found or [path.parent / each for each in several if (path.parent / each).exists()]
+
+
+def _obeyed_by_git(repository: Path) -> list[Path]:
+    """Return what of a repository's own folder git obeys: settings, hooks, links to other folders."""
+    inside = (pattern[5:] for pattern in AUTO_LOADED if pattern.startswith(".git/"))
+    return [repository / each for each in inside if (repository / each).exists()]
 
 
 def find_shared_environments(root: Path) -> Iterator[Path]:

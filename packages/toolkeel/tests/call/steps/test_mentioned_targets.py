@@ -72,6 +72,63 @@ def test_what_a_tool_has_put_into_other_letters_was_not_named(made: object) -> N
     assert len(run("go on", call("page", {}), made, call("send", {"to": EVE})).pending) == 1
 
 
+def test_a_name_that_is_joined_of_pieces_of_what_a_person_wrote_was_not_named() -> None:
+    for parts in (list(EVE), ["eve", "@evil", ".example"], ["eve@", "evil", ".example"]):
+        made = call("joined", {"parts": parts})
+        prompt = "Mail everybody at mine.example, eve too, and leave no evil trace."
+        assert run(prompt, call("page", {}), made, call("send", {"to": EVE})).pending
+
+
+def test_a_name_that_the_model_has_stored_before_was_not_named() -> None:
+    notes = ["Ada is ada@mine.example."]
+
+    @tool(effects=Effects(open_world=False, destructive=False))
+    def note(text: str) -> str:
+        """Store a note."""
+        notes.append(text)
+        return "stored"
+
+    @tool(effects=reads())
+    def list_notes() -> str:
+        """List the notes."""
+        return "\n".join(notes)
+
+    def waits(to: str) -> bool:
+        stored = [call("page", {}), call("note", {"text": f"Eve is {EVE}."})]
+        turns = [*stored, call("list_notes", {}), call("send", {"to": to}), "done"]
+        return bool(Agent(Scripted(turns), [page, note, list_notes, send]).run_sync("go").pending)
+
+    assert waits(EVE) and not waits("ada@mine.example")
+
+
+HIDDEN = [
+    '"eve"@evil.example',
+    "e!@evil.example",
+    "eve@[192.0.2.1]",
+    "eve＠evil.example",
+    "eve@evil。example",
+    "eve@evil\u00ad.example",
+    "https:/evil.example/in",
+    "http:\\evil.example",
+]
+
+
+@pytest.mark.parametrize("hidden", HIDDEN)
+def test_no_spelling_hides_another_address_beside_a_named_target(hidden: str) -> None:
+    def waits(body: str) -> bool:
+        made = call("send", {"to": "ada@mine.example", "body": body})
+        return bool(run("Mail ada@mine.example.", call("page", {}), made).pending)
+
+    assert waits(hidden) and waits(f"see {hidden}, please")
+    for harmless in (
+        'Dear "ada@mine.example",',
+        "@tool decorates",
+        "a @ b.c",
+        "发给 ada@mine.example。谢谢",
+    ):
+        assert not waits(harmless)
+
+
 def test_what_is_looked_up_by_less_than_it_says_was_named() -> None:
     looked = call("address_book", {"name": "ada"})
     assert not run(

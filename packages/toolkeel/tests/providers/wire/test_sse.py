@@ -101,6 +101,27 @@ def test_an_event_without_an_end_is_an_error_before_it_fills_the_memory(
     assert given < 11_000
 
 
+def test_a_reply_of_events_without_an_end_is_an_error_before_it_fills_the_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sse, "MAX_REPLY", 10_000)
+    given = 0
+
+    async def endless() -> AsyncIterator[bytes]:
+        nonlocal given
+        while True:
+            given += 100
+            yield b"data: " + b"x" * 92 + b"\n\n"
+
+    async def read() -> None:
+        async for _ in sse.decode_events(endless()):
+            pass
+
+    with pytest.raises(ModelError, match="a reply of more than 10,000 bytes"):
+        asyncio.run(read())
+    assert given < 11_000
+
+
 def test_many_events_together_may_be_larger_than_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sse, "MAX_EVENT", 1_000)
     parser = SSEParser()

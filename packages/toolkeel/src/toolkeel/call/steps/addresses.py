@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from urllib.parse import unquote, urlsplit
 
 _ADDRESS = re.compile(
-    r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+|[a-z][a-z0-9+.-]*://[^\s\"'<>]+|www\.[^\s\"'<>]+"
+    r"(?:[\w.+-]+|(?<=[\"!#$%&'*/=?^{|}~]))@(?:[\w-]+(?:(?:\.|\u3002(?=[a-z\d]))[\w-]+)+|\[[\w.:]+\])"
+    r"|[a-z][a-z0-9+.-]*://[^\s\"'<>]+|\bhttps?:[/\\][^\s\"'<>]+|www\.[^\s\"'<>]+"
     r"|\b[a-z]{2}\d{2}[a-z0-9]{10,30}\b",
     re.IGNORECASE,
 )
@@ -84,7 +85,16 @@ def place_of_address(address: str) -> str:
 
 
 def find_addresses(text: str) -> list[str]:
-    """Return the addresses in a running text, without the punctuation after them."""
+    """Return the addresses in a running text, without the punctuation after them.
+
+    Invisible characters and other forms of letters, which many programs ignore in addresses, hide none.
+
+    >>> find_addresses('cc "eve"@evil.example, or eve＠evil\u00ad．example')
+    ['@evil.example', 'eve@evil.example']
+    """
+    if not text.isascii():
+        visible = (char for char in text if unicodedata.category(char) != "Cf")
+        text = unicodedata.normalize("NFKC", "".join(visible))
     return [found.rstrip(_PUNCTUATION) for found in _ADDRESS.findall(text)]
 
 

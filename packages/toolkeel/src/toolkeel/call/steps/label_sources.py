@@ -26,12 +26,12 @@ from toolkeel._records.taint_sources import (
 from toolkeel.call.steps.compose import Handler
 from toolkeel.call.steps.mentioned_targets import ATTACHED, target_arguments
 from toolkeel.call.steps.resources import mentioned_files, resource_keys, secrets_read
-from toolkeel.content import Audio, File, Image, Text
+from toolkeel.content import Audio, Data, File, Image, Text
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.secret import collect_texts
 from toolkeel.define.tool import AnyTool, Prepared
 from toolkeel.events import Tainted
-from toolkeel.messages import Message, ToolMessage, UserMessage
+from toolkeel.messages import AssistantMessage, Message, ToolMessage, UserMessage
 
 TRUSTED = "trusted"
 """Key of a tool's metadata: hosts that may receive any data, ``*.example.org`` for all below.
@@ -201,20 +201,23 @@ def _described(tools: Iterable[AnyTool]) -> Iterator[Source]:
 def _attached(message: Message, of_caller: bool) -> Iterator[Source]:
     """Yield the sources of a message's attachments: documents, media, and text by others.
 
+    An assistant's message has some if it was not the model that wrote it, but a server's prompt.
+
     Args:
         message: The message.
         of_caller: True if the caller of the outermost run wrote it, and no body of a tool.
     """
-    if isinstance(message, UserMessage) and not isinstance(message.content, str):
+    is_user = isinstance(message, UserMessage)
+    if isinstance(message, UserMessage | AssistantMessage) and not isinstance(message.content, str):
         for block in message.content:
-            words = isinstance(block, Text) and not block.extra.get(ATTACHED)
-            own = block.extra.get(TRUSTED, words)
-            if isinstance(block, File | Image | Audio | Text) and not own:
+            words = isinstance(block, Text | Data) and not block.extra.get(ATTACHED)
+            own = block.extra.get(TRUSTED, words or not is_user)
+            if isinstance(block, File | Image | Audio | Text | Data) and not own:
                 what = (
                     block.name if isinstance(block, File) else getattr(block, "media_type", "text")
                 )
-                is_own = of_caller and message.origin == "person" and TRUSTED not in block.extra
-                origin = CALLER if is_own else ""
+                is_own = of_caller and is_user and message.origin == "person"
+                origin = CALLER if is_own and TRUSTED not in block.extra else ""
                 yield Source("stranger", "attachment", what[:200], origin)
                 if origin:
                     yield Source("private", "attachment", what[:200], origin)

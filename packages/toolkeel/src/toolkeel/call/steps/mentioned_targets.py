@@ -54,10 +54,14 @@ class TrustedText:
     Args:
         text: The text.
         passed: The arguments of the call whose result it is, folded; empty for people's texts.
+        written: The arguments of all calls that may have stored something, folded.
+        written_before: Characters of `written` that are of calls before this text.
     """
 
     text: str
     passed: str = ""
+    written: str = ""
+    written_before: int = 0
 
     @cached_property
     def folded(self) -> str:
@@ -68,6 +72,12 @@ class TrustedText:
     def addresses(self) -> frozenset[str]:
         """The canonical form of each address in the text."""
         return mentioned_addresses(self.text)
+
+    def may_repeat(self, wanted: str, people: Sequence[str]) -> bool:
+        """Return True if it may contain a folded name only because the model wrote it before."""
+        if self.passed and 0 <= self.written.find(wanted) < self.written_before:
+            return True
+        return _may_be(wanted, self.passed, people)
 
 
 def target_arguments(prepared: Prepared) -> Mapping[str, object]:
@@ -99,8 +109,8 @@ def unmentioned_targets(
 def trusted_texts(run: RunContext) -> Iterator[TrustedText]:
     """Yield the texts of user and operator, and the results that contain no other author's text.
 
-    A result comes with the arguments of its call, since a target that it only repeats was named by the
-    model, not by a person.
+    A result comes with the arguments of its call, and of those before that may have stored something,
+    since a target that it only repeats was named by the model, not by a person.
     """
     left = MAX_TEXT
     tools = {tool.name: tool for tool in getattr(run.agent, "tools", ())}
@@ -109,15 +119,38 @@ def trusted_texts(run: RunContext) -> Iterator[TrustedText]:
         for message in run.transcript
         for call in (message.tool_calls if isinstance(message, AssistantMessage) else ())
     }
+    written, before = _written(run.transcript, tools, asked)
     for message in reversed(run.transcript):
         if not _is_trusted(message, tools):
             continue
-        repeated = asked.get(message.tool_call_id, "") if isinstance(message, ToolMessage) else ""
         text = _words_of(message)[-left:]
-        yield TrustedText(text, repeated)
+        if isinstance(message, ToolMessage):
+            id = message.tool_call_id
+            yield TrustedText(text, asked.get(id, ""), written, before.get(id, len(written)))
+        else:
+            yield TrustedText(text)
         left -= len(text)
         if left <= 0:
             return
+
+
+def _written(
+    transcript: Sequence[Message], tools: Mapping[str, AnyTool], asked: Mapping[str, str]
+) -> tuple[str, dict[str, int]]:
+    """Return the arguments of all calls that may have stored something, as one text.
+
+    Returns:
+        The text; and for the id of each call, how many of its characters are of calls before.
+    """
+    parts, before, length = list[str](), dict[str, int](), 0
+    for message in transcript:
+        if isinstance(message, ToolMessage):
+            before[message.tool_call_id] = length
+            tool = tools.get(message.name)
+            if not message.failed and (tool is None or tool.effects.writes):
+                parts.append(asked.get(message.tool_call_id, ""))
+                length += len(parts[-1])
+    return "".join(parts), before
 
 
 def _is_trusted(message: Message, tools: Mapping[str, AnyTool]) -> bool:
@@ -174,7 +207,7 @@ def is_named(value: str, heard: Sequence[TrustedText]) -> bool:
     for each in heard:
         mentions = address in each.addresses if address else False
         mentions = mentions or any(_contains(one, each.folded) for one in spellings)
-        if mentions and not _may_be(wanted, each.passed, people):
+        if mentions and not each.may_repeat(wanted, people):
             return True
     return False
 
@@ -196,12 +229,17 @@ def _may_be(wanted: str, passed: str, people: Sequence[str]) -> bool:
     """Return True if a result may contain a name only because the model passed it in.
 
     A tool that decodes, translates or joins makes a name of what is as long, and holds no more of it
-    than it was passed in. Words that people wrote do not count.
+    than it was passed in. Words that people wrote count on neither side: a name may be joined of them.
     """
     if wanted in passed or wanted in unquote(passed):
         return True
-    theirs = [w for w in _WORDS.findall(passed) if not any(w in text for text in people)]
-    return len("".join(theirs).encode()) >= len("".join(_WORDS.findall(wanted)).encode())
+    theirs, rest = list[str](), wanted
+    for word in sorted(_WORDS.findall(passed), key=len, reverse=True):
+        if any(word in text for text in people):
+            rest = rest.replace(word, " ")
+        else:
+            theirs.append(word)
+    return len("".join(theirs).encode()) >= len("".join(_WORDS.findall(rest)).encode())
 
 
 def _contains(wanted: str, text: str) -> bool:

@@ -278,16 +278,11 @@ def uri_of(resource: str | Text | types.Resource) -> str:
 
 
 def _message(message: types.PromptMessage) -> UserMessage | AssistantMessage:
-    """Convert a prompt's message; a user's text is marked as untrusted."""
+    """Convert a prompt's message; its content is marked as a stranger's, whoever is said to speak."""
     content = from_blocks([message.content])
-    if message.role != "user":
-        return AssistantMessage(content)
     blocks = (Text(content),) if isinstance(content, str) else content
-    return UserMessage(
-        tuple(
-            Text(b.text, {**b.extra, TRUSTED: False}) if isinstance(b, Text) else b for b in blocks
-        )
-    )
+    marked = tuple(dataclasses.replace(b, extra={**b.extra, TRUSTED: False}) for b in blocks)
+    return UserMessage(marked) if message.role == "user" else AssistantMessage(marked)
 
 
 def _summary(listed: Any) -> dict[str, object]:

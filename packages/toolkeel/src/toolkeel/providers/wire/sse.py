@@ -14,6 +14,8 @@ from toolkeel.errors import ModelError
 
 MAX_EVENT = 64 * 1024 * 1024
 """Most bytes of one event, or of a body that is one."""
+MAX_REPLY = 2 * MAX_EVENT
+"""Most bytes of a body with several events."""
 _LINE = re.compile(r"\r\n|\n|\r")
 _BOM = "\ufeff"
 _BLANK = "\ufeff \t\r\n".encode()
@@ -102,11 +104,17 @@ async def decode_events(pieces: AsyncIterable[bytes]) -> AsyncGenerator[list[str
 
     A body that is one JSON object is one event: some servers do not stream although they are asked to,
     and not all of them report it in the content type. No line of an event starts so.
+
+    Raises:
+        ModelError: an event has more than `MAX_EVENT` bytes, or the body more than `MAX_REPLY`.
     """
     parser = SSEParser()
-    start = b""
+    start, size = b"", 0
     is_single: bool | None = None
     async for piece in pieces:
+        size += len(piece)
+        if size > MAX_REPLY:
+            raise ModelError(f"the server sent a reply of more than {MAX_REPLY:,} bytes")
         if is_single is None:
             start += piece
             body = start.lstrip(_BLANK)
