@@ -23,7 +23,7 @@ def home_folder() -> Path:
     """Return the user's home folder.
 
     Raises:
-        SetupError: it is unknown; the message names the variables to set.
+        SetupError: the home folder is unknown; the message names the variables to set.
     """
     home = find_home()
     if home is None:

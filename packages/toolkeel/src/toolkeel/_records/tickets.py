@@ -130,7 +130,7 @@ class Ticket:
             arguments: All arguments of the call.
 
         Raises:
-            TypeError: they are not a dict.
+            TypeError: the arguments are not a dict.
         """
         if not isinstance(arguments, Mapping):
             raise TypeError(f"edit({arguments!r:.60}): give all of the call's arguments as a dict")

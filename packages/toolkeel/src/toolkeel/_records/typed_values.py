@@ -195,7 +195,7 @@ def _dump(value: Any, depth: int) -> Any:
     """Return the stored form of a value of any supported type.
 
     Raises:
-        Unsavable: it has none, or is nested too deeply.
+        Unsavable: the value has no stored form, or is nested too deeply.
     """
     kind = type(value)
     if value is None or kind is bool:

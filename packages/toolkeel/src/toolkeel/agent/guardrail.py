@@ -145,7 +145,7 @@ async def check_input(
     If one refuses, the journal notes that later requests of the session omit the messages.
 
     Raises:
-        Exception: that of the first guardrail that refused.
+        Exception: what the first guardrail that refused raised.
     """
     try:
         await _run_guardrails(guardrails, list(said), run, "input")
@@ -165,7 +165,7 @@ async def check_output(
     If one refuses, the window and the journal omit the answer from later requests.
 
     Raises:
-        Exception: that of the first guardrail that refused.
+        Exception: what the first guardrail that refused raised.
     """
     try:
         await _run_guardrails(guardrails, answer, run, "output")
@@ -188,7 +188,7 @@ async def _run_guardrails(
     """Run guardrails concurrently and wait for all. The first refusal cancels the others.
 
     Raises:
-        Exception: that of the first guardrail that refused.
+        Exception: what the first guardrail that refused raised.
     """
     tasks = [asyncio.ensure_future(each.check_value(about, run, stage)) for each in guardrails]
     try:

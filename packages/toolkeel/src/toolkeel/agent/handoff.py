@@ -153,7 +153,7 @@ class Handoff:
 
         Raises:
             SetupError: the filter returned something else than messages, or none.
-            CallbackTimeout: it took longer than the run's `callback_timeout`.
+            CallbackTimeout: the filter took longer than the run's `callback_timeout`.
         """
         if self.input_filter is None:
             return None

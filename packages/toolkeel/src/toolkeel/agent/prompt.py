@@ -29,7 +29,7 @@ def prompt_to_messages(prompt: Prompt) -> list[Message]:
     r"""Convert a prompt to a list of messages in which each call has its result.
 
     Raises:
-        SetupError: it is empty or no prompt; the message names what is wrong.
+        SetupError: the prompt is empty or of another type; the message names what is wrong.
 
     >>> prompt_to_messages(["What is this?", Image(url="https://example.org/a.png")])[0].text
     'What is this?\n[image/png, https://example.org/a.png]'
@@ -52,7 +52,7 @@ def session_prompt_to_messages(prompt: object) -> list[Message]:
     """Convert a prompt to the new messages of a session; None, to only resume, gives no message.
 
     Raises:
-        SetupError: it is a saved run, or no prompt.
+        SetupError: the prompt is a saved run, or of another type.
     """
     if prompt is None:
         return []
@@ -71,7 +71,7 @@ def _list_items(prompt: Any) -> list[Any]:
     """Return the blocks or messages of a prompt as a list.
 
     Raises:
-        SetupError: it has none, such as a dict or another library's object.
+        SetupError: the prompt has another type, such as a dict or another library's object.
     """
     if isinstance(prompt, (*_MESSAGES, *_BLOCKS)):
         return [prompt]
@@ -105,7 +105,7 @@ async def _evaluate(instructions: Instructions[Any], run: RunContext) -> str:
 
     Raises:
         SetupError: the function returned something else than text.
-        CallbackTimeout: it took longer than the run's `callback_timeout`.
+        CallbackTimeout: the function took longer than the run's `callback_timeout`.
     """
     if isinstance(instructions, str):
         return instructions
@@ -122,7 +122,7 @@ def check_instructions(instructions: Instructions[C]) -> Instructions[C]:
     """Return the instructions unchanged.
 
     Raises:
-        SetupError: they are neither text nor a function.
+        SetupError: the instructions are neither text nor a function.
     """
     if not (isinstance(instructions, str) or callable(instructions)):
         raise SetupError(

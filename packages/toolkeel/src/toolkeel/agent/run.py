@@ -54,7 +54,7 @@ class Run(NotebookDisplay, RunLoop[T], Generic[T]):
         """The result of the ended run.
 
         Raises:
-            SetupError: it has not ended, or it failed.
+            SetupError: the run has not ended, or it failed.
         """
         if self._result is None:
             raise SetupError("the run has not ended: await it, or read its events to the end first")

@@ -82,7 +82,7 @@ def resolve_session(named: SessionReference) -> Conversation:
     """Return the session for a name, a path or a session object.
 
     Raises:
-        SetupError: it is none of these.
+        SetupError: the value is none of these.
     """
     if isinstance(named, str | Path):
         found: Conversation = find_session(named)

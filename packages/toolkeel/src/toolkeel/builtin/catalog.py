@@ -54,8 +54,8 @@ def load_remote(kind: str, text: str, **options: object) -> Any:
         options: Passed to the factory.
 
     Raises:
-        SetupError: it cannot be used.
-        MissingExtraError: it needs a package that is not installed.
+        SetupError: the tools cannot be used here.
+        MissingExtraError: the tools need a package that is not installed.
     """
     module, _, factory = REMOTE_FACTORIES[kind].partition(":")
     with needs_extra("an MCP server", "mcp"):

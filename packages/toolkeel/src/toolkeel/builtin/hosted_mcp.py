@@ -200,7 +200,7 @@ class HostedMCP:
         """Run a call if the function approves it.
 
         Raises:
-            Denied: it does not approve, or it failed.
+            Denied: the function does not approve, or it failed.
         """
         name = get_mcp_name(prepared.tool)
         answer = await self._call_approve(name, dict(prepared.arguments), context)

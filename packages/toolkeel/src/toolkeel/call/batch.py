@@ -27,7 +27,7 @@ def check_calls(calls: Sequence[ToolCall]) -> None:
         calls: The calls of a turn.
 
     Raises:
-        SetupError: they are something else; the message says how to convert them.
+        SetupError: `calls` has another type; the message says how to convert it.
     """
     several = type(calls) is list or (isinstance(calls, Sequence) and not isinstance(calls, str))
     strange = [call for call in calls if not isinstance(call, ToolCall)] if several else [calls]

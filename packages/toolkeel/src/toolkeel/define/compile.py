@@ -192,7 +192,7 @@ def _from_other_schema(
     Their readers are imported late: few programs need them, and they are a third of this chapter.
 
     Raises:
-        DefinitionError: it is neither.
+        DefinitionError: the schema is neither.
     """
     from toolkeel.define.schema.from_json_schema import (
         arguments_from_schema,

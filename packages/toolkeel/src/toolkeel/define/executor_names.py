@@ -32,7 +32,7 @@ def create_executor(name: str, **options: object) -> Callable[..., Any]:
     Raises:
         DefinitionError: there is no such executor.
         MissingExtraError: Ray is not installed.
-        SetupError: this machine cannot run it.
+        SetupError: the executor cannot run on this machine.
     """
     if name in EXECUTORS:
         module, _, maker = EXECUTORS[name].partition(":")

@@ -44,7 +44,7 @@ def in_folder(item: Any, folder: Path) -> Any:
     One that uses no folder is returned unchanged.
 
     Raises:
-        SetupError: it cannot work there.
+        SetupError: the tool cannot work in that folder.
     """
     if isinstance(item, Tool):
         move: Any = item.metadata.get(IN_FOLDER)

@@ -98,7 +98,7 @@ def _check_call(
         write: What to write.
 
     Raises:
-        DefinitionError: it takes other parameters.
+        DefinitionError: the function takes other parameters.
     """
     try:
         signature = inspect.signature(function)
@@ -150,7 +150,7 @@ def check_preview(name: str, metadata: object) -> None:
     """Raise unless the preview in a tool's metadata, if there is one, can be called.
 
     Raises:
-        DefinitionError: it takes other parameters than the dict of the arguments.
+        DefinitionError: the preview takes other parameters than the dict of the arguments.
     """
     preview = metadata.get(PREVIEW) if isinstance(metadata, Mapping) else None
     if callable(preview):

@@ -85,7 +85,7 @@ def check_answer(output: OutputSchema | None, result_type: object, value: object
         value: The result, as JSON data.
 
     Raises:
-        ValueError: it is not of that type.
+        ValueError: the result is not of that type.
     """
     check = _answer_check(result_type) if output is None else output.check
     if check is None:

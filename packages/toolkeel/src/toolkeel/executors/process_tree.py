@@ -203,7 +203,7 @@ def get_current_folder() -> str:
     """Return the folder that this program runs in.
 
     Raises:
-        ToolError: it was removed.
+        ToolError: the folder was removed.
     """
     try:
         return os.getcwd()

@@ -349,7 +349,7 @@ def find_server(
         name: Its name for people; a file has names of its own.
 
     Raises:
-        SetupError: it names none.
+        SetupError: the source names no server.
     """
     if isinstance(source, ServerConfig):
         return source
@@ -384,7 +384,7 @@ def with_overrides(
     """Return the config with what the program adds.
 
     Raises:
-        SetupError: what is added belongs to the other kind of server.
+        SetupError: an option belongs to the other kind of server.
     """
     if headers and not config.url:
         raise SetupError(f"headers= is for servers with an address; {config.name} is a command")

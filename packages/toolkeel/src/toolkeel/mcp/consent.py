@@ -134,7 +134,7 @@ def check_unchanged(config: ServerConfig) -> None:
     """Raise unless a server's start is still what its person agreed to.
 
     Raises:
-        SetupError: it has changed.
+        SetupError: the server's start has changed.
     """
     if not config.agreed_fingerprint:
         return

@@ -325,7 +325,7 @@ def output_from_schema(schema: Mapping[str, object]) -> OutputSchema:
         """Return the value unchanged.
 
         Raises:
-            ValueError: it does not fit the schema.
+            ValueError: the value does not fit the schema.
         """
         if not compiled.is_valid(value):
             raise ValueError("; ".join(map(str, compiled.errors(value)[:5])))

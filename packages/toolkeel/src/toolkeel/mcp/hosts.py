@@ -80,7 +80,7 @@ def read_file(file: Path) -> Any:
     """Read a file: TOML by its suffix, else JSON with comments and trailing commas.
 
     Raises:
-        SetupError: it cannot be read.
+        SetupError: the file cannot be read.
     """
     try:
         data = file.read_bytes()
@@ -126,7 +126,7 @@ def is_disabled(data: object, host: Host, name: str) -> bool:
     """Return True if a file disables a server outside its entry, as Gemini's does.
 
     Raises:
-        SetupError: it says so in another form than a list.
+        SetupError: `mcp.allowed` or `mcp.excluded` of the file is no list.
     """
     settings = data.get("mcp") if isinstance(data, Mapping) and host.name == "Gemini" else None
     if not isinstance(settings, Mapping):
@@ -141,7 +141,7 @@ def find_entries(data: object, file: Path) -> Mapping[str, Any]:
     """Return the entries of a file's servers, as written.
 
     Raises:
-        SetupError: it says nothing of any.
+        SetupError: the file has no entry for servers.
     """
     host = host_of(file)
     servers, local = (
@@ -197,7 +197,8 @@ def _read_plain_json(file: Path) -> dict[str, Any]:
     """Read a plain JSON file; rewriting comments or TOML would lose them.
 
     Raises:
-        SetupError: it is not plain JSON.
+        SetupError: the file is not plain JSON.
+        OSError: the file cannot be read.
     """
     try:
         data: dict[str, Any] = json.loads(file.read_text("utf-8"))

@@ -23,7 +23,7 @@ def read_message(line: bytes) -> JSONRPCMessage:
     """Parse one message; invalid UTF-8 and lone surrogates become U+FFFD.
 
     Raises:
-        ValueError: it is no JSON, or no message of JSON-RPC.
+        ValueError: the text is no JSON, or no message of JSON-RPC.
     """
     try:
         return jsonrpc_message_adapter.validate_json(line, by_name=False)
@@ -92,7 +92,7 @@ def read_server_message(line: bytes) -> JSONRPCMessage:
     """Parse one message, and repair a malformed response.
 
     Raises:
-        ValueError: it is no JSON, or no message of JSON-RPC.
+        ValueError: the text is no JSON, or no message of JSON-RPC.
     """
     try:
         return read_message(line)
@@ -117,7 +117,7 @@ def read_response(line: bytes) -> object:
     """Parse a response as plain JSON of any type.
 
     Raises:
-        ValueError: it is no JSON.
+        ValueError: the text is no JSON.
     """
     data = _json(line)
     return _normalize_response(data) if isinstance(data, dict) else data
@@ -247,7 +247,7 @@ def _json(line: bytes) -> object:
     """Parse JSON leniently.
 
     Raises:
-        ValueError: it is no JSON.
+        ValueError: the text is no JSON.
     """
     try:
         return from_json(line)

@@ -65,7 +65,7 @@ def parse_entry(written: Mapping[str, Any], where: str, host: Host = DEFAULT_HOS
         host: Host whose file it is.
 
     Raises:
-        SetupError: it has an option that must not be ignored, or a wrong type.
+        SetupError: the entry has an option that must not be ignored, or a value of a wrong type.
     """
     entry = {key: value for key, value in written.items() if value is not None}
     _reject_refused(entry, where)

@@ -92,7 +92,7 @@ def parse_transforms(
         expand: Expands variables in text values.
 
     Raises:
-        SetupError: they are not of the form above.
+        SetupError: the transforms are not of the form above.
     """
     found: dict[str, ToolTransform] = {}
     for tool, change in _object(where, written).items():

@@ -93,7 +93,7 @@ def _file_text(file: Path) -> str:
     """Read a small text file, such as a key, without its last line end.
 
     Raises:
-        OSError: it cannot be read, or is no file of a size that such files have.
+        OSError: the file cannot be read, is no regular file, or is too large.
     """
     if not file.is_file() or file.stat().st_size > _MAX_FILE_BYTES:
         raise OSError(f"{file} is no file, or too large")
@@ -104,7 +104,7 @@ def read_env_file(file: Path, where: str) -> Mapping[str, str]:
     """Read the variables of an ``envFile``; nothing in them is expanded.
 
     Raises:
-        SetupError: it cannot be read.
+        SetupError: the file cannot be read.
     """
     try:
         text = file.read_text("utf-8-sig")

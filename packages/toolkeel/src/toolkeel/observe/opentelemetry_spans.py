@@ -351,7 +351,7 @@ def _asked_for_content() -> bool:
     """Return true if the environment asks for content on spans.
 
     Raises:
-        SetupError: it asks for content in log events, or its value is unknown.
+        SetupError: the variable asks for content in log events, or has an unknown value.
     """
     said: Literal["no_content", "span_only"] | str = os.environ.get(SWITCH, "no_content").lower()
     if said not in ("no_content", "span_only"):

@@ -60,7 +60,7 @@ def restore_state(
         written: Entries from `window_start` on, up to the checkpoint.
 
     Raises:
-        ValueError: it is not a checkpoint.
+        ValueError: the entry is not a checkpoint.
     """
     saved = read_fields(checkpoint.fold, {**_SAVED, **_LATER}, _SAVED)
     fold = JournalState()

@@ -344,7 +344,7 @@ def load_state(store: SessionStore, info: SessionInfo) -> JournalState:
     If the checkpoint is damaged, the state is computed from all other entries.
 
     Raises:
-        SessionError: it cannot be read.
+        SessionError: the session cannot be read.
     """
 
     def read(after: int, upto: int, kinds: Container[str] = ()) -> Iterator[tuple[int, Entry]]:
@@ -368,7 +368,7 @@ def open_journal(storage: Storage, info: SessionInfo) -> SessionJournal:
     """Open the journal of a session, for its one writer.
 
     Raises:
-        SessionError: it cannot be read.
+        SessionError: the session cannot be read.
     """
     fold = load_state(storage.store, info)
     return SessionJournal(storage.store, info, fold, storage.live)

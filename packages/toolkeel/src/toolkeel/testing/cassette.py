@@ -234,7 +234,7 @@ class Cassette:
         """Load the file.
 
         Raises:
-            SetupError: it cannot be read, or is no cassette of this version.
+            SetupError: the file cannot be read, or is no cassette of this version.
         """
         try:
             data = _joined(json.loads(self.path.read_text("utf-8-sig")))

@@ -94,7 +94,7 @@ class OverflowRecovery:
         """Send a request, shortened up to `MAX_SHORTENINGS` times if it is too large.
 
         Returns: The request that fit, and its reply. Raises:
-            RequestTooLarge: it cannot be shortened enough.
+            RequestTooLarge: the request cannot be shortened enough.
         """
         shortenings = 0
         while True:

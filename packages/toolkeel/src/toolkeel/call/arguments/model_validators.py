@@ -26,7 +26,7 @@ class ModelValidators:
 
         Raises:
             InvalidArguments: the validators reject the arguments.
-            Refused: they returned values that do not fit the fields.
+            Refused: the validators returned values that do not fit the fields.
             InjectionError: a value to inject is missing or does not fit.
         """
         tool = prepared.tool

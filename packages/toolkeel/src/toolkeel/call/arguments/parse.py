@@ -46,7 +46,7 @@ def parse_arguments(raw: str) -> Parsed:
     Empty text, blank text and `null` mean no arguments.
 
     Raises:
-        MalformedArguments: they are no JSON object; with position and a short excerpt for the model.
+        MalformedArguments: the text is no JSON object; with position and a short excerpt for the model.
 
     >>> parse_arguments('{"city": "北京"}')
     Parsed(value={'city': '北京'}, repairs=())
@@ -99,7 +99,7 @@ def object_to_text(raw: object) -> str:
         raw: Text, a mapping, or None for no arguments.
 
     Raises:
-        MalformedArguments: they are something else, or cannot be represented in JSON.
+        MalformedArguments: the arguments have another type, or no representation in JSON.
 
     >>> object_to_text({"city": "北京"})
     '{"city":"北京"}'

@@ -46,7 +46,7 @@ def argument_text(call: ToolCall, tool: AnyTool) -> str:
 
     Raises:
         TruncatedCall: the turn was cut off before the call ended.
-        MalformedArguments: they are neither text nor a mapping that JSON can represent.
+        MalformedArguments: the arguments are neither text nor a mapping that JSON can represent.
     """
     arguments: object = call.arguments
     if not call.complete:
@@ -89,8 +89,8 @@ def prepare(call: ToolCall, tool: AnyTool, text: str | None = None) -> Prepared:
 
     Raises:
         TruncatedCall: the turn was cut off before the call ended.
-        MalformedArguments: they are not one JSON object.
-        InvalidArguments: they do not fit the tool's parameters.
+        MalformedArguments: the arguments are not one JSON object.
+        InvalidArguments: the arguments do not fit the tool's parameters.
     """
     if text is None:
         text = argument_text(call, tool)
@@ -225,7 +225,7 @@ def revalidate(prepared: Prepared) -> Prepared:
     """Validate arguments that a step has changed, and return the call with the valid ones.
 
     Raises:
-        InvalidArguments: they no longer fit the tool's parameters.
+        InvalidArguments: the arguments no longer fit the tool's parameters.
     """
     return from_canonical(prepared, as_json(prepared))
 
@@ -249,7 +249,7 @@ def from_canonical(prepared: Prepared, canonical: dict[str, object]) -> Prepared
     that a model could send.
 
     Raises:
-        InvalidArguments: they do not fit the tool's parameters.
+        InvalidArguments: the arguments do not fit the tool's parameters.
     """
     arguments = prepared.tool.arguments
     sent = drop_defaults(canonical, prepared.tool)

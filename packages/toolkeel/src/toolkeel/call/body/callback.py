@@ -53,8 +53,8 @@ async def run_callback(
         name: Subject of the error message.
 
     Raises:
-        CallbackTimeout: it takes longer. It may still be running.
-        BaseException: what it raised.
+        CallbackTimeout: the function takes longer. It may still be running.
+        BaseException: what the function raised.
     """
     loop = asyncio.get_running_loop()
     began = loop.time()
@@ -109,7 +109,7 @@ async def await_callback(
         left: Seconds that remain; None for all of them.
 
     Raises:
-        CallbackTimeout: it takes longer. It is cancelled, and left behind if it resists.
+        CallbackTimeout: the callback takes longer. It is cancelled, and left behind if it resists.
     """
     if seconds is None:
         return await work

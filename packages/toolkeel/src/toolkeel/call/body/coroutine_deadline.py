@@ -181,7 +181,7 @@ def run_coroutine(
     Raises:
         TimedOut, Cancelled: the body was stopped, or cancelled itself.
         asyncio.CancelledError: the task was cancelled from outside, even if the body swallowed that.
-        BaseException: what the body raised otherwise.
+        BaseException: any other exception of the body, unchanged.
     """
     began = perf_counter()
     try:

@@ -44,7 +44,7 @@ def run_sync(make: Callable[[], Coroutine[Any, Any, T]]) -> T:
             variables.
 
     Raises:
-        SetupError: it is called on the bridge's own loop, where waiting would never end.
+        SetupError: the caller runs on the bridge's own loop, where waiting would never end.
     """
     try:
         work = _Work(make)

@@ -353,7 +353,7 @@ def _edit_arguments(prepared: Prepared, wanted: Mapping[str, object]) -> Prepare
     """Return the call with other arguments, validated.
 
     Raises:
-        Denied: they are not valid.
+        Denied: the new arguments are invalid.
     """
     call, tool = prepared.call, prepared.tool
     if tool.arguments.mask is not None:  # what is still masked stays as it was

@@ -156,7 +156,7 @@ class ResourceLocks:
                 goes before those that are not granted yet.
 
         Raises:
-            Refused: this call and another would wait for each other.
+            Refused: the call and another would wait for each other.
         """
         claim = Claim(places, write, outer)
         around = set() if outer is None else set(outer.with_outer())

@@ -105,7 +105,7 @@ def check_work(schema: Schema | bool) -> str:
         A reference whose target is unknown; empty if there is none.
 
     Raises:
-        DefinitionError: it would cost too much.
+        DefinitionError: the schema would cost too much.
     """
     if isinstance(schema, bool):
         return ""
@@ -158,7 +158,7 @@ class _WorkEstimate:
             path: Ids of the schemas that referred here, for the same value.
 
         Raises:
-            DefinitionError: they lead back, and not in one ring alone.
+            DefinitionError: its references form more than one simple cycle.
         """
         one = id(part)
         ring = path[path.index(one) :] if one in path else ()

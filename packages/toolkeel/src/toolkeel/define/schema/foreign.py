@@ -82,7 +82,7 @@ def _remove_faults(schema: dict[str, Any]) -> list[str]:
         A sentence for each keyword.
 
     Raises:
-        DefinitionError: that would be too many, or all of it is wrong.
+        DefinitionError: too many keywords are wrong, or the root is.
     """
     problems: list[str] = []
     for _ in range(MOST):

@@ -159,7 +159,7 @@ class ToolSchemaGenerator(GenerateJsonSchema):
         """Return a dict's schema with the form of its keys.
 
         Raises:
-            PydanticInvalidForJsonSchema: they are what no text of JSON becomes.
+            PydanticInvalidForJsonSchema: no JSON text can become a key of this type.
         """
         keys = self.generate_inner(schema["keys_schema"]) if "keys_schema" in schema else {}
         keys = self.resolve_ref_schema(keys)
@@ -276,7 +276,7 @@ def advertise_default(
         refuses: True if the validator refuses a JSON value for a parameter, by its key.
 
     Raises:
-        DefinitionError: it has no JSON form, or the model could not send it.
+        DefinitionError: the default has no JSON form, or the model could not send it.
     """
     part = schema["properties"][key]
     made = default

@@ -136,7 +136,7 @@ class Connection:
 
         Raises:
             Unreachable: there is none, and it says why.
-            SetupError: it can never be.
+            SetupError: the connection cannot be opened, now or later.
         """
         async with self._lock:
             if self._client is None or self._closed.is_set():

@@ -61,7 +61,7 @@ class ServerContents:
 
         Raises:
             SetupError: the server cannot be reached.
-            ToolError: it answered with an error.
+            ToolError: the server answered with an error.
         """
         return await self._fetch_all(
             lambda c, at: c.list_resources(cursor=at), lambda p: p.resources
@@ -86,7 +86,7 @@ class ServerContents:
 
         Raises:
             SetupError: the server cannot be reached.
-            ToolError: it has no such resource, or sent what is none.
+            ToolError: the server has no such resource, or its answer is invalid.
         """
         uri = uri_of(resource)
         found = await self._ask(lambda client: client.read_resource(uri))
@@ -99,7 +99,7 @@ class ServerContents:
 
         Raises:
             SetupError: the server cannot be reached.
-            ToolError: it has no such prompt, or the arguments do not fit.
+            ToolError: the server has no such prompt, or the arguments do not fit.
         """
         found = await self._ask(lambda client: client.get_prompt(name, dict(arguments or {})))
         return [_message(each) for each in found.messages]
@@ -128,7 +128,7 @@ class ServerContents:
 
         Raises:
             SetupError: the server cannot be reached.
-            ToolError: it lets nobody watch.
+            ToolError: the server has no subscriptions.
         """
         loop, some, changed = asyncio.get_running_loop(), asyncio.Event(), dict[str, None]()
 

@@ -99,7 +99,7 @@ def _root(folder: str | Path) -> types.Root:
     """Convert a folder or a ``file://`` address to a root.
 
     Raises:
-        SetupError: it is no folder.
+        SetupError: the path is no folder.
     """
     text = str(folder)
     if text.startswith("file://"):

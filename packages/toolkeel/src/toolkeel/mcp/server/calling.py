@@ -132,7 +132,7 @@ class Client:
         Raises:
             MissingCapability: The client cannot ask a person.
             SetupError: the form is not flat.
-            ToolError: what came back does not fit the form.
+            ToolError: the answer does not fit the form.
         """
         self._require("elicitation")
         schema, check = _compile_form(form)
@@ -292,7 +292,7 @@ def _compile_form(
             """Return the answer as a dict.
 
             Raises:
-                ToolError: it does not fit the schema.
+                ToolError: the answer does not fit the schema.
             """
             if not compiled.is_valid(content):
                 _raise_unfit_answer("; ".join(map(str, compiled.errors(content)[:5])))
@@ -304,7 +304,7 @@ def _compile_form(
         """Return the answer as the form's model.
 
         Raises:
-            ToolError: it does not fit.
+            ToolError: the answer does not fit the model.
         """
         try:
             return form.model_validate(content)

@@ -76,7 +76,7 @@ class AnthropicMessages(SdkModel):
         options: See `AnthropicModelOptions`.
 
     Raises:
-        SetupError: if the client is none of these, there is no key, or an option is unknown.
+        SetupError: if `client` has another type, there is no key, or an option is unknown.
     """
 
     encoder = AnthropicEncoder

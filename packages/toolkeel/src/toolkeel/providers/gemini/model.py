@@ -75,7 +75,7 @@ class Gemini(SdkModel):
         options: See `GeminiModelOptions`.
 
     Raises:
-        SetupError: if the client is none, there is no key, or an option is unknown.
+        SetupError: if `client` is no `google.genai.Client`, there is no key, or an option is unknown.
     """
 
     encoder = GeminiEncoder

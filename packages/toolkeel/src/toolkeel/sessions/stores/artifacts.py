@@ -68,7 +68,7 @@ class Artifacts:
         """Save one value under its digest. It is durable when this returns.
 
         Raises:
-            OSError: it cannot be written.
+            OSError: the value cannot be written.
         """
         if self.folder is None:
             self._kept[digest] = data
@@ -94,7 +94,7 @@ class Artifacts:
         """Return one value.
 
         Raises:
-            SessionError: it is missing or damaged.
+            SessionError: the value is missing or damaged.
         """
         data = self.find(digest)
         if data is None or hashlib.sha256(data).hexdigest() != digest:

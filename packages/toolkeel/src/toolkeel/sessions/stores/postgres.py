@@ -155,7 +155,7 @@ def _display_name(address: str) -> str:
     """Return host and name of a database, without user and password.
 
     Raises:
-        SessionError: it is not an address. The error does not quote it: it may contain a password.
+        SessionError: the text is not an address. The error does not quote it: it may contain a password.
     """
     driver = _driver()
     try:
@@ -277,7 +277,7 @@ def _ensure(connection: _Connection, shown: str) -> None:
     """Create the tables if they are missing.
 
     Raises:
-        SessionError: they are of a later version.
+        SessionError: the tables are of a later version.
     """
     connection.execute("BEGIN")
     try:

@@ -38,7 +38,7 @@ def get_session(connection: sqlite3.Connection, id: int) -> SessionInfo:
     """Return the session of an id.
 
     Raises:
-        SessionError: it was deleted.
+        SessionError: the session was deleted.
     """
     found = connection.execute(f"SELECT {_COLUMNS} FROM session WHERE id = ?", (id,)).fetchone()
     if not found:

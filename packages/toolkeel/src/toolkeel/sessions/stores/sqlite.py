@@ -65,7 +65,7 @@ class Database:
             ``:memory:`` for none.
 
     Raises:
-        SessionError: it is another program's file, cannot be opened, or is on a disk where a
+        SessionError: the file is another program's, cannot be opened, or is on a disk where a
             write-ahead log does not work, such as a network folder.
     """
 
@@ -152,7 +152,7 @@ class Database:
         """Read committed data. Does not wait for writers.
 
         Raises:
-            SessionError: it cannot be read.
+            SessionError: the file cannot be read.
         """
         if self.path == MEMORY:
             return self.write_now(do)
@@ -284,7 +284,7 @@ def checked_path(path: str | Path) -> str:
     """Return the path of a file, or the address of a PostgreSQL database, as text.
 
     Raises:
-        SessionError: it is the address of another kind of database, or one as a `Path`.
+        SessionError: the address is another database's, or was passed as a `Path`.
     """
     scheme = re.match(r"([a-z][a-z0-9+]+):/", str(path))
     if scheme and (isinstance(path, Path) or not scheme[1].startswith("postgres")):

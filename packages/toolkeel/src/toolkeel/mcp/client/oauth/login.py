@@ -74,7 +74,7 @@ def resolve_auth(auth: Auth, config: ServerConfig) -> httpx2.Auth | None:
     """Return what authorizes requests to a server; a stored login by default.
 
     Raises:
-        SetupError: it cannot be used with this server.
+        SetupError: the authorization cannot be used with this server.
     """
     if auth is None:
         return stored_login(config)

@@ -151,7 +151,7 @@ class Tokens:
         """Return the stored data.
 
         Raises:
-            SetupError: it is in a keyring that does not return it.
+            SetupError: the data is in a keyring that does not return it.
         """
         found = load_object(self._path)
         if found != _KEPT:
