@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from toolkeel_compat.langchain.threads.checkpoints import *
     from toolkeel_compat.langchain.threads.human_review import *
     from toolkeel_compat.langchain.threads.interrupts import *
+    from toolkeel_compat.langchain.threads.message_ids import uuid7 as uuid7
     from toolkeel_compat.langchain.tool_node import *
     from toolkeel_compat.langchain.tools import *
 else:

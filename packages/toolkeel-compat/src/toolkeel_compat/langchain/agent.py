@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, Unpack
 
 from toolkeel.agent.agent import Agent
+from toolkeel.agent.turn.steps import SendRequest
 from toolkeel.call.toolset import Toolish, Toolset
+from toolkeel.context import RunContext
 from toolkeel.errors import SetupError
-from toolkeel.messages import SystemMessage
-from toolkeel.model_interface import Model
+from toolkeel.messages import AssistantMessage, SystemMessage
+from toolkeel.model_interface import Model, ModelRequest
 from toolkeel_compat.check_options import check_options
 from toolkeel_compat.langchain.agent_options import (
     AgentOptions,
@@ -21,23 +25,29 @@ from toolkeel_compat.langchain.command import (
 )
 from toolkeel_compat.langchain.compiled_agent import CompiledAgent
 from toolkeel_compat.langchain.convert_tool import to_tool
+from toolkeel_compat.langchain.messages import convert_to_messages
 from toolkeel_compat.langchain.middleware import (
+    AgentMiddleware,
+    build_runtime,
     build_steps,
-    make_model_middleware,
-    make_prompt_middleware,
+    call_hook,
+    split_instructions,
 )
 from toolkeel_compat.langchain.models.chat_models import (
     ChatModel,
     OwnModel,
     resolve_output_type,
     to_chat_model,
+    use_model,
 )
 from toolkeel_compat.langchain.names import explain_object
 from toolkeel_compat.langchain.recursion_limit import MAX_REQUESTS, make_limit_step
+from toolkeel_compat.langchain.runtime import build_config
 from toolkeel_compat.langchain.threads.human_review import HumanInTheLoopMiddleware
 from toolkeel_compat.langchain.threads.interrupts import (
     handle_interrupts,
 )
+from toolkeel_compat.langchain.threads.message_ids import make_id_step
 from toolkeel_compat.langchain.tool_node import ToolNode
 
 _REFUSED: Mapping[str, str] = {
@@ -74,7 +84,7 @@ def create_agent(
     check_options(options, AgentOptions, "create_agent", _REFUSED)
     _reject_foreign(model=model, system_prompt=system_prompt, **options)
     if callable(model) and not (hasattr(model, "stream") or isinstance(model, OwnModel)):
-        options["middleware"] = [*(options.get("middleware") or ()), make_model_middleware(model)]
+        options["middleware"] = [*(options.get("middleware") or ()), _make_model_middleware(model)]
         model = "offline"  # which nobody asks
     chat = to_chat_model(model)
     middleware = check_middleware(options)
@@ -96,7 +106,12 @@ def create_agent(
             make_command_step(merge_reducers(options)),
             handle_interrupts,
         ],
-        model_steps=[make_limit_step(middleware), *around_models],
+        model_steps=[
+            make_id_step(at_model=False),
+            make_limit_step(middleware),
+            *around_models,
+            make_id_step(at_model=True),
+        ],
         max_turns=MAX_REQUESTS,
     )
     return CompiledAgent(agent, options)
@@ -143,8 +158,52 @@ def create_react_agent(
     """
     plain_tools = tools.tools if isinstance(tools, ToolNode) else tools
     if callable(prompt):
-        options["middleware"] = [*(options.get("middleware") or ()), make_prompt_middleware(prompt)]
+        options["middleware"] = [
+            *(options.get("middleware") or ()),
+            _make_prompt_middleware(prompt),
+        ]
         prompt = None
     made = create_agent(model, plain_tools, system_prompt=prompt, **options)
     made.node = "agent"
     return made
+
+
+def _make_step_middleware(step: Any) -> AgentMiddleware:
+    """Make middleware of one model step."""
+    made = AgentMiddleware[Any, Any, Any]()
+    made.model_step = step
+    return made
+
+
+def _make_prompt_middleware(prompt: Callable[..., Any]) -> AgentMiddleware:
+    """Make middleware that sends the messages a function returns for the state (and the config)."""
+    takes = len(inspect.signature(prompt).parameters)
+
+    async def step(
+        request: ModelRequest, run: RunContext[Any], proceed: SendRequest
+    ) -> AssistantMessage:
+        shown = await call_hook(
+            prompt, *(_build_request_state(request, run), build_config(run))[:takes]
+        )
+        return await proceed(dataclasses.replace(request, messages=convert_to_messages(shown)))
+
+    return _make_step_middleware(step)
+
+
+def _make_model_middleware(choose: Callable[..., Any]) -> AgentMiddleware:
+    """Make middleware that uses the model a function returns for the state and the runtime."""
+
+    async def step(
+        request: ModelRequest, run: RunContext[Any], proceed: SendRequest
+    ) -> AssistantMessage:
+        chosen = await call_hook(choose, _build_request_state(request, run), build_runtime(run))
+        bound = {tool.name for tool in getattr(chosen, "tools", ())}
+        tools = [tool for tool in request.tools if tool.name in bound or not bound]
+        return await proceed(use_model(chosen, dataclasses.replace(request, tools=tools)))
+
+    return _make_step_middleware(step)
+
+
+def _build_request_state(request: ModelRequest, run: RunContext[Any]) -> dict[str, Any]:
+    """Return the run's state with the messages of a request."""
+    return {**run.state, "messages": split_instructions(request, run)[1]}

@@ -33,6 +33,7 @@ from toolkeel.messages import AssistantMessage, ToolMessage, ToolOutput, UserMes
 from toolkeel_compat.content_blocks import to_block
 from toolkeel_compat.langchain.messages import ToolCall, convert_to_messages, to_tool_call
 from toolkeel_compat.langchain.runtime import ToolRuntime
+from toolkeel_compat.langchain.threads.message_ids import add_ids
 
 
 @record
@@ -215,7 +216,7 @@ def _split_messages(
         raise SetupError(
             f"Command: beside its result a tool adds what people say, not {strange[0]!r:.80}"
         )
-    return results[-1], [one for one in messages if isinstance(one, UserMessage)]
+    return results[-1], add_ids(one for one in messages if isinstance(one, UserMessage))
 
 
 def to_tool_output(value: object) -> ToolOutput:

@@ -54,6 +54,7 @@ from toolkeel_compat.langchain.threads.interrupts import (
     save_interrupts,
     start_within,
 )
+from toolkeel_compat.langchain.threads.message_ids import add_ids, read_transcript
 from toolkeel_compat.langchain.threads.thread_states import ThreadStates
 from toolkeel_compat.langchain.tool_node import Config, check_config
 
@@ -135,7 +136,8 @@ class CompiledAgent(ThreadStates):
         for key, value in state.items():
             if key != "messages":
                 write_state(shared, key, value, self._reducers)
-        initial_state = {**shared, "messages": convert_to_messages(state.get("messages", ()))}
+        new = add_ids(convert_to_messages(state.get("messages", ())))
+        initial_state = {**shared, "messages": new}
         run: RunContext[Any] = RunContext(context, store=self._store)
         if await self._hooks.run_hooks("before_agent", initial_state, run, report) is not None:
             raise SetupError("before_agent: jump_to is not here; raise an exception")
@@ -164,7 +166,8 @@ class CompiledAgent(ThreadStates):
         result = run.result
         if result.reason == "limit":  # one of an enclosing run
             raise GraphRecursionError(f"the run reached a limit ({result.limit})")
-        state = {**shared, **run.context.state, "messages": convert_to_messages(result.messages)}
+        state = {**shared, **run.context.state}
+        state["messages"] = read_transcript(result.messages, state)
         if result.reason == "waiting":
             waits = self._build_interrupts(result.pending, state, build_runtime(run.context))
             if call is not None:
@@ -276,8 +279,9 @@ class CompiledAgent(ThreadStates):
         hooks: list[HookUpdate] = []
         prompt, options, shared = await self._prepare_run(state, config, context, hooks.append)
         session = options.get("session")
-        before = session.messages if session is not None and session.exists else []
-        messages = convert_to_messages([*before, *(prompt or ())])
+        exists = session is not None and session.exists
+        before, known = (session.messages, session.state) if exists else ([], {})
+        messages = read_transcript([*before, *(prompt or ())], known)
         if any(one.verdict != "answer" for one in options.get("decisions", ())):
             asking = [one for one in messages if getattr(one, "tool_calls", ())]
             hooks.append(HookUpdate(REVIEW_NODE, {"messages": asking[-1:]}))

@@ -10,6 +10,7 @@ from toolkeel.errors import SetupError
 from toolkeel.messages import Message, SystemMessage
 from toolkeel_compat.check_options import check_options
 from toolkeel_compat.langchain.messages import convert_to_messages
+from toolkeel_compat.langchain.threads.message_ids import add_ids
 
 REMOVE_ALL_MESSAGES = "__remove_all__"
 
@@ -37,14 +38,13 @@ def apply_update(messages: Sequence[Message], update: Any) -> list[Message]:
             result = []
             continue
         removes = isinstance(one, RemoveMessage)
-        new = [] if removes else convert_to_messages([one])
+        new = [] if removes else add_ids(convert_to_messages([one]))
         id = one.id if removes else getattr(new[0], "id", None)
         places = [at for at, old in enumerate(result) if id and getattr(old, "id", None) == id]
         if removes and not places:
             raise SetupError(
-                f"RemoveMessage(id={id!r}): no message has this id; a message has the id that the "
-                "program gives it. RemoveMessage(REMOVE_ALL_MESSAGES) and the messages to keep "
-                "remove others"
+                f"RemoveMessage(id={id!r}): no message has this id: give the id of one of the state's "
+                "messages, or RemoveMessage(REMOVE_ALL_MESSAGES) and the messages to keep"
             )
         at = places[0] if places else len(result)
         result[at : at + 1] = new

@@ -29,8 +29,13 @@ from toolkeel_compat.langchain.command import (
 from toolkeel_compat.langchain.history import apply_update
 from toolkeel_compat.langchain.messages import SystemMessage, convert_to_messages
 from toolkeel_compat.langchain.models.chat_models import convert_tool_choice, use_model
-from toolkeel_compat.langchain.runtime import C, S, build_config
+from toolkeel_compat.langchain.runtime import C, S
 from toolkeel_compat.langchain.streaming.stream_modes import HookUpdate
+from toolkeel_compat.langchain.threads.message_ids import (
+    get_id,
+    read_transcript,
+    record_changes,
+)
 
 R = TypeVar("R", default=Any)
 F = TypeVar("F", bound=Callable[..., Any])
@@ -200,7 +205,7 @@ def split_instructions(request: CoreRequest, run: RunContext[Any]) -> tuple[list
     """Split a request's messages into its instructions and the others."""
     own = _request_instructions.get(run.transcript[: run.loop_state.instruction_count])
     instructions = own if own and [*request.messages[:1]] == own else []
-    return [*instructions], convert_to_messages([*request.messages[len(instructions) :]])
+    return [*instructions], read_transcript(request.messages[len(instructions) :], run.state)
 
 
 def build_runtime(run: RunContext[Any]) -> Runtime[Any]:
@@ -251,7 +256,8 @@ class HookStep:
             (report or partial(_emit, run))(HookUpdate(f"{name}.{kind}", returned))
             for key, value in update.items():
                 if key == "messages":
-                    state[key] = apply_update(state[key], value)
+                    before, state[key] = state[key], apply_update(state[key], value)
+                    record_changes(run.state, before, state[key])
                 elif key != "jump_to":
                     write_state(state, key, value, self._reducers)
                     run.state[key] = state[key]
@@ -274,11 +280,17 @@ class HookStep:
         before = state["messages"]
         ended = await self.run_hooks("after_model", state, run)
         last = (state["messages"] or before)[-1]
-        is_same = [*map(id, before[:-1])] == [*map(id, state["messages"][:-1])]
-        if not is_same and not (ended and isinstance(last, AssistantMessage)):
-            raise SetupError("after_model: messages change only with jump_to='end', to the answer")
+        is_kept = {*map(id, state["messages"][:-1])} <= {*map(id, before)}
+        is_kept = is_kept and get_id(last) == get_id(reply)
+        if not is_kept and not (ended and isinstance(last, AssistantMessage)):
+            raise SetupError(
+                "after_model: remove older messages, or give the reply another content under its id; "
+                "other messages change only with jump_to='end', to the answer"
+            )
         if ended:
-            return AssistantMessage(last.content) if isinstance(last, AssistantMessage) else reply
+            if isinstance(last, AssistantMessage):
+                return AssistantMessage(last.content, metadata=last.metadata)
+            return reply
         return last if isinstance(last, AssistantMessage) else reply
 
 
@@ -296,47 +308,6 @@ def _read_update(kind: str, returned: Any) -> tuple[Mapping[str, Any], str | Non
     if goal not in (None, "end"):
         raise SetupError(f"jump_to={goal!r} of {kind}: only 'end' is here")
     return returned or {}, goal
-
-
-def _make_step_middleware(step: Any) -> AgentMiddleware:
-    """Make middleware of one model step."""
-    made = AgentMiddleware[Any, Any, Any]()
-    made.model_step = step
-    return made
-
-
-def make_prompt_middleware(prompt: Callable[..., Any]) -> AgentMiddleware:
-    """Make middleware that sends the messages a function returns for the state (and the config)."""
-    takes = len(inspect.signature(prompt).parameters)
-
-    async def step(
-        request: CoreRequest, run: RunContext[Any], proceed: SendRequest
-    ) -> AssistantMessage:
-        shown = await call_hook(
-            prompt, *(_build_request_state(request, run), build_config(run))[:takes]
-        )
-        return await proceed(dataclasses.replace(request, messages=convert_to_messages(shown)))
-
-    return _make_step_middleware(step)
-
-
-def make_model_middleware(choose: Callable[..., Any]) -> AgentMiddleware:
-    """Make middleware that uses the model a function returns for the state and the runtime."""
-
-    async def step(
-        request: CoreRequest, run: RunContext[Any], proceed: SendRequest
-    ) -> AssistantMessage:
-        chosen = await call_hook(choose, _build_request_state(request, run), build_runtime(run))
-        bound = {tool.name for tool in getattr(chosen, "tools", ())}
-        tools = [tool for tool in request.tools if tool.name in bound or not bound]
-        return await proceed(use_model(chosen, dataclasses.replace(request, tools=tools)))
-
-    return _make_step_middleware(step)
-
-
-def _build_request_state(request: CoreRequest, run: RunContext[Any]) -> dict[str, Any]:
-    """Return the run's state with the messages of a request."""
-    return {**run.state, "messages": split_instructions(request, run)[1]}
 
 
 def _make_model_step(one: object) -> Any:

@@ -10,7 +10,7 @@ from typing_extensions import TypeVar
 from toolkeel._records.record import record
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.inject import Injected
-from toolkeel_compat.langchain.messages import convert_to_messages
+from toolkeel_compat.langchain.threads.message_ids import read_transcript
 
 C = TypeVar("C", default=Any)
 S = TypeVar("S", default=Any)
@@ -50,7 +50,7 @@ def build_state(context: ToolContext[Any]) -> Any:
     """Return the run's state with its ``messages``, which an agent stores separately."""
     if "messages" in context.state or not context.messages:
         return context.state
-    return {**context.state, "messages": convert_to_messages(context.messages)}
+    return {**context.state, "messages": read_transcript(context.messages, context.state)}
 
 
 class MessageList(dict[str, Any]):

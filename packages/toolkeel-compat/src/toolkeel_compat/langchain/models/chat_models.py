@@ -7,7 +7,7 @@ import re
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Annotated, Any, Generic, TypeVar, get_origin
+from typing import Annotated, Any, Generic, TypeVar, cast, get_origin
 
 from pydantic import AfterValidator, WithJsonSchema
 
@@ -27,6 +27,7 @@ from toolkeel.model_interface import Model, ModelRequest, Settings, TextDelta
 from toolkeel.providers.model_by_name import connect
 from toolkeel_compat.langchain.convert_tool import to_tool
 from toolkeel_compat.langchain.messages import AIMessage, convert_to_messages
+from toolkeel_compat.langchain.threads.message_ids import make_reply_id, set_id
 from toolkeel_compat.langchain.tool_node import Config, Invokable, check_config
 
 T = TypeVar("T")
@@ -225,13 +226,14 @@ class ChatModel(Invokable):
     ) -> AsyncGenerator[AIMessage, None]:
         """Stream a reply as messages that add up to it: text chunks, then a message with the rest."""
         check_config(config)
-        reply, has_text = ReplyBuilder(), False
+        reply, has_text, id = ReplyBuilder(), False, make_reply_id()
         async for one in self._bound.stream(convert_to_messages(messages)):
             reply.add(one)
             if isinstance(one, TextDelta):
                 has_text = True
-                yield AIMessage(one.text)
-        message: Any = convert_to_messages([reply.build()])[0]
+                yield AIMessage(one.text, id=id)
+        [message] = convert_to_messages([reply.build()])
+        message = set_id(message, id)
         yield replace(message, content="") if has_text else message
 
     def stream(self, messages: object, config: Config = None) -> Iterator[AIMessage]:
@@ -248,7 +250,7 @@ class ChatModel(Invokable):
         check_config(config)
         [reply] = convert_to_messages([await self._bound.ainvoke(convert_to_messages(messages))])
         assert isinstance(reply, AIMessage)
-        return reply
+        return reply if reply.id else cast("AIMessage", set_id(reply, make_reply_id()))
 
 
 def init_chat_model(

@@ -22,6 +22,7 @@ from toolkeel_compat.langchain.streaming.growing import (
 )
 from toolkeel_compat.langchain.streaming.stream_modes import INTERRUPT_KEY
 from toolkeel_compat.langchain.threads.interrupts import Interrupt
+from toolkeel_compat.langchain.threads.message_ids import add_result_id, get_id
 
 Make: TypeAlias = Callable[[], AsyncGenerator[tuple[str, Any], None]]
 """Starts the run, and yields its parts with their modes."""
@@ -62,6 +63,7 @@ class _Stream(Source):
         self._error: Exception | None = None
         self._is_complete = False
         self._reply: MessageStream | None = None
+        self._reply_id: str | None = None
         self._calls: dict[str, ToolCallStream] = {}
 
     def check(self) -> None:
@@ -94,12 +96,14 @@ class _Stream(Source):
                 [reply] = convert_to_messages([message])
                 assert isinstance(reply, AIMessage)
                 self._open_reply().end(reply)
+                self._reply_id = get_id(reply)
                 self._reply = None
             case ToolStarted(call=call):
                 self._calls[call.id] = ToolCallStream(to_tool_call(call))
                 self._push("tool_calls", self._calls[call.id])
             case ToolFinished(message=message) if message.tool_call_id in self._calls:
-                self._calls.pop(message.tool_call_id).end(convert_to_messages([message])[0])
+                [result] = convert_to_messages([message])
+                self._calls.pop(message.tool_call_id).end(add_result_id(result, self._reply_id))
 
     def _open_reply(self) -> MessageStream:
         """Return the reply that comes now."""

@@ -11,7 +11,13 @@ from toolkeel.events import Emitted, Event, Replied, Streamed, ToolFinished
 from toolkeel.messages import AssistantMessage, Message, Reasoning
 from toolkeel.model_interface import ReasoningDelta, TextDelta
 from toolkeel_compat.langchain.messages import AIMessage, convert_to_messages
-from toolkeel_compat.langchain.threads.interrupts import HIDDEN_KEYS, Interrupt
+from toolkeel_compat.langchain.threads.interrupts import CHANGES_KEY, HIDDEN_KEYS, Interrupt
+from toolkeel_compat.langchain.threads.message_ids import (
+    ReplyBegan,
+    add_result_id,
+    get_id,
+    read_transcript,
+)
 
 INTERRUPT_KEY = "__interrupt__"
 """Key of the final state, and of a part, for what waits."""
@@ -66,11 +72,14 @@ class StreamParts:
         self._open_calls = _list_open_calls(self.messages)
         self._results: dict[str, Message] = {}
         self._delayed: list[HookUpdate] = []
+        self._reply_id: str | None = None
+        self._changes = self._get_changes()
 
     def state(self) -> dict[str, Any]:
         """Return the current state."""
-        values = {k: v for k, v in self._get_values().items() if k not in HIDDEN_KEYS}
-        return {**values, "messages": list(self.messages)}
+        state = self._get_values()
+        values = {k: v for k, v in state.items() if k not in HIDDEN_KEYS}
+        return {**values, "messages": read_transcript(self.messages, self._changes)}
 
     def convert(self, event: Event) -> Iterator[tuple[str, Any]]:
         """Yield the parts of an event, each with its mode."""
@@ -82,7 +91,7 @@ class StreamParts:
                 yield mode, event
             else:
                 node = "tools" if isinstance(event, ToolFinished) else self.node
-                yield from ((mode, part) for part in _convert_event(mode, event, node))
+                yield from ((mode, part) for part in self._convert_event(mode, event, node))
 
     def begin(self, hooks: Sequence[HookUpdate]) -> Iterator[tuple[str, Any]]:
         """Yield the parts before the run's events; `hooks` are those that have run."""
@@ -113,12 +122,15 @@ class StreamParts:
     def _take(self, event: Event) -> Iterator[tuple[str, Any]]:
         """Yield updates of the state, and the state after each step of a graph of this agent."""
         match event:
+            case Emitted(value=ReplyBegan(id=id)):
+                self._reply_id = id
             case Emitted(value=HookUpdate() as hook) if hook.node.endswith(".after_model"):
                 self._delayed.append(hook)  # the reply is not reported yet
             case Emitted(value=HookUpdate() as hook):
                 yield from self._report_hook(hook)
             case Replied(message=message):
                 [reply] = convert_to_messages([message])
+                self._reply_id = get_id(reply)
                 self.messages.append(reply)
                 self._open_calls = _list_open_calls(self.messages)
                 yield "updates", {self.node: {"messages": [reply]}}
@@ -128,11 +140,12 @@ class StreamParts:
                 while self._delayed:
                     yield from self._report_hook(self._delayed.pop(0))
             case ToolFinished(message=message):
-                [result] = convert_to_messages([message])
+                result = self._read_result(message)
                 yield "updates", {"tools": {"messages": [result]}}
                 yield from self._add_result(message.tool_call_id, result)
 
     def _report_hook(self, hook: HookUpdate) -> Iterator[tuple[str, Any]]:
+        self._changes = self._get_changes()
         yield "updates", {hook.node: hook.update}
         if hook.update:
             yield "values", self.state()
@@ -147,6 +160,28 @@ class StreamParts:
             self._open_calls = []
             yield "values", self.state()
 
+    def _get_changes(self) -> dict[str, Any]:
+        return {CHANGES_KEY: self._get_values().get(CHANGES_KEY)}
+
+    def _read_result(self, message: Message) -> Any:
+        """Return a tool's result with its id."""
+        return add_result_id(convert_to_messages([message])[0], self._reply_id)
+
+    def _convert_event(self, mode: str, event: Event, node: str) -> Iterator[Any]:
+        """Yield an event's parts in the mode ``messages`` or ``custom``; `node` is its node's name."""
+        where = {"langgraph_node": node}
+        match mode, event:
+            case "messages", Streamed(delta=TextDelta(text=text)):
+                yield AIMessage(text, id=self._reply_id), where
+            case "messages", Streamed(delta=ReasoningDelta(text=text)) if text:
+                yield AIMessage("", reasoning=(Reasoning(text),), id=self._reply_id), where
+            case "messages", Replied(message=message) if message.tool_calls:
+                yield AIMessage("", message.tool_calls, id=self._reply_id), where
+            case "messages", ToolFinished(message=message):
+                yield self._read_result(message), where
+            case "custom", Emitted(value=value) if not isinstance(value, HookUpdate | ReplyBegan):
+                yield value
+
 
 def _list_open_calls(messages: Sequence[Message]) -> list[str]:
     """Return the ids of the last reply's calls that have no result, in order."""
@@ -156,21 +191,6 @@ def _list_open_calls(messages: Sequence[Message]) -> list[str]:
             return [call.id for call in message.tool_calls if call.id not in done]
         done.add(getattr(message, "tool_call_id", ""))
     return []
-
-
-def _convert_event(mode: str, event: Event, node: str) -> Iterator[Any]:
-    """Yield an event's parts in the mode ``messages`` or ``custom``; `node` is its node's name."""
-    match mode, event:
-        case "messages", Streamed(delta=TextDelta(text=text)):
-            yield AIMessage(text), {"langgraph_node": node}
-        case "messages", Streamed(delta=ReasoningDelta(text=text)) if text:
-            yield AIMessage("", reasoning=(Reasoning(text),)), {"langgraph_node": node}
-        case "messages", Replied(message=message) if message.tool_calls:
-            yield AIMessage("", message.tool_calls), {"langgraph_node": node}
-        case "messages", ToolFinished(message=message):
-            yield convert_to_messages([message])[0], {"langgraph_node": node}
-        case "custom", Emitted(value=value) if not isinstance(value, HookUpdate):
-            yield value
 
 
 @record

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from time import time_ns
 from typing import Any
-from uuid import UUID
 
 from toolkeel._records.entries import (
     Checkpoint,
@@ -26,8 +23,8 @@ from toolkeel.errors import SetupError
 from toolkeel.sessions.journal_state import JournalState
 from toolkeel.sessions.session import Session
 from toolkeel.sessions.sessions import Sessions
-from toolkeel_compat.langchain.messages import convert_to_messages
 from toolkeel_compat.langchain.threads.interrupts import HIDDEN_KEYS, Interrupt
+from toolkeel_compat.langchain.threads.message_ids import read_transcript
 from toolkeel_compat.langchain.threads.updates import Update, begins_run, read_update
 
 
@@ -123,7 +120,7 @@ class InMemorySaver:
         if not session.exists:
             return StateSnapshot({}, config=config)
         values = {key: value for key, value in session.state.items() if key not in HIDDEN_KEYS}
-        values["messages"] = convert_to_messages(session.messages)
+        values["messages"] = read_transcript(session.messages, session.state)
         waits, fold = tuple(session.pending), session.load_state()
         goes_on = fold.has_unfinished_run or not fold.last_run.run
         following = ("tools",) if waits else ("model",) * goes_on
@@ -186,11 +183,9 @@ def _awaits_model(snapshots: Sequence[StateSnapshot]) -> bool:
 
 def _read_values(fold: JournalState) -> dict[str, Any]:
     """Return the state at a point of a thread."""
-    values = {
-        key: value for key, value in load_values(fold.state).items() if key not in HIDDEN_KEYS
-    }
-    messages = convert_to_messages(list(fold.view.messages))
-    return {**values, "messages": messages}
+    state = load_values(fold.state)
+    values = {key: value for key, value in state.items() if key not in HIDDEN_KEYS}
+    return {**values, "messages": read_transcript(fold.view.messages, state)}
 
 
 def _find_step(entry: Entry, fold: JournalState) -> tuple[str, tuple[str, ...]] | None:
@@ -216,10 +211,3 @@ def _find_next(entry: Entry, fold: JournalState) -> tuple[str, ...] | None:
 
 
 MemorySaver = InMemorySaver
-
-
-def uuid7() -> UUID:
-    """Return a new id that sorts by the time of its creation, such as for a thread."""
-    bits = (time_ns() // 10**6) << 80 | secrets.randbits(80)
-    bits = bits & ~(0xF << 76) | 7 << 76  # the version
-    return UUID(int=bits & ~(0b11 << 62) | 0b10 << 62)  # the variant

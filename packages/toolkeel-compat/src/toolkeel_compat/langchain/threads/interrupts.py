@@ -28,7 +28,9 @@ INNER_KEY = "__inner_interrupts__"
 """Where the run's state keeps the interrupts of agents that its tools run, by id."""
 SUMMARY_KEY = "__summary__"
 """Where the run's state keeps the summary of older messages."""
-HIDDEN_KEYS = (ANSWERS_KEY, INNER_KEY, SUMMARY_KEY)
+CHANGES_KEY = "__changed_messages__"
+"""Where the run's state keeps messages that replace others, by id; None for a removed one."""
+HIDDEN_KEYS = (ANSWERS_KEY, CHANGES_KEY, INNER_KEY, SUMMARY_KEY)
 """Keys of the run's state that programs do not see."""
 _REASON_PREFIX = "interrupt: "
 """How the reason of a ticket begins; the value follows, as JSON."""

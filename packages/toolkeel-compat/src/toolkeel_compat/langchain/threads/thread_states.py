@@ -13,7 +13,6 @@ from toolkeel.agent.agent import Agent
 from toolkeel.errors import SetupError
 from toolkeel.sessions.session import Session
 from toolkeel_compat.langchain.command import Reducers
-from toolkeel_compat.langchain.messages import convert_to_messages
 from toolkeel_compat.langchain.middleware import Runtime
 from toolkeel_compat.langchain.threads.checkpoints import InMemorySaver, StateSnapshot
 from toolkeel_compat.langchain.threads.human_review import HumanInTheLoopMiddleware
@@ -22,6 +21,7 @@ from toolkeel_compat.langchain.threads.interrupts import (
     list_interrupts,
     load_interrupts,
 )
+from toolkeel_compat.langchain.threads.message_ids import read_transcript
 from toolkeel_compat.langchain.threads.updates import Update
 from toolkeel_compat.langchain.tool_node import Config, Invokable
 
@@ -67,7 +67,7 @@ class ThreadStates(Invokable):
         if not session.exists:
             return []
         unseen: Runtime[Any] = Runtime(None, self._store, lambda value: None)
-        state: dict[str, Any] = {"messages": convert_to_messages(session.messages)}
+        state: dict[str, Any] = {"messages": read_transcript(session.messages, session.state)}
         state |= session.state
         return self._build_interrupts(session.pending, state, unseen)
 

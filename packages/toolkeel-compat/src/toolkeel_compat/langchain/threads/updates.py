@@ -15,6 +15,11 @@ from toolkeel.sessions.journal_state import JournalState
 from toolkeel_compat.langchain.command import InvalidUpdateError, Reducers, write_state
 from toolkeel_compat.langchain.history import RemoveMessage
 from toolkeel_compat.langchain.messages import convert_to_messages
+from toolkeel_compat.langchain.threads.message_ids import (
+    add_ids,
+    get_id,
+    read_transcript,
+)
 
 START = "__start__"
 """The node of a new input; the model follows."""
@@ -78,10 +83,10 @@ class Update:
         update = self.values.get("messages", ())
         given = update if isinstance(update, list | tuple) else [update]
         removes = any(isinstance(one, RemoveMessage) for one in given)
-        messages = [] if removes else convert_to_messages(given)
-        old_messages = convert_to_messages(fold.view.messages)
-        known = {getattr(one, "id", None) for one in old_messages} - {None}
-        if removes or any(getattr(one, "id", None) in known for one in messages):
+        messages = [] if removes else add_ids(convert_to_messages(given))
+        old_messages = read_transcript(fold.view.messages, {})
+        known = {get_id(one) for one in old_messages} - {None}
+        if removes or any(get_id(one) in known for one in messages):
             raise InvalidUpdateError(
                 "update_state: a message of a thread is not removed or replaced; "
                 "saver.sessions.edit(thread_id, turn, 'another') makes a thread from before the input "
