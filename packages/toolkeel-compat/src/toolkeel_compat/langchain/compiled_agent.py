@@ -279,8 +279,9 @@ class CompiledAgent(ThreadStates):
         hooks: list[HookUpdate] = []
         prompt, options, shared = await self._prepare_run(state, config, context, hooks.append)
         session = options.get("session")
-        exists = session is not None and session.exists
-        before, known = (session.messages, session.state) if exists else ([], {})
+        if session is not None and not session.exists:
+            session = None
+        before, known = ([], {}) if session is None else (session.messages, session.state)
         messages = read_transcript([*before, *(prompt or ())], known)
         if any(one.verdict != "answer" for one in options.get("decisions", ())):
             asking = [one for one in messages if getattr(one, "tool_calls", ())]

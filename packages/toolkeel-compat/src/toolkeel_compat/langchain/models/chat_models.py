@@ -231,7 +231,7 @@ class ChatModel(Invokable):
             reply.add(one)
             if isinstance(one, TextDelta):
                 has_text = True
-                yield AIMessage(one.text, id=id)
+                yield AIMessage(one.text, metadata={"id": id})
         [message] = convert_to_messages([reply.build()])
         message = set_id(message, id)
         yield replace(message, content="") if has_text else message

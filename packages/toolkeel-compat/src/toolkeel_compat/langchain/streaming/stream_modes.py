@@ -170,13 +170,14 @@ class StreamParts:
     def _convert_event(self, mode: str, event: Event, node: str) -> Iterator[Any]:
         """Yield an event's parts in the mode ``messages`` or ``custom``; `node` is its node's name."""
         where = {"langgraph_node": node}
+        reply = {} if self._reply_id is None else {"id": self._reply_id}
         match mode, event:
             case "messages", Streamed(delta=TextDelta(text=text)):
-                yield AIMessage(text, id=self._reply_id), where
+                yield AIMessage(text, metadata=reply), where
             case "messages", Streamed(delta=ReasoningDelta(text=text)) if text:
-                yield AIMessage("", reasoning=(Reasoning(text),), id=self._reply_id), where
+                yield AIMessage("", reasoning=(Reasoning(text),), metadata=reply), where
             case "messages", Replied(message=message) if message.tool_calls:
-                yield AIMessage("", message.tool_calls, id=self._reply_id), where
+                yield AIMessage("", message.tool_calls, metadata=reply), where
             case "messages", ToolFinished(message=message):
                 yield self._read_result(message), where
             case "custom", Emitted(value=value) if not isinstance(value, HookUpdate | ReplyBegan):
