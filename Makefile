@@ -16,6 +16,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --upgrade --universal --python-version 
 	--no-emit-package toolkeel-studio --no-emit-package toolkeel-compat --no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock'
 PYTEST := $(BIN)/python -m pytest --hypothesis-profile=steady
 # As many workers as the machine has cores; the tests of one file stay together.
+# The slow ones wait more than they compute: three workers on two cores.
 SPREAD := -q --numprocesses=auto --maxprocesses=4 --dist=loadfile
 
 # What is installed in .venv alone decides what is imported.
@@ -24,7 +25,7 @@ unexport PYTHONHOME
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo fast figures nightly test test-for test-slow test-all again check lint gates ruff mypy basedpyright alone bench site injections fuzz sbom wheel lock clean
+.PHONY: help demo fast figures nightly test test-for test-slow setup test-all again check lint gates ruff mypy basedpyright alone bench site injections fuzz sbom wheel lock clean
 
 help: ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1	\2/' | expand -t 18
@@ -42,7 +43,7 @@ test: $(VENV)/dev.stamp $(VENV)/system.stamp $(NODE_STAMP) ## the tests
 	$(PYTEST) $(SPREAD) -m "not slow" --timeout=120
 
 test-slow: $(VENV)/dev.stamp $(VENV)/local.stamp $(VENV)/system.stamp $(NODE_STAMP) ## the slow tests: kills, databases, processes
-	$(PYTEST) $(SPREAD) -m "slow and not nightly" --timeout=2400
+	$(PYTEST) $(SPREAD) --numprocesses=3 -m "slow and not nightly" --timeout=2400
 
 nightly: $(VENV)/dev.stamp $(VENV)/peers.stamp $(VENV)/system.stamp $(NODE_STAMP) ## what takes too long for each change (docs/project/nightly.md)
 	$(PYTEST) $(SPREAD) -m nightly --timeout=2400
@@ -52,6 +53,8 @@ again: $(VENV)/dev.stamp ## the up to three tests that failed last, one after th
 	@$(BIN)/python -c 'import json, sys; failed = json.load(open(".pytest_cache/v/cache/lastfailed")); \
 		sys.exit(len(failed) > 3 or not all("::" in one for one in failed))'
 	$(PYTEST) --last-failed --last-failed-no-failures=none -v --timeout=2400
+
+setup: $(VENV)/dev.stamp $(VENV)/system.stamp $(VENV)/local.stamp $(NODE_STAMP) ## what the tests need
 
 test-all: test test-slow nightly ## every test
 

@@ -25,7 +25,7 @@ STARTED: dict[str, str] = {
     "a safe path": f"PYTHONSAFEPATH=1 {MINUTE}",
     "no bytecode": f"PYTHONDONTWRITEBYTECODE=1 PYTHONHASHSEED=0 {MINUTE}",
     "a debugged event loop": f"PYTHONASYNCIODEBUG=1 {MINUTE}",
-    "traced memory": f"PYTHONTRACEMALLOC=5 PYTHONMALLOC=debug {MINUTE}",
+    "traced memory": f"PYTHONTRACEMALLOC=1 {MINUTE}",
     "an unknown time zone": f"TZ=No/Where {MINUTE}",
     "a file mode for the owner": f"umask 077; {MINUTE}",
     "no input": f"{MINUTE} <&-",
