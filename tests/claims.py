@@ -180,7 +180,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim("toolkeel_workspace/files/atomic_replace.py", "was changed since it was read",
           f"{FILES}test_atomic_replace.py::test_a_change_between_reading_and_replacing_is_noticed",
           f"{FILES}test_atomic_replace.py::test_of_many_that_replace_what_they_read_at_once_one_succeeds"),
-    Claim("toolkeel_workspace/files/workspace.py", "so it was not changed",
+    Claim("toolkeel_workspace/files/changed_since_read.py", "so it was not changed",
           f"{FILES}test_content_changes.py::test_read_first_refuses_only_what_exists_and_was_not_read", UNTRIED),
     Claim("toolkeel_workspace/files/encodings.py", "Nothing was changed",
           f"{FILES}test_encodings.py::test_a_new_character_is_written_right_or_not_at_all", UNTRIED),

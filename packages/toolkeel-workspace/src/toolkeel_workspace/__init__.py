@@ -1,14 +1,14 @@
 """Ready-made tools, and safe places to run them; programs import all of them from here.
 
 files     files below one root: read, write, edit, find, grep, patch
-shell     commands in a sandbox
-sandbox   commands that see, change and reach only what they may
+shell     commands: bash, background jobs, lasting shells; their output, limits and end
+sandbox   which files, hosts and system calls a command is confined to
 web       fetch and search, without a way into private networks
-search    search in documents: a vector store in one SQLite file
-code      the Python a model writes, run apart from the program
-computer  a screen to look at and act on
+search    documents: split, stored in SQLite, PostgreSQL or Qdrant, ranked
+code      running the Python a model writes, in a process of its own or a kernel
+computer  a screen that a model sees and acts on
 skills    Agent Skills: instructions that a model loads, with files and scripts
-pictures  pictures: measured, made smaller, made
+pictures  pictures: checked, shrunk, generated
 """
 
 from typing import TYPE_CHECKING

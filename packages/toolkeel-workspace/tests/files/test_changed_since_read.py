@@ -36,3 +36,14 @@ def test_what_changed_while_a_command_ran_is_known_afterwards(tmp_path: Path) ->
     assert seen.read_unchanged("changed")[0] == b"by it"
     with pytest.raises(ToolError, match="was changed since"):
         seen.read_unchanged("before")
+
+
+def test_what_must_be_read_before_it_is_written_over_is_refused_until_it_is(tmp_path: Path) -> None:
+    (tmp_path / "a\tb").write_text("old")
+    seen = FileSnapshots(Root(tmp_path))
+    with pytest.raises(
+        ToolError, match=r"has not been read, so it was not changed\. Read it first"
+    ):
+        seen.require_read("a\tb")
+    seen.record("a\tb", seen.snapshot("a\tb"))
+    seen.require_read("a\tb")

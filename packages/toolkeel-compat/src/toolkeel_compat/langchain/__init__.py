@@ -12,7 +12,7 @@ fields            pydantic fields and validators in a tool's class
 store             in-memory stores: flat keys, and LangGraph's namespaces
 mcp_client        `MultiServerMCPClient`: tools of MCP servers
 convert_tool      ``convert_to_openai_tool`` and similar: a tool in a provider's format
-command           `wrap_tool_call`, and `Command` from a tool
+command           `wrap_tool_call`, `Command` from a tool, and updates of the state with reducers
 tool_node         `ToolNode` with its `handle_tool_errors`, and `tools_condition`
 models            chat models: by name, of partner packages, of your own
 threads           threads that last, `interrupt`, and people who decide about calls

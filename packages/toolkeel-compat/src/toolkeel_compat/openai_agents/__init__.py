@@ -11,7 +11,7 @@ settings       `ModelSettings` and `RunConfig`
 models         models by name, custom models, steps around model requests
 state          runs that wait for approval: `RunState`, interruptions
 result         `RunResult`
-sessions       conversation history across runs: `SQLiteSession`
+sessions       conversation history across runs: `SQLiteSession`, without what a guardrail blocked
 run_lifecycle  one run from start to result: options, error handlers
 stream         `RunResultStreaming` and its events
 hooks          lifecycle hooks, awaited during a run

@@ -1,10 +1,10 @@
 """Runs that outlive their worker: a queue, recovery, schedules and decisions, on DBOS.
 
 orders      what the queue stores of a run, and checks of it
-journaled   one run as its session's journal knows it: said once, gone on with, how it ended
+journaled   one run in its session's journal: is its prompt delivered, does it continue, how did it end
 monitor     health and metrics of a worker, at an address or in files
-recovery    how many deaths of its workers a run survives
-scope_costs  what the runs of a scope have cost today
+recovery    after how many deaths of its workers a run has failed
+scope_costs  what the runs of a scope have cost today, and what is left of its limit
 worker_log  the log of a worker, a line for each event of a run
 fair_queue  which run that waits is next: fair between scopes, within limits
 engine      DBOS, which moves runs: its tables, its queue, its schedules

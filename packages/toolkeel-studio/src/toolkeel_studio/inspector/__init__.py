@@ -4,7 +4,7 @@ session_view   a session's journal as the page shows it: turns, replies, calls, 
 run_summary    the header of a run: models, end reason, duration, tokens, cost, errors, agents
 compare        two sessions side by side: totals, events, and where they differ
 timeline       the waterfall of a run: a row for each request and each call, on one axis
-alternatives   the alternatives of a JSON Schema and what it refers to
+alternatives   which alternatives of a JSON Schema a form offers (anyOf, ``$ref``)
 forms          an HTML form generated from a JSON Schema, and the arguments that it submits
 site           templates, languages, and text as HTML in which nothing runs
 access_guard   who may see a page: token, Host, Origin, security headers (CSP)
@@ -13,8 +13,11 @@ tool_pages     pages of tools: provider schemas, a form, the result of a call
 server_pages   the page of MCP servers: approved definitions, changes since, gateway traffic
 session_pages  pages of sessions: talk, watch, decide, fork, compare
 daily_stats    stats with numbers by day, and bar charts of them
-stats_pages    the page of stats, over all days or some
-desk_pages     the page of approvals: what waits in sessions and in a shared queue
+stats_pages    the page of stats, over all days or a range
+desk_pages     the page of approvals: what waits in sessions and in a shared queue, and its decision
 eval_pages     pages of saved reports of toolkeel eval
-app            all pages as one application, and its server
+app            all pages as one application, its address and its server
+
+The pages' texts are in ``templates``, their Chinese in ``static/zh.json``. The one script, ``static/live.js``,
+decides when a call can be approved: once all of it was on the screen.
 """

@@ -12,7 +12,7 @@ contents    content of messages as clients send and read it
 channel     `Channels` and `Channel`: say, decide, cancel, read
 guard       access control: Host, Origin, token, kind and size of the body
 stream      the loop around every encoder, and server-sent events
-service     shared by all front ends of an application: users, deciders, masked errors
+service     common to all front ends of an application: users, who may decide, masked errors
 requests    requests of clients, applied completely or not at all
 call_arguments  the arguments of a call as JSON text
 client_tools  tools that a client declares and runs itself

@@ -2,5 +2,5 @@
 
 actions  actions of models of all kinds, and performing them
 browser  a browser as a computer: the system's Chromium, driven by Playwright
-tool     the tool, for any model that sees pictures
+tool     `ComputerTool`: the provider's own form or a function, and its safety checks
 """

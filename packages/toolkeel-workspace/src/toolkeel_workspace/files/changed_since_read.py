@@ -1,4 +1,4 @@
-"""Snapshots of files the model has read: a file changed by others must be read again before an edit.
+"""Snapshots of files the model has read: what must be read, or read again, before it is changed.
 
 A change while a command of the model ran is expected: the command's result names the files, and they
 may be edited at once.
@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from toolkeel.errors import ToolError
 from toolkeel_workspace.files.atomic_replace import CHANGED_MESSAGE
+from toolkeel_workspace.files.line_window import escape_name
 from toolkeel_workspace.files.open_beneath import Root
 
 MAX_FILE_BYTES = 16 << 20
@@ -54,6 +55,17 @@ class FileSnapshots:
     def is_known(self, name: str) -> bool:
         """Return True if a file was read or written before."""
         return name in self._snapshots
+
+    def require_read(self, name: str) -> None:
+        """Raise unless a file, which exists, was read or written before.
+
+        Raises:
+            ToolError: it must be read first.
+        """
+        if not self.is_known(name):
+            raise ToolError(
+                f"'{escape_name(name)}' exists and has not been read, so it was not changed. Read it first."
+            )
 
     def snapshot(self, name: str) -> _Snapshot:
         """Return a snapshot of a file, to record once its content has been shown."""

@@ -296,10 +296,8 @@ class Workspace:
         with self._locks[name]:
             before, was = self._snapshots.read_unchanged(name)
             was_read = self._snapshots.is_known(name)
-            if replaces and before and not was_read and self.overwrite == "read-first":
-                raise ToolError(
-                    f"'{escape_name(name)}' exists and has not been read, so it was not changed. Read it first."
-                )
+            if replaces and before and self.overwrite == "read-first":
+                self._snapshots.require_read(name)
             data = make_change(before)
             made = replace_file(self.root, name, data, was)
             self._snapshots.record_write(name, data)

@@ -1,6 +1,6 @@
 """Commands confined to the files and the network they are allowed.
 
-protected_files  files whose change could give an agent more rights, or run code later
+protected_files  which files could give an agent more rights, or run code later, if they changed
 secret_files     detecting that a command has read files with secrets
 mounts           the paths a confined command can read and change
 seccomp          the system call filter, as a BPF program
@@ -11,8 +11,8 @@ start_stage      starting the stage: whether this system allows it, and with whi
 network_gate     the only way out for a sandbox with network: a proxy outside that listens inside
 isolated_decode       decode untrusted files (pictures, PDF) in a confined process
 decode_resize_worker  the program that decodes one such file
-reachable_hosts  which hosts tools may connect to: public ones and listed ones
-proxy            a local HTTP proxy that enforces it for browsers and commands
+reachable_hosts  which hosts and ports tools may connect to: public ones and listed ones
+proxy            a local HTTP proxy that enforces `reachable_hosts` for browsers and commands
 executor         the executor named ``sandbox``
 confine          the sandbox, and the backends of this machine; how confinement works
 escape_attempts  the program that tries to escape, run inside
@@ -31,7 +31,7 @@ that swaps a folder for a link while another command starts must not redirect th
 *stage* program first opens every path without following links and mounts the handles. As root, the
 stage also becomes a user that owns nothing, and mounts the roots with mapped ids.
 
-*Landlock* is for machines without usable namespaces. Our own supervisor (`supervise.py`) removes rights
+*Landlock* is for machines without usable namespaces. Our own supervisor (`toolkeel.executors.supervise`) removes rights
 from itself, permanently, and executes the command. Landlock cannot hide processes, protect files inside
 a writable root, or filter hosts: `Features.notes` lists what stays open, and options that need more
 (``network=True``) are refused.

@@ -2,7 +2,7 @@
 
 Redirects, frames, workers, WebSockets and prefetches of a page bypass hooks on single requests, and a
 command has no hooks at all. All of them use the proxy. For each connection the proxy resolves the
-host once, checks every address (`engines/reachable_hosts.py`) and connects to a checked one. It does
+host once, checks every address (`toolkeel_workspace.sandbox.reachable_hosts`) and connects to a checked one. It does
 not decrypt TLS. Clients need its password, so that other users of the machine cannot use it.
 """
 

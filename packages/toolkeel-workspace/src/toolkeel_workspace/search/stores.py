@@ -1,6 +1,6 @@
 """The protocol of a store of passages, whichever engine it uses.
 
-`ranking.py` reads a store through a `PassageView`; a `Store` adds and removes files. Terms have the same
+`search.ranking` reads a store through a `PassageView`; a `Store` adds and removes files. Terms have the same
 weight in every engine (BM25), so that results do not depend on it.
 """
 

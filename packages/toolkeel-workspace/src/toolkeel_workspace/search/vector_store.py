@@ -1,6 +1,6 @@
 """A store in one SQLite file: words by FTS5, meaning by vectors.
 
-The word index contains no text (it is contentless), only terms from `split_words.py`. To delete a row,
+The word index contains no text (it is contentless), only terms from `toolkeel._common.split_words`. To delete a row,
 its terms are computed again, so the index and the code must agree: `FORMAT` ensures that.
 """
 

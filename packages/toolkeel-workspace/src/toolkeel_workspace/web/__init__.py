@@ -2,8 +2,8 @@
 
 bounded_decompression  decompression in limited steps and with a limit in total
 service                requests to services that the program names
-client                 requests to pages that the model names, to allowed hosts only
+client                 requests to pages a model names: redirects, credentials, limits (hosts: sandbox/reachable_hosts)
 search_backends        search services for `WebSearchTool` where the provider has none
 fetch                  reading a page: its text as Markdown, or a picture
-search                 searching the web: by the provider, else by a service of your choice
+search                 `WebSearchTool`: when the provider searches, and when a service of your choice
 """

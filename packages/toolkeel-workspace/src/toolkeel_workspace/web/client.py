@@ -1,6 +1,6 @@
 """An HTTP client for pages that the model names. It connects only to allowed hosts.
 
-Every redirect is a new request: its host is resolved and checked (`engines/reachable_hosts.py`), the
+Every redirect is a new request: its host is resolved and checked (`toolkeel_workspace.sandbox.reachable_hosts`), the
 connection goes to the checked address, and the certificate must match the host. No cookie, proxy or
 credential of the environment is used; a credential of the program is sent to its origin only. The body
 is read in pieces, with limits on bytes, compression ratio and time.

@@ -1,7 +1,7 @@
 """Read a page of the web: its text as Markdown, or a picture.
 
-Only the public internet is reachable (`engines/reachable_hosts.py`), nothing of the program leaks
-(`client.py`), and each page is limited.
+Only the public internet is reachable (`toolkeel_workspace.sandbox.reachable_hosts`), nothing of the program leaks
+(`toolkeel_workspace.web.client`), and each page is limited.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Requests to services that the program names, with limited responses and errors for the model.
 
-The program chooses the addresses, so `engines/reachable_hosts.py` is not needed. Redirects are not
+The program chooses the addresses, so `toolkeel_workspace.sandbox.reachable_hosts` is not needed. Redirects are not
 followed.
 """
 

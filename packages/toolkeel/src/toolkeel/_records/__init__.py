@@ -8,7 +8,7 @@ reply_sources  what a reply cites, in one form for every wire
 source_data    a source from what a provider says of it; marks of sources in a text
 messages_json  messages as JSON and back (serialization): saved runs, journals, exports; ``data:`` URLs as bytes
 tickets        approvals: what a person is asked before a call runs, and what they may answer (Edit: what was changed in a call)
-used_tickets   which tickets were decided, noted in a folder that processes share: none serves twice
+used_tickets   which tickets were decided, in a folder that processes share, so that none serves twice
 entries        the entries of a run's journal: what happened, as small frozen records
 run_counts     what a run has spent according to its entries: usage, cost, calls, failures
 journal        where a run writes its entries, as a recorder needs it
@@ -16,6 +16,6 @@ entries_json   entries of a journal as JSON and back
 state_changes  changes of a run's state since it was last recorded, and undoing those that cannot be saved
 recorder       turns what a run does into entries of its journal
 result_pins    results that stay in view when a history policy leaves out their turn
-result_store   results too long to be shown, kept whole under a name that tools read by line and column
+result_store   results too long to be shown, stored under a name that tools read by line and column
 taint_sources  what a run has touched (taint): private data, strangers' text, secrets, each with its sources
 """

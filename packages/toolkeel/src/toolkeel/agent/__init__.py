@@ -1,11 +1,11 @@
 """3. Messages grow until the model stops calling (the agent loop).
 
-reply_assembly     a model's stream: deltas in, one reply out
+reply_assembly     a model's stream: deltas in, one reply out; one without an end is ``incomplete``
 streamed_calls     calls and typed answers while they arrive (partial JSON)
 bind_tools         ``model.bind_tools(...)``: a model with tools, asked once, without a loop
 transcript         a transcript in the form every provider accepts: each call with its result
 transcript_media   pictures, sounds and files of a transcript, held to what a server takes
-history            history policies: which parts of a transcript requests omit or replace (compaction)
+history            which part of a transcript requests contain: cuts applied (policies: sessions/history_policies)
 output             structured output of a run: taken from replies, sent back to be corrected
 run_state          a run as JSON, to go on in another process (save and resume)
 session_interface  the session as an agent's loop uses it
@@ -16,9 +16,9 @@ options            options of a run and of an agent, with the kinds of their val
 plan               everything a run needs to know of its agent, frozen
 turn               one turn: the model request (limits, steps, guardrails) and the calls of its reply
 resume             resuming a saved run: decisions reach the calls that wait, context is restored
-result             how a run ended: answer, transcript, usage, reason
+result             how a run ended: answer, transcript, usage; the end reason of each finish reason
 loop               the run loop, from setup to end: run calls without a result, else ask the model
 run                `Run`: the handle of a run: await it, stream its events, save its state
 inner_agent        an agent as a tool of another (nested runs): one call of the outer run
-agent              `Agent`: a model and its tools, asked in one of three ways
+agent              `Agent`: a model and its tools, with `run`, `run_sync` and `stream`
 """

@@ -2,7 +2,7 @@
 
 If the wire can constrain replies to a schema, the reply's text is the answer; otherwise the model calls a
 tool. The model decides (`SupportsStructuredOutput`); type, validation and the text of a correction are the
-same (`define/output_type.py`).
+same (`toolkeel.define.output_type`).
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
 arguments          the text of the arguments: parsed, validated, repaired, masked
 steps              steps around a body: guards, approval, rules, limits, locks, cache, retry
 body               how a body runs: async, threads, deadlines, the bridge from sync code
-truncate           results that are too long: what the model is shown, and the way to the rest
+truncate           results that are too long: what the model is shown, and how it reads the rest
 result_message     what a body returned becomes the result message
-failure_message    what went wrong becomes the result message
+failure_message    an error becomes the result message: masked, shortened, logged; its text is written where it is raised
 correction_counts  how often models mend their own calls
 compose_tool       a tool's steps, guards, approval and locks, composed once when it is registered
 watchdog           what blocks the event loop, found and named

@@ -2,7 +2,7 @@
 
 wire              shared by all wires: HTTP, SSE, ids, media, retries, body caches
 context_overflow  requests that exceed a model's context, as servers report it
-chat_servers      differences of the servers that speak Chat Completions, a row each
+chat_servers      what each server that speaks Chat Completions accepts: settings, schemas, reasoning; a row each
 claude            limits and abilities of Claude models, on Anthropic's API and on Bedrock
 openai_chat       OpenAI's Chat Completions wire, spoken by most servers
 openai_responses  OpenAI's Responses wire

@@ -1,7 +1,7 @@
 """4. What lasts: sessions over a journal, and a store for tools (memory, persistence, resume).
 
 errors            what can go wrong with sessions
-stores            where sessions are kept: what a store does, and those in SQLite and PostgreSQL
+stores            where sessions are stored: the protocol of a store, SQLite and PostgreSQL
 session_lock      one writer per session, and the queue of runs that wait for it
 journal           the journal of one session: durable when a commit returns
 journal_state     the state computed from a journal's entries: transcript, values, open calls and tickets
@@ -10,7 +10,7 @@ inbox             messages, decisions and cancels posted to a session by any pro
 decisions         decisions on calls that wait: the first counts, one that cannot count is refused
 code_calls        calls that a tool's body makes, below the call around them; none runs twice after a crash
 unknown_outcomes  calls of unknown outcome after a crash: run again, or ask a person
-run_from_journal  start and end of a run in a session: whether the last one continues, what a run gets, checkpoints
+run_from_journal  a run resumes or begins, a message comes while a call waits (on_message); checkpoints
 session           `Session`: a conversation that lasts, run after run
 sessions          `Sessions`: a file of sessions to list, open, fork, export, delete
 export            a session as JSONL and back: a header, then one entry a line; and search in its text

@@ -2,7 +2,7 @@
 
 faults    deliberate faults at named places: raise, hang, cancel, reorder, kill
 scripted  a model that replies from a script
-cassette  recorded requests and replies in a file: record once, replay as a test
+cassette  recorded requests and replies in a file: how requests are compared, and what may differ
 taped     a model and tools that record to, or replay from, a cassette
 plugin    fixtures for pytest
 """

@@ -10,17 +10,15 @@ from pydantic import BaseModel
 from tests.providers.constrained.local_server import get_weather, local_server
 from tests.providers.loopback import chunk, events, saying
 from toolkeel import Agent, connect
-from toolkeel.errors import SetupError
 from toolkeel.events import Event, Retrying
 from toolkeel.messages import AssistantMessage, ToolMessage
 from toolkeel.model_interface import Settings
-from toolkeel.providers.openai_chat.model import OpenAIChat
 
 CALL = '{"name": "get_weather", "arguments": {"city": "北京"}}'
 ANSWER = '{"answer": "晴 in \\"北京\\""}'
 
 
-def ways(messages: Any) -> list[object]:
+def call_modes(messages: Any) -> list[object]:
     return [
         one.provider_options.get("calls") for one in messages if isinstance(one, AssistantMessage)
     ]
@@ -31,7 +29,7 @@ def test_a_template_without_tools_gets_them_in_the_prompt() -> None:
         model = server.model()
         result = Agent(model, [get_weather]).run_sync("北京天气?")
     assert result.output == '晴 in "北京"'
-    assert ways(result.messages) == ["grammar", "grammar"]
+    assert call_modes(result.messages) == ["grammar", "grammar"]
     assert model.context_length == 4096
     first, second = server.requests
     assert "tools" not in first
@@ -46,7 +44,7 @@ def test_a_template_without_tools_gets_them_in_the_prompt() -> None:
 def test_a_template_with_tools_is_used_and_text_is_read_too() -> None:
     with local_server(f"```json\n{CALL}\n```", "Sunny.", tools=True) as server:
         result = Agent(server.model(), [get_weather]).run_sync("北京天气?")
-    assert (result.output, ways(result.messages)) == ("Sunny.", ["text", "text"])
+    assert (result.output, call_modes(result.messages)) == ("Sunny.", ["text", "text"])
     assert server.requests[0]["tools"][0]["function"]["name"] == "get_weather"
     assert "response_format" not in server.requests[0]
 
@@ -55,7 +53,7 @@ def test_a_required_call_is_held_to_a_grammar_without_an_answer() -> None:
     with local_server(CALL, "Sunny.", tools=True) as server:
         settings = Settings(tool_choice="required")
         result = Agent(server.model(), [get_weather], settings=settings).run_sync("北京天气?")
-    assert ways(result.messages) == ["grammar", "text"]
+    assert call_modes(result.messages) == ["grammar", "text"]
     schema = server.requests[0]["response_format"]["json_schema"]["schema"]
     assert "anyOf" not in schema
     assert "answer" not in schema["properties"]
@@ -74,19 +72,6 @@ def test_an_answer_of_a_type_stands_beside_tools() -> None:
     assert len(server.requests) == 2
     branches = server.requests[0]["response_format"]["json_schema"]["schema"]["anyOf"]
     assert branches[-1]["properties"]["answer"]["required"] == ["city", "sunny"]
-
-
-@pytest.mark.parametrize("calls", ["native", "text", "grammar"])
-def test_the_option_calls_decides_how(calls: str) -> None:
-    with local_server("hi" if calls != "grammar" else '{"answer": "hi"}') as server:
-        result = Agent(server.model(calls=calls), [get_weather]).run_sync("hi")
-    assert (result.output, ways(result.messages)) == ("hi", [calls])
-    assert ("tools" in server.requests[0]) == (calls != "grammar")
-
-
-def test_a_server_of_which_nothing_is_known_has_no_grammar() -> None:
-    with pytest.raises(SetupError, match="not known to hold replies to a schema; connect it by"):
-        OpenAIChat("m", base_url="http://127.0.0.1:1/v1", calls="grammar")
 
 
 UNREAD = '{"name": "get_weather", "arguments": {"city": "北京"}'

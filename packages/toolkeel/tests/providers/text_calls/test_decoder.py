@@ -14,7 +14,6 @@ from tests.providers.loopback import answer, chunk, events, saying
 from toolkeel import Agent, tool
 from toolkeel.agent.reply_assembly import assemble
 from toolkeel.content import Image, Text
-from toolkeel.errors import SetupError
 from toolkeel.messages import AssistantMessage, ToolCall, ToolMessage
 from toolkeel.model_interface import CallDelta, Delta, Finish, ReasoningDelta, TextDelta
 from toolkeel.providers.openai_chat.model import OpenAIChat
@@ -418,15 +417,6 @@ def test_nobody_looks_for_calls_unless_asked() -> None:
     with saying(events(chunk("stop", content=text))) as server:
         result = Agent(OpenAIChat("m", base_url=server.url), TOOLS).run_sync("hi")
     assert result.output == text
-
-
-def test_an_unknown_way_and_the_old_option_are_mistakes() -> None:
-    wrong: Any = "always"
-    with pytest.raises(SetupError, match="'native' or 'text' or 'grammar', got 'always'"):
-        OpenAIChat("m", base_url="http://127.0.0.1:1/v1", calls=wrong)
-    old: Any = {"text_calls": "auto"}
-    with pytest.raises(SetupError, match="text_calls= is now calls=; write calls='text'"):
-        OpenAIChat("m", base_url="http://127.0.0.1:1/v1", **old)
 
 
 def test_pictures_of_a_reply_stay_when_calls_are_found_in_its_text() -> None:

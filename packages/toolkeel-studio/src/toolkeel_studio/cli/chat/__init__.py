@@ -3,6 +3,6 @@
 print_above_prompt  output while a prompt is open: printed above it
 attach              files that a message names as ``@path``
 complete            what Tab completes: commands, skills, sessions, files
-steering            a prompt that stays open while a run works; its lines reach the run
+steering            a prompt that stays open while a run works: which lines reach it now, and which wait for its end
 repl                reads lines and runs slash commands (REPL)
 """

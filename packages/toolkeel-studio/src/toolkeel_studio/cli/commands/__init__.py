@@ -1,6 +1,6 @@
 """The commands, one file each.
 
-launch         what ``run`` and ``resume`` share: from words on the command line to the end of a run
+launch         common to ``run`` and ``resume``: from the command line to the end of a run
 call           ``toolkeel call``: one tool, called as a model would call it
 tools          ``toolkeel tools``: what a target brings
 doctor         ``toolkeel doctor``: what is here, what is missing, what to do next
@@ -15,9 +15,9 @@ run            ``toolkeel run``: a prompt, tools, a model, an answer
 record_replay  ``toolkeel record`` and ``replay``: a run kept in a file, and played as a test
 stats          ``toolkeel stats``: how well models call tools, over sessions
 inspect        ``toolkeel inspect``: the inspector, a page on this machine
-sandbox        ``toolkeel sandbox``: run a command as an agent's commands are run, or say what there is
-schema         ``toolkeel schema``: tools as a provider is told of them
+sandbox        ``toolkeel sandbox``: run a command as an agent's commands run, or list what can confine it
+schema         ``toolkeel schema``: tools as a provider gets them
 serve          ``toolkeel serve``: tools for programs that speak MCP; with ``--as``, an agent for front ends
 gateway        ``toolkeel gateway``: many MCP servers behind one, for any host
-sessions       ``toolkeel sessions``: conversations that last, in the user's data folder, a file or a database
+sessions       ``toolkeel sessions``: list, search, show, decide, fork, export and delete conversations
 """

@@ -11,7 +11,7 @@ reply        the model's reply, written as it arrives
 keyboard     answers to a question: single keys and lines, never typed ahead
 terminal_keys  keys of a terminal of POSIX
 console_keys   keys of a console of Windows
-keys         which of the two a process has
-approve      approval at the terminal before a call runs
+keys         keys of this process: those of a terminal or of a console
+approve      the question before a call runs, at the terminal, and the keys that answer it
 consent      consent at the terminal before a server from a file is started
 """

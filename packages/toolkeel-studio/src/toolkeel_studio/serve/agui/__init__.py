@@ -2,7 +2,7 @@
 
 encode      items as events of the protocol
 inner_runs  what inner agents do, as events of the protocol
-decode      requests as what they ask for
+decode      what a request asks for: messages, answers to interrupts, results of client tools
 history     a session as the messages of a page
 routes      the routes: run, messages, cancel
 """

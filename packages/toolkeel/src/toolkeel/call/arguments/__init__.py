@@ -7,8 +7,8 @@ partial           arguments while they still arrive: a preview for people, of a 
 convert           one value as another type, where it is but another spelling of it
 coerce            the coercion table: what is also accepted where a schema advertises a type
 inexact_numbers   numbers that a float cannot hold exactly, reported as changes
-validate          raw arguments become keyword arguments: fast if they are right, patiently if not
+validate          raw arguments become keyword arguments: directly if they are valid, else coerced or explained
 edits             what a person or a guard changed in a call, reported to the model and recorded in the result
-mask              keeping secrets out of what a run tells: its events, its tickets, the results of its failures
+mask              which secrets are masked in a run's events, tickets and failed results (how: _common/redact_secrets)
 model_validators  validators that look at all of a model, what the program fills included
 """

@@ -62,7 +62,7 @@ class AnthropicMessages(SdkModel):
 
     The SDK's environment variables stay in force: ``ANTHROPIC_API_KEY``,
     ``ANTHROPIC_AUTH_TOKEN``, ``ANTHROPIC_BASE_URL``, ``ANTHROPIC_PROFILE`` and its kin. Failed
-    requests are sent again as ``retry.py`` says. A reply that pauses in a long turn of the
+    requests are sent again as `wire.retry` says. A reply that pauses in a long turn of the
     server's own tools is asked to go on.
 
     Args:

@@ -5,7 +5,7 @@ end; fields of the message come first and last. A complete message goes block by
 same functions.
 
 Data that programs do not read (blocks of the server's own tools, citations, redacted thinking) is
-kept in the reply's ``provider_options["anthropic"]``, with its position in ``content`` (``part_order.py``).
+kept in the reply's ``provider_options["anthropic"]``, with its position in ``content`` (`wire.part_order`).
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ class BedrockConverse(SdkModel):
     Credentials, region and endpoint are those that boto3 would take, with its environment variables
     and files: ``AWS_DEFAULT_REGION`` (or ``AWS_REGION``), ``AWS_PROFILE``, ``AWS_ACCESS_KEY_ID``,
     ``AWS_BEARER_TOKEN_BEDROCK``, ``AWS_ENDPOINT_URL_BEDROCK_RUNTIME``, ``AWS_CA_BUNDLE`` and so on.
-    Failed requests are sent again as ``retry.py`` says.
+    Failed requests are sent again as `wire.retry` says.
 
     Args:
         model: The model's id, such as ``us.anthropic.claude-sonnet-4-5-20250929-v1:0``, or the

@@ -3,7 +3,7 @@
 A stream has events with one key each, as boto3 returns them or as the wire has them, with bytes as
 base64; the last event is ``messageStop``, and the usage comes after it. Text has no start event.
 Data that programs do not read (the server's own tools, citations, redacted reasoning) is kept in the
-reply's ``provider_options["bedrock"]``, with its position in ``content`` (``part_order.py``) and bytes as base64.
+reply's ``provider_options["bedrock"]``, with its position in ``content`` (`wire.part_order`) and bytes as base64.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from toolkeel.model_interface import (
 )
 from toolkeel.providers.wire.retry import Deltas
 
-WAY_KEY = "calls"
+CALL_MODE_KEY = "calls"
 """Key of a reply's `provider_options` that says how its tools were called."""
 _STARTS = ("{", "[", "```", "<")
 _ARGUMENTS = re.compile(r"""["'](?:arguments|parameters|args)["']\s*:|<(?:arg|parameter)|\(""")
@@ -159,11 +159,11 @@ def is_named(answered: str, requested: str) -> bool:
     return requested == "default" or names[1] in names[0] or names[0] in names[1]
 
 
-def with_way(delta: Delta | AssistantMessage, way: str) -> Delta | AssistantMessage:
-    """Record in the last delta of a reply how its tools were called (`way`).
+def with_call_mode(delta: Delta | AssistantMessage, mode: str) -> Delta | AssistantMessage:
+    """Record in the last delta of a reply how its tools were called (`mode`).
 
     Return any other delta unchanged.
     """
     if not isinstance(delta, Finish | AssistantMessage):
         return delta
-    return replace(delta, provider_options={**delta.provider_options, WAY_KEY: way})
+    return replace(delta, provider_options={**delta.provider_options, CALL_MODE_KEY: mode})

@@ -62,7 +62,7 @@ class Gemini(SdkModel):
 
     The SDK's environment variables stay in force: ``GOOGLE_API_KEY``, ``GEMINI_API_KEY``,
     ``GOOGLE_GENAI_USE_VERTEXAI``, ``GOOGLE_CLOUD_PROJECT``, ``GOOGLE_CLOUD_LOCATION``,
-    ``GOOGLE_GEMINI_BASE_URL`` and their kin. Failed requests are sent again as ``retry.py`` says,
+    ``GOOGLE_GEMINI_BASE_URL`` and their kin. Failed requests are sent again as `wire.retry` says,
     and so are those whose answer has nothing in it (provider quirk Q49).
 
     Args:

@@ -3,7 +3,7 @@
 A stream is a sequence of answers, each with the next parts; calls arrive complete, or on Vertex in pieces
 (`partial_args`). Parts that
 programs do not read or that carry a signature (thoughts, code that the server ran, pictures) are kept
-in the reply's ``provider_options["gemini"]["parts"]``, with their position (``part_order.py``).
+in the reply's ``provider_options["gemini"]["parts"]``, with their position (`wire.part_order`).
 """
 
 from __future__ import annotations

@@ -18,8 +18,9 @@ and streamed::
 Whatever comes in may be a dict, JSON text or an SDK's object. `StreamDecoder` is the same
 decoder without an iterator around it. The wire is described at
 https://platform.openai.com/docs/api-reference/chat; the differences of its imitators are described at
-the top of ``call_pieces.py`` and in ``toolkeel.providers.chat_servers``.
+the top of ``call_pieces`` and in ``toolkeel.providers.chat_servers``.
 
+call_mode    how tools are called: native, in text, or held to a grammar; what ``auto`` chooses
 call_pieces  which call a streamed piece belongs to
 content_parts  content in parts: thinking, text, and what the text cites
 profile      constants and options of the wire: options, finish reasons, statuses, usage

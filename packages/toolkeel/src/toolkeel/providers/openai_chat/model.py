@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
-from typing import Literal, TypeAlias, Unpack
+from typing import Literal, Unpack
 
 from toolkeel._common.checked_arguments import checked
-from toolkeel.errors import MissingExtraError, ModelError, SetupError
+from toolkeel.errors import MissingExtraError, ModelError
 from toolkeel.messages import AssistantMessage
 from toolkeel.model_interface import Delta, Finish, ModelRequest, ToolDefinition
 from toolkeel.providers.chat_servers import COMPATIBLE, OPENAI, ChatProfile
@@ -18,10 +17,11 @@ from toolkeel.providers.constrained.checks import (
     constrain_from_now_on,
     is_named,
     lacks_tools,
-    with_way,
+    with_call_mode,
 )
 from toolkeel.providers.constrained.send import send_constrained
-from toolkeel.providers.constrained.server_facts import ServerClient, ServerFacts, find_facts
+from toolkeel.providers.constrained.server_facts import ServerClient
+from toolkeel.providers.openai_chat.call_mode import CallMode, Calls, refuse_old_name
 from toolkeel.providers.openai_chat.encode import ChatEncoder
 from toolkeel.providers.openai_chat.profile import ChatTarget
 from toolkeel.providers.text_calls.decoder import TextCalls, find_calls
@@ -39,9 +39,6 @@ except ImportError as error:
     raise MissingExtraError("OpenAIChat", "openai") from error
 
 from toolkeel.providers.wire.openai_client import OpenAIModel, is_openai, open_clients
-
-Calls: TypeAlias = Literal["auto", "native", "text", "grammar"]
-"""How a model calls tools."""
 
 
 class ChatOptions(ModelOptions, total=False):
@@ -67,7 +64,7 @@ class OpenAIChat(OpenAIModel):
     """A model that answers over Chat Completions: OpenAI's, or any server's that imitates it.
 
     The SDK's environment variables stay in force: ``OPENAI_API_KEY``, ``OPENAI_BASE_URL``,
-    ``OPENAI_ORG_ID``, ``OPENAI_PROJECT_ID``. Failed requests are sent again as ``retry.py`` says.
+    ``OPENAI_ORG_ID``, ``OPENAI_PROJECT_ID``. Failed requests are sent again as `wire.retry` says.
 
     Args:
         model: The model's name on the server.
@@ -96,7 +93,7 @@ class OpenAIChat(OpenAIModel):
         stream: bool = True,
         **options: Unpack[ChatOptions],
     ) -> None:
-        _refuse_old_name(options)
+        refuse_old_name(options)
         check_options("OpenAIChat", options, ChatOptions.__annotations__)
         place = (base_url, api_key, options.get("timeout"))
         profile = options.get("profile")
@@ -105,22 +102,16 @@ class OpenAIChat(OpenAIModel):
         clients = open_clients(type(self), model, client, place, headers)
         host = clients.first.sdk.base_url.host
         self.profile = profile or (OPENAI if is_openai(host) else COMPATIBLE)
-        known_server: Calls = "auto" if self.profile.kind else "native"
-        self.calls: Calls = options.get("calls") or known_server
-        """The option `calls`."""
-        self._facts: ServerFacts | None = None
+        server = ServerClient(str(clients.first.sdk.base_url), clients.first.sdk.api_key)
+        self._call_mode = CallMode(model, options.get("calls"), self.profile, server)
         self._is_model_known = False
-        self._is_unreliable = False
-        """True if a call was not read, so that calls are held to a grammar from now on."""
-        self._place = str(clients.first.sdk.base_url), clients.first.sdk.api_key
         target = ChatTarget(model, stream, endpoint=host, server=self.profile)
         super().__init__(target, options, clients)
-        self._check_calls()
 
     def _has_structured_output(self, tools: bool) -> bool:
         """Return True if the server holds replies to a schema, with tools if `tools` is True."""
         if self.profile.grammar:
-            return self._has_grammar() and (not tools or self.calls in ("auto", "grammar"))
+            return self._call_mode.has_grammar and (not tools or self.calls in ("auto", "grammar"))
         return self.profile.json_schema and gpt_has_structured_output(self.name)
 
     def _deltas(
@@ -133,33 +124,16 @@ class OpenAIChat(OpenAIModel):
         reads_text = self.calls in ("auto", "text") and request.tools
         return _with_calls(plain, request.tools) if reads_text else plain
 
-    # — the way in which tools are called —
+    @property
+    def calls(self) -> Calls:
+        """The option `calls`."""
+        return self._call_mode.option
 
     @property
     def context_length(self) -> int | None:
         """Tokens of the model's context, or None until the server has reported it."""
-        return self._facts.context_length if self._facts is not None else None
-
-    async def find_facts(self) -> ServerFacts:
-        """Ask a known local server for the model's context length and template, once."""
-        if self._facts is None:
-            client = ServerClient(*self._place)
-            self._facts = await asyncio.to_thread(find_facts, self.profile.kind, client, self.name)
-        return self._facts or ServerFacts()
-
-    async def choose_calls(self, request: ModelRequest) -> Calls:
-        """Return how the tools of a request are called; ``auto`` is decided here.
-
-        An answer of a given form beside tools, and a call that is required, need the grammar:
-        servers hold neither a reply nor its beginning to a form where they have tools of their own.
-        """
-        if self.calls != "auto" or not self._has_grammar():
-            return "text" if self.calls == "auto" else self.calls
-        settings = request.settings
-        forced = settings.tool_choice not in (None, "auto", "none")
-        if settings.output is not None or forced or self._is_unreliable:
-            return "grammar"
-        return "grammar" if (await self.find_facts()).tools is False else "text"
+        facts = self._call_mode.facts
+        return facts.context_length if facts is not None else None
 
     def _report_other_model(self, deltas: Deltas) -> None:
         """Log, once, that a local server answers with another model than the requested one."""
@@ -171,20 +145,6 @@ class OpenAIChat(OpenAIModel):
             if not is_named(end.model, self.name):
                 log.warning("%r: the server answers with another model: %s", self, end.model)
 
-    def _has_grammar(self) -> bool:
-        """Return True if the server holds replies to a schema; Ollama's cloud does not."""
-        known = self.profile.grammar or self.profile.json_schema
-        return known and not self.name.endswith("-cloud")
-
-    def _check_calls(self) -> None:
-        """Raise `SetupError` if calls need a grammar that the server does not have."""
-        if self.calls == "grammar" and not self._has_grammar():
-            raise SetupError(
-                f"OpenAIChat({self.name!r}, calls='grammar'): this server is not known to hold "
-                "replies to a schema; connect it by its name, such as "
-                "connect('llamacpp:...', base_url=...), or choose calls='text'"
-            )
-
     async def _request_reply(
         self, request: ModelRequest, corrections: int = 0
     ) -> AsyncGenerator[Deltas]:
@@ -192,9 +152,10 @@ class OpenAIChat(OpenAIModel):
         if request.settings.max_tokens is None and self.profile.max_tokens:
             settings = replace(request.settings, max_tokens=self.profile.max_tokens)
             request = replace(request, settings=settings)
+        mode = self._call_mode
         has_tools = bool(request.tools) and request.settings.tool_choice != "none"
-        calls = await self.choose_calls(request) if has_tools else "native"
-        is_local = bool(self.profile.kind) and has_tools and self._has_grammar()
+        calls = await mode.choose(request) if has_tools else "native"
+        is_local = bool(self.profile.kind) and has_tools and mode.has_grammar
         if is_local and corrections:
             calls = "grammar"
         if calls == "grammar" and has_tools:
@@ -207,23 +168,16 @@ class OpenAIChat(OpenAIModel):
             try:
                 async for deltas in parts:
                     self._report_other_model(deltas)
-                    yield [with_way(one, calls) for one in deltas] if is_local else deltas
+                    yield [with_call_mode(one, calls) for one in deltas] if is_local else deltas
             except ModelError as error:
                 if is_local and calls != "grammar" and lacks_tools(error):
-                    self._is_unreliable = True
+                    mode.is_unreliable = True
                     if self.calls == "auto":
                         raise constrain_from_now_on(error) from error
-                self._is_unreliable = self._is_unreliable or bool(
+                mode.is_unreliable = mode.is_unreliable or bool(
                     error.mistake and not error.retryable
                 )
                 raise
-
-
-def _refuse_old_name(options: Mapping[str, object]) -> None:
-    """Raise `SetupError`, naming ``calls=``, if the old option ``text_calls`` is passed."""
-    if "text_calls" in options:
-        new = "text" if options["text_calls"] == "auto" else "native"
-        raise SetupError(f"OpenAIChat: text_calls= is now calls=; write calls={new!r}")
 
 
 async def _with_calls(

@@ -39,7 +39,7 @@ class OpenAIResponses(OpenAIModel):
     Nothing is stored at the server: each request carries the transcript, with the model's own
     reasoning in its encrypted form. The SDK's environment variables stay in force:
     ``OPENAI_API_KEY``, ``OPENAI_BASE_URL``, ``OPENAI_ORG_ID``, ``OPENAI_PROJECT_ID``. Failed
-    requests are sent again as ``retry.py`` says.
+    requests are sent again as `wire.retry` says.
 
     Args:
         model: The model's name on the server.

@@ -387,7 +387,7 @@ FORMS: tuple[TextForm, ...] = (
         )
     ),
 )
-"""Every form that begins with a marker of its own; the bare forms are in ``decoder.py``."""
+"""Every form that begins with a marker of its own; the bare forms are in `toolkeel.providers.text_calls.decoder`."""
 
 CLOSERS = tuple(form.close for form in FORMS if form.close.startswith("</"))
 """Closing tags, which some models write without the opening one."""

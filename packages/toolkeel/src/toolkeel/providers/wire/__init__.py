@@ -1,7 +1,7 @@
 """Shared by all wires: plain JSON, transcripts as turns, one HTTP client, one retry.
 
 plain_json            conversions that every wire needs: plain dicts in, clean text out
-server_errors         errors of servers: instead of an answer, inside a stream, by HTTP status
+server_errors         errors of servers, inside a stream or by HTTP status; which are the model's mistakes
 sse                   server-sent events, parsed as the bytes arrive
 call_ids              call ids: the transcript's on one side, legal wire ids on the other
 media                 content blocks on the wire: text, notes, and media by their bytes
@@ -10,14 +10,14 @@ sampling              settings that a model's server does not take, and the repo
 structured_output     structured output: which servers hold replies to a schema, and its form
 part_order            the order of a reply's parts, where it is unusual
 tools                 tools on one wire: their JSON, their aliases, and their properties' names
-decoder               decoders of answers, complete and streamed, into deltas or one message
+decoder               decoders of answers into deltas or one message; whether an answer ended, and why (finish reason)
 request               requests: transcript, tools and settings in, the body out
 turns                 transcripts as alternating turns, all results of a reply in one message
 body_cache            request bodies that cost the last turn's messages, not the transcript
 stored_conversations  stored conversations as messages: the base of the wires' `decode_messages`
 http                  options, one client per event loop, errors while reading
-retry                 retries: the only place where a failed request is sent again
-model                 the base of all wires' models: send, decode, retry, continue pauses
+retry                 how often a failed request is sent again, and after which wait (Retry-After, loading)
+model                 the base of all wires' models: send, decode, retry, continue pauses, correct an unreadable reply
 sdk_model             models behind vendors' SDKs: requests, answers, errors
 openai_client         clients of OpenAI's SDK, for both of its wires
 """

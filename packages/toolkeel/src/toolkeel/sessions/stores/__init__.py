@@ -1,8 +1,8 @@
 """Where sessions are kept: what a store does, and those in SQLite and PostgreSQL.
 
-store        `SessionStore`: what sessions need of a store, and what it is given and returns
+store        `SessionStore`: the methods of a store, and the records they take and return
 sql_tables   the tables of a file of sessions, in SQL
-sql_queries  what is asked of the tables: sessions, entries, inbox
+sql_queries  queries of the tables: sessions, entries, inbox
 sqlite       one SQLite file in one process: one thread writes for all
 artifacts    large values of a journal, each in a file named by its SHA-256
 file_lock    one writer per session on one machine, by a lock of the kernel
