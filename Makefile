@@ -25,7 +25,7 @@ unexport PYTHONHOME
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo fast figures nightly test test-for test-slow setup test-all again check lint gates ruff mypy basedpyright alone bench site injections fuzz sbom wheel lock clean
+.PHONY: help demo fast distribution figures nightly test test-for test-slow setup test-all again check lint gates ruff mypy basedpyright alone bench site injections fuzz sbom wheel lock clean
 
 help: ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1	\2/' | expand -t 18
@@ -38,6 +38,9 @@ fast: $(VENV)/dev.stamp ## the runtime's quick tests: a minute
 
 test-for: $(VENV)/dev.stamp ## the tests of one file and of what imports it: make test-for F=path
 	$(PYTEST) -q -m "not slow" --timeout=120 $$($(BIN)/python scripts/tests_for.py $(F))
+
+distribution: ## the quick tests of one distribution with what it declares alone: make distribution D=toolkeel-compat
+	$(PYTHON) scripts/distribution.py $(D)
 
 test: $(VENV)/dev.stamp $(VENV)/system.stamp $(NODE_STAMP) ## the tests
 	$(PYTEST) $(SPREAD) -m "not slow" --timeout=120

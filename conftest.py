@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import importlib.util
 import os
 import re
 import secrets
@@ -21,6 +22,11 @@ NIGHTLY = ROOT / "docs" / "project" / "nightly.md"
 """Names the files whose slow tests run in `make nightly` alone."""
 LONG = ROOT / "tests" / "long_tests.txt"
 """Tests above 0.3 s of processor time, measured by `make measure`."""
+
+collect_ignore = (
+    [] if importlib.util.find_spec("toolkeel_compat") else ["packages/toolkeel/src/toolkeel/compat"]
+)
+"""The core's place for names of another distribution, where that is not installed."""
 
 # "steady" tries the same examples every time: what make and CI run. "wander" tries new ones.
 settings.register_profile("steady", derandomize=True, deadline=None, print_blob=True)

@@ -64,6 +64,19 @@ def node_command(script: str) -> list[str]:
     return [str(Path(wheel.origin).parent / "bin" / "node"), str(path)]
 
 
+def optional(module: str) -> ModuleType:
+    """A module that the distribution of the test does not declare: of a higher one, or an extra of it.
+
+    Args:
+        module: Dotted name, such as ``toolkeel_workspace.sandbox.confine``.
+    """
+    __tracebackhide__ = True
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        cannot_run(f"{error.name} is not installed: make test installs it")
+
+
 def peer(module: str) -> ModuleType:
     """Another library whose tools come and go, such as ``langchain_core.tools``.
 

@@ -105,7 +105,7 @@ BREAKS = (
         "toolkeel/executors/command_limits.py",
         "[*lines, 'exec \"$@\"']",
         "['exec \"$@\"']",
-        "packages/toolkeel/tests/executors/test_command_limits.py::test_memory_and_file_size_are_limited",
+        "packages/toolkeel-workspace/tests/sandbox/test_command_limits.py::test_memory_and_file_size_are_limited",
     ),
     Break(
         "T13: a command outlives who started it",

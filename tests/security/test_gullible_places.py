@@ -16,7 +16,7 @@ from urllib.parse import quote, unquote
 import pytest
 
 from tests.builtin.webserver import Asked, Write, always, redirect, response, serving
-from tests.executors.walls import need
+from tests.sandbox.walls import need
 from tests.security.test_gullible import ORDER
 from tests.shared import cannot_run
 from toolkeel import Agent, Text, tool

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.executors.walls import need
+from tests.sandbox.walls import need
 from tests.shared import cannot_run
 from toolkeel import Agent, tool
 from toolkeel._records.taint_sources import mark_file, read_file_mark

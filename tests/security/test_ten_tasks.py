@@ -28,7 +28,7 @@ from typing import Any
 import pytest
 
 from tests.builtin.webserver import Asked, Write, response, serving
-from tests.executors.walls import need
+from tests.sandbox.walls import need
 from toolkeel import Agent, tool
 from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.effects import acts, reads

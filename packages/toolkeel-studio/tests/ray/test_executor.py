@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.executors import executor_tools as tools
-from tests.executors.walls import survivors
+from tests.executors.survivors import survivors
 from tests.ray import ray_tools
 from tests.ray.head import CPUS, joined, started
 from tests.shared import PYTHONPATH

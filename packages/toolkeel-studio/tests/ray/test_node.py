@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.executors import executor_tools as tools
-from tests.executors.walls import survivors
+from tests.executors.survivors import survivors
 from tests.ray import ray_tools
 from tests.waiting import until_sync
 from toolkeel.executors.frames import FrameDecoder

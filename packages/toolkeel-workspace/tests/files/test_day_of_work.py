@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.executors.walls import need
+from tests.sandbox.walls import need
 from toolkeel import RunContext, Toolset
 from toolkeel.messages import ToolCall
 from toolkeel_workspace.files.apply_patch import apply_patch

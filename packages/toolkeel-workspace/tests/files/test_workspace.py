@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.executors.walls import need
 from tests.pictures.test_damage import real_png
+from tests.sandbox.walls import need
 from tests.waiting import until
 from toolkeel import Agent, Rules, RunContext, Toolset, tool
 from toolkeel._records.tickets import Ticket

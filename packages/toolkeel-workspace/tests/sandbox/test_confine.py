@@ -17,7 +17,8 @@ from typing import Any
 
 import pytest
 
-from tests.executors.walls import everywhere, need, rest_slow, run, survivors, walled, walls
+from tests.executors.survivors import survivors
+from tests.sandbox.walls import everywhere, need, rest_slow, run, walled, walls
 from tests.shared import cannot_run
 from tests.waiting import until_sync
 from toolkeel.errors import SetupError

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.executors.walls import holes, need, walls
+from tests.sandbox.walls import holes, need, walls
 from tests.shared import cannot_run
 from toolkeel.executors.process_tree import Command
 from toolkeel_workspace.sandbox import bubblewrap, confine, landlock, seccomp, start_stage

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from tests.executors.walls import BACKENDS, holes, need
+from tests.sandbox.walls import BACKENDS, holes, need
 from tests.shared import cannot_run
 from toolkeel_workspace.sandbox import start_stage
 from toolkeel_workspace.sandbox.confine import Backend

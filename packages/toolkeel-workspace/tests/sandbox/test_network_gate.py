@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.executors.walls import need, run
+from tests.sandbox.walls import need, run
 from toolkeel.errors import SetupError
 from toolkeel_workspace import Sandbox
 from toolkeel_workspace.sandbox.confine import Network

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.executors.walls import survivors, walled
+from tests.executors.survivors import survivors
+from tests.sandbox.walls import walled
 from tests.shared import cannot_run
 from toolkeel.executors.process_tree import open_memory_file
 from toolkeel_workspace.sandbox import stage

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.executors.walls import need, run, walled
+from tests.sandbox.walls import need, run, walled
 from tests.shared import cannot_run
 from toolkeel.errors import SetupError
 from toolkeel_workspace.sandbox import start_stage

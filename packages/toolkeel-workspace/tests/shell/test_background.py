@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.executors.walls import need
+from tests.sandbox.walls import need
 from tests.shell.background_caller import Caller
 from tests.waiting import until
 from toolkeel import Agent, Rules, RunResult, Toolset, tool

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.executors.walls import need
+from tests.sandbox.walls import need
 from toolkeel import Toolset
 from toolkeel.messages import ToolCall
 from toolkeel_workspace.files.workspace import Workspace

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.executors.walls import need
+from tests.sandbox.walls import need
 from tests.shell.background_caller import Caller
 from toolkeel import Agent, Rules, RunContext, Toolset
 from toolkeel.messages import ToolCall, ToolMessage

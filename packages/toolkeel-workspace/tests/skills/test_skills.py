@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.executors.walls import need
+from tests.sandbox.walls import need
 from tests.skills.test_folder import add
 from toolkeel import Agent, Effects, Rules, RunResult, Toolset, tool
 from toolkeel.messages import ToolMessage

@@ -13,10 +13,9 @@ from pathlib import Path
 import pytest
 
 from tests.gates.documents import blocks
-from tests.shared import ROOT, cannot_run, peer
-from toolkeel_workspace.computer.browser import PROGRAMS
-from toolkeel_workspace.pictures.too_large import measure_picture
-from toolkeel_workspace.sandbox.confine import detect_features
+from tests.shared import ROOT, cannot_run, optional, peer
+
+measure_picture = optional("toolkeel_workspace.pictures.too_large").measure_picture
 
 EXAMPLE = ROOT / "examples" / "workbench.py"
 GUIDE = ROOT / "docs" / "project" / "workbench.md"
@@ -33,9 +32,12 @@ def mended(project: Path) -> bool:
 @pytest.fixture(scope="module")
 def workbench(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
     """What the agent's day at the harbour printed, and the folder it left."""
-    if shutil.which("bwrap") is None and detect_features().backend == "none":
+    if (
+        shutil.which("bwrap") is None
+        and optional("toolkeel_workspace.sandbox.confine").detect_features().backend == "none"
+    ):
         cannot_run("there is no sandbox on this machine: scripts/system_packages.py installs one")
-    if not any(map(shutil.which, PROGRAMS)):
+    if not any(map(shutil.which, optional("toolkeel_workspace.computer.browser").PROGRAMS)):
         cannot_run("there is no Chromium: scripts/system_packages.py installs one")
     folder = tmp_path_factory.mktemp("workbench")
     done = subprocess.run(

@@ -9,12 +9,31 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-from toolkeel import Effects, ToolContext, ToolOutput, tool
+from toolkeel import Effects, Injected, ToolContext, ToolOutput, tool
 from toolkeel.content import Image
 from toolkeel.errors import Cancelled, LimitReached, ToolError
-from toolkeel_compat.langchain import InjectedState, InjectedToolCallId
+
+
+class CallId(Injected):
+    """A marker of a parameter that receives the call's id, in any process."""
+
+    crosses_processes = True
+    is_secret = False
+
+    def resolve(self, context: ToolContext[Any], name: str) -> object:
+        return context.call.id
+
+
+class State(Injected):
+    """A marker of a parameter that receives the run's state."""
+
+    is_secret = False
+
+    def resolve(self, context: ToolContext[Any], name: str) -> object:
+        return context.state
+
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -59,7 +78,7 @@ def fails(how: str) -> str:
 
 
 @tool
-def reports(context: ToolContext[None], call: Annotated[str, InjectedToolCallId]) -> list[object]:
+def reports(context: ToolContext[None], call: Annotated[str, CallId]) -> list[object]:
     """Report what it does."""
     context.progress("half", 1, 2)
     context.emit({"图": [1, None]})
@@ -68,7 +87,7 @@ def reports(context: ToolContext[None], call: Annotated[str, InjectedToolCallId]
 
 
 @tool
-def looks(state: Annotated[dict[str, object], InjectedState]) -> object:
+def looks(state: Annotated[dict[str, object], State]) -> object:
     """Look at what stays with the run."""
     return state.get("seen")
 

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Annotated
 
+from tests.executors.executor_tools import CallId
 from toolkeel import Effects, ToolOutput, tool
 from toolkeel.content import Image
 from toolkeel.errors import ToolError
 from toolkeel.executors.command_limits import Limits
 from toolkeel.executors.process import Process
-from toolkeel_compat.langchain import InjectedToolCallId
 
 PROCESS = Process()
 SHORT = 1.5  # seconds
@@ -40,7 +40,7 @@ def add(a: int, b: int, day: date) -> Sum:
 
 
 @tool(executor=PROCESS, timeout=60)
-def where(call: Annotated[str, InjectedToolCallId]) -> list[object]:
+def where(call: Annotated[str, CallId]) -> list[object]:
     """Tell where this runs."""
     return [call, os.getpid(), os.getcwd()]
 

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from tests.executors import executor_tools as tools
-from tests.executors.walls import survivors
-from tests.ray.head import started
+from tests.executors.survivors import survivors
+from tests.shared import optional
 from tests.waiting import until, until_sync
 from toolkeel import Tool, ToolCall, ToolMessage, Toolset
 from toolkeel.content import Image
@@ -24,7 +24,6 @@ from toolkeel.context import RunContext
 from toolkeel.errors import SetupError
 from toolkeel.events import Emitted, Event, Progress
 from toolkeel.executors import Executor, Futures, Inline, Process, Thread, with_executors
-from toolkeel_workspace.sandbox.confine import Sandbox
 
 
 def spawning() -> Executor:
@@ -42,7 +41,7 @@ KINDS = {
 
 @pytest.fixture(scope="module")
 def head() -> Iterator[str]:
-    with started() as address:
+    with optional("tests.ray.head").started() as address:
         yield address
 
 
@@ -52,12 +51,12 @@ def head() -> Iterator[str]:
 def executor(request: pytest.FixtureRequest, tmp_path: Any) -> Iterator[Executor]:
     if request.param == "ray":
         address = request.getfixturevalue("head")
-        from toolkeel_studio.ray import Ray
-
-        yield Ray(address)
+        yield optional("toolkeel_studio.ray").Ray(address)
         return
     if request.param == "sandbox":
-        yield Process(Sandbox("workspace", [tmp_path]))
+        yield Process(
+            optional("toolkeel_workspace.sandbox.confine").Sandbox("workspace", [tmp_path])
+        )
         return
     made: Executor = KINDS[request.param]()
     yield made

@@ -16,16 +16,14 @@ from typing import Annotated, Any
 import pytest
 
 from tests.executors import process_tools as tools
-from tests.executors.walls import survivors, walled
-from tests.shared import PYTHONPATH
+from tests.executors.survivors import survivors
+from tests.shared import PYTHONPATH, optional
 from tests.waiting import until, until_sync
-from toolkeel import Tool, ToolCall, ToolMessage, Toolset, tool
+from toolkeel import Injected, Tool, ToolCall, ToolMessage, Toolset, tool
 from toolkeel.content import Image
 from toolkeel.context import RunContext
 from toolkeel.errors import DefinitionError, SetupError, ToolError
 from toolkeel.executors.process import Process
-from toolkeel_compat.langchain import InjectedState
-from toolkeel_workspace.sandbox.confine import choose_backend
 
 
 def called(*calls: tuple[Tool[..., Any], Mapping[str, object]]) -> Sequence[ToolMessage]:
@@ -144,7 +142,7 @@ def test_a_tool_no_process_can_find_or_serve_is_refused_when_it_is_registered() 
         Toolset([inner])
 
     @tool(executor=Process())
-    def nosy(state: Annotated[dict[str, object], InjectedState]) -> None:
+    def nosy(state: Annotated[dict[str, object], Injected]) -> None:
         """Ask for what stays here."""
 
     globals()["nosy"] = nosy
@@ -178,7 +176,7 @@ if __name__ == "__main__":
 
 @pytest.mark.slow
 def test_a_script_runs_its_tool_behind_the_walls_of_a_sandbox(tmp_path: Path) -> None:
-    walled(choose_backend(), tmp_path)
+    optional("toolkeel_workspace.sandbox.confine").Sandbox("workspace", [tmp_path])
     root, out = tmp_path / "root", tmp_path / "out"
     root.mkdir()
     out.mkdir()

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+from tests.shared import optional
 from toolkeel.executors.process_tree import CommandResult, start_command
-from toolkeel_workspace.sandbox.confine import Sandbox
+
+Sandbox = optional("toolkeel_workspace.sandbox.confine").Sandbox
 
 
 def test_a_started_command_can_be_talked_to_for_long(tmp_path: Path) -> None:

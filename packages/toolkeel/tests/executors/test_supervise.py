@@ -8,8 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.shared import optional
 from toolkeel.executors import supervise
-from toolkeel_workspace.sandbox.confine import Sandbox
+
+Sandbox = optional("toolkeel_workspace.sandbox.confine").Sandbox
 
 
 def done(tmp_path: Path, *words: str) -> subprocess.CompletedProcess[bytes]:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.executors import executor_tools as tools
-from tests.executors.walls import survivors
+from tests.executors.survivors import survivors
 from tests.forking import fork
 from tests.shared import PYTHONPATH
 from tests.waiting import run, until, until_sync

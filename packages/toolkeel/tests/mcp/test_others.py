@@ -15,13 +15,11 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp.shared.exceptions import MCPError
 
-from tests.gateway.behind import client_of
 from tests.mcp.test_everything import _for_model, _plain, _said, _timeless
-from tests.shared import node_command
+from tests.shared import node_command, optional
 from toolkeel import RunContext, ToolCall, ToolMessage, Toolset
 from toolkeel.mcp.client.mcp_server import MCPServer
 from toolkeel.mcp.config import ServerConfig
-from toolkeel_studio.gateway.gateway import Gateway
 
 pytestmark = pytest.mark.slow
 Calls = Sequence[tuple[str, dict[str, Any]]]
@@ -208,10 +206,11 @@ def test_the_gateway_between_changes_no_result_and_no_definition(
 ) -> None:
     tools, direct = asyncio.run(officially(*begun(other)))
     command, env, calls = begun(other)
+    Gateway = optional("toolkeel_studio.gateway.gateway").Gateway
     gateway = Gateway([ServerConfig("far", command=tuple(command), env=env)])
 
     async def use() -> tuple[Any, Found]:
-        async with client_of(gateway, era) as client:
+        async with optional("tests.gateway.behind").client_of(gateway, era) as client:
             return (await client.list_tools()).tools, await through(client, calls, "far__")
 
     listed, passed = asyncio.run(use())

@@ -14,6 +14,7 @@ from tests.providers.judge import check_body
 from tests.providers.loopback import Json
 from tests.providers.openai_responses import test_public as test_openai_responses
 from tests.providers.vendors import check_anthropic, check_bedrock
+from tests.shared import optional
 from toolkeel import Agent, tool
 from toolkeel.messages import (
     AssistantMessage,
@@ -28,7 +29,6 @@ from toolkeel.providers import anthropic, bedrock, gemini, openai_chat, openai_r
 from toolkeel.sessions import KeepTokens
 from toolkeel.sessions.history_policies import estimated_tokens
 from toolkeel.testing.scripted import Scripted, call
-from toolkeel_workspace.files.file_tools import Files
 
 BUDGET = 30_000
 READ = re.compile(r'(read\w*)\(path="(output:\w+)"\)')
@@ -114,7 +114,9 @@ def test_the_model_reads_a_line_of_a_result_it_is_no_longer_shown() -> None:
 
 
 def test_where_a_tool_of_files_reads_kept_results_it_reads_these(tmp_path: Path) -> None:
-    requests, messages = long_run(Files(tmp_path).read)
+    requests, messages = long_run(
+        optional("toolkeel_workspace.files.file_tools").Files(tmp_path).read
+    )
     [read] = [m for m in messages if isinstance(m, ToolMessage) and m.tool_call_id == "read"]
     assert read.name == "read" and read.text.split("\n")[0] == str(5 * 4711 % 997)
     assert all([t.name for t in request.tools] == ["numbers", "read"] for request in requests)

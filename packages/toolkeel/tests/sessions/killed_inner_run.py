@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from tests.sessions.killed_run import serve
+from tests.shared import optional
 from toolkeel import Agent, Effects, ToolContext, tool
 from toolkeel.approvals import Decision, Ticket
 from toolkeel.messages import AssistantMessage
 from toolkeel.model_interface import Delta, ModelRequest
 from toolkeel.sessions import Sessions
 from toolkeel.testing.scripted import Scripted, call
-from toolkeel_workspace.code.interpreter import CodeInterpreterTool
 
 STEPS = 3
 
@@ -70,6 +70,7 @@ def run(folder: Path, when: str, kind: str, depth: str) -> str:
     agent, asking = Agent(Model(0), [work]), call("below", {"input": "三步"})
     if depth == "code":
         asking = call("code_interpreter", {"code": "print(below(input='三步'))"})
+        CodeInterpreterTool = optional("toolkeel_workspace.code.interpreter").CodeInterpreterTool
         agent = Agent(Model(1), [CodeInterpreterTool(tools=[agent.as_tool("below")])])
     else:
         for level in range(1, int(depth) + 1):

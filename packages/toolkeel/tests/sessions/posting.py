@@ -11,7 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.shared import ROOT
+from tests.shared import ROOT, optional
 from toolkeel import Agent, tool
 from toolkeel.messages import ToolMessage
 from toolkeel.model_interface import ModelRequest
@@ -62,11 +62,11 @@ def decide_and_run(sessions: Sessions, folder: Path, names: list[str], who: str)
 
 def begin_orders(sessions: Sessions, folder: Path, names: list[str], who: str) -> list[object]:
     """Begin one order per session, as a worker does; how each ended."""
-    from toolkeel_studio.durable.journaled import RunOrder, run_order
+    durable = optional("toolkeel_studio.durable.journaled")
 
     async def work(name: str) -> object:
-        order = RunOrder(id=f"order {name}", session=name, scope="", prompt="2", since=0)
-        return await run_order(payer(folder / name, approval=False), sessions, order, {})
+        order = durable.RunOrder(id=f"order {name}", session=name, scope="", prompt="2", since=0)
+        return await durable.run_order(payer(folder / name, approval=False), sessions, order, {})
 
     async def work_all() -> list[object]:
         return list(await asyncio.gather(*map(work, names)))

@@ -14,6 +14,7 @@ from typing import Annotated, Any
 import pytest
 
 from tests.sessions.talking import opened
+from tests.shared import optional
 from toolkeel import (
     Agent,
     AssistantMessage,
@@ -41,7 +42,6 @@ from toolkeel.messages import Usage
 from toolkeel.sessions import Sessions
 from toolkeel.sessions.code_calls import code_call_digest
 from toolkeel.testing.scripted import Scripted, call
-from toolkeel_workspace.code.interpreter import CodeInterpreterTool
 
 PROGRAM = """
 import asyncio, os, signal, sys
@@ -345,7 +345,7 @@ def test_calls_of_an_interpreters_code_are_nested_under_the_call_that_runs_it() 
     code = (
         "import asyncio\nboth = await asyncio.gather(pay(what='a'), pay(what='b'))\npay(what='c')"
     )
-    interpreter = CodeInterpreterTool(tools=[pay])
+    interpreter = optional("toolkeel_workspace.code.interpreter").CodeInterpreterTool(tools=[pay])
     session = Sessions(":memory:")["ada"]
     model = Scripted([[call("code_interpreter", {"code": code})], "done"])
     Agent(model, [interpreter]).run_sync("go", session=session)
@@ -382,7 +382,9 @@ def test_what_code_writes_and_spends_is_that_of_the_run_whose_call_it_is(kept: b
     deep = Agent(Scripted([AssistantMessage("hello", usage=usage)]), name="deep")
     code = made("code_interpreter", code="put(key='x')\nprint(deep(input='q'))")
     lines = [code, made("seen"), AssistantMessage("done", usage=usage)]
-    interpreter = CodeInterpreterTool(tools=[put, deep.as_tool()])
+    interpreter = optional("toolkeel_workspace.code.interpreter").CodeInterpreterTool(
+        tools=[put, deep.as_tool()]
+    )
     clerk = Agent(Scripted(lines), [interpreter, seen], name="clerk")
     boss = Agent(
         Scripted([made("clerk", input="go"), AssistantMessage("over", usage=usage)]),

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.executors.walls import need
+from tests.sandbox.walls import need
 from toolkeel import Agent as CoreAgent
 from toolkeel import SetupError, Toolset
 from toolkeel.content import Data

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.executors.walls import need
+from tests.sandbox.walls import need
 from toolkeel_studio.cli.commands.sandbox import rows
 from toolkeel_workspace.sandbox.confine import Features, detect_features
 

@@ -17,15 +17,13 @@ from mcp.client.streamable_http import streamable_http_client
 from starlette.applications import Starlette
 
 from tests.mcp.serving import both_eras, text
+from tests.shared import optional
 from tests.waiting import run, until
 from toolkeel import tool
 from toolkeel.call.steps.rules import Rules
 from toolkeel.mcp.server.drain import graceful_shutdown
 from toolkeel.mcp.server.http import asgi
 from toolkeel.mcp.server.tool_server import ToolServer
-from toolkeel_studio.gateway.gateway import Gateway
-from toolkeel_studio.gateway.http import gateway_app
-from toolkeel_studio.gateway.policy import Policy
 
 HELLO = {
     "jsonrpc": "2.0",
@@ -114,6 +112,10 @@ def test_a_server_that_is_told_to_end_says_so_and_lets_connections_and_streams_g
 
 
 def test_the_gateways_health_needs_no_token_and_its_figures_do() -> None:
+    Gateway = optional("toolkeel_studio.gateway.gateway").Gateway
+    gateway_app = optional("toolkeel_studio.gateway.http").gateway_app
+    Policy = optional("toolkeel_studio.gateway.policy").Policy
+
     async def main() -> None:
         digest = sha256(("x" * 32).encode()).digest()
         policy = Policy(clients={"ada": Rules()}, tokens={"ada": digest})

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from tests.providers import toolkit as kit
 from tests.providers.toolkit import definition
+from tests.shared import optional
 from toolkeel.builtin.catalog import load_builtin
+from toolkeel.define.tool import AnyTool
 from toolkeel.providers.offline.choose_tool import ToolScorer, plan_calls
-from toolkeel_workspace.files.workspace import Workspace
 
-BUILTINS = [
-    tool for name in ("calculator", "weather", "files", "clock") for tool in load_builtin(name)
-]
+
+@cache
+def builtins() -> list[AnyTool]:
+    optional("toolkeel_studio.weather")
+    names = ("calculator", "weather", "files", "clock")
+    return [tool for name in names for tool in load_builtin(name)]
 
 
 @pytest.mark.parametrize(
@@ -41,7 +46,7 @@ BUILTINS = [
     ],
 )
 def test_the_builtin_meant_is_picked(prompt: str, names: list[str]) -> None:
-    assert [wish.tool.name for wish in plan_calls(prompt, BUILTINS)] == names
+    assert [wish.tool.name for wish in plan_calls(prompt, builtins())] == names
 
 
 @pytest.mark.parametrize(
@@ -67,7 +72,7 @@ def test_a_users_own_tool_is_picked_by_its_name_and_docstring(
     "prompt", ["who wrote hamlet?", "tell me a joke", "how are you", "thanks!", "", "你好吗", "?!"]
 )
 def test_nothing_is_picked_for_what_no_tool_can_do(prompt: str) -> None:
-    assert plan_calls(prompt, BUILTINS) == []
+    assert plan_calls(prompt, builtins()) == []
 
 
 SEARCH = definition(
@@ -84,7 +89,7 @@ SEARCH = definition(
 def test_a_question_about_no_tool_is_asked_of_the_one_that_searches_for_answers(
     prompt: str,
 ) -> None:
-    [wish] = plan_calls(prompt, [*BUILTINS, SEARCH])
+    [wish] = plan_calls(prompt, [*builtins(), SEARCH])
     assert (wish.tool.name, wish.arguments) == ("file_search", {"query": prompt})
 
 
@@ -103,6 +108,7 @@ def test_a_question_about_no_tool_is_asked_of_the_one_that_searches_for_answers(
 def test_the_tool_of_a_folder_that_is_meant_is_picked(
     tmp_path: Path, prompt: str, name: str, arguments: dict[str, object]
 ) -> None:
+    Workspace = optional("toolkeel_workspace").Workspace
     [wish] = plan_calls(prompt, Workspace(tmp_path, "off").tools)
     assert (wish.tool.name, wish.arguments) == (name, arguments)
 
@@ -111,7 +117,7 @@ def test_the_tool_of_a_folder_that_is_meant_is_picked(
     "prompt", ["tell me a joke", "thanks!", "", "?!", "refund it", "how are you?"]
 )
 def test_what_is_no_question_is_not_searched_for(prompt: str) -> None:
-    assert plan_calls(prompt, [*BUILTINS, SEARCH]) == []
+    assert plan_calls(prompt, [*builtins(), SEARCH]) == []
 
 
 def test_two_clauses_about_one_tool_are_two_wishes_if_each_is_whole() -> None:
@@ -139,10 +145,10 @@ def test_a_word_that_all_tools_share_picks_none_of_them() -> None:
 
 
 def test_a_demand_lowers_the_bar_until_some_tool_passes() -> None:
-    assert plan_calls("who are you", BUILTINS, threshold=float("-inf")) != []
+    assert plan_calls("who are you", builtins(), threshold=float("-inf")) != []
 
 
 def test_a_very_long_prompt_is_read_only_up_to_its_limit() -> None:
-    assert [w.tool.name for w in plan_calls("weather in Paris. " + "x " * 100_000, BUILTINS)] == [
+    assert [w.tool.name for w in plan_calls("weather in Paris. " + "x " * 100_000, builtins())] == [
         "weather"
     ]

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from tests.providers import toolkit as kit
 from tests.providers.toolkit import Definition, definition
+from tests.shared import optional
 from toolkeel import Agent, Settings, tool
 from toolkeel.builtin.catalog import load_builtin
 from toolkeel.define.tool import AnyTool
@@ -24,14 +25,13 @@ from toolkeel.messages import AssistantMessage, Message, ToolCall, ToolMessage, 
 from toolkeel.model_interface import CallDelta, Delta, Finish, ModelRequest, TextDelta
 from toolkeel.providers.model_by_name import connect
 from toolkeel.providers.offline.model import Offline, reply
-from toolkeel_studio.weather_fixture import WeatherFixture
 
 
 @pytest.fixture(scope="module")
 def builtins(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[AnyTool]]:
     root = tmp_path_factory.mktemp("root")
     (root / "README.md").write_text("one\ntwo\nthree\n")
-    with WeatherFixture() as url:
+    with optional("toolkeel_studio.weather_fixture").WeatherFixture() as url:
         options: dict[str, dict[str, object]] = {
             "weather": {"base_url": url},
             "files": {"root": root},

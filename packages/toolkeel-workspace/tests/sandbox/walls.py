@@ -53,21 +53,6 @@ def need_number_of_processes() -> None:
             cannot_run(note)
 
 
-def survivors(mark: str) -> list[int]:
-    """Processes whose command line holds a mark."""
-    found = []
-    for place in Path("/proc").iterdir():
-        if place.name.isdigit():
-            try:
-                line = (place / "cmdline").read_bytes()
-                state = (place / "stat").read_bytes().rpartition(b")")[2].split()[0]
-            except OSError:
-                continue
-            if mark.encode() in line and state != b"Z":
-                found.append(int(place.name))
-    return found
-
-
 def holes(backend: Backend, *, network: Network = False, unix_sockets: bool = False) -> list[Hole]:
     """What the probe finds open in a sandbox of one backend."""
     need(backend)
