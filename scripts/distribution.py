@@ -72,10 +72,12 @@ def install(name: str, folder: Path) -> Path:
     first, *others = declared(name)
     editable = [f"{ROOT / 'packages' / first}[{','.join(own_extras(name))}]"]
     editable += [str(ROOT / "packages" / other) for other in others]
-    words = [word for place in editable for word in ("-e", place)]
-    words += project(name)["dependency-groups"]["test"]
+    needs = [f"-e {place}" for place in editable] + project(name)["dependency-groups"]["test"]
+    # In a file, since pip reads names among its arguments before the editable ones.
+    listed = folder / "requirements.txt"
+    listed.write_text("\n".join(needs) + "\n", "utf-8")
     pip = [str(python), "-m", "pip", "--disable-pip-version-check", "-q", "install"]
-    subprocess.run([*pip, "-c", str(pins), *words], check=True)
+    subprocess.run([*pip, "-c", str(pins), "-r", str(listed)], check=True)
     return python
 
 
