@@ -39,7 +39,7 @@ class Level(enum.IntEnum):
 
 _LEAVES: list[Any] = [
     int, float, bool, str, Decimal, dt.datetime, dt.date, dt.time, dt.timedelta, UUID, Unit, Level,
-    Literal[1, 2], Literal["x", "y"], Literal[1, "x", None], Literal[True], Literal[0.5, 2],
+    Literal[1, 2], Literal["x", "y"], Literal[1, "x", None], Literal[True], Literal[1, "1", True], Literal[0.5, 2],
     Annotated[int, Field(ge=1, le=9)], Annotated[float, Field(gt=0)],
     Annotated[str, Field(min_length=2, max_length=4)], Annotated[str, Field(pattern="^[a-c]+$")],
     Annotated[Decimal, Field(ge=0)], set[int], set[str], frozenset[bool], dict[int, str],
@@ -135,6 +135,8 @@ _PLAIN: list[Json] = [
     {"not": {"type": "string"}}, {}, {"type": "array"}, {"type": "object"},
     {"type": "object", "minProperties": 1}, {"type": "object", "maxProperties": 1},
     {"type": "array", "uniqueItems": True}, {"type": "array", "contains": {"type": "integer"}},
+    {"type": "array", "contains": {"type": "string"}, "minContains": 2},
+    {"type": "array", "items": {"type": "string"}, "contains": {"const": "c"}},
     {"type": "object", "propertyNames": {"pattern": "^[a-b]$"}},
     {"type": "object", "dependentRequired": {"a": ["b"]}, "properties": {"b": {"type": "integer"}}},
     {"type": "object", "if": {"properties": {"a": {"const": 1}}, "required": ["a"]},

@@ -113,6 +113,20 @@ def _string(phrase: str) -> Json:
 
 def _list(phrase: str) -> Json:
     made: Json = {"type": "array"}
+    if match := re.fullmatch(r"(a list.*?),? that holds (.+)", phrase):
+        phrase, held = match[1], match[2]
+        if bounded := re.fullmatch(
+            r"((?:exactly|at least|at most)? ?[0-9]+(?: to [0-9]+)?) items? that each are (.+)",
+            held,
+        ):
+            made |= {
+                word: int(n)
+                for word, n in _bounds(bounded[1], "minContains", "maxContains").items()
+            }
+            held = bounded[2]
+        if (item := read_phrase(held)) is None:
+            return None
+        made["contains"] = item
     if phrase.endswith(", none twice"):
         phrase, made["uniqueItems"] = phrase.removesuffix(", none twice"), True
     if match := re.fullmatch(
@@ -225,6 +239,16 @@ def _some_string(schema: Json) -> Json:
 
 def _some_list(schema: Json) -> Json:
     count = max(schema.get("minItems", 0), min(1, schema.get("maxItems", 1)))
+    held = max(schema.get("minContains", 1), min(1, schema.get("maxContains", 1)))
+    count = max(count, held) if "contains" in schema else count
     if schema.get("uniqueItems") and count > 1:
         raise Unmade
-    return [instance_of(schema.get("items", {"type": "integer"})) for _ in range(count)]
+    items = schema.get("items", {"type": "integer"})
+    if "contains" in schema:
+        first = [
+            instance_of(
+                {"allOf": [schema["contains"], items]} if "items" in schema else schema["contains"]
+            )
+        ] * held
+        return [*first, *(instance_of(items) for _ in range(count - held))]
+    return [instance_of(items) for _ in range(count)]

@@ -229,6 +229,8 @@ def test_what_is_not_secret_is_still_told_in_full() -> None:
     left, [message] = play(Vault().tools(), call("nested", {"login": {"user": 5, "password": 1}}))
     assert message.text.count("got 5") == 1
     assert "got ***" in message.text
+    left, [message] = play(Vault().tools(), call("login", {"user": "ada", "pasword": CANARY}))
+    assert "pasword: expected" in message.text and "got an unknown key" in message.text
 
 
 def test_a_secret_in_the_wrong_place_is_masked_if_it_is_in_the_right_one_too() -> None:

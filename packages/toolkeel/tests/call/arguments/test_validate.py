@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
-from toolkeel import RunContext, ToolCall, Toolset, tool
+from toolkeel import RunContext, Tool, ToolCall, Toolset, tool
 from toolkeel.call.arguments import validate
 from toolkeel.call.arguments.validate import ArgumentsView, as_json, prepare, revalidate
 from toolkeel.define.secret import Secret
@@ -169,6 +169,31 @@ def test_what_was_sent_is_shown_and_what_was_read_otherwise_is_listed() -> None:
     )
     [coerced] = [event for event in events if isinstance(event, Coerced)]
     assert coerced.changes == message.details["coerced"]
+
+
+@pytest.mark.parametrize(
+    ("where", "wrap"), [("", lambda part: part), ("in.", lambda part: {"in": part})]
+)
+def test_a_null_for_a_key_that_its_object_needs_is_a_wrong_value_and_not_one_to_leave_out(
+    where: str, wrap: Any
+) -> None:
+    either = {
+        "type": "object",
+        "properties": {"a": {"type": "integer"}, "b": {"type": "string"}, "c": {"type": "string"}},
+        "anyOf": [{"required": ["a"]}, {"required": ["b"]}],
+    }
+    root = {"type": "object", "properties": {"in": either}} if where else either
+    made = Tool.from_schema("take", "Take it.", root, lambda _context, _arguments: "taken")
+    refused, taken = Toolset([made]).run_sync(
+        [
+            ToolCall("1", "take", wrap({"a": None, "c": None})),
+            ToolCall("2", "take", wrap({"a": None, "b": "x"})),
+        ]
+    )
+    assert refused.kind == "invalid_arguments"
+    assert f"- {where}a: expected an integer, got null" in refused.text
+    assert "an object" not in refused.text
+    assert taken.kind is None
 
 
 def test_what_is_wrong_within_a_text_that_was_read_as_a_list_is_shown_as_it_is_there() -> None:

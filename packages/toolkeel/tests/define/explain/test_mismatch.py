@@ -231,12 +231,12 @@ IN_WORDS: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     (
         {"properties": {"l": {"contains": {"type": "integer"}, "minContains": 2}}},
         {"l": [1]},
-        "l: expected a list with at least 2 items that each are an integer, got a list of 1 item",
+        "l: expected a list that holds at least 2 items that each are an integer, got a list of 1 item",
     ),
     (
         {"properties": {"l": {"contains": {"type": "integer"}, "maxContains": 1}}},
         {"l": [1, 2]},
-        "l: expected a list with at most 1 item that each are an integer, got a list of 2 items",
+        "l: expected a list that holds at most 1 item that each are an integer, got a list of 2 items",
     ),
     (
         {"properties": {"l": {"contains": {"const": "x"}}}},
@@ -252,6 +252,34 @@ IN_WORDS: list[tuple[dict[str, Any], dict[str, Any], str]] = [
         {"dependentSchemas": {"card": {"properties": {"cvc": {"type": "string"}}}}},
         {"card": 1, "cvc": 2},
         'cvc: expected a string because "card" is given, got 2 (an integer)',
+    ),
+    (
+        {
+            "properties": {"b": {"type": "integer"}},
+            "dependentSchemas": {"a": {"properties": {"b": {"minimum": 3}}, "required": ["b"]}},
+        },
+        {"a": 1},
+        'b: expected an integer of at least 3 (required because "a" is given)',
+    ),
+    (
+        {
+            "required": ["k"],
+            "anyOf": [
+                {"properties": {"k": {"type": "integer"}}},
+                {"properties": {"k": {"type": "null"}}, "required": ["z"]},
+            ],
+        },
+        {},
+        "k: expected an integer or null (required)",
+    ),
+    (
+        {
+            "properties": {
+                "l": {"type": "array", "items": {"type": "string"}, "contains": {"const": "c"}}
+            }
+        },
+        {"l": 0},
+        'l: expected a list of strings that holds "c", got 0 (an integer)',
     ),
     (
         {"properties": {"d": {"not": {}}}},

@@ -422,11 +422,24 @@ def test_what_is_unpacked_and_no_dictionary_of_known_keys_is_refused_with_the_fi
         def late(**options: Unpack[tuple[int]]) -> None:  # type: ignore[valid-type]
             """Unpack."""
 
-    with pytest.raises(DefinitionError, match=r"late: parameter 'numbers'.*keyword-only"):
+    with pytest.raises(
+        DefinitionError, match=r"late: parameter '\*numbers'.*numbers: tuple\[int, str\]"
+    ):
 
         @tool("late")
-        def late_too(*numbers: Unpack[tuple[int, ...]]) -> None:  # noqa: UP044
+        def late_too(*numbers: Unpack[tuple[int, str]]) -> None:  # noqa: UP044
             """Unpack."""
+
+
+def test_values_unpacked_from_a_tuple_of_one_type_are_as_values_of_that_type() -> None:
+    @tool
+    def total(*numbers: Unpack[tuple[int, ...]]) -> int:  # noqa: UP044
+        """Add up."""
+        return sum(numbers)
+
+    properties: Any = total.parameters["properties"]
+    assert properties["numbers"]["items"] == {"type": "integer"}
+    assert total.invoke({"numbers": [1, 2]}) == 3
 
 
 def test_a_key_that_is_unpacked_over_a_parameter_is_refused_with_the_fix() -> None:

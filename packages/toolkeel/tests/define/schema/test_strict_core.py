@@ -5,14 +5,18 @@ from __future__ import annotations
 import datetime as dt
 import enum
 import json
+import re
 from decimal import Decimal
 from typing import Annotated, Any, Literal, NamedTuple
 
+import pydantic.dataclasses
 import pytest
 from pydantic import (
+    AliasChoices,
     AwareDatetime,
     BaseModel,
     BeforeValidator,
+    ConfigDict,
     Field,
     NaiveDatetime,
     PastDate,
@@ -185,3 +189,60 @@ def test_what_breaks_a_limit_of_dates_is_reported_as_that(
     assert message.kind == "invalid_arguments"
     assert said in message.text
     assert f'got "{sent}" (a string)' in message.text
+
+
+def test_a_date_and_time_is_advertised_with_the_zone_that_it_needs_or_must_not_have() -> None:
+    for annotation, right, wrong in (
+        (AwareDatetime, "2026-01-02T03:04:05.5+02:00", "2026-01-02T03:04:05"),
+        (NaiveDatetime, "2026-01-02T03:04:05.5", "2026-01-02T03:04:05-02:00"),
+    ):
+        made, seen = taking(annotation)
+        properties: Any = made.parameters["properties"]
+        pattern = properties["x"]["pattern"]
+        assert re.search(pattern, right)
+        assert not re.search(pattern, wrong)
+        [message] = Toolset([made]).run_sync([ToolCall("1", made.name, {"x": right})])
+        assert (message.kind, len(seen)) == (None, 1)
+
+
+@pytest.mark.parametrize(
+    ("sent", "received"), [(1, 1), (1.0, 1), ("1", "1"), (True, True), (2.0, None), (False, None)]
+)
+def test_a_choice_between_equal_values_of_several_types_is_the_one_of_the_sent_type(
+    sent: object, received: object
+) -> None:
+    made, seen = taking(Literal[1, "1", True])
+    Toolset([made]).run_sync([ToolCall("1", made.name, {"x": sent})])
+    assert [(each, type(each)) for each in seen] == (
+        [] if received is None else [(received, type(received))]
+    )
+
+
+class ByEither(BaseModel):
+    model_config = ConfigDict(populate_by_name=True)
+
+    name: str = Field(alias="fullName")
+
+
+class Renamed(BaseModel):
+    name: str = Field(validation_alias=AliasChoices("fullName", "name"))
+
+
+@pydantic.dataclasses.dataclass
+class RenamedToo:
+    name: str = Field(validation_alias=AliasChoices("fullName", "name"))
+
+
+@pytest.mark.parametrize("annotation", [ByEither, Renamed, RenamedToo])
+def test_a_field_is_taken_by_its_advertised_name_alone(annotation: Any) -> None:
+    made, seen = taking(annotation | None)
+    right, wrong = Toolset([made]).run_sync(
+        [
+            ToolCall("1", made.name, {"x": {"fullName": "Ada"}}),
+            ToolCall("2", made.name, {"x": {"name": "Ada"}}),
+        ]
+    )
+    assert (right.kind, seen[0].name) == (None, "Ada")
+    assert wrong.kind == "invalid_arguments"
+    assert "x.fullName: expected a string (required)" in wrong.text
+    assert 'x.name: expected the key "fullName", got an unknown key' in wrong.text

@@ -10,9 +10,10 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 from toolkeel._common.redact_secrets import MASK
-from toolkeel.call.arguments.coerce import MAX_CHANGES, Coercion, coerce, is_final
+from toolkeel.call.arguments.coerce import MAX_CHANGES, Coerced, Coercion, coerce, is_final
 from toolkeel.call.arguments.inexact_numbers import find_inexact_numbers
 from toolkeel.call.arguments.parse import MAX_SIZE, object_to_text, parse_arguments, too_large
 from toolkeel.call.arguments.partial import PartialArguments
@@ -164,8 +165,41 @@ def _repair_values(
     except InvalidArguments as failure:
         if not mended.changes:
             raise
-        raise _as_sent(failure, tool, parsed.value, mended.changes) from None
+        failure, changes = _with_nulls(failure, tool, mended)
+        raise _as_sent(failure, tool, parsed.value, changes) from None
     return values, parsed.repairs, mended.changes
+
+
+def _with_nulls(
+    error: InvalidArguments, tool: AnyTool, mended: Coerced
+) -> tuple[InvalidArguments, tuple[Coercion, ...]]:
+    """Return the error, and the changes before it, without dropped nulls of keys that their object needs.
+
+    Beside ``anyOf: [{"required": ["a"]}, …]`` a null for ``a`` is a wrong value, not one to be unset.
+    """
+    refused = {field.path for field in error.errors}
+    back = [
+        each for each in mended.changes if each.rule == "null_dropped" and each.path[:-1] in refused
+    ]
+    if not back:
+        return error, mended.changes
+    value: Any = mended.value
+    for change in back:
+        value = _put_null(value, change.path)
+    try:
+        tool.arguments.validate_value(value)
+    except InvalidArguments as failure:
+        return failure, tuple(each for each in mended.changes if each not in back)
+    return error, mended.changes
+
+
+def _put_null(value: Any, path: tuple[str | int, ...]) -> Any:
+    """Return a copy of JSON data with null at a path."""
+    if not path:
+        return None
+    copied, key = value.copy(), path[0]
+    copied[key] = _put_null(value.get(key) if isinstance(value, dict) else value[key], path[1:])
+    return copied
 
 
 def _as_sent(
@@ -208,7 +242,9 @@ def _mask_error(error: CallError, mask: Mask, name: str) -> CallError:
     """Return the same error without anything the model sent where a secret can be."""
     if isinstance(error, InvalidArguments):
         fields = [
-            replace(field, got=MASK) if field.got and mask.is_secret(field.path) else field
+            replace(field, got=MASK)
+            if field.got not in ("", UNKNOWN_KEY) and mask.is_secret(field.path)
+            else field
             for field in error.errors
         ]
         return invalid_arguments(name, fields, coercions_of(error))

@@ -206,7 +206,9 @@ def _listed(types: Any) -> list[Any]:
 _KEYWORDS_OF: Mapping[object, tuple[str, ...]] = {
     "string": ("format", "minLength", "maxLength", "pattern"),
     "number": ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
-    "array": ("items", "prefixItems", "minItems", "maxItems", "uniqueItems"),
+    "array": (
+        "items", "prefixItems", "minItems", "maxItems", "uniqueItems", "contains", "minContains", "maxContains",
+    ),
     "object": ("properties", "required", "additionalProperties", "minProperties", "maxProperties"),
 }  # fmt: skip
 """What says nothing of values of other types."""
@@ -238,7 +240,12 @@ def schemas_at(schemas: Iterable[object], path: Path, root: Schema) -> list[obje
     """
     current = list(schemas)
     for key in path:
-        children = [child for each in _holding(current, root) for child in _at(each, key)]
+        children: list[Any] = []
+        for each in _holding(current, root):
+            if "patternProperties" in each:
+                children += _at(each, key)
+            else:
+                children.append(schema_at(each, key))
         current = list(filter(None, children))
     return current
 

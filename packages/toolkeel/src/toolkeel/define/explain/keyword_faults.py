@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -12,16 +12,18 @@ from toolkeel.define.explain.phrases import (
     count_noun,
     describe_type,
     describe_value,
+    quoted,
     short_json,
 )
 from toolkeel.define.explain.validation_errors import (
+    child_schemas,
     describe_expected,
     known_keys,
     missing_field,
     unknown_key,
     value_at,
 )
-from toolkeel.define.subschemas import Location, Schema
+from toolkeel.define.subschemas import Location, Schema, properties_of, required_of
 from toolkeel.errors import FieldError
 
 if TYPE_CHECKING:
@@ -31,6 +33,7 @@ Path = tuple[str | int, ...]
 _LONG_PATH = 200
 _MOST_PATHS = 50
 """Places tried for one fault."""
+_MOST_KEYS = 8  # keys of a condition that a clause lists
 
 
 @record
@@ -56,12 +59,24 @@ def sent_path(value: object, fault: jsonschema_rs.ValidationError) -> Path:
     The validator takes digits for an index, and leaves out empty keys.
     """
     path: tuple[str | int, ...] = tuple(fault.instance_path)
-    if len(path) > _LONG_PATH:  # the search below calls itself for each part
+    if len(path) > _LONG_PATH or _is_exact(value, path):  # the search calls itself for each part
         return path
     possible = list(islice(_possible_paths(value, path), _MOST_PATHS))
     if len(possible) < 2 or _is_of_first_value(fault):
         return possible[0] if possible else path
     return next((each for each in possible if value_at(value, each) == fault.instance), path)
+
+
+def _is_exact(value: Any, path: Path) -> bool:
+    """Tell if a path can mean no other place: it has no number for a key, and passes no empty key."""
+    for part in path:
+        if isinstance(value, dict):
+            if isinstance(part, int) or "" in value or part not in value:
+                return False
+        elif not isinstance(value, list) or not isinstance(part, int) or part >= len(value):
+            return False
+        value = value[part]
+    return not isinstance(value, dict) or "" not in value
 
 
 def _is_of_first_value(fault: jsonschema_rs.ValidationError) -> bool:
@@ -119,9 +134,8 @@ def fault_errors(
     match kind.name:
         case "required" | "dependentRequired":
             name: str = kind.property  # type: ignore[attr-defined]
-            beside = schemas_at(start.schemas, (*inside, name), root)
-            own = schemas_at([schema], (name,), root)
-            yield missing_field((*path, name), beside or own, root, because)
+            here = schemas_at(start.schemas, inside, root)
+            yield missing_field((*path, name), _wanted(name, here, schema, root), root, because)
         case "additionalProperties" | "unevaluatedProperties":
             known = known_keys([schema], root)
             patterns: Any = schema.get("patternProperties", ())
@@ -142,6 +156,15 @@ def fault_errors(
             )
 
 
+def _wanted(name: str, here: list[object], schema: Schema, root: Schema) -> list[object]:
+    """Return the schemas for a missing key: all that hold, else those of the branches that know it."""
+    wanted = schemas_at([*here, schema], (name,), root)
+    if wanted:
+        return wanted
+    possible = child_schemas(here, name, root)
+    return [{"anyOf": list(possible)}] if possible else []
+
+
 def _phrase(
     keyword: str, schema: Schema, root: Schema, fault: jsonschema_rs.ValidationError
 ) -> str:
@@ -153,11 +176,9 @@ def _phrase(
             refused = describe_type(schema.get("not"), root)
             return "nothing here" if refused == "any value" else f"anything but {refused}"
         case "contains":
-            item, bound = describe_type(schema.get("contains"), root), fault.schema_path[-1]
-            if bound == "contains":
-                return f"a list that holds {item}"
-            least = "at least" if bound == "minContains" else "at most"
-            return f"a list with {least} {count_noun(schema.get(str(bound)), 'item')} that each are {item}"
+            words = ("contains", str(fault.schema_path[-1]))
+            held = {word: schema.get(word) for word in words}
+            return describe_type({"type": "array", **held}, root)
         case "minProperties":
             return f"an object with at least {count_noun(schema.get('minProperties'), 'key')}"
         case "maxProperties":
@@ -168,6 +189,24 @@ def _phrase(
             return "a list without the last items"
     phrase = describe_expected([schema], root, fault.instance)
     return phrase if phrase != "any value" else f"a value that passes {short_json(keyword)}"
+
+
+def describe_condition(schema: object, root: Schema) -> str:
+    """Describe objects that fit a schema, as a clause; empty if no plain words exist.
+
+    >>> describe_condition({"properties": {"kind": {"const": "card"}}, "required": ["pin"]}, {})
+    '"kind" is "card" and "pin" is given'
+    """
+    if not isinstance(schema, (dict, Mapping)):
+        return ""
+    known = properties_of(schema)
+    message = [
+        f"{quoted(str(name))} is {describe_type(each, root)}" for name, each in known.items()
+    ]
+    message += [
+        f"{quoted(str(name))} is given" for name in required_of(schema) if name not in known
+    ]
+    return " and ".join(message[:_MOST_KEYS])
 
 
 def schema_of_kind(kind: jsonschema_rs.ValidationErrorKind) -> Schema:

@@ -26,6 +26,7 @@ from toolkeel.define.explain.cut_value import cut_value
 from toolkeel.define.explain.flat_unions import UnionFreeSchema
 from toolkeel.define.explain.keyword_faults import (
     Place,
+    describe_condition,
     fault_errors,
     schema_of_kind,
     schema_place,
@@ -33,7 +34,6 @@ from toolkeel.define.explain.keyword_faults import (
 )
 from toolkeel.define.explain.phrases import (
     cut,
-    describe_condition,
     describe_type,
     describe_value,
     join_phrases,
@@ -287,7 +287,10 @@ class Mismatches:
         for index in range(count):
             branch = self._compiled((*where, index))
             faults = list(islice(branch.iter_errors(value), _OF_A_BRANCH)) if branch else []
-            if not any(f.kind.name in _OTHER_KIND and not f.instance_path for f in faults):
+            for fault in faults:
+                if fault.kind.name in _OTHER_KIND and not fault.instance_path:
+                    break
+            else:
                 tried[index] = faults
         return tried
 

@@ -96,7 +96,7 @@ _KIND_BY_KEYWORD = (
     ("properties", "object"), ("required", "object"), ("items", "array"), ("prefixItems", "array"), ("minItems", "array"),
     ("maxItems", "array"), ("pattern", "string"), ("minLength", "string"), ("maxLength", "string"),
     ("minimum", "number"), ("maximum", "number"), ("exclusiveMinimum", "number"),
-    ("exclusiveMaximum", "number"), ("multipleOf", "number"), ("uniqueItems", "array"),
+    ("exclusiveMaximum", "number"), ("multipleOf", "number"), ("uniqueItems", "array"), ("contains", "array"),
 )  # fmt: skip
 
 
@@ -209,7 +209,19 @@ def _list(schema: Schema, root: Schema, depth: int) -> str:
         text = "a list" if item == "any value" else f"a list of {_plural(item)}"
         if low is not None or high is not None:
             text += f", {_span(low, high)} of them"
-    return text + (", none twice" if schema.get("uniqueItems") is True else "")
+    text += ", none twice" if schema.get("uniqueItems") is True else ""
+    if "contains" not in schema or (schema.get("minContains") == 0 and "maxContains" not in schema):
+        return text
+    return f"{text}{',' * (',' in text)} that holds {_held(schema, root, depth)}"
+
+
+def _held(schema: Schema, root: Schema, depth: int) -> str:
+    """Describe what a list must contain."""
+    item = _phrase(schema["contains"], root, depth + 1)
+    low, high = schema.get("minContains"), schema.get("maxContains")
+    if low is None and high is None:
+        return item
+    return f"{_span(low, high)} item{'s' * ((high or low) != 1)} that each are {item}"
 
 
 def _tuple(first: list[Any], low: object, high: object, root: Schema, depth: int) -> str:
@@ -262,22 +274,6 @@ def _keys(names: Sequence[Any], properties: Mapping[str, Any]) -> str:
         if isinstance(value, (dict, Mapping)) and "const" in value:
             shown[-1] += f": {_json(value['const'])}"
     return ", ".join(shown) + (f", … ({len(names)} in all)" if len(names) > _KEYS else "")
-
-
-def describe_condition(schema: object, root: Schema) -> str:
-    """Describe objects that fit a schema, as a clause; empty if no plain words exist.
-
-    >>> describe_condition({"properties": {"kind": {"const": "card"}}, "required": ["pin"]}, {})
-    '"kind" is "card" and "pin" is given'
-    """
-    if not isinstance(schema, (dict, Mapping)):
-        return ""
-    known = properties_of(schema)
-    message = [f"{quoted(str(name))} is {_phrase(each, root, 1)}" for name, each in known.items()]
-    message += [
-        f"{quoted(str(name))} is given" for name in required_of(schema) if name not in known
-    ]
-    return " and ".join(message[:_KEYS])
 
 
 def count_noun(number: object, noun: str) -> str:

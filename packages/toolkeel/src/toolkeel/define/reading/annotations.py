@@ -11,6 +11,8 @@ from weakref import WeakKeyDictionary
 
 from typing_extensions import ReadOnly, TypedDict, TypeIs
 
+from toolkeel.errors import DefinitionError
+
 _new: WeakKeyDictionary[type[Any], Any] = WeakKeyDictionary()
 _making = threading.RLock()
 
@@ -84,3 +86,19 @@ def _has_typing_typed_dict(annotation: object) -> bool:
     if _is_typing_typed_dict(annotation) or (get_origin(annotation) or annotation) is Iterable:
         return True
     return any(_has_typing_typed_dict(arg) for arg in get_args(annotation))
+
+
+def unpacked_item(title: str, name: str, inner: Any) -> object:
+    """Return the type of each value of ``*args`` that an unpacked tuple describes.
+
+    Raises:
+        DefinitionError: the tuple has several types, by position.
+    """
+    items = get_args(inner)
+    if get_origin(inner) is tuple and len(items) == 2 and items[1] is ...:
+        return items[0]
+    shown = str(inner).replace("typing.", "")
+    raise DefinitionError(
+        f"{title}: parameter '*{name}' is annotated with Unpack of {shown}; write it as one "
+        f"parameter, {name}: {shown}"
+    )

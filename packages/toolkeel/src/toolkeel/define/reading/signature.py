@@ -17,6 +17,7 @@ import typing_extensions
 from toolkeel._records.record import record
 from toolkeel.define.inject import FixedByPartial, InjectedParameter, marker_of, with_field_default
 from toolkeel.define.mutable_defaults import dataclass_field_factory
+from toolkeel.define.reading.annotations import unpacked_item
 from toolkeel.errors import DefinitionError
 
 BodyKind = Literal["async", "sync", "async_generator", "generator"]
@@ -160,6 +161,11 @@ def _parameters(
             yield Parameter(parameter.name, annotation, default, parameter.kind)
             continue
         [inner] = get_args(annotation)
+        if parameter.kind is VAR_POSITIONAL:
+            yield Parameter(
+                parameter.name, unpacked_item(title, parameter.name, inner), MISSING, parameter.kind
+            )
+            continue
         if parameter.kind is not VAR_KEYWORD or not typing_extensions.is_typeddict(inner):
             raise DefinitionError(
                 f"{title}: parameter {parameter.name!r} is annotated with Unpack of what is no "

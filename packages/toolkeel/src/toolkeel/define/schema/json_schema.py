@@ -44,6 +44,11 @@ class PathOnlyAlias(PydanticInvalidForJsonSchema):
         )
 
 
+_ZONES: Mapping[object, str] = {
+    "aware": r"([Zz]|[+-][0-9]{2}:?[0-9]{2})$",
+    "naive": r"[Tt _][0-9:.]+$",
+}
+"""How a date and time with a zone ends, and one without."""
 CLOSED = "x-closed"
 """Marks, while a schema is made, what the validator takes exactly as it is advertised."""
 
@@ -92,7 +97,9 @@ class ToolSchemaGenerator(GenerateJsonSchema):
         return _closed(super().date_schema(schema))
 
     def datetime_schema(self, schema: Any) -> dict[str, Any]:
-        return _closed(super().datetime_schema(schema))
+        made = _closed(super().datetime_schema(schema))
+        zone = _ZONES.get(schema.get("tz_constraint"))
+        return made if zone is None else {**made, "pattern": zone}
 
     def time_schema(self, schema: Any) -> dict[str, Any]:
         return _closed(super().time_schema(schema))

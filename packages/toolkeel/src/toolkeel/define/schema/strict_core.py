@@ -1,7 +1,8 @@
 """pydantic's core schema without the places where it takes more than is advertised.
 
 In strict mode pydantic takes digits for a date and time (``"2026"`` is a second of 1970), other words for a duration (``"1 day"``), True for the
-choice 1, ``"1_000"`` for a decimal, other spellings of a key, and the same item of a set twice. What a
+choice 1, ``"1_000"`` for a decimal, other spellings of a key, the same item of a set twice, and a field by
+names that are not advertised (`AliasChoices`, ``populate_by_name``). What a
 union does then is worse than accepting too much: it takes the branch that guesses, although another one
 admits the value as it is. So the gap is closed in the leaf itself, wherever it lies.
 
@@ -64,8 +65,8 @@ class _Closing:
     def close(self, core: Mapping[str, Any]) -> Core:
         """Return the schema with its gaps closed."""
         made = {key: self._part(key, stored) for key, stored in core.items() if key != "strict"}
-        if "config" in core and core["type"] != "typed-dict":
-            made["config"] = {**core["config"], "strict": True}
+        if "config" in core:
+            made["config"] = self._config(core["config"], core["type"])
         kind = core["type"]
         if kind == "dict" and (form := _key_form(core.get("keys_schema", {}))) is not None:
             self.count += 1
@@ -74,6 +75,13 @@ class _Closing:
         closed = None if close is None else close(made)
         self.count += closed is not None
         return made if closed is None else closed
+
+    def _config(self, config: Core, kind: str) -> Core:
+        """Return a configuration that is strict, and takes a field by its advertised name alone."""
+        if config.get("validate_by_name") and config.get("validate_by_alias", True):
+            self.count += 1
+            config = {**config, "validate_by_name": False}
+        return config if kind == "typed-dict" else {**config, "strict": True}
 
     def _part(self, key: str, stored: Any) -> Any:
         """Return what is under one key, schemas within it closed."""
@@ -186,18 +194,20 @@ _PLAIN = (str, int, float, bool, type(None))
 
 
 def _one_of(options: list[Any], error: Any) -> Callable[[Any], Any]:
-    """Return a check that a JSON value is an option, of the same type too."""
-    known = {(type(each) is bool, each) for each in options}
+    """Return a check that a JSON value is an option, which it returns: 1.0 is 1, and True is not."""
+    known = {(type(each) is bool, each): each for each in options}
     listed = ", ".join(map(repr, options))
 
     def check(value: Any) -> Any:
-        """Return the value unchanged, or raise pydantic's error for it."""
-        if isinstance(value, _PLAIN) and not isinstance(value, Enum):
-            if (type(value) is bool, value) not in known:
-                raise PydanticKnownError(error, {"expected": listed})
-        elif isinstance(value, list | dict):
+        """Return the option that the value equals, or raise pydantic's error for it."""
+        if isinstance(value, list | dict):
             raise PydanticKnownError(error, {"expected": listed})
-        return value
+        if not isinstance(value, _PLAIN) or isinstance(value, Enum):
+            return value
+        try:
+            return known[type(value) is bool, value]
+        except KeyError:
+            raise PydanticKnownError(error, {"expected": listed}) from None
 
     return check
 
@@ -242,11 +252,23 @@ def _close_named_tuple(core: Core) -> Core | None:
     return _checked(check, core)
 
 
+def _close_names(core: Core) -> Core | None:
+    """Return a field that is found by its advertised name alone; None if it has no other."""
+    alias = core.get("validation_alias")
+    if not isinstance(alias, list):
+        return None
+    paths = alias if isinstance(alias[0], list) else [alias]
+    rest = {key: stored for key, stored in core.items() if key != "validation_alias"}
+    names = (path[0] for path in paths if len(path) == 1)
+    return {**rest, **({"validation_alias": name} if (name := next(names, None)) else {})}
+
+
 _CLOSERS: Mapping[str, Callable[[Core], Core | None]] = {
     **dict.fromkeys(_TEXTS, _close_text),
     "decimal": _close_decimal, "literal": _close_literal, "enum": _close_enum,
     "set": _close_set, "frozenset": _close_set,
     "call": _close_named_tuple, "named-tuple": _close_named_tuple,
+    **dict.fromkeys(("model-field", "typed-dict-field", "dataclass-field"), _close_names),
 }  # fmt: skip
 
 
