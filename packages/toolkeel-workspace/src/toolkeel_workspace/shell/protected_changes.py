@@ -107,6 +107,8 @@ class ProtectedChanges:
             return notice
         if moved := await run_beside(self._rename, refused):
             notice += f"\n\n[{who} them; they are renamed: {list_names(moved)}]"
+            if context.run.approver is None and context.run.can_wait:
+                notice += "\n\n[To have a person asked, make such a file with the tool write.]"
         return notice
 
     def _compare(self, after_strangers: bool) -> Changes:

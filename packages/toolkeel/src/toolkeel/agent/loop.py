@@ -361,8 +361,6 @@ class RunLoop(Generic[T]):
             self._use_tools(tools)
         elif not is_first and (tools := await self._active.update_tools()) is not None:
             self._calls.tools = self._caller.use_tools(tools)
-        if tools is not None:
-            restore_labels(self.context, (), self._calls.tools)
 
     def _has_more_input(self, reason: EndReason) -> bool:
         """Return True if a message or follow-up, moved to the inbox, continues a run that would end."""

@@ -11,6 +11,7 @@ from toolkeel.agent.output import check_no_tool_ends_run
 from toolkeel.agent.plan import Plan
 from toolkeel.agent.prompt import insert_instructions
 from toolkeel.agent.run_state import RunState
+from toolkeel.call.steps.label_sources import restore_labels
 from toolkeel.call.tool_sources import SourceReader
 from toolkeel.call.toolset import Toolset
 from toolkeel.context import RunContext
@@ -163,7 +164,9 @@ class ActiveAgent:
         if run.recorder is not None:
             grown = run.loop_state.instruction_count - count
             run.recorder.record_handoff(self.plan.agent, text, (), (True, grown))
-        return await self.gather_tools()
+        tools = await self.gather_tools()
+        restore_labels(run, (), tools)
+        return tools
 
     async def update_tools(self) -> Toolset | None:
         """Read the tool sources again if they report a change.
@@ -176,7 +179,10 @@ class ActiveAgent:
         old = self._run.scope.toolset
         new = await self._read_sources()
         same = len(old) == len(new) and all(a is b for a, b in zip(old, new, strict=True))
-        return None if same else new
+        if same:
+            return None
+        restore_labels(self._run, (), new)  # what they are said to do may be a stranger's text
+        return new
 
     def list_handoffs_here(self) -> Sequence[str]:
         """Return the names of the tools by which earlier agents can hand over to this agent."""
