@@ -47,7 +47,6 @@ from toolkeel_compat.langchain.threads.human_review import HumanInTheLoopMiddlew
 from toolkeel_compat.langchain.threads.interrupts import (
     handle_interrupts,
 )
-from toolkeel_compat.langchain.threads.message_ids import make_id_step
 from toolkeel_compat.langchain.tool_node import ToolNode
 
 _REFUSED: Mapping[str, str] = {
@@ -106,12 +105,7 @@ def create_agent(
             make_command_step(merge_reducers(options)),
             handle_interrupts,
         ],
-        model_steps=[
-            make_id_step(at_model=False),
-            make_limit_step(middleware),
-            *around_models,
-            make_id_step(at_model=True),
-        ],
+        model_steps=[make_limit_step(middleware), *around_models],
         max_turns=MAX_REQUESTS,
     )
     return CompiledAgent(agent, options)

@@ -278,11 +278,7 @@ class CompiledAgent(ThreadStates):
             return
         hooks: list[HookUpdate] = []
         prompt, options, shared = await self._prepare_run(state, config, context, hooks.append)
-        session = options.get("session")
-        if session is not None and not session.exists:
-            session = None
-        before, known = ([], {}) if session is None else (session.messages, session.state)
-        messages = read_transcript([*before, *(prompt or ())], known)
+        messages = _list_messages(options.get("session"), prompt or ())
         if any(one.verdict != "answer" for one in options.get("decisions", ())):
             asking = [one for one in messages if getattr(one, "tool_calls", ())]
             hooks.append(HookUpdate(REVIEW_NODE, {"messages": asking[-1:]}))
@@ -342,3 +338,10 @@ class CompiledAgent(ThreadStates):
     ) -> Callable[[], AsyncGenerator[tuple[str, Any], None]]:
         modes = ("values", "events")
         return partial(self._stream_pairs, state, self._merge_config(config), context, modes)
+
+
+def _list_messages(session: Session | None, prompt: Sequence[Any]) -> list[Any]:
+    """Return the messages of a thread, and those of the next run's prompt."""
+    if session is None or not session.exists:
+        return read_transcript(prompt, {})
+    return read_transcript([*session.messages, *prompt], session.state)

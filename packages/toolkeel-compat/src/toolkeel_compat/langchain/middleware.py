@@ -33,6 +33,7 @@ from toolkeel_compat.langchain.runtime import C, S
 from toolkeel_compat.langchain.streaming.stream_modes import HookUpdate
 from toolkeel_compat.langchain.threads.message_ids import (
     get_id,
+    make_id_step,
     read_transcript,
     record_changes,
 )
@@ -367,4 +368,5 @@ def build_steps(
     calls = [
         make_wrapper_step(hook) for m in middleware if (hook := find_hook(m, WRAPS[1])) is not None
     ]
-    return [*filter(None, models)], calls
+    around = make_id_step(at_model=False), make_id_step(at_model=True)
+    return [around[0], *filter(None, models), around[1]], calls
