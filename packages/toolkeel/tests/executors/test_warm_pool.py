@@ -35,7 +35,7 @@ def texts(toolset: Toolset, *values: dict[str, object]) -> list[str]:
 
 @pytest.fixture(autouse=True)
 def none_left() -> None:
-    warm_pool.end_all()
+    warm_pool.kill_idle_workers()
 
 
 def test_a_worker_serves_call_after_call_also_of_other_loops_and_executors() -> None:

@@ -212,7 +212,7 @@ def _list_kind(origin: object, args: tuple[Any, ...]) -> ArgumentKind | None:
 
 
 def _narrowed(kind: ArgumentKind | None, narrower: list[ArgumentKind]) -> ArgumentKind | None:
-    """Return a type's kind, narrowed by an `ArgumentKind` in its `Annotated`."""
+    """Return a type's kind, narrowed by an `ArgumentKind` in its `Annotated`; None without either."""
     if not narrower or kind is None:
         return kind or next(iter(narrower), None)
     fits, more = kind.accepts, narrower[-1].accepts

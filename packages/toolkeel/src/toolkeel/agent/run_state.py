@@ -158,7 +158,7 @@ class RunState:
             if version < VERSION:
                 data = _rename_fields(data)
             state = _load_state(data) if key else _drop_approvals(_load_state(data))
-            return _without_instructions(state) if version == 1 else state
+            return _move_instructions(state) if version == 1 else state
         except (ValueError, RecursionError) as error:
             raise SetupError(f"this is not a saved run: {error}"[:300]) from None
 
@@ -240,13 +240,15 @@ def _drop_approvals(state: RunState) -> RunState:
     return dataclasses.replace(state, inner=inner or state.inner, permits=())
 
 
-def _without_instructions(state: RunState) -> RunState:
-    """Convert a state of the first version, whose transcript began with the instructions."""
+def _move_instructions(state: RunState) -> RunState:
+    """Move the instructions of a first-version state from its transcript to `instructions`.
+
+    Inner runs are converted, too.
+    """
     inner = {
-        id: InnerRun(_without_instructions(one.state), one.decision)
-        for id, one in state.inner.items()
+        id: InnerRun(_move_instructions(one.state), one.decision) for id, one in state.inner.items()
     }
-    messages, told = state.messages, None
+    messages, instructions = state.messages, None
     if messages and isinstance(messages[0], SystemMessage):
-        told, messages = messages[0].text, messages[1:]
-    return dataclasses.replace(state, messages=messages, inner=inner, instructions=told)
+        instructions, messages = messages[0].text, messages[1:]
+    return dataclasses.replace(state, messages=messages, inner=inner, instructions=instructions)

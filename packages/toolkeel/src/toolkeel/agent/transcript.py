@@ -84,7 +84,7 @@ def _results_by_place(messages: list[Message]) -> dict[tuple[int, int], ToolMess
 
 
 def _find_call(waiting: dict[tuple[int, int], ToolCall], id: str) -> tuple[int, int] | None:
-    """Find the call that a result answers. A result without an id answers the first."""
+    """Find the call that a result answers, or None. A result without an id answers the first."""
     same = (place for place, call in waiting.items() if call.id == id)
     return next(same, None if id else next(iter(waiting), None))
 

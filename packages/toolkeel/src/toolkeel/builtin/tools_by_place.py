@@ -179,7 +179,10 @@ def _load_builtins(base: str, name: str) -> Iterator[AnyTool]:
 
 
 def _parse_options(text: str) -> dict[str, str]:
-    """Parse the options in ``key=value,key=value``; a value may contain commas."""
+    """Parse the options in ``key=value,key=value``; a value may contain commas.
+
+    Text before the first option is ignored.
+    """
     options: dict[str, str] = {}
     for part in text.split(","):
         if _OPTION.match(part):

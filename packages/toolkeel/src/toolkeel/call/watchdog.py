@@ -72,7 +72,7 @@ def frames_of(thread: int) -> list[FrameType]:
 
 
 def blocking_frame(frames: Sequence[FrameType]) -> FrameType | None:
-    """Return the outermost frame that is not the library's, and that the library called.
+    """Return the outermost frame that the library called, or None if none is outside the library.
 
     Args:
         frames: Frames of a thread, the innermost first.

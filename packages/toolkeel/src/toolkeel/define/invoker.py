@@ -16,11 +16,17 @@ InRun: TypeAlias = RunContext | None
 class Invoker(Protocol[AnyTool]):
     """Protocol of the functions that run a tool outside a toolset."""
 
-    async def ainvoke(self, tool: AnyTool, value: object, run: InRun) -> object: ...
+    async def ainvoke(self, tool: AnyTool, value: object, run: InRun) -> object:
+        """Run one call. See `Tool.ainvoke`."""
+        ...
 
-    async def abatch(self, tool: AnyTool, values: Iterable[object], run: InRun) -> list[object]: ...
+    async def abatch(self, tool: AnyTool, values: Iterable[object], run: InRun) -> list[object]:
+        """Run several calls concurrently, and return their results in order."""
+        ...
 
-    def run_sync(self, make: Callable[[], Coroutine[Any, Any, T]]) -> T: ...
+    def run_sync(self, make: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Run a coroutine from sync code, and return its result."""
+        ...
 
 
 _invoker: list[Callable[[], Invoker[Any]]] = []

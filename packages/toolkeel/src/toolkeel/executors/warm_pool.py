@@ -212,8 +212,8 @@ def put_idle(key: Hashable, worker: Worker) -> bool:
 
 
 @atexit.register
-def end_all() -> None:
-    """End every idle worker."""
+def kill_idle_workers() -> None:
+    """Kill every idle worker, and wait until its process has ended."""
     with _lock:
         workers = [worker for idle in _idle.values() for worker in idle]
         _idle.clear()

@@ -233,7 +233,7 @@ def _url_to_link(block: Image | File) -> types.ContentBlock:
 
 
 def _link_from_text(text: str, extra: Mapping[str, object]) -> types.ResourceLink | None:
-    """Return the link that a text stands for, unless the text was changed."""
+    """Return the link that a text stands for; None if it is no link or was changed."""
     if not extra or (fields := extra.get("resource_link")) is None:
         return None
     try:

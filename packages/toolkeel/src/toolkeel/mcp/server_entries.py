@@ -39,7 +39,7 @@ class Entry:
         fields: ``command``, ``args``, ``env``, ``unset``, ``cwd``, ``url``, ``headers``, ``type``, ``oauth``.
         enabled: True if the server is switched on.
         env_file: A file with further environment variables.
-        include_tools: The tools to use; all if empty.
+        include_tools: The tools to use; all if empty, none for ``("",)``.
         exclude_tools: Tools not to use.
         notes: Options of the entry that are ignored, with the reason.
         timeout: Seconds of a call; None if unset.
@@ -112,7 +112,10 @@ def _notes(entry: Mapping[str, Any]) -> list[str]:
 def _timeout_seconds(
     entry: Mapping[str, Any], units: Mapping[str, float], notes: list[str]
 ) -> float | None:
-    """Return the first timeout in seconds; small values of ``timeout`` are seconds anywhere."""
+    """Return the first timeout in seconds, or None; add a note for each invalid one.
+
+    Small values of ``timeout`` are seconds in every host's file.
+    """
     found = None
     for key, unit in units.items():
         if (value := entry.get(key)) is None:
@@ -155,7 +158,11 @@ _KNOWN = (
 
 
 def _normalize_keys(entry: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Return an entry's fields under our names, with texts as environment variables."""
+    """Return an entry's fields under our names, with each environment variable's value as text.
+
+    Raises:
+        SetupError: ``env`` is no object, or a value has a wrong type.
+    """
     fields = {key: entry[key] for key in entry if key in _OURS}
     fields |= {ours: entry[theirs] for theirs, ours in _RENAMED.items() if theirs in entry}
     if "httpUrl" in entry:
@@ -210,7 +217,7 @@ def _scalar_text(value: object) -> object:
 
 
 def _included_tools(where: str, entry: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the tools to include; an empty list includes none."""
+    """Return the tools to include: empty for all, one empty name if the entry's list is empty."""
     copied = dict(entry)
     if isinstance(tools := copied.get("tools"), list) and "*" not in tools:  # Copilot's
         copied["includeTools"] = [*copied.get("includeTools", ()), *tools]

@@ -63,7 +63,11 @@ def variable_lookup(
     }
 
     def get(name: str) -> str | None:
-        """Return a variable's value, or None."""
+        """Return the value of ``NAME``, ``input:ID`` or ``file:PATH``, or None.
+
+        Raises:
+            OSError: the file of ``file:PATH`` cannot be read.
+        """
         kind, _, rest = name.partition(":")
         if kind == "input":
             default = find_input(inputs, rest).get("default")
@@ -75,7 +79,7 @@ def variable_lookup(
         return known.get(name) or secret(name, os.environ.get(name))
 
     def secret(name: str, value: str | None) -> str | None:
-        """Return the variable's name in place of its value if values are masked."""
+        """Return the value, or ``${name}`` in its place if values are masked; None without a value."""
         return f"${{{name}}}" if masked and value else value
 
     return get

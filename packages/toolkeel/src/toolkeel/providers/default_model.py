@@ -131,9 +131,9 @@ def _choose_local(server: Server, passed: list[str]) -> tuple[str, str] | None:
 def _choose_hosted(
     hosted: Hosted, environment: Mapping[str, str], passed: list[str]
 ) -> tuple[str, str] | None:
-    """Return a vendor's model and the reason if its key is set.
+    """Return a vendor's model and the reason, or None if its key is not set or its SDK is missing.
 
-    Append to `passed` if its SDK is missing.
+    A missing SDK is also reported in `passed`.
     """
     key = next((name for name in hosted.keys if environment.get(name, "").strip()), None)
     if key is None:

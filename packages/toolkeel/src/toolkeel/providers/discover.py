@@ -64,7 +64,7 @@ class Server:
 
     @property
     def best(self) -> LocalModel | None:
-        """The first model that may call tools.
+        """The first model that may call tools, or None. Those known to call tools come first.
 
         A llama.cpp server has one model, whose calls are held to a grammar if its template has no
         place for tools.

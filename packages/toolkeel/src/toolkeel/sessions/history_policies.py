@@ -137,7 +137,7 @@ class KeepTokens:
         return found
 
     def _turns(self, view: HistoryView, sizes: list[int], low: int) -> tuple[int, int] | None:
-        """Return the range of the oldest turns to omit, never the last. Update `sizes`."""
+        """Return the range of the oldest turns to omit, never the last, or None. Update `sizes`."""
         messages, left = view.messages, sum(sizes)
         stays = (
             n
@@ -155,7 +155,7 @@ class KeepTokens:
         return 0, stop
 
     def _steps(self, view: HistoryView, sizes: list[int], low: int) -> tuple[int, int] | None:
-        """Return the range of the oldest steps of the last turn to leave out, never the last step."""
+        """Return the range of the last turn's oldest steps to omit, never the last step, or None."""
         messages, left, stop = view.messages, sum(sizes) + NOTE, 0
         start = next(reversed(view.find_turn_starts()), 0)
         while start < len(messages) and _is_prompt(messages[start]):

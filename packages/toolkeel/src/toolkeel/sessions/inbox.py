@@ -146,7 +146,7 @@ def post_cancel(store: SessionStore, session: int, who: str, reason: str, sender
 
 
 def take_posts(journal: SessionJournal, run: str, posts: list[Post]) -> Iterator[CancelRequest]:
-    """Move posts into the journal one by one. Yield the cancel requests among them.
+    """Yield the cancel requests among posts, which it moves into the journal one by one.
 
     Raises:
         SessionError: a post cannot be read.

@@ -237,7 +237,11 @@ class SessionJournal:
         return _read_entry(self._store, self._info_now, seq)
 
     def _write(self) -> Future[None] | None:
-        """Start to write the appended entries. Return the write, which follows all earlier ones."""
+        """Start to write the appended entries. Return the last write, or None if there was none.
+
+        Raises:
+            SessionError: an earlier write failed.
+        """
         if self._broken is not None:
             raise SessionError(f"a write of the session failed, so it ends here: {self._broken}")
         with self._lock:

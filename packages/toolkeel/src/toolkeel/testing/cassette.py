@@ -143,7 +143,7 @@ class Cassette:
         self._write()
 
     def result_of(self, call: ToolCall, name: str) -> Json | None:
-        """Return the recorded result of a call: the message that the model received next."""
+        """Return the recorded result of a call, the message the model received next, or None."""
         [made] = self._clean(_comparable_message(AssistantMessage(tool_calls=(call,))))[
             "tool_calls"
         ]

@@ -69,7 +69,7 @@ async def run_callback(
 
 
 async def _run_in_thread(call: Callable[[], object], seconds: float | None, name: str) -> object:
-    """Return what a function returns in a thread; close a coroutine that no one will await."""
+    """Return what a function returns in a thread; close a returned coroutine if the wait ends early."""
     made: list[object] = []
     dropped: list[bool] = []
 

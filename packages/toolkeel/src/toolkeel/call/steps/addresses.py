@@ -121,11 +121,11 @@ def host_of(address: str) -> str:
 
 
 def are_trusted_hosts(values: Sequence[str], trusted: object) -> bool:
-    """Return True if all values are addresses of trusted hosts.
+    """Return True if there are addresses and all are of trusted hosts.
 
     Args:
         values: The addresses.
-        trusted: Hosts, ``*.example.org`` for all below one.
+        trusted: List or tuple of hosts, ``*.example.org`` for all below one; else no host is trusted.
     """
     hosts = [host_of(value) for value in values]
     patterns = (

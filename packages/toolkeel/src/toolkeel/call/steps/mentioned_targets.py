@@ -53,7 +53,7 @@ class TrustedText:
 
     Args:
         text: The text.
-        passed: The arguments of the call whose result it is, folded; empty for people's texts.
+        passed: Folded arguments of the call that returned the text; empty for a person's text.
         written: The arguments of all calls that may have stored something, folded.
         written_before: Characters of `written` that are of calls before this text.
     """

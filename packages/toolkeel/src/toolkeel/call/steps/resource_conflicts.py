@@ -77,7 +77,7 @@ class Claim:
         return True
 
     def end(self) -> Iterator[Claim]:
-        """End the claim, and yield the claims that are granted by that."""
+        """End the claim while iterated, and yield the claims that are granted by that."""
         self.live = False
         for claim in self._after:
             claim.before.discard(self)

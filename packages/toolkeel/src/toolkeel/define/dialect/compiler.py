@@ -147,7 +147,7 @@ def _one_root(node: Node, union: str, place: SchemaPlace, run: Conversion) -> No
     )
     if run.dialect.fallback:
         run.refuse_strict(place, union, why)
-    branches = [_open_branch(branch, place, run) for branch in node[union]]
+    branches = [_resolve_branch(branch, place, run) for branch in node[union]]
     known = [branch for branch in branches if branch is not None]
     rest = add_note(without_keywords(node, union, "discriminator"), union, known or node[union])
     wide = merge_objects(known) if len(known) == len(branches) else None
@@ -161,8 +161,8 @@ def _one_root(node: Node, union: str, place: SchemaPlace, run: Conversion) -> No
     return {**rest, "properties": properties, "required": list(dict.fromkeys(required))}
 
 
-def _open_branch(branch: Schema, place: SchemaPlace, run: Conversion) -> Node | None:
-    """Follow references and merge intersections of a union's branch; None if it is no object."""
+def _resolve_branch(branch: Schema, place: SchemaPlace, run: Conversion) -> Node | None:
+    """Follow references and merge intersections of a union's branch; None if that ends at no schema object."""
     found = follow_reference(branch, place, run)
     if found is None or isinstance(found[0], bool):
         return None

@@ -300,7 +300,7 @@ _SWITCHES = frozenset({"additionalProperties", "unevaluatedProperties", "unevalu
 
 
 def _boolean(node: bool, place: SchemaPlace, run: Conversion) -> Schema:
-    """Rewrite a schema that is True or False; refuse strict mode for False."""
+    """Rewrite a schema that is True or False; refuse strict mode for False, which becomes True."""
     if run.dialect.keywords is None:
         return node
     if not node:

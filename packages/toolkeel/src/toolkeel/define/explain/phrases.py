@@ -109,9 +109,8 @@ def _typed(kind: str, schema: Schema, root: Schema, depth: int) -> str:
         return _list(schema, root, depth)
     if kind == "object":
         return _object(schema, root, depth)
-    return {"boolean": "true or false", "null": "null"}.get(
-        kind, f"a value of type {cut(kind, 30)}"
-    )
+    words = {"boolean": "true or false", "null": "null"}
+    return words.get(kind, f"a value of type {cut(kind, 30)}")
 
 
 FORMATS = {
@@ -151,6 +150,7 @@ _STRING_KEYWORDS = frozenset({"format", "minLength", "maxLength", "pattern"})
 
 
 def _number_bounds(schema: Schema) -> str:
+    """Return the bounds of a number as the end of a phrase (" from 1 to 5"); empty without any."""
     if _NUMBER_KEYWORDS.isdisjoint(schema):
         return ""
     low, high = schema.get("minimum"), schema.get("maximum")
@@ -250,6 +250,7 @@ _NOUNS = frozenset({"string", "integer", "number", "list", "object", "UUID", "UR
 
 
 def _object(schema: Schema, root: Schema, depth: int) -> str:
+    """Describe an object by its required keys, its values or their number."""
     known = properties_of(schema)
     if names := required_of(schema) or list(known):
         return f"an object with {_keys(names, known)}"

@@ -93,7 +93,7 @@ def refused_fields(
 
 
 def _plain_fields(errors: Sequence[Mapping[str, Any]], root: Schema) -> list[FieldError] | None:
-    """Return the fields if all errors are wrong types at a plain root, as most are."""
+    """Return the fields if all errors are wrong types at a plain root, as most are; else None."""
     properties = root.get("properties")
     if not isinstance(properties, dict) or not COMPOSED.isdisjoint(root):
         return None
@@ -290,7 +290,7 @@ def _message(error: Mapping[str, Any]) -> str:
 
 
 def _tag_error(found: _Found, root: Schema) -> FieldError | None:
-    """Return the error of a discriminator that is missing or names no branch."""
+    """Return the error of a discriminator that is missing or names no branch; else None."""
     key = str(found.error["ctx"]["discriminator"]).strip("'")
     schemas = child_schemas(found.schemas, key, root)
     if not schemas:

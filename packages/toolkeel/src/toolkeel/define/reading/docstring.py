@@ -164,7 +164,7 @@ def _without_type(returns: str) -> str:
 
 
 def _indented(body: str) -> Iterator[str]:
-    """Return the lines of a section up to the first one back at the margin."""
+    """Yield a section's stripped lines: the first, and those up to the next that is not indented."""
     for number, line in enumerate(body.splitlines()):
         if line and not line[0].isspace() and number:
             return

@@ -105,7 +105,7 @@ def _default(own: object, infos: Sequence[FieldInfo]) -> tuple[object, Factory |
 def _description(
     metadata: Sequence[object], infos: Sequence[FieldInfo], documented: str | None
 ) -> str | None:
-    """Return the description of a `Field`, of the annotation, or of the docstring."""
+    """Return the description of a `Field`, of the annotation, or of the docstring, or None."""
     message = [info.description for info in infos if info.description]
     if message:
         return message[-1]

@@ -142,7 +142,7 @@ def _parameters(
     hints: Mapping[str, Any],
     caller: FrameType | None,
 ) -> Iterator[Parameter]:
-    """Return the parameters with their types, without ``self``, with unpacked keys."""
+    """Yield the parameters with their types, without ``self``, with unpacked keys."""
     for index, parameter in enumerate(raw.parameters.values()):
         if index == 0 and _is_unbound_self(function, parameter):
             continue
@@ -182,7 +182,7 @@ def _parameters(
 
 
 def _keys(inner: Any, title: str, caller: FrameType | None) -> Iterator[Parameter]:
-    """Return the keys of a `TypedDict` as keyword-only parameters."""
+    """Yield the keys of a `TypedDict` as keyword-only parameters."""
     for name, hint in _hints_of(inner, title, caller).items():
         required, annotation = name in inner.__required_keys__, hint
         while (origin := get_origin(annotation)) in QUALIFIERS:
@@ -392,5 +392,5 @@ def _body_kind(function: Function) -> BodyKind:
 
 
 def calling_frame() -> FrameType | None:
-    """Return the frame that calls the caller of this function."""
+    """Return the frame that calls the caller of this function, or None at the top of the stack."""
     return sys._getframe(2) if hasattr(sys, "_getframe") else None

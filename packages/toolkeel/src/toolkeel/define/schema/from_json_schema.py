@@ -349,7 +349,7 @@ def _does_not_compile(error: Exception) -> NoReturn:
 
 
 def _flat_defaults(schema: Schema | bool) -> dict[str, object] | None:
-    """Return the defaults if all are plain values of root properties, the usual case."""
+    """Return the defaults if all are plain values of root properties, the usual case; else None."""
     if not isinstance(schema, Mapping) or "$ref" in schema or "allOf" in schema:
         return None
     own = properties_of(schema).values()

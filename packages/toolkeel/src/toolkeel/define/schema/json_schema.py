@@ -163,7 +163,7 @@ class ToolSchemaGenerator(GenerateJsonSchema):
         return self._with_keys(super().ordered_dict_schema(schema), schema)
 
     def _with_keys(self, made: dict[str, Any], schema: Any) -> dict[str, Any]:
-        """Return a dict's schema with the form of its keys.
+        """Return a dict's schema, changed in place, with the form of its keys.
 
         Raises:
             PydanticInvalidForJsonSchema: no JSON text can become a key of this type.

@@ -239,7 +239,7 @@ def _repeats(items: list[Any]) -> bool:
 
 
 def _close_named_tuple(core: Core) -> Core | None:
-    """Return a named tuple that takes an object, as is advertised, and no list."""
+    """Return a named tuple that takes an object, as is advertised, and no list; None for another call."""
     made = core.get("cls") or core["function"]  # a call of the class, to earlier releases
     if not (isinstance(made, type) and issubclass(made, tuple)):
         return None

@@ -102,7 +102,7 @@ class OpenCalls(Generic[Call]):
         self._left[owner] = now + GIVEN_UP_SECONDS
 
     def newest(self) -> Call | None:
-        """Return the most recently opened call of any owner."""
+        """Return the most recently opened call of any owner, or None if no call is open."""
         calls = list(self._open.values())
         return calls[-1][1] if calls else None
 

@@ -107,7 +107,7 @@ class FrameReader:
         return joined
 
     def _report_unreadable(self, head: bytes, tail: bytes, why: str) -> SessionMessage | None:
-        """Return an error response for the request that an unreadable line may have answered."""
+        """Log an unreadable line; return an error response for the request it may answer, or None."""
         self._noise += 1
         if self._noise == 1:
             log.warning("%s sent what cannot be read (%s): %.200r", self._name, why, head[:200])

@@ -144,7 +144,7 @@ class DrainMiddleware:
                 state.metrics.in_flight -= 1
 
     def _close_after_answer(self, send: Send, is_health: bool = False) -> Send:
-        """Return a `send` that counts rejections and, while draining, closes the connection."""
+        """Return a `send` that counts answers of 400 or more and, while draining, closes the connection."""
 
         async def sent(message: Message) -> None:
             """Send a message; count a rejection, and close the connection while draining."""

@@ -17,7 +17,11 @@ _URI_PREFIX = "toolkeel://results/"
 
 @resource(f"{_URI_PREFIX}{{name}}", name="kept_results", media_type="text/plain")
 def stored_results(name: str) -> str:
-    """Return the full text of a cut tool result, by the name in its URI."""
+    """Return the full text of a cut tool result, by the name in its URI.
+
+    Raises:
+        NotFound: the result is no longer stored.
+    """
     path = RESULTS.find(PREFIX + name)
     if path is None:
         raise NotFound(f"the result {name[:100]!r} is no longer stored")

@@ -186,7 +186,7 @@ def prompt(
 
 
 def to_prompt_messages(value: object) -> Iterator[types.PromptMessage]:
-    """Convert the return value of a prompt's function to messages."""
+    """Yield the return value of a prompt's function as messages."""
     if isinstance(value, list | tuple):
         for item in value:
             yield from to_prompt_messages(item)

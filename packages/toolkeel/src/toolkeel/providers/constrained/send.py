@@ -40,7 +40,7 @@ def constrain(request: ModelRequest, model: str) -> ModelRequest:
 async def send_constrained(
     request: ModelRequest, model: str, send: Callable[[ModelRequest], AsyncGenerator[Deltas]]
 ) -> AsyncGenerator[Deltas]:
-    """Send a constrained request and yield the reply with its call, or its answer.
+    """Yield the reply to a constrained request, with its call or its answer.
 
     Args:
         request: Messages, tools and settings.

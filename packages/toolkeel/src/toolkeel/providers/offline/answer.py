@@ -183,7 +183,7 @@ def _moment(language: Language, fields: Mapping[str, object]) -> str:
 
 
 def _fields(language: Language, call: FinishedCall, value: Mapping[str, object]) -> str:
-    """Return up to eight fields; a large one is shown by its size."""
+    """Describe a result's first eight fields in a sentence; a large one by its size."""
     colon, comma = ("：", "，") if language == "zh" else (": ", ", ")
     shown = [f"{key}{colon}{_item(language, item)}" for key, item in list(value.items())[:8]]
     if not shown:

@@ -239,7 +239,7 @@ class CallTracker:
         return deltas
 
     def _call_at(self, piece: _Piece, position: int | None) -> _OpenCall | None:
-        """Return the call at a piece's place: its index, its position in the list, or the open one."""
+        """Return the call at a piece's index or list position, else the open one, or None."""
         if piece.index is not None:
             return self._by_index.get(piece.index)
         listed = self._by_position.get(position) if position is not None else None
@@ -359,7 +359,7 @@ def _continues(call: _OpenCall, piece: _Piece) -> bool:
 
 
 def _number(index: object) -> int | None:
-    """Return an index that a server sends as text or as another kind of number."""
+    """Return an index sent as text or as another kind of number; None if it is no index."""
     text = str(index).removesuffix(".0")
     return int(text) if text.isdecimal() and len(text) < _LONG_INDEX else None
 

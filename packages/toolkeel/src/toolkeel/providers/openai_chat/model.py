@@ -148,7 +148,7 @@ class OpenAIChat(OpenAIModel):
     async def _request_reply(
         self, request: ModelRequest, corrections: int = 0
     ) -> AsyncGenerator[Deltas]:
-        """Send a request with native tools, or constrained; retry constrained after a bad reply."""
+        """Yield the reply to a request with native tools, or constrained; retry constrained after a bad reply."""
         if request.settings.max_tokens is None and self.profile.max_tokens:
             settings = replace(request.settings, max_tokens=self.profile.max_tokens)
             request = replace(request, settings=settings)

@@ -39,7 +39,7 @@ class StoredItems(StoredConversation):
         return request.get("instructions")
 
     def group_replies(self, wires: Iterable[Json], tools: WireTools) -> Iterator[list[Json]]:
-        """Group the items of one reply; every other item is alone."""
+        """Yield groups: the items of one reply together, every other item alone."""
         reply: list[Json] = []
         called: set[object] = set()
         for item in wires:

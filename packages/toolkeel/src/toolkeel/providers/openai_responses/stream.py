@@ -273,7 +273,7 @@ class StreamDecoder(Decoder):
         return self._by_index[place], deltas
 
     def _item_by_id(self, data: Json) -> OpenItem | None:
-        """Return the open item with the event's id, else the last one with it, or None."""
+        """Return the item with the event's id: the open one, else the latest; None if there is none."""
         id = data.get("item_id")
         named = [one for one in self._items.values() if id and one.wire.get("id") == id]
         return next((one for one in named if one.is_open), named[-1] if named else None)

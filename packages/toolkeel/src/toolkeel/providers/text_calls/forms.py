@@ -127,7 +127,7 @@ _DECODER = json.JSONDecoder(
 
 
 def json_calls(text: str, schemas: Schemas) -> Iterator[ParsedCall]:
-    """Parse one JSON object, or several, or a list of them: ``{"name": …, "arguments": {…}}``.
+    """Yield the calls of one JSON object, or several, or a list of them: ``{"name": …, "arguments": {…}}``.
 
     >>> [*json_calls('{"name": "f", "arguments": {"a": 1}}', {})]
     [('f', {'a': 1})]
@@ -164,7 +164,7 @@ def _values(text: str) -> list[object]:
 
 
 def python_calls(text: str, schemas: Schemas) -> Iterator[ParsedCall]:
-    """Parse a Python list of calls with literal keyword arguments: ``[f(a=1), g(b="x")]``.
+    """Yield the calls of a Python list with literal keyword arguments: ``[f(a=1), g(b="x")]``.
 
     >>> [*python_calls('[f(a=1, b=[True, null]), g()]', {})]
     [('f', {'a': 1, 'b': [True, None]}), ('g', {})]
@@ -190,7 +190,7 @@ class _Constants(ast.NodeTransformer):
 
 
 def tagged_calls(text: str, schemas: Schemas) -> Iterator[ParsedCall]:
-    r"""Parse the content of ``<tool_call>``: JSON (Hermes, Qwen), XML (Qwen-Coder) or pairs (GLM).
+    r"""Yield the calls in ``<tool_call>``: JSON (Hermes, Qwen), XML (Qwen-Coder) or pairs (GLM).
 
     >>> [*tagged_calls("<function=f>\n<parameter=a>\nx\n</parameter>\n</function>", {"f": {}})]
     [('f', {'a': 'x'})]
@@ -211,7 +211,7 @@ def tagged_calls(text: str, schemas: Schemas) -> Iterator[ParsedCall]:
 
 
 def function_calls(text: str, schemas: Schemas) -> Iterator[ParsedCall]:
-    """Parse ``<function=f>…</function>`` with JSON (Llama) or ``<parameter=a>…</parameter>``."""
+    """Yield the calls of ``<function=f>…</function>`` with JSON (Llama) or ``<parameter=a>…</parameter>``."""
     for name, body in _full_matches(_FUNCTION, text):
         if body.startswith("{"):
             yield from _named(name, body, schemas)
@@ -220,7 +220,7 @@ def function_calls(text: str, schemas: Schemas) -> Iterator[ParsedCall]:
 
 
 def invoked_calls(text: str, schemas: Schemas) -> Iterator[ParsedCall]:
-    """Parse ``<invoke name="f"><parameter name="a">…</parameter></invoke>`` (MiniMax, DeepSeek V3.2).
+    """Yield the calls of ``<invoke name="f"><parameter name="a">…</parameter></invoke>`` (MiniMax, DeepSeek V3.2).
 
     A parameter with ``string="true"`` is text, one with ``string="false"`` is JSON.
     """
@@ -236,7 +236,7 @@ def invoked_calls(text: str, schemas: Schemas) -> Iterator[ParsedCall]:
 
 
 def mistral_calls(text: str, schemas: Schemas) -> Iterator[ParsedCall]:
-    """Parse text after ``[TOOL_CALLS]``: a JSON list, or ``f[ARGS]{…}`` and further such markers.
+    """Yield the calls after ``[TOOL_CALLS]``: a JSON list, or ``f[ARGS]{…}`` and further such markers.
 
     >>> [*mistral_calls('f[ARGS]{"a": 1}[TOOL_CALLS]g{}', {})]
     [('f', {'a': 1}), ('g', {})]
@@ -250,7 +250,7 @@ def mistral_calls(text: str, schemas: Schemas) -> Iterator[ParsedCall]:
 
 
 def deepseek_calls(text: str, schemas: Schemas) -> Iterator[ParsedCall]:
-    """Parse text between DeepSeek's tokens: ``function<sep>f`` and code (V3, R1), or ``f<sep>{…}``."""
+    """Yield the calls between DeepSeek's tokens: ``function<sep>f`` and code (V3, R1), or ``f<sep>{…}``."""
     for (body,) in _full_matches(_DEEPSEEK, text):
         name, arguments = _SEPARATOR.split(body, maxsplit=1)
         if name.strip() == "function":
@@ -261,7 +261,7 @@ def deepseek_calls(text: str, schemas: Schemas) -> Iterator[ParsedCall]:
 
 
 def kimi_calls(text: str, schemas: Schemas) -> Iterator[ParsedCall]:
-    """Parse text between Kimi's tokens: ``functions.f:0<|tool_call_argument_begin|>{…}``."""
+    """Yield the calls between Kimi's tokens: ``functions.f:0<|tool_call_argument_begin|>{…}``."""
     for (body,) in _full_matches(_KIMI, text):
         id, _, arguments = body.partition("<|tool_call_argument_begin|>")
         name = id.strip().rpartition(":")[0].removeprefix("functions.")
@@ -269,7 +269,7 @@ def kimi_calls(text: str, schemas: Schemas) -> Iterator[ParsedCall]:
 
 
 def fenced_calls(text: str, schemas: Schemas) -> Iterator[ParsedCall]:
-    """Parse a code fence, with its marks, around calls in one of the other forms.
+    """Yield the calls of another form inside a code fence with its marks.
 
     >>> [*fenced_calls('```json\\n{"name": "f", "arguments": {}}\\n```', {})]
     [('f', {})]

@@ -232,7 +232,7 @@ class Decoder:
     def decode_stream(
         cls, events: Iterable[object], *, tools: Tools = (), model: str = ""
     ) -> Iterator[Delta | AssistantMessage]:
-        """Decode a streamed answer into deltas, each as soon as its event arrives.
+        """Yield the deltas of a streamed answer, each as soon as its event arrives.
 
         Args:
             events: Items of the client's stream: event objects, dicts or JSON text.
@@ -255,7 +255,7 @@ class Decoder:
     async def adecode_stream(
         cls, events: AsyncIterable[object], *, tools: Tools = (), model: str = ""
     ) -> AsyncIterator[Delta | AssistantMessage]:
-        """Decode a streamed answer of an async client, as `decode_stream` does."""
+        """Yield the deltas of an async client's streamed answer, as `decode_stream` does."""
         decoder = cls(wire_tools(tools, cls.target), model)
         async for event in events:
             for delta in decoder.feed(event):

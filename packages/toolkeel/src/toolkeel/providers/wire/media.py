@@ -42,7 +42,7 @@ NO_TEXT = "(no text)"
 
 
 def block_text(block: Block) -> str | None:
-    r"""Return the text of a block that can be sent as text: text, JSON, or a text file.
+    r"""Return the text of text, JSON or a UTF-8 text file; None for any other block.
 
     >>> block_text(File("a,b".encode(), "t.csv", "text/csv"))
     't.csv:\na,b'

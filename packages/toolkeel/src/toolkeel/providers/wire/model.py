@@ -99,7 +99,7 @@ class WireModel:
 
     @count_in_run
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Delta | AssistantMessage]:
-        """Request a reply. See `toolkeel.model_interface.Model`.
+        """Yield the deltas of a reply. See `toolkeel.model_interface.Model`.
 
         Raises:
             ModelError: with the HTTP status and the seconds to wait, if the server reported them.
@@ -124,7 +124,7 @@ class WireModel:
             await self._clients.close()
 
     async def _attempt(self, requests: list[ModelRequest]) -> AsyncGenerator[Deltas]:
-        """Send the last of `requests`.
+        """Yield the reply to the last of `requests`.
 
         If the model's reply was rejected, append a corrected request and raise.
         """
@@ -141,7 +141,7 @@ class WireModel:
     async def _request_reply(
         self, request: ModelRequest, corrections: int = 0
     ) -> AsyncGenerator[Deltas]:
-        """Send a request and yield the reply in parts.
+        """Yield the reply to a request in parts.
 
         Args:
             request: The request, with a correction if the last reply could not be read.

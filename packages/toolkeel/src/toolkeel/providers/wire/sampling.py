@@ -54,7 +54,7 @@ def refused_by_reasoner(model: str, settings: Settings) -> frozenset[str]:
 
 
 def stop_texts(settings: Settings) -> list[str] | None:
-    """Return the texts at which a reply ends, as a list."""
+    """Return the texts at which a reply ends, as a list; None if not set."""
     if settings.stop is None:
         return None
     return [settings.stop] if isinstance(settings.stop, str) else list(settings.stop)

@@ -194,7 +194,7 @@ class StoredTurns(StoredConversation):
     """Stored conversations whose roles alternate, with results among the user's blocks."""
 
     def decode_input(self, wire: Json, calls: StoredCalls) -> Iterator[Message]:
-        """Decode the results in a user message, then the rest of it."""
+        """Yield the results in a user message, then the rest of it."""
         rest: list[Json] = []
         for block in blocks_of(wire.get(self.content_key)):
             if (result := self.decode_result(block, calls)) is not None:

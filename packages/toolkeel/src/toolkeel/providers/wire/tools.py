@@ -173,7 +173,7 @@ class WireTools:
         return self._by_alias.get(found[1], alias) if found else alias
 
     def with_wire_names(self, result: ToolMessage) -> ToolMessage:
-        """Replace tool names in a result by their names on this wire. See `rename_keys`."""
+        """Replace tool names in a result, as `toolkeel.call.enabled_tools.with_wire_names` does."""
         return with_wire_names(result, self._renamed) if self._renamed else result
 
     @cached_property

@@ -71,7 +71,7 @@ Auth: TypeAlias = OAuth | Literal["oauth"] | httpx2.Auth | None
 
 
 def resolve_auth(auth: Auth, config: ServerConfig) -> httpx2.Auth | None:
-    """Return what authorizes requests to a server; a stored login by default.
+    """Return what authorizes requests to a server; by default a stored login, or None if there is none.
 
     Raises:
         SetupError: the authorization cannot be used with this server.

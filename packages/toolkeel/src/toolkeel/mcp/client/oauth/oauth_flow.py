@@ -58,7 +58,7 @@ class LoginFlow(OAuthClientProvider):
         await self._tokens.set_metadata(self.context.oauth_metadata)
 
     async def _auth_flow(self, request: httpx2.Request) -> Flow:
-        """Authorize a request: with the token, after a refresh, or after a login."""
+        """Yield a request with its token, after a refresh or a login if necessary."""
         self.context.protocol_version = request.headers.get(MCP_PROTOCOL_VERSION_HEADER)
         if not self._initialized:
             await self._initialize()
@@ -110,7 +110,7 @@ class LoginFlow(OAuthClientProvider):
             await self._forget_client()
 
     async def _login(self, request: httpx2.Request, short: httpx2.Response | None) -> Flow:
-        """Log a person in, once for all requests that need it.
+        """Yield the requests of a person's login, once for all requests that need it.
 
         Args:
             request: The request that needs it.
@@ -138,7 +138,7 @@ class LoginFlow(OAuthClientProvider):
         yield request
 
     def _probe_challenge(self, short: httpx2.Response | None) -> httpx2.Request | None:
-        """Build a request that checks the registration before a person is sent to the page.
+        """Build a request that checks the registration before the login page opens; None if unregistered.
 
         It asks for the scopes the person will be asked for: what was granted, and what was missing.
         """

@@ -85,7 +85,7 @@ class Tokens:
         self._keyring = keyring or (lambda: None)
 
     async def get_tokens(self) -> OAuthToken | None:
-        """Return the tokens."""
+        """Return the stored tokens, or None."""
         found = (await self._load()).get("tokens")
         return None if found is None else OAuthToken.model_validate(found)
 
@@ -100,7 +100,7 @@ class Tokens:
         await self._save({"tokens": _as_json(tokens), "expires": expires})
 
     async def get_client_info(self) -> OAuthClientInformationFull | None:
-        """Return the registered client."""
+        """Return the registered client, or None if a client must be registered."""
         if self._registered is not None:
             return self._registered
         found = (await self._load()).get("client")
@@ -116,7 +116,7 @@ class Tokens:
         return self._registered is None
 
     async def metadata(self) -> OAuthMetadata | None:
-        """Return the authorization server's metadata."""
+        """Return the stored metadata of the authorization server, or None."""
         found = (await self._load()).get("server")
         return None if found is None else OAuthMetadata.model_validate(found)
 
