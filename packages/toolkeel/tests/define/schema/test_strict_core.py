@@ -23,6 +23,7 @@ from pydantic import (
     TypeAdapter,
     create_model,
 )
+from typing_extensions import TypedDict
 
 from tests.define.calling import taking
 from toolkeel import ToolCall, Toolset
@@ -246,3 +247,30 @@ def test_a_field_is_taken_by_its_advertised_name_alone(annotation: Any) -> None:
     assert wrong.kind == "invalid_arguments"
     assert "x.fullName: expected a string (required)" in wrong.text
     assert 'x.name: expected the key "fullName", got an unknown key' in wrong.text
+
+
+class Count(TypedDict):
+    n: int
+
+
+class Counted(BaseModel):
+    count: Count
+
+
+class Priced(BaseModel):
+    price: Decimal
+
+
+@pytest.mark.parametrize("annotation", [Counted | Priced, list[Counted | Priced]])
+@pytest.mark.parametrize("sent", [True, "5", 5.5])
+def test_a_typed_dict_within_a_model_is_as_strict_beside_a_closed_gap(
+    annotation: Any, sent: object
+) -> None:
+    made, _ = taking(annotation)
+    value = {"count": {"n": sent}}
+    call = {"x": [value] if annotation == list[Counted | Priced] else value}
+    [message] = Toolset([made]).run_sync([ToolCall("1", made.name, call)])
+    if sent == "5":
+        assert message.details["coerced"], "it is mended, and that is reported"
+    else:
+        assert "count.n: expected an integer, got" in message.text

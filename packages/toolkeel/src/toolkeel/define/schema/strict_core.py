@@ -66,7 +66,7 @@ class _Closing:
         """Return the schema with its gaps closed."""
         made = {key: self._part(key, stored) for key, stored in core.items() if key != "strict"}
         if "config" in core:
-            made["config"] = self._config(core["config"], core["type"])
+            made["config"] = self._config(core["config"])
         kind = core["type"]
         if kind == "dict" and (form := _key_form(core.get("keys_schema", {}))) is not None:
             self.count += 1
@@ -76,12 +76,12 @@ class _Closing:
         self.count += closed is not None
         return made if closed is None else closed
 
-    def _config(self, config: Core, kind: str) -> Core:
+    def _config(self, config: Core) -> Core:
         """Return a configuration that is strict, and takes a field by its advertised name alone."""
         if config.get("validate_by_name") and config.get("validate_by_alias", True):
             self.count += 1
             config = {**config, "validate_by_name": False}
-        return config if kind == "typed-dict" else {**config, "strict": True}
+        return {**config, "strict": True}
 
     def _part(self, key: str, stored: Any) -> Any:
         """Return what is under one key, schemas within it closed."""
