@@ -20,7 +20,8 @@ from toolkeel import (
     UserMessage,
     tool,
 )
-from toolkeel.call.enabled_tools import SEARCH, EnabledTools
+from toolkeel.call.enabled_tools import EnabledTools
+from toolkeel.call.tool_search import SEARCH
 from toolkeel.define.tool import AnyTool
 from toolkeel.errors import DuplicateToolError
 from toolkeel.testing.scripted import Scripted, call
@@ -204,18 +205,3 @@ def test_a_wrong_name_does_not_reveal_what_a_model_has_to_search_for() -> None:
             assert "weather" not in message.text and "stocks" not in message.text
     result = Agent(Scripted([call("no_such"), "done"]), [weather, stocks]).run_sync("go")
     assert "weather" in str(result.messages[2].text)
-
-
-@pytest.mark.parametrize(
-    ("query", "status", "said"),
-    [
-        ("  ", "error", "The query is empty."),
-        ("zeppelin", "success", "No tool fits 'zeppelin'. Try other words"),
-        ("weather", "success", '"name":"weather"'),
-    ],
-)
-def test_a_search_that_finds_nothing_says_so(query: str, status: str, said: str) -> None:
-    model = Scripted([call("search_tools", {"query": query}), "done"])
-    result = Agent(model, [weather, stocks], search_tools=True).run_sync("go")
-    [message] = [each for each in result.messages if isinstance(each, ToolMessage)]
-    assert message.status == status and said in message.text.replace('": "', '":"')

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkeel.call.tool_search import Index, words
+from toolkeel import ToolCall, Toolset, tool
+from toolkeel.call.tool_search import SEARCH, Index, make_search_tool, words
 from toolkeel.define.tool import AnyTool, Tool
 
 TOOLS = {
@@ -94,3 +95,31 @@ def test_the_order_of_the_words_of_a_query_does_not_matter(parts: list[str]) -> 
     index = Index(made())
     forward, backward = index.find(" ".join(parts)), index.find(" ".join(reversed(parts)))
     assert [t.name for t in forward] == [t.name for t in backward]
+
+
+@tool
+def weather(city: str) -> str:
+    """Look up the weather."""
+    return city
+
+
+async def is_enabled(_: AnyTool) -> bool:
+    return True
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "text", "names"),
+    [
+        ("  ", "error", "The query is empty.", []),
+        ("zeppelin", "success", "No tool fits 'zeppelin'. Try other words", []),
+        ("weather", "success", '"name":"weather"', ["weather"]),
+    ],
+)
+def test_a_search_that_finds_nothing_says_so(
+    query: str, status: str, text: str, names: list[str]
+) -> None:
+    found: dict[str, AnyTool] = {}
+    search = Toolset([make_search_tool(Toolset([weather]), is_enabled, found)])
+    [message] = search.run_sync([ToolCall("1", SEARCH, {"query": query})])
+    assert message.status == status and text in message.text
+    assert list(found) == names

@@ -10,7 +10,7 @@ fair_queue  which run that waits is next: fair between scopes, within limits
 engine      DBOS, which moves runs: its tables, its queue, its schedules
 worker      the worker of this process, which takes runs and runs them
 runs        `Runs`: list, show, decide, cancel, retry and delete, of all agents
-durable     `Durable`: an agent whose runs are started here and run by workers
+durable     `Durable`: an agent whose runs workers run: start, a full queue, a dead worker's runs
 """
 
 from typing import TYPE_CHECKING

@@ -13,7 +13,7 @@ pipeline           the spine: one call in, one message out, whatever happens
 batch              the calls of one turn: side by side, answered in order
 toolset            `Toolset`: uniquely named tools that are found and run
 tool_sources       tool sources: tools that are not known before a run begins
-tool_search        finding tools among many by their words
+tool_search        the tool that finds tools among many by their words, and what it says if none fits
 enabled_tools      the tools that a model request offers
 watched_state      the state of an agent's run: an assignment that loses another call's write is reported
 enclosing_run      a run that code of another run starts: what it shares with that one

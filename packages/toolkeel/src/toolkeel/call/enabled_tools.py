@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-import functools
-import json
 import logging
 import re
 from collections.abc import Container, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
-from typing import Any
 
 from toolkeel.call.body.callback import run_callback
-from toolkeel.call.tool_search import Index
-from toolkeel.call.toolset import HIDES_OTHERS, Toolset
+from toolkeel.call.tool_search import SEARCH, make_search_tool, names_found_before
+from toolkeel.call.toolset import Toolset
 from toolkeel.content import Text
 from toolkeel.context import RunContext, ToolContext
-from toolkeel.define.decorator import tool
-from toolkeel.define.tool import AnyTool, Tool
-from toolkeel.errors import ToolError
+from toolkeel.define.tool import AnyTool
 from toolkeel.messages import ToolCall, ToolMessage
-
-SEARCH = "search_tools"
 
 log = logging.getLogger("toolkeel")
 
@@ -59,10 +51,10 @@ class EnabledTools:
         self._last: tuple[AnyTool, ...] = ()
         self.tools = tools
         if search:
-            self._search = self._searcher(tools)
+            self._search = make_search_tool(tools, self._enabled, self._found)
             self.tools = tools.with_tools([*tools, self._search])
             self._found |= {item.name: item for item in tools if item.name in always}
-            for name in _found_before(run):
+            for name in names_found_before(run):
                 if name in tools:
                     self._found[name] = tools[name]
         for item in beside:
@@ -100,40 +92,6 @@ class EnabledTools:
                 "the predicate `enabled` of %s failed; the tool is not offered", item.name
             )
             return False
-
-    def _searcher(self, tools: Toolset) -> AnyTool:
-        """Make the tool `search_tools`, whose findings are offered from then on."""
-        index = functools.cache(lambda: Index(tools))
-
-        async def search_tools(query: str, limit: int = 5) -> list[dict[str, str]] | str:
-            """Find tools by description. The tools found can be called from then on.
-
-            Args:
-                query: What the tool should do, in a few words.
-                limit: How many tools to find at most.
-            """
-            if not query.strip():
-                raise ToolError("The query is empty. Say in a few words what the tool should do.")
-            found = index().find(query, max(1, min(limit, 20)))
-            found = [item for item in found if await self._enabled(item)]
-            for item in found:
-                self._found[item.name] = item
-            if not found:
-                return f"No tool fits {query[:200]!r}. Try other words for what it should do."
-            return [{"name": item.name, "description": item.description} for item in found]
-
-        made: Tool[..., Any] = tool(SEARCH, metadata={HIDES_OTHERS: True})(search_tools)
-        return made
-
-
-def _found_before(run: RunContext) -> list[str]:
-    """Return the names that earlier searches found, read from the transcript."""
-    names = []
-    for message in run.transcript:
-        if isinstance(message, ToolMessage) and message.name == SEARCH and not message.failed:
-            with suppress(ValueError, TypeError, KeyError):
-                names += [str(item["name"]) for item in json.loads(message.text)]
-    return names
 
 
 def with_wire_names(result: ToolMessage, names: Mapping[str, str]) -> ToolMessage:

@@ -1,16 +1,68 @@
-"""Search for tools by the words of their names, descriptions and parameters."""
+"""The tool that finds tools by the words of their names, descriptions and parameters."""
 
 from __future__ import annotations
 
+import functools
+import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
+from typing import Any
 
 from toolkeel._common.split_words import cjk_characters, split_terms
 from toolkeel._common.word_index import WordIndex
+from toolkeel.call.toolset import HIDES_OTHERS, Toolset
+from toolkeel.context import RunContext
+from toolkeel.define.decorator import tool
 from toolkeel.define.subschemas import properties_of
-from toolkeel.define.tool import AnyTool
+from toolkeel.define.tool import AnyTool, Tool
+from toolkeel.errors import ToolError
+from toolkeel.messages import ToolMessage
 
+SEARCH = "search_tools"
 NAME_WEIGHT = 3
+
+
+def make_search_tool(
+    tools: Toolset, is_enabled: Callable[[AnyTool], Awaitable[bool]], found: dict[str, AnyTool]
+) -> AnyTool:
+    """Make the tool `search_tools`.
+
+    Args:
+        tools: The tools that it searches.
+        is_enabled: Returns True if a tool can be called now; others are not found.
+        found: Receives the tools found, by name.
+    """
+    index = functools.cache(lambda: Index(tools))
+
+    async def search_tools(query: str, limit: int = 5) -> list[dict[str, str]] | str:
+        """Find tools by description. The tools found can be called from then on.
+
+        Args:
+            query: What the tool should do, in a few words.
+            limit: How many tools to find at most.
+        """
+        if not query.strip():
+            raise ToolError("The query is empty. Say in a few words what the tool should do.")
+        matches = index().find(query, max(1, min(limit, 20)))
+        matches = [item for item in matches if await is_enabled(item)]
+        found.update((item.name, item) for item in matches)
+        if not matches:
+            return f"No tool fits {query[:200]!r}. Try other words for what it should do."
+        return [{"name": item.name, "description": item.description} for item in matches]
+
+    made: Tool[..., Any] = tool(SEARCH, metadata={HIDES_OTHERS: True})(search_tools)
+    return made
+
+
+def names_found_before(run: RunContext) -> list[str]:
+    """Return the names that earlier searches found, read from the transcript."""
+    names = []
+    for message in run.transcript:
+        if isinstance(message, ToolMessage) and message.name == SEARCH and not message.failed:
+            with suppress(ValueError, TypeError, KeyError):
+                names += [str(item["name"]) for item in json.loads(message.text)]
+    return names
 
 
 def words(text: str) -> list[str]:
@@ -33,18 +85,18 @@ class Index:
     """
 
     def __init__(self, tools: Iterable[AnyTool]) -> None:
-        self._index = WordIndex((tool, _words_of(tool)) for tool in tools)
+        self._index = WordIndex((item, _words_of(item)) for item in tools)
 
     def find(self, query: str, limit: int = 5) -> list[AnyTool]:
         """Return at most `limit` tools that match a query's words, the best match first."""
         return self._index.find(words(query), limit)
 
 
-def _words_of(tool: AnyTool) -> Mapping[str, int]:
-    counts = Counter(words(tool.description))
-    for word in words(tool.name):
+def _words_of(item: AnyTool) -> Mapping[str, int]:
+    counts = Counter(words(item.description))
+    for word in words(item.name):
         counts[word] += NAME_WEIGHT
-    for name, schema in properties_of(tool.parameters).items():
+    for name, schema in properties_of(item.parameters).items():
         counts.update(words(str(name)))
         if isinstance(schema, Mapping):
             counts.update(words(str(schema.get("description", ""))))

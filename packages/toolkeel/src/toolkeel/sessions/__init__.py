@@ -15,7 +15,7 @@ session           `Session`: a conversation that lasts, run after run
 sessions          `Sessions`: a file of sessions to list, open, fork, export, delete
 export            a session as JSONL and back: a header, then one entry a line; and search in its text
 history_policies  history policies: last turns, a budget of tokens, a summary by a model (trim, compact)
-approval_queue    an approver whose calls wait in a store until a person decides (desk)
+approval_queue    an approver whose calls wait in a store for a person, and how long (desk)
 tool_memory       a store for tools: memory that outlives runs, by namespace and key (put, get, search, delete, TTL)
 """
 
