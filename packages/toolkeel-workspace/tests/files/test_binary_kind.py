@@ -8,7 +8,9 @@ from toolkeel_workspace.files.binary_kind import HEAD_BYTES, find_binary_kind
 
 
 @pytest.mark.parametrize("codec", ["UTF-16LE", "UTF-16BE"])
-@pytest.mark.parametrize("text", ["abc\n", "größe = 1\r\n", "中文 的 文件\n", "x" * HEAD_BYTES])
+@pytest.mark.parametrize(
+    "text", ["abc\n", "größe = 1\r\n", "nő\n", "привет\n", "中文 的 文件\n", "x" * HEAD_BYTES]
+)
 def test_utf_16_without_a_mark_is_called_probable_and_not_read(codec: str, text: str) -> None:
     kind = find_binary_kind(text.encode(codec)[:HEAD_BYTES])
     assert kind.startswith(f"probably {codec} without a byte order mark, which is a guess")
@@ -20,6 +22,8 @@ def test_utf_16_without_a_mark_is_called_probable_and_not_read(codec: str, text:
         b"a\0",
         b"a\0b",
         b"\0\0\0\0",
+        b"abc\0def\n",
+        "größe\0ab cd ef\n".encode(),
         b"ab\0\0cd",
         b"\x01\0\x02\0\x03\0",
     ],

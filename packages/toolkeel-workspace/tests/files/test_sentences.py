@@ -135,6 +135,23 @@ SENTENCES = [
     Sentence("there is no home folder here", {}, read(path="~/f"), None, read(path="a~")),
     Sentence("is absolute. Give a path relative to the root", {}, read(path="/f"), None, read(path="f/")),
     Sentence("contains a NUL character", {}, read(path="a\0"), None, read(path="a0")),
+    Sentence("old_text has escapes such as \\n where the file has the characters themselves, in line 2.", {"f": "x\na\nb\n"}, edit("a\\nb", "y"), {"f": "x\na\\nb\n"}),
+    Sentence("old_text has entities such as &lt;", {"f": "a < b\n"}, edit("a &lt; b", "y"), {"f": "a &lt; b\n"}),
+    Sentence("old_text has line ends where the file has \\n, in line 1.", {"f": "'a\\nb'\n"}, edit("a\nb", "y"), {"f": "a\nb\n"}),
+    Sentence('old_text has quotes where the file has \\", in line 1.', {"f": '"x \\"y\\" z"\n'}, edit('x "y" z', "y"), {"f": 'x "y" z\n'}),
+    Sentence('line ends and quotes where the file has \\n and \\"', {"f": '"\\"a\\nb\\""\n'}, edit('"a\nb"', "y"), {"f": '"a\nb"\n'}),
+    Sentence("old_text has characters where the file has entities, such as &lt;", {"f": "a &lt; b\n"}, edit("a < b", "y"), {"f": "a < b\n"}),
+    Sentence("In another case it is in line 2: 'Abc def'", {"f": "x\nAbc def\n"}, edit("abc DEF", "y"), {"f": "x\nabc DEF\n"}),
+    Sentence("names a folder. Give the path of a file", {}, write("d/"), None, write("d")),
+    Sentence("names a folder. Give the path of a file", {}, patch("+a", "create_file", "d/"), None, patch("+a", "create_file", "d")),
+    Sentence("is the last one and has no line end, but lines follow it", {"f": "a\nb\n"}, patch("@@\n-a\n+c\n\\ No newline at end of file"), {"f": "a\n"}),
+    Sentence("is probably UTF-16LE without a byte order mark", {"f": "a b\n".encode("utf-16-le")}, read(), {"f": "a b\n".encode("utf-16")}),
+    Sentence("Not searched: f (probably UTF-16LE without a byte order mark)", {"f": "a b\n".encode("utf-16-le")}, grep("a"), {"f": "a b\n".encode("utf-16")}),
+    Sentence("No matches. To search for ( as such, pass literal=true.", {"f": "f(x)\n"}, grep("f(x)"), None, grep("f(x)", literal=True)),
+    Sentence("\\| is a plain |: alternatives are written a|b.", {"f": "a\n"}, grep("a\\|b"), {"f": "a|b\n"}),
+    Sentence("A carriage return at the end of a line is not part of it", {"f": "a\r\n"}, grep("a\\r"), {"f": "a\rb\n"}),
+    Sentence("matches glob 'd/*'. A glob is below d/.", {"d/f": "a\n"}, grep("a", path="d", glob="d/*"), None, grep("a", path="d", glob="*")),
+    Sentence("Plain characters in this pattern: !", {"f": ""}, find("!f"), {"!f": ""}),
 ]  # fmt: skip
 
 

@@ -241,19 +241,23 @@ def yes(ticket: Ticket) -> bool:
     return True
 
 
-def test_a_connection_to_a_jobs_port_is_explained(tmp_path: Path) -> None:
+def test_a_connection_to_a_jobs_port_is_explained_also_if_the_command_is_silent(
+    tmp_path: Path,
+) -> None:
     need("bubblewrap")
 
-    async def main() -> tuple[str, str]:
+    async def main() -> list[str]:
         caller = Caller(tmp_path, "workspace")
-        refused = "echo 'Connection refused' >&2; exit 7"
-        before = await caller.call("bash", command=refused)
+        commands = ("echo 'Connection refused' >&2; exit 7", "curl -s localhost:8000", "true")
+        before = await caller.call("bash", command=commands[0])
         await caller.start("sleep 600")
-        return before.text, (await caller.call("bash", command=refused)).text
+        after = [(await caller.call("bash", command=command)).text for command in commands]
+        return [before.text, *after]
 
-    before, after = asyncio.run(main())
-    assert "Ports of background jobs (job-1) cannot be reached from here" in after
-    assert "Ports" not in before
+    before, *after, other = asyncio.run(main())
+    for text in after:
+        assert "Ports of background jobs (job-1) cannot be reached from here" in text
+    assert "Ports" not in before + other
 
 
 def test_a_sessions_job_is_used_from_other_event_loops(tmp_path: Path) -> None:

@@ -32,4 +32,7 @@ def test_a_failed_command_that_asked_for_input_is_explained() -> None:
     assert explain_no_input("sudo: a terminal is required to read the password", True)
     assert explain_no_input("EOFError: EOF when reading a line", True)
     assert not explain_no_input("Overwrite? [y/N] ", False)
+    assert explain_no_input("Vim: Warning: Input is not from a terminal", True)
+    assert explain_no_input("the input device is not a TTY", True)
+    assert not explain_no_input("not a tty", True)  # the answer of the command tty
     assert not explain_no_input("1 test failed", True)

@@ -23,6 +23,7 @@ from toolkeel.hosted import Hosted, Native, Where
 from toolkeel.messages import ToolOutput
 from toolkeel_workspace.files.atomic_replace import find_writable
 from toolkeel_workspace.files.binary_kind import HEAD_BYTES, find_binary_kind
+from toolkeel_workspace.files.content_changes import check_file_name
 from toolkeel_workspace.files.encodings import decode_text, encode_changed, replace_invalid
 from toolkeel_workspace.files.line_window import escape_name
 from toolkeel_workspace.files.open_beneath import FileResource
@@ -62,6 +63,8 @@ def apply_patch(workspace: Workspace, where: Where = "auto") -> AnyTool:
                 new file, its lines, each after a "+".
         """
         name = workspace.root.match_spelling(path)
+        if type == "create_file":
+            check_file_name(path)
         if type == "delete_file":
             return _delete_file(workspace, name)
         remarks: list[str] = []

@@ -44,11 +44,22 @@ def find_binary_kind(head: bytes) -> str:
 
 def _find_unmarked_utf_16(head: bytes) -> str:
     """Return which UTF-16 a file with zero bytes and without a mark may be; empty if it is no text so."""
+    try:
+        plain = head.replace(b"\0", b"").decode()
+    except UnicodeDecodeError:
+        plain = ""
+    is_utf_8 = bool(plain) and not _has_control(plain)  # with single zero bytes between
     for first, codec in ((1, "UTF-16LE"), (0, "UTF-16BE")):
         if b"\0" in head[1 - first :: 2]:
             continue
         text = head[: len(head) // 2 * 2].decode(codec, "replace")
-        kinds = [unicodedata.category(char) for char in text if char not in "\t\n\f\r"]
-        if len(kinds) > 1 and not {"Cc", "Cn", "Co", "Cs"}.intersection(kinds):
+        is_single = is_utf_8 and any(char > "\xff" for char in text)
+        if len(text) > 1 and not is_single and not _has_control(text):
             return codec
     return ""
+
+
+def _has_control(text: str) -> bool:
+    """Return true if a text has characters that are in no text, such as control characters."""
+    kinds = {unicodedata.category(char) for char in set(text) - {*"\t\n\f\r"}}
+    return not kinds.isdisjoint({"Cc", "Cn", "Co", "Cs"})

@@ -26,8 +26,19 @@ def make_edit(path: str, **texts: Any) -> ContentChange:
 
 def make_write(path: str, content: str) -> ContentChange:
     """Return how a call of ``write`` changes the content of its file."""
+    check_file_name(path)
     data = _encode_content(content)
     return lambda before: data
+
+
+def check_file_name(path: str) -> None:
+    """Check that a path may be that of a new file.
+
+    Raises:
+        ToolError: it ends with a slash.
+    """
+    if path.strip().endswith(("/", "/.")):
+        raise ToolError(f"{path!r} names a folder. Give the path of a file; its folders are made.")
 
 
 def _encode_content(content: str) -> bytes:

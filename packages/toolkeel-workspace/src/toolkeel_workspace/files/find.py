@@ -209,7 +209,8 @@ def _explain_nothing(root: Root, given: str, pattern: str, path: str) -> str:
     elif missing := _find_missing_folder(root, pattern, path):
         said += f". {missing.rstrip('.')}"
     literal = "".join(_PARTS.sub("", choice) for choice in _expand_braces(pattern))
-    if signs := [sign for sign in "[]{}\\^$|()" if sign in literal]:
+    signs = [sign for sign in "[]{}\\^$|()" if sign in literal]
+    if signs := ["!"] * pattern.startswith("!") + signs:
         said += f". Plain characters in this pattern: {' '.join(signs)}"
     if "," in literal or " *" in pattern:
         said += ". Write several patterns as {a,b}"
@@ -221,6 +222,7 @@ def _find_alike(root: Root, pattern: str, path: str) -> list[str]:
     prefix = "" if path == "." else f"{path}/"
     plain = pattern.strip().replace("\\", "/").rstrip("/") or pattern
     exact = compile_glob(pattern.rstrip("/") or pattern)
+    is_file_name = pattern.endswith("/") and not _PARTS.search(pattern)
     wanted = compile_glob(spelling(plain), ignore_case=True)
     walk = FileWalk(root, path, include_links=True)
     names = [*islice(walk, MAX_NAMES), *(f"{folder}/" for folder in walk.folders)]
@@ -228,8 +230,7 @@ def _find_alike(root: Root, pattern: str, path: str) -> list[str]:
     return [
         name
         for name, end in short.items()
-        if wanted(spelling(end))
-        and not (exact(end) and (name.endswith("/") or not pattern.endswith("/")))
+        if wanted(spelling(end)) and not (exact(end) and (name.endswith("/") or not is_file_name))
     ]
 
 

@@ -7,6 +7,7 @@ linear time (see `toolkeel_workspace.files.patterns.linear_regex`), so the outpu
 from __future__ import annotations
 
 import os
+import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from time import perf_counter
@@ -117,6 +118,7 @@ class GrepSearch:
         self.stop_reason = ""  # why it ended early: "limit", "bytes" or "time"
         self.not_searched = NotSearched(root)
         self._is_glob_unused = False
+        self._place = ""  # what a glob is relative to, as a sentence
         self._is_sure = True
         self._encoding = ""  # of the file being searched, if it is a guess
         self._bytes = 0
@@ -146,6 +148,7 @@ class GrepSearch:
         prefix = "" if path == "." else f"{path}/"
         if self.query.glob and not (self.match_count or self.stop_reason):
             names = FileWalk(self.root, path)
+            self._place = f" A glob is below {escape_name(prefix)}." if prefix else ""
             self._is_glob_unused = not any(
                 self._is_wanted(name.removeprefix(prefix)) for name in names
             )
@@ -224,13 +227,15 @@ class GrepSearch:
                 if os.fstat(file.fileno()).st_size > MAX_FILE_BYTES:
                     return []
                 head = file.read(HEAD_BYTES)
-                is_binary = find_binary_kind(head) != ""
-                data = b"" if is_binary else head + file.read(MAX_FILE_BYTES)
+                kind = find_binary_kind(head)
+                data = b"" if kind else head + file.read(MAX_FILE_BYTES)
         except (ToolError, OSError):
             self.not_searched.add("not to be read", path)
             return []
-        if is_binary:
-            self.not_searched.add("binary", path)
+        if kind:
+            self.not_searched.add(
+                "binary" if kind.startswith("binary") else kind.partition(",")[0], path
+            )
         return self._decode_lines(path, data)
 
     def _select_lines(self, lines: Iterable[str]) -> Iterator[_Line]:
@@ -310,8 +315,25 @@ class GrepSearch:
             return f"First {found}; there may be more. Narrow the search with path or glob."
         if self._is_glob_unused:
             several = " Write several patterns as {a,b}." if "," in self.query.glob else ""
-            return f"{NO_MATCHES} No file that is looked into matches glob {self.query.glob[:200]!r}.{several}"
-        return f"{found}." if self.match_count else NO_MATCHES
+            return (
+                f"{NO_MATCHES} No file that is looked into matches glob {self.query.glob[:200]!r}."
+                f"{several}{self._place}"
+            )
+        return f"{found}." if self.match_count else f"{NO_MATCHES}{self._explain_nothing()}"
+
+    def _explain_nothing(self) -> str:
+        """Explain why a pattern may have matched nothing, as far as that shows, as sentences."""
+        if self.query.literal:
+            return ""
+        said = ""
+        if "\\|" in self.query.pattern:
+            said += " \\| is a plain |: alternatives are written a|b."
+        if "\\r" in self.query.pattern:
+            said += " A carriage return at the end of a line is not part of it: read tells which files have them."
+        signs = re.sub(r"\\.|[(][?]", "", self.query.pattern)
+        if plain := [sign for sign in "([{" if sign in signs]:
+            said += f" To search for {' '.join(plain)} as such, pass literal=true."
+        return said
 
 
 def _split_lines(text: str) -> list[str]:
@@ -334,7 +356,8 @@ def _compile_query(query: GrepQuery) -> tuple[str, Callable[[str], bool]]:
     except ValueError:
         raise ToolError(
             f"{query.pattern[:200]!r} is not a valid regular expression here: look-around and "
-            "backreferences are not known, and ( ) [ ] need their partners. "
+            "backreferences are not known, ( ) [ ] { } need their partners, and * + ? something before "
+            "them. "
             "To search for it as plain text, pass literal=true."
         ) from None
 

@@ -125,7 +125,11 @@ class CommandTools:
         async def describe(output: object) -> str:
             changed = self._snapshots.update_changed(unchanged)
             read = f"Changed while it ran, of the files you have read: {list_names(changed)}"
-            said = [*call.finish(), *self._jobs.explain(run, str(output)), read if changed else ""]
+            said = [
+                *call.finish(),
+                *self._jobs.explain(run, command, str(output)),
+                read if changed else "",
+            ]
             text = "".join(f"\n\n[{each}]" for each in said if each)
             return f"{output}{text}{await watch.report(context)}"
 

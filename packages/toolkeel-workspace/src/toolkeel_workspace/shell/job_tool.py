@@ -33,6 +33,7 @@ _NO_CONNECTION = re.compile(
     r"connection refused|ECONNREFUSED|(?:failed|could not|couldn't|unable) to connect|could not connect",
     re.IGNORECASE,
 )
+_THIS_MACHINE = re.compile(r"\b(?:localhost|127\.0\.0\.1|0\.0\.0\.0)\b|\[::1?\]")
 _APART = (
     "Ports of background jobs ({}) cannot be reached from here: each job has a sandbox of its own. "
     'Start the command "bash" in the background, and send it both the server, with &, and the requests.'
@@ -71,16 +72,18 @@ class JobTool:
     def _has_own_ports(self) -> bool:
         return self._sandbox.backend == "bubblewrap" and self._sandbox.network != "machine"
 
-    def explain(self, run: RunContext, output: str) -> list[str]:
+    def explain(self, run: RunContext, command: str, output: str) -> list[str]:
         """Return what the model must know of jobs after another command, as texts that may be empty.
 
         Args:
             run: The run.
-            output: Of the command.
+            command: The other command, which may name this machine.
+            output: What it printed.
         """
         said = [self.jobs.describe_lost(run)]
         running = self.jobs.list_running(run)
-        if running and self._has_own_ports and _NO_CONNECTION.search(output):
+        asks = _NO_CONNECTION.search(output) or _THIS_MACHINE.search(command)
+        if running and self._has_own_ports and asks:
             said.append(_APART.format(", ".join(running)))
         return said
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 _NO_TERMINAL = re.compile(
-    r"terminal is required|no tty present|not a tty|could not read (?:Username|Password)"
+    r"terminal is required|no tty present|is not a tty|could not read (?:Username|Password)"
     r"|terminal prompts disabled|Host key verification failed|EOF when reading a line"
-    r"|EOFError|cannot open /dev/tty|/dev/tty: No such device|askpass",
+    r"|(?:input|output) is not (?:from|to) a terminal|EOFError|cannot open /dev/tty|/dev/tty: No such device|askpass",
     re.IGNORECASE,
 )
 _PROMPT = re.compile(

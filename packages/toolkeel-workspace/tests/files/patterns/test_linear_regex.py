@@ -22,6 +22,9 @@ from toolkeel_workspace.files.patterns.linear_regex import compile_regex, escape
         (r"^[\D]$", ["a"], ["٣"]),
         (r"^\s$", [" ", "\u3000"], ["a"]),
         (r"^\\w$", ["\\w"], ["a"]),
+        ("^[[:alpha:]]+$", ["foo"], ["1", "é"]),
+        ("^[^[:space:]x]$", ["a", "["], ["x", " ", "\t"]),
+        ("^[[:digit:]_[:punct:]]+$", ["1_-[]\\`"], ["a"]),
         (r"^\p{Han}$", ["猫"], ["a"]),
         ("(?i)^CAT|é$", ["cats", "É"], ["a cat"]),
     ],
@@ -30,6 +33,11 @@ def test_classes_are_those_of_unicode(pattern: str, yes: list[str], no: list[str
     found = compile_regex(pattern)
     assert [text for text in yes if not found(text)] == []
     assert [text for text in no if found(text)] == []
+
+
+def test_a_class_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(ValueError, match="foo"):
+        compile_regex("[[:foo:]]")
 
 
 @given(st.text(max_size=12), st.text(max_size=12))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import html
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -13,6 +14,8 @@ MAX_LINES = 200_000
 MAX_SHOWN_LINES = 20
 """Most lines of a passage that are shown."""
 _MAX_LINE_CHARS = 300
+_ESCAPE = re.compile(r"\\([nrt\"'\\])")
+_ESCAPED = {"n": "\n", "r": "\r", "t": "\t"}
 _NUMBERED = re.compile(r"\s*\d+\s*[:|\t\u2192-]")
 
 
@@ -71,6 +74,8 @@ def describe_mismatch(text: str, wanted: str, label: str) -> str:
     sought = wanted.strip("\n").split("\n")
     if all(_NUMBERED.match(line) for line in sought if line.strip()):
         return f" {label} has line numbers before its lines: leave them out."
+    if said := _describe_other_form(text, wanted, label):
+        return said
     if (found := find_similar(text, wanted)) is None:
         return " Nothing in it is like it. Read the file again; the passage must be quoted exactly."
     shown = "\n".join(
@@ -86,6 +91,39 @@ def describe_mismatch(text: str, wanted: str, label: str) -> str:
         f" The most similar passage is {where}:\n{shown}\n"
         f"{_describe_difference(found, sought, label)} Quote it exactly."
     )
+
+
+def _describe_other_form(text: str, wanted: str, label: str) -> str:
+    """Describe in which other form a passage is in a text, as sentences; empty if in none.
+
+    Models write escapes and entities where a file has the characters, and the other way round.
+    """
+    wanted = wanted.replace("\r\n", "\n")
+    escaped = wanted.replace("\n", "\\n")
+    forms = (
+        (_unescape(wanted), "escapes such as \\n where the file has the characters themselves"),
+        (
+            html.unescape(wanted),
+            "entities such as &lt; where the file has the characters themselves",
+        ),
+        (escaped, "line ends where the file has \\n"),
+        (wanted.replace('"', '\\"'), 'quotes where the file has \\"'),
+        (escaped.replace('"', '\\"'), 'line ends and quotes where the file has \\n and \\"'),
+        (html.escape(wanted, quote=False), "characters where the file has entities, such as &lt;"),
+    )
+    for form, difference in forms:
+        if form != wanted and (place := text.find(form)) >= 0:
+            return f" {label} has {difference}, in line {text.count(chr(10), 0, place) + 1}."
+    place = text.lower().find(wanted.lower()) if wanted not in text else -1
+    if place >= 0 and len(text.lower()) == len(text):
+        there = text[place : place + len(wanted)][:_MAX_LINE_CHARS]
+        return f" In another case it is in line {text.count(chr(10), 0, place) + 1}: {there!r}."
+    return ""
+
+
+def _unescape(text: str) -> str:
+    """Return a text with the characters that its escapes stand for."""
+    return _ESCAPE.sub(lambda found: _ESCAPED.get(found[1], found[1]), text)
 
 
 def _describe_difference(found: Passage, sought: Sequence[str], label: str) -> str:

@@ -16,7 +16,24 @@ import jsonschema_rs
 # ECMA 262, which a JSON Schema speaks, counts ASCII alone.
 _WORD = r"\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\p{Join_Control}"
 _UNICODE = {"d": r"\p{Nd}", "D": r"\P{Nd}", "s": r"\p{White_Space}", "S": r"\P{White_Space}"}
-_TOKEN = re.compile(r"\\.|\[\^?\]?|\]", re.DOTALL)
+_TOKEN = re.compile(r"\\.|\[:\^?[a-z]+:\]|\[\^?\]?|\]", re.DOTALL)
+_POSIX = {
+    "alnum": "0-9A-Za-z",
+    "alpha": "A-Za-z",
+    "ascii": r"\x00-\x7f",
+    "blank": r"\t ",
+    "cntrl": r"\x00-\x1f\x7f",
+    "digit": "0-9",
+    "graph": "!-~",
+    "lower": "a-z",
+    "print": " -~",
+    "punct": r"!-\/:-@\[-`\{-~",
+    "space": r"\t\n\x0b\f\r ",
+    "upper": "A-Z",
+    "word": "0-9A-Za-z_",
+    "xdigit": "0-9A-Fa-f",
+}
+"""Classes of POSIX within brackets, as ripgrep has them: of ASCII."""
 
 
 def compile_regex(pattern: str) -> Callable[[str], bool]:
@@ -61,6 +78,12 @@ def _use_unicode_classes(pattern: str) -> str:
     def meaning(token: re.Match[str]) -> str:
         nonlocal inside
         text = token[0]
+        if text.startswith("[:"):
+            name = text[2:-2]
+            if inside and name not in _POSIX:
+                raise ValueError(f"no class {name!r}")
+            if inside:
+                return _POSIX[name]
         if not text.startswith("\\"):
             inside = text.startswith("[")
             return text
