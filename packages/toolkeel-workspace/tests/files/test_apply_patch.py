@@ -257,3 +257,20 @@ def test_what_was_matched_approximately_is_said(
 def test_the_end_of_a_file_chooses_among_places() -> None:
     patch = "@@\n-a\n-b\n+c\n*** End of File"
     assert patch_text("a\nb\na\nb\n", patch) == "a\nb\nc\n"
+
+
+def test_a_file_that_others_changed_since_it_was_read_is_not_deleted(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    path.write_text("a\n")
+    workspace = Workspace(tmp_path, None)
+    tools = Toolset([*workspace.tools, apply_patch(workspace)])
+    delete = ToolCall("d", "apply_patch", {"type": "delete_file", "path": "f"})
+    read = ToolCall("r", "read", {"path": "f"})
+    tools.run_sync([read])
+    path.write_text("work of another\n")
+    [refused] = tools.run_sync([delete])
+    assert refused.failed and "was changed since it was read" in refused.text
+    assert path.read_text() == "work of another\n"
+    tools.run_sync([read])
+    [done] = tools.run_sync([delete])
+    assert not done.failed and not path.exists()

@@ -142,6 +142,7 @@ SENTENCES = [
     Sentence('line ends and quotes where the file has \\n and \\"', {"f": '"\\"a\\nb\\""\n'}, edit('"a\nb"', "y"), {"f": '"a\nb"\n'}),
     Sentence("old_text has characters where the file has entities, such as &lt;", {"f": "a &lt; b\n"}, edit("a < b", "y"), {"f": "a < b\n"}),
     Sentence("In another case it is in line 2: 'Abc def'", {"f": "x\nAbc def\n"}, edit("abc DEF", "y"), {"f": "x\nabc DEF\n"}),
+    Sentence("In other quotes, dashes or spaces it is in line 2.", {"f": "a\nx“y”\n"}, patch('@@\n-x"y"\n+z'), {"f": 'a\nx"y"\n'}),
     Sentence("names a folder. Give the path of a file", {}, write("d/"), None, write("d")),
     Sentence("names a folder. Give the path of a file", {}, patch("+a", "create_file", "d/"), None, patch("+a", "create_file", "d")),
     Sentence("is the last one and has no line end, but lines follow it", {"f": "a\nb\n"}, patch("@@\n-a\n+c\n\\ No newline at end of file"), {"f": "a\n"}),

@@ -109,6 +109,7 @@ def _update_content(before: bytes | None, diff: str, path: str, remarks: list[st
 
 def _delete_file(workspace: Workspace, name: str) -> ToolOutput:
     os.close(workspace.root.open_file(name))
+    workspace.check_unchanged(name)
     folder, _, last = name.rpartition("/")
     opened = workspace.root.open_folder(folder or ".")
     try:

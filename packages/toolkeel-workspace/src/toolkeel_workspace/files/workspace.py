@@ -279,6 +279,15 @@ class Workspace:
         name = self.root.match_spelling(path)
         return self.change_file(name, make_write(path, content), replaces=True)
 
+    def check_unchanged(self, name: str) -> None:
+        """Check that a file is as it was when the model read it, if it did.
+
+        Raises:
+            ToolError: it was changed since.
+        """
+        with self._locks[name]:
+            self._snapshots.read_unchanged(name)
+
     def change_file(
         self, name: str, make_change: ContentChange, *, replaces: bool = False
     ) -> ToolOutput:

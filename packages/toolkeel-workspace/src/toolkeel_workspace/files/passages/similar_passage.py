@@ -9,6 +9,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from toolkeel_workspace.files.passages.normalized import normalize_leniently
+
 MAX_LINES = 200_000
 """Most lines of a text that are compared."""
 MAX_SHOWN_LINES = 20
@@ -118,6 +120,9 @@ def _describe_other_form(text: str, wanted: str, label: str) -> str:
     if place >= 0 and len(text.lower()) == len(text):
         there = text[place : place + len(wanted)][:_MAX_LINE_CHARS]
         return f" In another case it is in line {text.count(chr(10), 0, place) + 1}: {there!r}."
+    plain, sought = normalize_leniently(text).text, normalize_leniently(wanted).text
+    if wanted not in text and sought.strip() and (place := plain.find(sought)) >= 0:
+        return f" In other quotes, dashes or spaces it is in line {plain.count(chr(10), 0, place) + 1}."
     return ""
 
 
