@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from toolkeel._common.checked_arguments import checked
 from toolkeel._common.path_patterns import secret_pattern
-from toolkeel._records.taint_sources import FILES, Source
+from toolkeel._records.taint_sources import FILES, INSTRUCTIONS, Source
 from toolkeel.call.steps.label_sources import record_source
 from toolkeel.context import RunContext
 from toolkeel.errors import SetupError, ToolError
@@ -102,7 +102,7 @@ class RepositoryInstructions:
             for note in notes:
                 log.warning("a file of instructions has a problem: %s", note)
             if not self._trust:
-                record_source(run, Source("stranger", "instructions", name, FILES))
+                record_source(run, Source("stranger", INSTRUCTIONS, name, FILES))
         return "\n\n".join(parts)
 
 

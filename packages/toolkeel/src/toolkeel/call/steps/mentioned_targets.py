@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from urllib.parse import unquote
 
-from toolkeel._records.taint_sources import Taint, load_sources
+from toolkeel._records.taint_sources import INSTRUCTIONS, Taint, load_sources
 from toolkeel.call.arguments.validate import ArgumentsView
 from toolkeel.call.steps.addresses import (
     canonical_address,
@@ -110,7 +110,8 @@ def trusted_texts(run: RunContext) -> Iterator[TrustedText]:
     """Yield the texts of user and operator, and the results that contain no other author's text.
 
     A result comes with the arguments of its call, and of those before that may have stored something,
-    since a target that it only repeats was named by the model, not by a person.
+    since a target that it only repeats was named by the model, not by a person. Instructions that quote
+    a stranger are left out.
     """
     left = MAX_TEXT
     tools = {tool.name: tool for tool in getattr(run.agent, "tools", ())}
@@ -120,8 +121,10 @@ def trusted_texts(run: RunContext) -> Iterator[TrustedText]:
         for call in (message.tool_calls if isinstance(message, AssistantMessage) else ())
     }
     written, before = _written(run.transcript, tools, asked)
+    sources = run.taint.sources if run.taint is not None else ()
+    is_quoted = any(each.tool == INSTRUCTIONS for each in sources)
     for message in reversed(run.transcript):
-        if not _is_trusted(message, tools):
+        if not _is_trusted(message, tools) or (is_quoted and isinstance(message, SystemMessage)):
             continue
         text = _words_of(message)[-left:]
         if isinstance(message, ToolMessage):
