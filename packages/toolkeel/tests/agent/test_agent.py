@@ -180,3 +180,26 @@ def test_an_agent_shows_its_model_tools_and_name() -> None:
     agent = Agent("offline", [add], name="sums")
     assert repr(agent) == "Agent(Offline(), tools=['add'], name='sums')"
     assert repr(Agent("offline")) == "Agent(Offline(), name='agent')"
+
+
+class Named(Agent[object, str]):
+    """An agent with an attribute of its own."""
+
+    def __init__(self, tag: str) -> None:
+        super().__init__(Scripted(["done"]), [wait], instructions="Be brief.")
+        self.tag = tag
+
+
+def test_a_parameter_set_on_an_agent_is_refused_since_no_run_would_read_it() -> None:
+    named = Named("a")
+    named.tag = "b"
+    for name in ("instructions", "tools", "model", "settings", "name", "max_turns", "handoffs"):
+        with pytest.raises(
+            AttributeError, match=rf"'{name}' cannot be set.*Agent\(.*{name}=\.\.\.\)"
+        ):
+            setattr(named, name, "other")
+    with pytest.raises(AttributeError, match=r"write run\(prompt, settings=...\) for one run, or"):
+        setattr(named, "settings", None)  # noqa: B010
+    assert (
+        named.with_tools([]).run_sync("go").output == "done" and named.instructions == "Be brief."
+    )

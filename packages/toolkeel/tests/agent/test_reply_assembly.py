@@ -5,13 +5,17 @@ from __future__ import annotations
 import sys
 import tracemalloc
 from itertools import pairwise
+from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from toolkeel import Agent
 from toolkeel.agent.reply_assembly import ReplyBuilder, assemble, make_unique_ids, normalize_reply
 from toolkeel.messages import AssistantMessage, FinishReason, Reasoning, ToolCall, Usage
 from toolkeel.model_interface import CallDelta, Delta, Finish, ReasoningDelta, TextDelta
+from toolkeel.testing.scripted import Scripted
 
 texts = st.text(max_size=30)
 calls = st.lists(
@@ -190,3 +194,18 @@ def test_a_call_without_an_id_gets_one_and_the_others_keep_theirs() -> None:
     assert lone.tool_calls[0].id
     both = normalize_reply(AssistantMessage(tool_calls=(ToolCall("a", "f"), ToolCall("", "f"))))
     assert both.tool_calls[0].id == "a" and both.tool_calls[1].id not in ("", "a")
+
+
+@pytest.mark.parametrize(
+    ("raw", "ours"),
+    [("content_filter", "filtered"), ("SAFETY", "filtered"), ("max_tokens", "length")],
+)
+def test_a_finish_reason_that_a_model_passes_on_under_its_providers_name_is_read(
+    raw: Any, ours: str
+) -> None:
+    assert assemble([TextDelta("a"), Finish(raw)]).finish_reason == ours
+    assert normalize_reply(AssistantMessage("a", finish_reason=raw)).finish_reason == ours
+    assert Agent(Scripted([AssistantMessage("a", finish_reason=raw)])).run_sync("go").reason in (
+        "refused",
+        "cut_off",
+    )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.contract import check_result
-from toolkeel import ToolCall, ToolError, tool
-from toolkeel.call.failure_message import TEXT_LIMIT, failure_message, interrupted_message
+from toolkeel import Agent, ToolCall, ToolError, tool
+from toolkeel.call.failure_message import (
+    TEXT_LIMIT,
+    call_handler,
+    failure_message,
+    interrupted_message,
+)
+from toolkeel.context import RunContext
 from toolkeel.define.tool import AnyTool
 from toolkeel.errors import (
     CallError,
@@ -22,6 +30,8 @@ from toolkeel.errors import (
     MalformedArguments,
     TimedOut,
 )
+from toolkeel.messages import ToolMessage
+from toolkeel.testing.scripted import Scripted, call
 
 CALL = ToolCall("c1", "work", "{}")
 
@@ -60,16 +70,31 @@ def test_the_author_chooses_what_is_told_by_kind_of_error(option: str, error: Ca
     assert "internal error" in masked.text and own not in masked.text
     assert masked.details["error"] == own
     seen: list[Exception] = []
-    told = failure_message(CALL, made(**{option: lambda e: seen.append(e) or "told"}), error, 0.0)
-    assert told.content == "told"
+    chosen = made(**{option: lambda e: seen.append(e) or "told"})
+    handled = asyncio.run(call_handler(chosen, error, RunContext()))
+    assert failure_message(CALL, chosen, error, 0.0, handled=handled).content == "told"
     assert seen == [error.__cause__ or error]
 
 
-def test_a_handler_that_fails_does_not_hide_the_failure() -> None:
-    def broken(error: Exception) -> str:
-        raise LookupError("handler")
+@pytest.mark.parametrize("fails", [True, False])
+def test_a_handler_that_fails_or_does_not_return_does_not_hide_the_failure(*, fails: bool) -> None:
+    ended = threading.Event()
 
-    message = failure_message(CALL, made(on_error=broken), ToolError("the text"), 0.0)
+    def handle(error: Exception) -> str:
+        if fails:
+            raise LookupError("handler")
+        ended.wait(60)
+        return "too late"
+
+    @tool(on_error=handle)
+    def work() -> str:
+        """Work."""
+        raise ToolError("the text")
+
+    agent = Agent(Scripted([call("work", {}), "done"]), [work], callback_timeout=0.05)
+    message = agent.run_sync("go").messages[2]
+    ended.set()
+    assert isinstance(message, ToolMessage)
     assert message.kind == "tool_error" and "internal error" in message.text
     assert message.details["error"] == "the text"
 

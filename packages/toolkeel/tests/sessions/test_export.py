@@ -60,10 +60,20 @@ def test_a_fork_is_exported_with_what_it_shares(sessions: Sessions) -> None:
     assert sessions.import_(sessions.export("fork"), "copy").messages == fork.messages
 
 
+def test_lines_without_their_ends_are_imported_and_a_damaged_one_among_them_is_refused(
+    sessions: Sessions,
+) -> None:
+    agent("done").run_sync("go", session=sessions["ada"])
+    lines = "".join(sessions.export("ada")).splitlines()
+    assert sessions.import_(lines, "copy").messages == sessions["ada"].messages
+    with pytest.raises(SessionError, match="line 3 is no entry"):
+        sessions.import_([*lines[:2], lines[2][:-1], *lines[3:]], "damaged")
+
+
 def test_a_file_that_was_cut_counts_up_to_its_last_whole_line(sessions: Sessions) -> None:
     whole = list(sessions.export("ada"))
     for number in range(1, len(whole)):
-        cut = [*whole[:number], whole[number][:-1]]
+        cut = [*whole[:number], whole[number][:-2]]
         made = sessions.import_(cut, f"cut {number}")
         assert len(made.entries()) in (number - 1, number)
 

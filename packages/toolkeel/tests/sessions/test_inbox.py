@@ -243,7 +243,7 @@ def test_a_waiting_run_can_be_canceled_and_what_was_decided_for_it_never_runs(
     assert agent("Hello").run_sync("and now?", session=session).output == "Hello"
     assert paid(log) == []
     assert [m.text[:11] for m in session.messages[2:]] == [
-        "The call of",
+        "'pay' was n",
         "done",
         "and now?",
         "Hello",

@@ -80,9 +80,9 @@ def sessions(store: str | DictStore) -> Iterator[Sessions]:
 
 
 def results(session: Session, name: str = "pay") -> list[str]:
-    """The results of the calls of a tool that are no placeholders."""
+    """The results of the calls of a tool that have begun."""
     found = (m for m in session.messages if isinstance(m, ToolMessage) and m.name == name)
-    return [m.text for m in found if m.kind != "skipped"]
+    return [m.text for m in found if m.kind not in ("skipped", "cancelled")]
 
 
 def ids(session: Session) -> list[str]:
@@ -241,6 +241,9 @@ def test_a_message_in_place_of_what_waits_cancels_it(sessions: Sessions) -> None
     [ticket] = agent.run_sync("pay 5", session=session).pending
     assert agent.run_sync("hello", session=session).output == "re: hello"
     assert session.pending == ()
+    cancelled = session.messages[2]
+    assert isinstance(cancelled, ToolMessage) and cancelled.kind == "cancelled"
+    assert cancelled.text.startswith("'pay' was not started, because its run was cancelled: a new")
     with pytest.raises(DecisionRefused, match="no call waits"):
         session.decide(ticket.approve())
     with pytest.raises(DecisionRefused, match="no call waits"):

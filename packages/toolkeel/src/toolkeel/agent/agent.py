@@ -29,7 +29,7 @@ from toolkeel.agent.history import HistoryPolicy
 from toolkeel.agent.inner_agent import AgentToolConfig, arguments_to_prompt, make_agent_tool
 from toolkeel.agent.options import GUARDRAILS, HANDOFFS, KINDS, MODEL, SECONDS, RunOptions
 from toolkeel.agent.output import MAX_RETRIES, plan_output
-from toolkeel.agent.plan import Plan, add_limits
+from toolkeel.agent.plan import Plan, add_limits, set_before_plan
 from toolkeel.agent.prompt import Instructions, Prompt, check_instructions
 from toolkeel.agent.result import RunResult
 from toolkeel.agent.run import Run
@@ -150,6 +150,7 @@ class Agent(Generic[C, T]):
 
     if not TYPE_CHECKING:  # there, an unknown attribute stays unknown
         __getattr__ = attribute_hints("Agent.")
+        __setattr__ = set_before_plan(__init__)
 
     def __repr__(self) -> str:
         tools = f", tools={list(self.tools.names)}" if len(self.tools) else ""

@@ -25,6 +25,8 @@ from toolkeel.errors import SetupError
 from toolkeel.model_interface import Model, Settings
 from toolkeel.spending import RunLimits, Spending
 
+_OF_ONE_RUN = ("model", "settings", "limits", "output_type")
+"""Parameters of an agent that are options of a run, too."""
 TREE_REQUESTS = 10
 """How many times `max_turns` a run and all runs within it may ask models, if nothing is said."""
 
@@ -150,3 +152,25 @@ def add_limits(run: RunContext, plan: Plan, limits: RunLimits) -> None:
     """Give a run limits of its own, inside those of the run around it."""
     run.scope.spending = Spending(limits, TREE_REQUESTS * plan.max_turns, run.scope.spending)
     run.scope.owns_spending = True
+
+
+def set_before_plan(init: Callable[..., None]) -> Callable[[Any, str, object], None]:
+    """Return a ``__setattr__`` that sets a parameter only before the agent has its plan, which runs read.
+
+    Args:
+        init: The function with the parameters. Other attributes can be set at any time.
+    """
+    parameters = frozenset(init.__annotations__)
+
+    def set_attribute(agent: Any, name: str, value: object) -> None:
+        if name in parameters and "_plan" in vars(agent):
+            for_one = f"run(prompt, {name}=...) for one run, or " if name in _OF_ONE_RUN else ""
+            raise AttributeError(
+                f"Agent: {name!r} cannot be set, as an agent does not change; write {for_one}"
+                f"Agent(..., {name}=...) for another agent",
+                name=name,
+                obj=agent,
+            )
+        object.__setattr__(agent, name, value)
+
+    return set_attribute

@@ -19,6 +19,21 @@ _COMPLETE: frozenset[FinishReason] = frozenset({"stop", "tool_calls"})
 """How a reply ends whose calls may run."""
 
 
+_RAW_NAMES: Mapping[FinishReason, str] = {
+    "stop": "end_turn stop_sequence completed",
+    "tool_calls": "tool_use function_call",
+    "length": "max_tokens max_output_tokens model_length",
+    "refusal": "refused",
+    "filtered": "content_filter content_filtered safety guardrail_intervened prohibited_content",
+    "error": "failed",
+    "incomplete": "pause_turn",
+}
+_RAW_REASONS: Mapping[str, FinishReason] = {
+    raw: reason for reason, names in _RAW_NAMES.items() for raw in (reason, *names.split())
+}
+"""Our finish reason by every name of it that a model of a program may pass on unchanged."""
+
+
 class _CallBuilder:
     """A call whose deltas are still arriving."""
 
@@ -156,13 +171,20 @@ def assemble(deltas: Iterable[Delta | AssistantMessage]) -> AssistantMessage:
 def normalize_reply(reply: AssistantMessage) -> AssistantMessage:
     """Return a reply whose calls have unique ids and are marked incomplete if the reply broke off.
 
-    A missing id is created, and a repeated one gets a number. A reply that is already normal is
-    returned itself.
+    A missing id is created, and a repeated one gets a number. A finish reason under a provider's name,
+    which a model of the program may pass on, becomes ours. A reply that is already normal is returned
+    itself.
 
     >>> twins = AssistantMessage(tool_calls=(ToolCall("a", "f"), ToolCall("a", "f")))
     >>> [call.id for call in normalize_reply(twins).tool_calls]
     ['a', 'a_2']
     """
+    reason = reply.finish_reason
+    if (
+        reason not in _COMPLETE
+        and (ours := _RAW_REASONS.get(str(reason).lower(), reason)) != reason
+    ):
+        reply = replace(reply, finish_reason=ours)
     if not reply.tool_calls:
         return reply
     whole = reply.finish_reason in _COMPLETE

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from toolkeel.call.arguments.validate import prepare
 from toolkeel.call.body.sync_bridge import run_sync as run_sync
 from toolkeel.call.enclosing_run import join_run, refuse_waiting
-from toolkeel.call.failure_message import failure_message
+from toolkeel.call.failure_message import call_handler, failure_message
 from toolkeel.call.steps.call_limits import refuse_failing
 from toolkeel.call.toolset import Toolset
 from toolkeel.context import ENCLOSING, RunContext, ToolContext
@@ -51,7 +51,8 @@ async def ainvoke(tool: AnyTool, value: object, run: RunContext | None) -> objec
         handler = tool.on_error if isinstance(error, ToolError) else tool.on_invalid
         if isinstance(handler, bool):
             raise
-        return failure_message(call, tool, error, 0.0).text
+        handled = await call_handler(tool, error, run)
+        return failure_message(call, tool, error, 0.0, None, handled).text
     finally:
         ENCLOSING.set(enclosing)
         context.end()

@@ -7,8 +7,10 @@ import traceback
 from collections.abc import Mapping
 
 from toolkeel.call.arguments.validate import coercions_of
+from toolkeel.call.body.callback import run_callback
 from toolkeel.call.result_message import clean_text
 from toolkeel.call.truncate import Keeper, shorten
+from toolkeel.context import RunContext
 from toolkeel.define.explain.validation_errors import invalid_arguments
 from toolkeel.define.tool import AnyTool, ErrorHandler
 from toolkeel.errors import (
@@ -38,6 +40,7 @@ def failure_message(
     error: BaseException,
     duration: float,
     keeper: Keeper | None = None,
+    handled: str | None = None,
 ) -> ToolMessage:
     """Build the result message of a call that failed.
 
@@ -49,6 +52,7 @@ def failure_message(
         error: What went wrong. Anything but a `CallError` counts as a crash.
         duration: Seconds since the call's start event.
         keeper: Name and function of the tool that reads texts too long to show; None for none.
+        handled: The text of the tool's own function for its failures; see `call_handler`.
     """
     name = tool.name if tool else clean_text(str(call.name))
     if not isinstance(error, CallError):
@@ -63,7 +67,7 @@ def failure_message(
     handler = _handler(tool, error)
     if handler is not True:
         details = {**details, "error": text}
-        text = _handled(handler, error, name)
+        text = _handled(handler, error, name) if handled is None else handled
     if not text.strip():
         text = MASKED.format(name=name)
     cause = error.__cause__
@@ -155,19 +159,42 @@ def _handler(tool: AnyTool | None, error: CallError) -> ErrorHandler:
     return tool.on_error if isinstance(error, ToolError) else True
 
 
+async def call_handler(tool: AnyTool | None, error: BaseException, run: RunContext) -> str | None:
+    """Return what the tool's function for a failure gives the model, or None if it has no such function.
+
+    A function that fails, or takes longer than the run's `callback_timeout`, does not hide the failure:
+    the model gets the masked text, the log why.
+
+    Args:
+        tool: The tool.
+        error: What went wrong.
+        run: The run of the call.
+    """
+    if tool is None or not isinstance(error, Exception):
+        return None
+    error = error if isinstance(error, CallError) else crash_error(error)
+    handler = _handler(tool, error)
+    if not callable(handler) or _list_exceptions(handler) is not None:
+        return None
+    cause = error.__cause__ if isinstance(error, Crashed) else error
+    about, name = cause if isinstance(cause, Exception) else error, f"a handler of {tool.name!r}"
+    try:
+        return str(
+            await run_callback(handler, about, seconds=run.scope.callback_timeout, name=name)
+        )
+    except Exception as problem:
+        log.warning("%s: %s", name, describe_error(problem), exc_info=problem)
+        return MASKED.format(name=tool.name)
+
+
 def _handled(handler: ErrorHandler, error: CallError, name: str) -> str:
-    """Return the text that the tool's `on_error` or `on_invalid` gives the model."""
+    """Return the text that the tool's `on_error`, `on_invalid` or `on_crash` gives, if it is no function."""
     if isinstance(handler, str):
         return handler
     cause = error.__cause__ if isinstance(error, Crashed) else error
     shown = _list_exceptions(handler)
     if shown is not None:
         return str(error.text) if isinstance(cause, shown) else MASKED.format(name=name)
-    if callable(handler):
-        try:
-            return str(handler(cause if isinstance(cause, Exception) else error))
-        except Exception:  # a broken handler must not hide the failure
-            return MASKED.format(name=name)
     return MASKED.format(name=name)
 
 

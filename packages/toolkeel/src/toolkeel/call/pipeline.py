@@ -41,7 +41,7 @@ from toolkeel.call.arguments.validate import argument_text, coercions_of, is_lar
 from toolkeel.call.body.run_in_thread import run_in_thread
 from toolkeel.call.body.stop_errors import not_started_error
 from toolkeel.call.enclosing_run import find_stop
-from toolkeel.call.failure_message import failure_message, unknown_outcome_message
+from toolkeel.call.failure_message import call_handler, failure_message, unknown_outcome_message
 from toolkeel.call.result_message import render
 from toolkeel.call.steps.call_limits import record_result, refuse_failing
 from toolkeel.call.steps.compose import Handler
@@ -127,8 +127,10 @@ async def run_call(call: ToolCall, tools: ToolLookup, run: RunContext) -> CallOu
         message = render(prepared, value, perf_counter() - started, tools.keeper)
     except BaseException as error:
         cause = _find_cause(error, call, tool, context)
-        message = _failure(call, tool, cause, run, perf_counter() - started, tools.keeper)
-        fatal = _fatal_error(cause if isinstance(cause, Suspend) else error)
+        handled, stop = await _call_handler(tool, cause, run)
+        keeper, seconds = tools.keeper, perf_counter() - started
+        message = _failure((call, tool, cause, seconds, keeper, handled), run)
+        fatal = stop or _fatal_error(cause if isinstance(cause, Suspend) else error)
         if message.kind == "unknown_outcome" and run.recorder is None:
             fatal = None  # only a session asks what happened
         del cause  # by its traceback it would hold itself
@@ -220,19 +222,26 @@ def _find_cause(
     return error
 
 
+async def _call_handler(
+    tool: AnyTool | None, error: BaseException, run: RunContext
+) -> tuple[str | None, BaseException | None]:
+    """Return the text of the tool's own function for failures, and what must be raised if it was stopped."""
+    try:
+        return await call_handler(tool, error, run), None
+    except BaseException as stop:  # the call has its result nevertheless
+        return "", stop
+
+
 def _failure(
-    call: ToolCall,
-    tool: AnyTool | None,
-    error: BaseException,
+    failed: tuple[ToolCall, AnyTool | None, BaseException, float, Keeper | None, str | None],
     run: RunContext,
-    duration: float,
-    keeper: Keeper | None,
 ) -> ToolMessage:
     """Return the result of a call that failed, without secrets.
 
     There is one even if an error cannot be reported, as one with broken attributes may not. Emit the
     coercions of refused arguments.
     """
+    call, tool, error, duration, keeper, handled = failed
     if run.listeners and (changes := coercions_of(error)):
         run.emit(Coerced(*run.next_event_fields(), call.id, changes))
     if isinstance(error, Suspend) and not error.tickets:
@@ -241,9 +250,9 @@ def _failure(
         error = Cancelled(f"The call of {call.name!r} continues when the run does.")
     try:
         if run.mask is None:
-            return failure_message(call, tool, error, duration, keeper)
+            return failure_message(call, tool, error, duration, keeper, handled)
         return run.mask.mask_value(
-            failure_message(call, tool, error, duration)
+            failure_message(call, tool, error, duration, None, handled)
         )  # secrets are stored nowhere
     except Exception as again:
         log.warning("a failure of %r cannot be reported", call.name, exc_info=again)

@@ -81,7 +81,7 @@ def check_answer(output: OutputSchema | None, result_type: object, value: object
 
     Args:
         output: Schema of the tool's result, if there is one.
-        result_type: Its return annotation. None, `str` and types without a JSON form accept anything.
+        result_type: Its return annotation. No annotation, `str` and types without a JSON form accept anything.
         value: The result, as JSON data.
 
     Raises:
@@ -116,7 +116,7 @@ def _answer_check(result_type: object) -> Callable[[object], object] | None:
         return None
 
 
-_ANYTHING = (MISSING, str, Any, object, type(None))
+_ANYTHING = (MISSING, str, Any, object)
 _STREAMS = (Iterator, AsyncIterator, Awaitable)
 """Annotations of bodies that yield their result, or return it later."""
 

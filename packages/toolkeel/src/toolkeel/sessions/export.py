@@ -152,10 +152,8 @@ def _check_header(line: str) -> None:
 
 
 def _entries(lines: Iterable[str]) -> Iterator[tuple[Entry, Json]]:
-    """Yield each entry with its JSON."""
-    for number, line in enumerate(lines, 2):
-        if not line.endswith("\n"):
-            return  # it was cut here
+    """Yield each entry with its JSON. A last line that was cut is left out."""
+    for number, (line, is_last) in enumerate(_mark_last(lines), 2):
         try:
             data = json.loads(line, parse_constant=refuse_constant)
             data.pop("at", None)
@@ -163,9 +161,21 @@ def _entries(lines: Iterable[str]) -> Iterator[tuple[Entry, Json]]:
                 raise ValueError(f"a value is no number, or lies deeper than {2 * DEPTH}")
             entry = load_entry(data)
         except (ValueError, AttributeError, RecursionError) as error:
+            if is_last and not line.endswith("\n"):
+                return
             raise SessionError(f"line {number} is no entry: {error}"[:300]) from None
         if not isinstance(entry, Checkpoint | Forked):
             yield entry, data
+
+
+def _mark_last(lines: Iterable[str]) -> Iterator[tuple[str, bool]]:
+    """Yield each line with a flag that is True for the last."""
+    rows = iter(lines)
+    line = next(rows, None)
+    while line is not None:
+        following = next(rows, None)
+        yield line, following is None
+        line = following
 
 
 SEARCHED_KINDS = tuple(each.kind for each in MESSAGE_ENTRIES)

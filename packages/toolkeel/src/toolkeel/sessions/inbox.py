@@ -17,11 +17,10 @@ from functools import partial
 from time import time
 from typing import Any, Final, Literal, TypeAlias
 
-from toolkeel._records.entries import CallEnded, Decided, Queued, RunEnded, Unqueued
+from toolkeel._records.entries import Decided, Queued, RunEnded, Unqueued
 from toolkeel._records.messages_json import dump_message, json_text, load_message
 from toolkeel._records.record import record
 from toolkeel._records.tickets import Decision, new_id
-from toolkeel.agent.transcript import make_missing_result
 from toolkeel.content import Content
 from toolkeel.context import RunContext
 from toolkeel.messages import Message, UserMessage, unanswered
@@ -40,6 +39,7 @@ from toolkeel.sessions.stores.store import (
     SessionStore,
     Unchanged,
 )
+from toolkeel.sessions.unknown_outcomes import end_call
 
 Kind = Literal["message", "decision", "cancel"]
 Fields: TypeAlias = tuple[str, Kind, dict[str, Any]]
@@ -240,11 +240,10 @@ def withdraw(journal: SessionJournal, run: RunContext | None, sender: str) -> bo
 
 def cancel_last_run(journal: SessionJournal, reason: str) -> None:
     """End the unfinished last run, which no process is running, as canceled."""
-    fold = journal.state
+    fold, reason = journal.state, reason or DEFAULT_REASON
     for call in unanswered(fold.view.messages):
-        place = fold.position_of(call)
-        journal.append(CallEnded(fold.last_run.run, fold.turn, place, make_missing_result(call)))
-    journal.append(RunEnded(fold.last_run.run, "cancelled", reason or DEFAULT_REASON))
+        end_call(journal, call, reason)
+    journal.append(RunEnded(fold.last_run.run, "cancelled", reason))
 
 
 def apply_cancel(journal: SessionJournal, request: CancelRequest) -> None:

@@ -10,7 +10,6 @@ from typing import Literal, TypeAlias, cast
 
 from toolkeel._common.loop_state import CALLBACK_TIMEOUT
 from toolkeel._records.entries import (
-    CallEnded,
     Compacted,
     Decided,
     Deferred,
@@ -26,7 +25,7 @@ from toolkeel._records.typed_values import load_state
 from toolkeel.agent.history import HistoryPolicy
 from toolkeel.agent.run_state import InnerRun, RunState, joined_key
 from toolkeel.agent.session_interface import JOURNAL_KEY, SessionStart
-from toolkeel.agent.transcript import make_missing_result, make_placeholder
+from toolkeel.agent.transcript import make_placeholder
 from toolkeel.call.body.callback import run_callback
 from toolkeel.context import RunContext
 from toolkeel.events import EndReason
@@ -45,8 +44,10 @@ from toolkeel.sessions.inbox import (
 from toolkeel.sessions.journal import SessionJournal, StoredEntry
 from toolkeel.sessions.journal_state import JournalState
 from toolkeel.sessions.stores.store import Post, SessionInfo, SessionStore
-from toolkeel.sessions.unknown_outcomes import resolve_unknown_calls
+from toolkeel.sessions.unknown_outcomes import end_call, resolve_unknown_calls
 
+MESSAGE_CAME = "a new message came"
+"""Why a call runs no more that a message has replaced."""
 END_WITH_ANSWER = ("answered", "returned", "refused", "cut_off")
 """Ends of a run after which nothing is left to do."""
 END_WITH_RESULT = (*END_WITH_ANSWER, "limit", "cancelled")
@@ -159,7 +160,7 @@ def _make_room(
     """
     fold = journal.state
     if fold.reason == "waiting" and how == "cancel" and not fold.open_tickets.keys() & known.keys():
-        cancel_last_run(journal, "a new message came")
+        cancel_last_run(journal, MESSAGE_CAME)
         return
     calls, tickets = unanswered(fold.view.messages), dict(fold.open_tickets)
     if fold.reason != "waiting" or fold.open_calls or fold.nested_runs or fold.outcome_tickets:
@@ -171,7 +172,7 @@ def _make_room(
         ticket = next((t for t in tickets.values() if t.call_id == call.id), None)
         place = fold.last_run.run, fold.turn, fold.position_of(call)
         if ticket is None or (how == "cancel" and ticket.id not in known):
-            journal.append(CallEnded(*place, make_missing_result(call)))
+            end_call(journal, call, MESSAGE_CAME)
         else:
             del tickets[ticket.id]
             reply = AssistantMessage(tool_calls=(call,))
@@ -282,8 +283,7 @@ def resumes_last_run(journal: SessionJournal, says: bool) -> bool:
     elif fold.suspended_state is not None:  # its inner runs end with it
         journal.append(RunEnded(fold.last_run.run, fold.reason))
     for call in waits:
-        place = fold.position_of(call)
-        journal.append(CallEnded(fold.last_run.run, fold.turn, place, make_missing_result(call)))
+        end_call(journal, call, MESSAGE_CAME)
     return False
 
 

@@ -309,7 +309,7 @@ class Sessions:
         A truncated file is imported up to the cut.
 
         Args:
-            lines: The lines with their line ends.
+            lines: The lines, with or without their line ends.
             name: Name of the new session.
             scope: Its scope.
 

@@ -15,8 +15,10 @@ from toolkeel._records.entries import CallEnded, CallIntended, Decided, Waits, c
 from toolkeel._records.messages_json import json_text
 from toolkeel._records.record_json import to_json_data
 from toolkeel._records.tickets import LIFETIME, Decision, Ticket, new_id
+from toolkeel.agent.transcript import make_missing_result
 from toolkeel.call.arguments.parse import parse_arguments
 from toolkeel.call.body.run_body import check_output
+from toolkeel.call.body.stop_errors import not_started_error
 from toolkeel.call.failure_message import failure_message
 from toolkeel.call.result_message import to_content
 from toolkeel.call.steps.ask_approver import ask
@@ -31,6 +33,28 @@ QUESTION = (
     "did this happen? It was stopped while it ran. Approve: it did not, run it. "
     "Deny: it did, or leave it; the reason is what the model is told. Answer: it did, with this result"
 )
+
+
+def end_call(journal: SessionJournal, call: ToolCall, reason: str) -> None:
+    """Write the result of an unanswered call of the last run, which runs no more.
+
+    A call that waits for a person has not begun, and its result says so. Of another one, of one that has
+    begun, and of one whose result comes from outside, it is unknown if it ran.
+
+    Args:
+        journal: The journal of the session.
+        call: The call.
+        reason: Why it runs no more.
+    """
+    fold = journal.state
+    asked = (t for t in fold.open_tickets.values() if t.call_id == call.id and not t.external)
+    has_begun = any(each.call_id == call.id for each in fold.open_calls.values())
+    if has_begun or next(asked, None) is None:
+        message = make_missing_result(call)
+    else:
+        message = failure_message(call, None, not_started_error(call.name, reason), 0.0)
+    place = fold.last_run.run, fold.turn, fold.position_of(call)
+    journal.append(CallEnded(*place, message))
 
 
 async def resolve_unknown_calls(

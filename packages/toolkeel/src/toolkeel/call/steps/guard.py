@@ -17,7 +17,7 @@ from toolkeel._records.record import record
 from toolkeel.call.arguments.edits import record_edit
 from toolkeel.call.arguments.validate import revalidate
 from toolkeel.call.body.callback import await_callback, run_callback
-from toolkeel.call.failure_message import crash_error, failure_message
+from toolkeel.call.failure_message import call_handler, crash_error, failure_message
 from toolkeel.call.result_message import plain_text, render
 from toolkeel.context import ToolContext
 from toolkeel.define.tool import Prepared, Proceed
@@ -211,7 +211,9 @@ class OutputGuard(_Guard):
             if isinstance(error, ToolkeelError) and not isinstance(error, CallError):
                 raise
             failure = error if isinstance(error, CallError) else crash_error(error)
-            text = failure_message(prepared.call, prepared.tool, failure, 0.0).text
+            handled = await call_handler(prepared.tool, failure, context.run)
+            about = prepared.call, prepared.tool, failure, 0.0, None, handled
+            text = failure_message(*about).text
             outcome = Outcome(None, text, failure)
         changed = await self.ask(prepared, context, prepared, outcome, context)
         return _with_content(prepared, outcome, changed)
