@@ -188,7 +188,7 @@ class RunContext(Generic[C]):
         return self.loop_state.can_suspend and not WITHIN_BODY.get()
 
     def emit(self, event: Event) -> None:
-        """Send an event to every listener. Their exceptions are logged."""
+        """Send an event, masked, to every listener. Exceptions, also of the mask, are logged."""
         if self.mask is not None:
             try:
                 event = self.mask.mask_event(event)
@@ -248,7 +248,7 @@ class ToolContext(Generic[C]):
         tool_name: Name of the tool.
         run: The run of the call.
         deadline: `time.perf_counter` value at which the call is stopped; None for never.
-        ended: The call has its result already, because it was stopped.
+        ended: True if the call has its result already: later events and progress are dropped.
         deadline_clock: Stops the call at the deadline, once it waits for something.
         pause_count: Number of parts that have paused the deadline.
         remote_count: Number of parts that wait for another system's work, or abandoned it.
@@ -278,6 +278,7 @@ class ToolContext(Generic[C]):
 
     @property
     def tool_call_id(self) -> str:
+        """The call's id, as the model or its wire made it."""
         return self.call.id
 
     @property
@@ -287,6 +288,7 @@ class ToolContext(Generic[C]):
 
     @property
     def state(self) -> MutableMapping[str, object]:
+        """The run's data that tools write. Change it by `update`, which loses no write."""
         return self.run.state
 
     def update(self, key: str, function: Callable[[Any], T], default: object = None) -> T:
@@ -295,7 +297,7 @@ class ToolContext(Generic[C]):
 
     @property
     def messages(self) -> list[Message]:
-        """A copy of the transcript so far."""
+        """A copy of the transcript so far, without the agent's instructions."""
         return self.run.messages
 
     @property
@@ -309,10 +311,12 @@ class ToolContext(Generic[C]):
 
     @property
     def store(self) -> object:
+        """The memory that outlives the run, as passed to the run; None without one."""
         return self.run.store
 
     @property
     def agent(self) -> object:
+        """The agent that runs; None for a call outside an agent."""
         return self.run.agent
 
     @property
@@ -322,17 +326,18 @@ class ToolContext(Generic[C]):
 
     @property
     def cancel(self) -> CancelToken:
+        """The token that stops the run; a long sync body checks it."""
         return self.run.cancel
 
     @property
     def time_left(self) -> float | None:
-        """Seconds until the deadline, or None."""
+        """Seconds until the deadline, negative after it; None without a deadline."""
         return None if self.deadline is None else self.deadline - perf_counter()
 
     def progress(
         self, message: str = "", done: float | None = None, total: float | None = None
     ) -> None:
-        """Report progress to listeners. Any thread may call it.
+        """Report progress to listeners, from any thread. Ignored after the call has ended.
 
         Args:
             message: What is being done.
@@ -343,18 +348,14 @@ class ToolContext(Generic[C]):
             self._get_reporter().progress(message, done, total)
 
     def emit(self, value: object) -> None:
-        """Send a custom value to listeners, as an `Emitted` event. Any thread may call it.
-
-        Args:
-            value: Anything; no value is dropped or merged with another.
-        """
+        """Send a value to listeners, as an `Emitted` event, and to the journal, from any thread."""
         if self.run.recorder is not None:
             self.run.recorder.record_emitted(self.run.mask_value(value))
         if self.run.listeners:
             self._get_reporter().emit(value)
 
     def report_overwrite(self, key: str, lost_call_id: str) -> None:
-        """Emit `StateOverwritten`: this call overwrote an unread value of another call."""
+        """Emit `StateOverwritten` (log it without listeners): a value of another call was lost unread."""
         if self.run.listeners:
             self._get_reporter().report_overwrite(key, lost_call_id)
         else:
@@ -367,7 +368,7 @@ class ToolContext(Generic[C]):
         return self._reporter
 
     def set_deadline(self, seconds: float) -> None:
-        """Set the deadline to so many seconds from now, within that of the run."""
+        """Set the deadline to so many seconds from now, or the run's deadline if that is earlier."""
         self.deadline = perf_counter() + seconds
         if self.run.scope.deadline is not None:
             self.deadline = min(self.deadline, self.run.scope.deadline)
@@ -387,7 +388,7 @@ class ToolContext(Generic[C]):
 
     @contextmanager
     def working_remotely(self) -> Iterator[None]:
-        """Mark that another system does the work: a timeout or failure here does not stop it."""
+        """Mark that another system does the work, for good if the block raises: it may go on there."""
         self.remote_count += 1
         yield
         self.remote_count -= 1

@@ -1,4 +1,4 @@
-"""What can go wrong, and who is reported.
+"""Exceptions of the library, grouped by who has to act on them.
 
 ::
 
@@ -11,22 +11,8 @@
     │   │   ├── InjectionError        a parameter to inject has no value in this run
     │   │   └── MissingExtraError     an optional package is not installed; says the install line
     │   ├── CallError             for the model: becomes a failed ToolMessage, never leaves a run
-    │   │   ├── UnknownTool           unknown_tool
-    │   │   ├── MalformedArguments    malformed_arguments
-    │   │   ├── TruncatedCall         truncated_call
-    │   │   ├── InvalidArguments      invalid_arguments, one FieldError per field
-    │   │   ├── Disabled              disabled
-    │   │   ├── Refused               refused: a guard said no
-    │   │   │   └── RunStopped            a guard said no and ends the run with an exception of its own
-    │   │   ├── Denied                denied
-    │   │   ├── LimitReached          limit_reached
-    │   │   ├── TimedOut              timeout
-    │   │   ├── Cancelled             cancelled
-    │   │   ├── Skipped               skipped
-    │   │   ├── ToolError             tool_error: what tool authors raise
-    │   │   ├── Crashed               crashed
-    │   │   └── InvalidOutput         invalid_output
-    │   │       (a CallError of no class of its own: unknown_outcome, it may have run)
+    │   │   │                     one class below for each kind but unknown_outcome (it may have run)
+    │   │   └── Refused > RunStopped    a guard ends the run with an exception of its own
     │   └── ModelError            the model or its server failed; the run ends with it
     │       ├── ModelUnavailable      no connection, 408, 409, 425, 5xx: the same may work later
     │       │   └── RateLimited           429: too much at once
@@ -56,11 +42,7 @@ class ToolkeelError(Exception):
 
 
 def describe_error(error: BaseException) -> str:
-    """Return an exception's type and text, even if its ``__str__`` fails.
-
-    >>> describe_error(ValueError("no such city"))
-    'ValueError: no such city'
-    """
+    """Return an exception's type and text ("ValueError: ..."), even if its ``__str__`` fails."""
     try:
         return f"{type(error).__name__}: {error}"
     except Exception:
@@ -149,7 +131,7 @@ class ModelError(ToolkeelError):
 
 
 class ModelUnavailable(ModelError):
-    """The server cannot be reached, is overloaded or broke down: the same may work later."""
+    """Raised if the server is unreachable, overloaded or failed: the same request may work later."""
 
     is_transient = True
 
@@ -159,11 +141,11 @@ class RateLimited(ModelUnavailable):
 
 
 class RequestRejected(ModelError):
-    """The server will not answer this request, however often it is sent."""
+    """Raised if the server rejects the request; it would reject the same request again."""
 
 
 class AccessDenied(RequestRejected):
-    """The key is missing, wrong, without the right or without money."""
+    """Raised if the API key is missing, wrong, without permission or without credit."""
 
 
 class RequestTooLarge(RequestRejected):
@@ -248,7 +230,7 @@ class Suspend(BaseException):
 
     @property
     def ticket(self) -> Ticket:
-        """The first ticket."""
+        """The first ticket. An error (`IndexError`) without tickets."""
         return self.tickets[0]
 
 
@@ -299,14 +281,20 @@ class CallError(ToolkeelError):
 
 
 class UnknownTool(CallError):
+    """Raised if the called name is no tool of this run."""
+
     kind = "unknown_tool"
 
 
 class MalformedArguments(CallError):
+    """Raised if a call's arguments are not one JSON object."""
+
     kind = "malformed_arguments"
 
 
 class TruncatedCall(CallError):
+    """Raised if the model's reply ended before the call's arguments did."""
+
     kind = "truncated_call"
 
 
@@ -332,6 +320,8 @@ class InvalidArguments(CallError):
 
 
 class Disabled(CallError):
+    """Raised if the tool's `enabled` is False, or its predicate returns False or too late."""
+
     kind = "disabled"
 
 
@@ -358,22 +348,32 @@ class RunStopped(Refused):
 
 
 class Denied(CallError):
+    """Raised if a person, an approver or a rule denies a call, or nobody can be asked."""
+
     kind = "denied"
 
 
 class LimitReached(CallError):
+    """Raised if a limit on calls, spending, threads or workers leaves no room for a call."""
+
     kind = "limit_reached"
 
 
 class TimedOut(CallError):
+    """Raised if a call reaches its deadline. `details` says if its body may still be running."""
+
     kind = "timeout"
 
 
 class Cancelled(CallError):
+    """Raised if a call, or its run, is cancelled. `details` says if its body may still be running."""
+
     kind = "cancelled"
 
 
 class Skipped(CallError):
+    """Raised for a call that is not run after a message of the person, or behind a waiting call."""
+
     kind = "skipped"
 
 
@@ -389,10 +389,12 @@ class ToolError(CallError):
 
 
 class Crashed(CallError):
-    """Raised if a tool's body raised another exception, which is `__cause__`."""
+    """Raised if a tool's body raised an exception that is no `CallError`; it is the `__cause__`."""
 
     kind = "crashed"
 
 
 class InvalidOutput(CallError):
+    """Raised if a result is not of its tool's declared type, or cannot be sent to a model."""
+
     kind = "invalid_output"

@@ -63,11 +63,7 @@ def variable_lookup(
     }
 
     def get(name: str) -> str | None:
-        """Return the value of ``NAME``, ``input:ID`` or ``file:PATH``, or None.
-
-        Raises:
-            OSError: the file of ``file:PATH`` cannot be read.
-        """
+        """Return the value of ``NAME``, ``input:ID`` or ``file:PATH`` (may raise `OSError`), or None."""
         kind, _, rest = name.partition(":")
         if kind == "input":
             default = find_input(inputs, rest).get("default")
