@@ -248,7 +248,7 @@ class ToolContext(Generic[C]):
         tool_name: Name of the tool.
         run: The run of the call.
         deadline: `time.perf_counter` value at which the call is stopped; None for never.
-        ended: True if the call has its result already: later events and progress are dropped.
+        ended: True once the call has its result; later progress is dropped.
         deadline_clock: Stops the call at the deadline, once it waits for something.
         pause_count: Number of parts that have paused the deadline.
         remote_count: Number of parts that wait for another system's work, or abandoned it.

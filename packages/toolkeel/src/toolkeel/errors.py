@@ -11,8 +11,22 @@
     │   │   ├── InjectionError        a parameter to inject has no value in this run
     │   │   └── MissingExtraError     an optional package is not installed; says the install line
     │   ├── CallError             for the model: becomes a failed ToolMessage, never leaves a run
-    │   │   │                     one class below for each kind but unknown_outcome (it may have run)
-    │   │   └── Refused > RunStopped    a guard ends the run with an exception of its own
+    │   │   ├── UnknownTool           unknown_tool: the called name is no tool of this run
+    │   │   ├── MalformedArguments    malformed_arguments: they are not one JSON object
+    │   │   ├── TruncatedCall         truncated_call
+    │   │   ├── InvalidArguments      invalid_arguments, one FieldError per field
+    │   │   ├── Disabled              disabled
+    │   │   ├── Refused               refused: a guard said no
+    │   │   │   └── RunStopped            a guard said no and ends the run with an exception of its own
+    │   │   ├── Denied                denied
+    │   │   ├── LimitReached          limit_reached
+    │   │   ├── TimedOut              timeout; `details` says if the body may still be running
+    │   │   ├── Cancelled             cancelled
+    │   │   ├── Skipped               skipped
+    │   │   ├── ToolError             tool_error: what tool authors raise
+    │   │   ├── Crashed               crashed
+    │   │   └── InvalidOutput         invalid_output: not of the declared type, or no content for a model
+    │   │       (a CallError of no class of its own: unknown_outcome, it may have run)
     │   └── ModelError            the model or its server failed; the run ends with it
     │       ├── ModelUnavailable      no connection, 408, 409, 425, 5xx: the same may work later
     │       │   └── RateLimited           429: too much at once
@@ -167,10 +181,7 @@ def model_error(
     retry_after: float | None = None,
     retryable: bool | None = None,
 ) -> ModelError:
-    """Build the error of the class that fits an HTTP status.
-
-    Args:
-        message, status, retry_after, retryable: As of `ModelError`.
+    """Build the error of the class that fits an HTTP status. See `ModelError` for the arguments.
 
     >>> error = model_error("slow down", status=429, retry_after=2.0)
     >>> type(error).__name__, error.retryable
@@ -281,14 +292,10 @@ class CallError(ToolkeelError):
 
 
 class UnknownTool(CallError):
-    """Raised if the called name is no tool of this run."""
-
     kind = "unknown_tool"
 
 
 class MalformedArguments(CallError):
-    """Raised if a call's arguments are not one JSON object."""
-
     kind = "malformed_arguments"
 
 
@@ -302,9 +309,7 @@ class InvalidArguments(CallError):
     """Raised for arguments that failed validation.
 
     Args:
-        text: For the model.
-        errors: Every field that failed.
-        details: More for people.
+        errors: Every field that failed; also in `details`.
     """
 
     kind = "invalid_arguments"
@@ -335,9 +340,7 @@ class RunStopped(Refused):
     """Raised by a guard to end the run with `error`, once every call of the turn has its result.
 
     Args:
-        text: For the transcript.
         error: What the run ends with.
-        details: For people.
     """
 
     def __init__(
@@ -360,8 +363,6 @@ class LimitReached(CallError):
 
 
 class TimedOut(CallError):
-    """Raised if a call reaches its deadline. `details` says if its body may still be running."""
-
     kind = "timeout"
 
 
@@ -395,6 +396,4 @@ class Crashed(CallError):
 
 
 class InvalidOutput(CallError):
-    """Raised if a result is not of its tool's declared type, or cannot be sent to a model."""
-
     kind = "invalid_output"
