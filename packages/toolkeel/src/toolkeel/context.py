@@ -278,7 +278,6 @@ class ToolContext(Generic[C]):
 
     @property
     def tool_call_id(self) -> str:
-        """The call's id, as the model or its wire made it."""
         return self.call.id
 
     @property
