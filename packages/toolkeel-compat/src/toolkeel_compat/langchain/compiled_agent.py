@@ -17,6 +17,7 @@ from toolkeel.agent.run import Run
 from toolkeel.call.body.sync_bridge import SyncIterator
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.errors import OutputError, SetupError, Suspend
+from toolkeel.sessions.session import Session
 from toolkeel_compat.langchain.agent_options import AgentOptions, merge_reducers
 from toolkeel_compat.langchain.command import Command, write_state
 from toolkeel_compat.langchain.messages import convert_to_messages
