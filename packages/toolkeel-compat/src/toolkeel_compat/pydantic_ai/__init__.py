@@ -4,6 +4,7 @@ names         which module exports each name, and replacements for missing names
 usage         `RunUsage` and `UsageLimits`
 context       `RunContext`: a tool's view of its run
 exceptions    `ModelRetry`, `ApprovalRequired`, and the exceptions that end a run
+retries       how often the model may correct calls of a tool
 toolsets      tools of functions that take a `RunContext` or nothing: `Tool`, `FunctionToolset`
 deferred      calls that wait: `DeferredToolRequests`, `DeferredToolResults`
 test_model    `TestModel`: calls each tool once, then answers

@@ -42,6 +42,7 @@ from toolkeel_compat.pydantic_ai.options import (
     to_settings,
 )
 from toolkeel_compat.pydantic_ai.result import AgentRunResult, MessageHistory, StreamedRunResult
+from toolkeel_compat.pydantic_ai.retries import make_retry_step
 from toolkeel_compat.pydantic_ai.toolsets import (
     ToolCollection,
     flatten_toolsets,
@@ -259,20 +260,26 @@ class Agent(ToolCollection, Generic[_D, _T]):
         tools = self._overrides.get("tools", self.collected)
         sets = self._overrides.get("toolsets", own.get("toolsets") or ())
         retries = own.get("retries", 1)
+        tool_retries = retries.get("tools", 1) if isinstance(retries, Mapping) else retries
         output_retries = own.get("output_retries")
         if output_retries is None:
             output_retries = retries.get("output", 1) if isinstance(retries, Mapping) else retries
         settings = {**(own.get("model_settings") or {}), **(options.get("model_settings") or {})}
+        all_tools = [
+            *tools,
+            *flatten_toolsets([*sets, *(options.get("toolsets") or ())]),
+            *client_tools,
+        ]
         return core.Agent(
             to_core_model(model),
-            [*tools, *flatten_toolsets([*sets, *(options.get("toolsets") or ())]), *client_tools],
+            all_tools,
             instructions=self._make_instructions(options.get("instructions")),
             name=self.name or "agent",
             output_type=self._make_output_type(asked),
             output_retries=output_retries,
             settings=to_settings(settings),
             max_turns=10**6,
-            model_steps=[_remember_run],
+            model_steps=[make_retry_step(all_tools, tool_retries), _remember_run],
             steps=steps,
         )
 
@@ -311,7 +318,9 @@ class Agent(ToolCollection, Generic[_D, _T]):
             known: Any = run.scope.step_state.setdefault((_VALIDATED_KEY, run.id), {})
             place = len(run.transcript), repr(value)
             if place not in known:  # a wrong answer is validated again to list what is wrong
-                known[place] = _validate(validators, RunContext(run), value)
+                context: RunContext[Any] = RunContext(run)
+                context.retry = sum(bool(problem) for _, problem in known.values())
+                known[place] = _validate(validators, context, value)
             checked, problem = known[place]
             if problem:
                 raise ValueError(problem)

@@ -11,6 +11,7 @@ from typing_extensions import TypeVar
 from toolkeel.context import RunContext as CoreRun
 from toolkeel.context import ToolContext
 from toolkeel.messages import Message, UserMessage
+from toolkeel_compat.pydantic_ai.retries import count_retries
 from toolkeel_compat.pydantic_ai.usage import RunUsage
 
 _D = TypeVar("_D", default=Any)
@@ -46,7 +47,7 @@ class RunContext(Generic[_D]):
         self.tool_name = None if call is None else call.tool_name
         self.tool_call_approved = approved.get()
         self.agent: Any = run.agent
-        self.retry = 0
+        self.retry = count_retries(run).get(self.tool_name or "", 0)
 
     @property
     def model(self) -> Any:

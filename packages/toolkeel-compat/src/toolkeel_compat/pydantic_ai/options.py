@@ -64,7 +64,8 @@ class AgentOptions(TypedDict, total=False):
         deps_type: For type checkers.
         name: Its name.
         model_settings: Settings of requests.
-        retries: How often the model may correct an answer; a dict has it as ``output``.
+        retries: How often the model may correct an answer, and calls of each tool; or a dict with
+            ``output`` and ``tools``.
         output_retries: The same.
         tools: Functions and tools.
         toolsets: Sets of tools.

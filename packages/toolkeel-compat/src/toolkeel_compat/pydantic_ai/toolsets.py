@@ -13,11 +13,12 @@ from toolkeel.context import ToolContext
 from toolkeel.define import decorator as core
 from toolkeel.define.base_tool import as_tool
 from toolkeel.define.tool import AnyTool, Prepared, Proceed
-from toolkeel.errors import Crashed, Denied
+from toolkeel.errors import Crashed, Denied, RunStopped, SetupError
 from toolkeel.messages import ToolOutput as CoreToolOutput
 from toolkeel_compat.check_options import SECONDS, check_options
 from toolkeel_compat.pydantic_ai.context import RunContext, approved
 from toolkeel_compat.pydantic_ai.exceptions import ApprovalRequired
+from toolkeel_compat.pydantic_ai.retries import RETRIES_KEY
 
 
 class ToolDecoratorOptions(TypedDict, total=False):
@@ -26,7 +27,7 @@ class ToolDecoratorOptions(TypedDict, total=False):
     Attributes:
         name: Its name; the function's own by default.
         description: Its description; that of the docstring by default.
-        retries: Accepted: a model that repeats a failing call is stopped by the core.
+        retries: How often the model may correct calls of the tool before the run ends with an error.
         max_retries: The same.
         strict: Ask the provider to enforce the schema.
         sequential: Run it alone.
@@ -89,16 +90,22 @@ def make_tool(function: Callable[..., Any], *, takes_context: bool, **options: A
 
     Raises:
         DefinitionError: With the function, the parameter and the fix.
-        SetupError: An option has no counterpart; the message says what to write.
+        SetupError: An option has no counterpart, or the function takes no `RunContext`; the message
+            says what to write.
         TypeError: An option is unknown.
     """
     known = check_options(options, ToolDecoratorOptions, "tool", _REFUSED)
     if takes_context:
         _annotate_context(function)
+    retries = known.get("retries") if known.get("retries") is not None else known.get("max_retries")
+    metadata = {
+        **(known.get("metadata") or {}),
+        **({} if retries is None else {RETRIES_KEY: retries}),
+    }
     more: dict[str, Any] = {
         "approval": True if known.get("requires_approval") else None,
         "sequential": known.get("sequential") or None,
-        "metadata": known.get("metadata"),
+        "metadata": metadata or None,
         "timeout": known.get("timeout"),
         "provider_options": {"strict": True} if known.get("strict") else None,
     }
@@ -118,6 +125,12 @@ def _annotate_context(function: Any) -> None:
     annotations = getattr(function, "__annotations__", None)
     if first is not None and annotations is not None and first not in annotations:
         annotations[first] = RunContext
+    hint = (annotations or {}).get(first, RunContext)
+    if not takes_run_context(function) and "RunContext" not in str(hint):
+        raise SetupError(
+            f"tool({getattr(function, '__name__', function)}): its first parameter {first!r} must be "
+            "a RunContext[...]; tool_plain makes a tool without one"
+        )
 
 
 async def _ask_when_required(
@@ -129,8 +142,12 @@ async def _ask_when_required(
         try:
             return await proceed(prepared)
         except Crashed as crash:
-            if not isinstance(crash.__cause__, ApprovalRequired):
+            cause = crash.__cause__
+            if not isinstance(cause, Exception):
                 raise
+            if not isinstance(cause, ApprovalRequired):
+                text = f"{prepared.tool.name!r} failed, and the run was ended."
+                raise RunStopped(text, cause) from cause
     approval = Approval(True, None, ())
 
     async def run_approved(passed: Prepared, context: ToolContext[Any]) -> object:
