@@ -125,11 +125,8 @@ class CommandTools:
         async def describe(output: object) -> str:
             changed = self._snapshots.update_changed(unchanged)
             read = f"Changed while it ran, of the files you have read: {list_names(changed)}"
-            said = [
-                *call.finish(),
-                *self._jobs.explain(run, command, str(output)),
-                read if changed else "",
-            ]
+            jobs = self._jobs.explain(run, command, str(output))
+            said = [*call.finish(), *jobs, read if changed else ""]
             text = "".join(f"\n\n[{each}]" for each in said if each)
             return f"{output}{text}{await watch.report(context)}"
 
