@@ -239,8 +239,7 @@ class Agent(Generic[C, T]):
         """Create a run and return its handle, without waiting for its result. Options are those of `run`.
 
         Use ``result = await run``, ``run.state`` at any time, and ``run.cancel()``. In an event loop
-        the run
-        starts at once, in a task of its own; without one it starts when it is first awaited.
+        the run starts at once, in a task of its own; without one it starts when it is first awaited.
         """
         run = self._make_run(prompt, more, options)
         with suppress(RuntimeError):  # no loop runs here

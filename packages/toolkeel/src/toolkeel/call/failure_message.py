@@ -55,11 +55,9 @@ def failure_message(
         handled: The text of the tool's own function for its failures; see `call_handler`.
     """
     name = tool.name if tool else clean_text(str(call.name))
-    if not isinstance(error, CallError):
-        if isinstance(error, Exception):
-            error = crash_error(error)
-        else:
-            return interrupted_message(call, name, duration)
+    if not isinstance(error, Exception):
+        return interrupted_message(call, name, duration)
+    error = error if isinstance(error, CallError) else crash_error(error)
     details: Mapping[str, object] = error.details
     text = str(error.text)
     if isinstance(error, InvalidArguments) and _names_another(text, name):

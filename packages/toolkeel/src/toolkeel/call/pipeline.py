@@ -101,8 +101,7 @@ async def run_call(call: ToolCall, tools: ToolLookup, run: RunContext) -> CallOu
         run.emit(ToolStarted(seq, at, run_id, call.id, call))
     tool: AnyTool | None = None
     context: ToolContext | None = None
-    prepared: Prepared | None = None
-    enclosing = ENCLOSING.get()
+    prepared, enclosing = None, ENCLOSING.get()
     try:
         entry = tools.find(call.name, run.loop_state.disabled_tools)
         tool = entry.tool
@@ -128,15 +127,15 @@ async def run_call(call: ToolCall, tools: ToolLookup, run: RunContext) -> CallOu
     except BaseException as error:
         cause = _find_cause(error, call, tool, context)
         handled, stop = await _call_handler(tool, cause, run)
-        keeper, seconds = tools.keeper, perf_counter() - started
-        message = _failure((call, tool, cause, seconds, keeper, handled), run)
+        failed = call, tool, cause, perf_counter() - started, tools.keeper, handled
+        message = _failure(failed, run)
         fatal = stop or _fatal_error(cause if isinstance(cause, Suspend) else error)
         if message.kind == "unknown_outcome" and run.recorder is None:
             fatal = None  # only a session asks what happened
         del cause  # by its traceback it would hold itself
         ENCLOSING.set(enclosing)
         return _finish(run, call, prepared, context, message, fatal)
-    ENCLOSING.set(enclosing)  # not `reset`: a body left behind goes on in another context
+    ENCLOSING.set(enclosing)  # no `reset`: a body left behind goes on in another context
     return _finish(run, call, prepared, context, message, None)
 
 
