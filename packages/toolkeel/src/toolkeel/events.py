@@ -82,7 +82,8 @@ class Streamed(RunEvent):
 class Retrying(RunEvent):
     """The model is asked again: its server failed before the reply started, or the reply was none.
 
-    A reply is none if it is empty, or if it lacks the call that the settings force.
+    A reply is none if it is empty, if it lacks the call that the settings force, or if its provider
+    did not accept it. Reasoning of this turn that was streamed before the event is withdrawn.
 
     Args:
         attempt: Number of the next repetition, from 1.

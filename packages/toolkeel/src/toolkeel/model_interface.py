@@ -70,6 +70,8 @@ class Finish:
 class RetryDelta:
     """The request failed before the reply started. The model sends it again.
 
+    Reasoning before it is withdrawn: it belongs to a reply that its provider did not accept.
+
     Args:
         attempt: Number of this repetition, from 1.
         wait: Seconds until it is sent.

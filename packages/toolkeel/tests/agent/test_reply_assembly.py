@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from toolkeel import Agent
 from toolkeel.agent.reply_assembly import ReplyBuilder, assemble, make_unique_ids, normalize_reply
 from toolkeel.messages import AssistantMessage, FinishReason, Reasoning, ToolCall, Usage
-from toolkeel.model_interface import CallDelta, Delta, Finish, ReasoningDelta, TextDelta
+from toolkeel.model_interface import CallDelta, Delta, Finish, ReasoningDelta, RetryDelta, TextDelta
 from toolkeel.testing.scripted import Scripted
 
 texts = st.text(max_size=30)
@@ -209,3 +209,14 @@ def test_a_finish_reason_that_a_model_passes_on_under_its_providers_name_is_read
         "refused",
         "cut_off",
     )
+
+
+@given(st.lists(st.lists(st.tuples(st.text("ab", max_size=3), st.sampled_from(["", "s"])))))
+def test_reasoning_before_a_repetition_is_withdrawn(attempts: list[list[tuple[str, str]]]) -> None:
+    thoughts = [[ReasoningDelta(*one) for one in attempt] for attempt in attempts]
+    sent: list[Delta] = []
+    for number, attempt in enumerate(thoughts):
+        sent += [RetryDelta(number, 0.0, "refused"), *attempt]
+    sent += [TextDelta("ok"), Finish("stop")]
+    last: list[Delta] = [*(thoughts[-1] if thoughts else ()), TextDelta("ok"), Finish("stop")]
+    assert assemble(sent) == assemble(last)

@@ -59,7 +59,7 @@ class Pieces:
                 yield from self._take_delta(delta)
             case entries.ModelReplied(message=message):
                 yield from self._take_rest(message)
-            case entries.ModelAsked():
+            case entries.ModelAsked() | events.Retrying():  # what was streamed is withdrawn
                 self._calls, self._sent = {}, {}
             case _:
                 pass

@@ -96,7 +96,7 @@ class ReplyBuilder:
         self._whole: AssistantMessage | None = None
 
     def add(self, delta: Delta | AssistantMessage) -> None:
-        """Add the next delta, or a complete reply, which replaces all deltas. A `RetryDelta` is ignored."""
+        """Add the next delta, or a complete reply, which replaces all deltas. A `RetryDelta` discards all before it."""
         if isinstance(delta, CallDelta):
             call = self._calls.get(delta.index)
             if call is None:
@@ -108,7 +108,9 @@ class ReplyBuilder:
             self._think(delta)
         elif isinstance(delta, Finish):
             self._finish = delta
-        elif not isinstance(delta, RetryDelta):  # before a repetition nothing was said
+        elif isinstance(delta, RetryDelta):
+            self._thoughts = []  # nothing else can precede it
+        else:
             self._whole = normalize_reply(delta)
 
     def build(self) -> AssistantMessage:

@@ -460,3 +460,20 @@ def test_a_surrogate_pair_cut_in_two_is_put_together() -> None:
 
 def test_arguments_that_are_a_list_stay_visible_as_such() -> None:
     assert calls_of([entry(0, "a", "f", [1, 2])])[0].arguments == "[1,2]"
+
+
+@given(made_calls(), cuts, st.booleans())
+def test_pieces_that_repeat_all_arguments_so_far_are_one_call(
+    made: list[Made], at: list[int], has_id: bool
+) -> None:
+    tracker, deltas = CallTracker(), list[Delta]()
+    for index, (id, name, text) in enumerate(made):
+        ends = sorted({min(one, len(text)) for one in at} | {1, len(text)})
+        sent = [text[:end] for end in ends if text[:end].rstrip()[-1:] not in (":", "[", ",", "")]
+        for number, part in enumerate(sent):
+            head = {"id": id} if has_id or not number else {}
+            function = {"arguments": part, **({} if number else {"name": name})}
+            deltas += tracker.feed({"index": index, **head, "function": function})
+    reply = assemble([*deltas, *tracker.finish(), Finish("tool_calls")])
+    read = [(call.name, json.loads(str(call.arguments))) for call in reply.tool_calls]
+    assert read == [(name, json.loads(text)) for _, name, text in made]

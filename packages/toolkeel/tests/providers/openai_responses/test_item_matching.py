@@ -126,3 +126,54 @@ def test_an_item_with_a_role_hides_no_call_of_a_stored_conversation(
     assert asked.text == "q"
     check_reply(reply, output)
     assert tools in reply.provider_options["openai-responses"]["output"]
+
+
+PARTS = {
+    "message": ("output_text", "text", "content_index"),
+    "refusal": ("refusal", "refusal", "content_index"),
+    "reasoning": ("reasoning_summary_text", "text", "summary_index"),
+}
+
+
+@st.composite
+def parted(draw: st.DrawFn) -> tuple[str, list[str], list[Json]]:
+    """An item's kind, the texts of its parts, and events that carry each text one way or another."""
+    kind = draw(st.sampled_from(list(PARTS)))
+    texts = draw(st.lists(st.text("ab 猫\n", min_size=1, max_size=6), min_size=1, max_size=3))
+    named, key, index = PARTS[kind]
+    about = draw(st.sampled_from([{"output_index": 0}, {"item_id": "i"}, {}]))
+    events: list[Json] = []
+    for number, text in enumerate(texts):
+        place = {**about, index: number}
+        sent = draw(st.sampled_from([0, len(text) // 2, len(text)]))
+        if sent:
+            events.append({"type": f"response.{named}.delta", **place, "delta": text[:sent]})
+        part = {"type": f"response.{named}.done", **place, key: text}
+        holder = "reasoning_summary_part" if kind == "reasoning" else "content_part"
+        whole = {"type": f"response.{holder}.done", **place, "part": {"type": named, key: text}}
+        if kind == "reasoning":
+            whole["part"]["type"] = "summary_text"
+        blank = {**part, key: ""}  # as proxies send it that have only the pieces
+        ends = [[part], [whole], [part, whole], [blank, whole]]
+        events += draw(st.sampled_from([*ends, [], [blank]] if sent == len(text) else ends))
+    return kind, texts, events
+
+
+@given(parted(), st.booleans())
+def test_a_part_is_read_once_however_much_of_it_came_before_its_end(
+    sent: tuple[str, list[str], list[Json]], is_empty_at_the_end: bool
+) -> None:
+    kind, texts, events = sent
+    wire = {"type": "reasoning" if kind == "reasoning" else "message", "id": "i"}
+    if is_empty_at_the_end:
+        done = {"type": "response.output_item.done", "output_index": 0}
+        events = [*events, {**done, "item": {**wire, "content": []}}]
+    end = {"type": "response.completed", "response": {"output": []}}
+    decoder = StreamDecoder()
+    deltas = [delta for event in [*events, end] for delta in decoder.feed(event)]
+    reply = assemble([*deltas, *decoder.finish()])
+    if kind == "reasoning":
+        assert "".join(one.text for one in reply.reasoning) == "\n\n".join(texts)
+    else:
+        assert reply.text == "".join(texts)
+        assert reply.finish_reason == ("refusal" if kind == "refusal" else "stop")

@@ -13,9 +13,10 @@ def test_arguments_that_came_as_an_object_are_text() -> None:
 
 def test_parts_of_reasoning_stand_apart() -> None:
     item = OpenItem({"type": "reasoning"}, 0)
-    assert item.separator(0) == ""
+    first, second = (item.part({"summary_index": number}) for number in (0, 1))
+    assert item.separator(first) == ""
     item.pieces.append("x")
-    assert (item.separator(0), item.separator(1)) == ("", "\n\n")
+    assert (item.separator(first), item.separator(second)) == ("", "\n\n")
 
 
 def test_pieces_become_the_items_own_form_only_if_it_has_none() -> None:

@@ -16,7 +16,7 @@ from tests.providers.models import anthropic, chat, gemini, responses
 from toolkeel import Agent
 from toolkeel.errors import ModelError, ModelUnavailable
 from toolkeel.events import Event, Retrying
-from toolkeel.messages import UserMessage
+from toolkeel.messages import AssistantMessage, UserMessage
 from toolkeel.model_interface import Delta, Finish, ModelRequest, RetryDelta, TextDelta
 from toolkeel.providers.openai_chat import StreamDecoder, decode
 from toolkeel.providers.wire.plain_json import clean_text
@@ -247,6 +247,39 @@ def test_a_malformed_call_behind_a_text_that_was_shown_is_an_error_with_both() -
     wrong = gemini_answer(True, "MALFORMED_FUNCTION_CALL", "print(x", "I will")
     with saying(wrong) as server, pytest.raises(ModelError, match=r"print\(x; I will"):
         run(gemini(server))
+
+
+def thinking(text: str, mistake: str) -> list[Any]:
+    """Streams of three wires that think, and then end with a text or with a mistake."""
+    part = {"text": "Hm, " + text, "thought": True}
+    said = {"text": "42"}
+    reason = {"finishReason": mistake, "finishMessage": "print(x"} if mistake else {}
+    native = {"candidates": [{"content": {"parts": [part]}}]}
+    end = {"content": {"parts": [] if mistake else [said]}, "finishReason": "STOP", **reason}
+    thought = chunk(reasoning="Hm, " + text)
+    closed = groq_error("Failed: print(x", "") if mistake else chunk("stop", content="42")
+    routed = chunk("error") if mistake else chunk("stop", content="42")
+    routed["choices"][0] |= {"native_finish_reason": mistake} if mistake else {}
+    return [
+        (gemini, events(native, {"candidates": [end]}, done=False)),
+        (chat, events(thought, closed)),
+        (chat, events(thought, routed)),
+    ]
+
+
+@pytest.mark.parametrize("wire", [0, 1, 2])
+def test_a_mistake_behind_reasoning_is_corrected_and_its_reasoning_withdrawn(wire: int) -> None:
+    make, wrong = thinking("wrong", "MALFORMED_FUNCTION_CALL")[wire]
+    _, right = thinking("right", "")[wire]
+    with saying(wrong, right) as server:
+        result, heard = run(make(server))
+    assert (result.output, len(server.requests)) == ("42", 2)
+    [reply] = (one for one in result.messages if isinstance(one, AssistantMessage))
+    assert "".join(one.text for one in reply.reasoning) == "Hm, right"
+    shown = [str(one) for one in heard]
+    at = [type(one) for one in heard].index(Retrying)
+    assert any("Hm, wrong" in one for one in shown[:at])
+    assert not any("Hm, wrong" in one for one in shown[at + 1 :])
 
 
 GENERATIONS: list[Any] = [

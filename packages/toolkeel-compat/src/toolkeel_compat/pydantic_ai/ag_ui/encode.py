@@ -60,6 +60,8 @@ class RunEncoder:
                 yield from self._think(text)
             case events.Streamed(delta=CallDelta() as delta):
                 yield from self._argue(delta)
+            case events.Retrying():  # reasoning of the next attempt is another message
+                yield from self._close()
             case events.Replied(message=message):
                 yield from self._complete(message)
             case events.ToolFinished(message=message):

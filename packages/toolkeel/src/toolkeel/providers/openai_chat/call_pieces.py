@@ -52,7 +52,7 @@ class _Piece:
         if arguments is None:
             arguments = function.get("input")
         self.index = index if type(index) is int else _number(index)
-        self.id = as_text(id)
+        self.id = "" if id == "null" else as_text(id)  # Mistral's, in later pieces
         self.name = as_text(function.get("name"))
         self.object: Json | None = arguments if isinstance(arguments, dict) else None
         self.text = "" if self.object is not None else arguments_piece(arguments)
@@ -134,6 +134,8 @@ class _OpenCall:
             self.surplus.append(text)
             self.is_repeated = self.is_repeated or not replaces
             return ""
+        if is_object and 0 < len(self.pieces) <= len(text):
+            text = self._without_repetition(text)
         text = self._surrogates.feed(text)
         self.pieces.append(text)
         if self._first is None:
@@ -142,6 +144,14 @@ class _OpenCall:
         if any(one.startswith(self._first) for one in _PLACEHOLDERS):
             return ""
         return self.release()
+
+    def _without_repetition(self, text: str) -> str:
+        """Return a piece without the arguments so far, which some servers repeat in each piece.
+
+        Where an inner object may start, it stays: it may be one that only looks alike.
+        """
+        before = "".join(self.pieces) if text.startswith(self.pieces[0]) else ":"
+        return text if before.rstrip()[-1:] in (":", "[", ",") else text.removeprefix(before)
 
     @property
     def is_placeholder(self) -> bool:
@@ -365,10 +375,7 @@ def _number(index: object) -> int | None:
 
 
 def _objects(text: str) -> list[Json] | None:
-    """Return the JSON objects that `text` consists of, or None if it has anything else.
-
-    ``null`` is an empty object.
-    """
+    """Return the JSON objects that `text` consists of (``null`` is an empty one), or None."""
     values: list[Json] = []
     text = text.strip()
     position = 0

@@ -137,6 +137,8 @@ class StreamDecoder(Decoder):
             ModelError: if it is an error, or cannot be an answer.
         """
         data: Json = parse_response("openai_chat", reply)
+        if not data.get("choices") and as_dict(data.get("provider")).get("choices"):
+            data = data["provider"]  # OpenRouter's, at times
         if "choices" not in data:
             if isinstance(data.get("message"), dict):
                 data = {"choices": [data]}

@@ -10,10 +10,64 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
+from toolkeel.providers.openai_responses.open_item import OpenItem
+from toolkeel.providers.openai_responses.profile import output_index
 from toolkeel.providers.wire.decoder import Block
 from toolkeel.providers.wire.plain_json import Json
 
 B = TypeVar("B", bound=Block)
+
+
+class OpenItems:
+    """The output items of one answer, by their places in the reply."""
+
+    def __init__(self) -> None:
+        self._by_place: dict[int, OpenItem] = {}
+        self._by_index: dict[int, OpenItem] = {}
+        """The latest item of each ``output_index``."""
+
+    def in_order(self) -> list[OpenItem]:
+        """Return the items in the order of the reply."""
+        return [self._by_place[place] for place in sorted(self._by_place)]
+
+    def at(self, index: int) -> OpenItem | None:
+        """Return the latest item of an ``output_index``, or None."""
+        return self._by_index.get(index)
+
+    def add(self, index: int, wire: Json, call_index: int) -> OpenItem:
+        """Register a new item at an index, in place of an earlier one, and return it."""
+        item = self._by_index[index] = OpenItem(dict(wire), call_index)
+        item.place = index if index not in self._by_place else max(self._by_place) + 1
+        self._by_place[item.place] = item
+        return item
+
+    def find(self, event: Json, kind: str) -> OpenItem | None:
+        """Return the item that an event is about, or None.
+
+        The index decides, then the id, of which the open item counts first; without both it is the
+        last item, if that is open and of this kind.
+        """
+        index, id = event.get("output_index"), event.get("item_id")
+        if isinstance(index, int):
+            return self._by_index.get(index)
+        items = self.in_order()
+        if not id:
+            return next((one for one in items[-1:] if one.is_open and one.type == kind), None)
+        named = [one for one in items if one.wire.get("id") == id]
+        return next((one for one in named if one.is_open), named[-1] if named else None)
+
+    def free_index(self, event: Json) -> int:
+        """Return the index at which the item of an event starts, if there is none yet."""
+        has_index = isinstance(event.get("output_index"), int)
+        return output_index(event) if has_index else len(self._by_place)
+
+    def find_done(self, index: object, wire: Json) -> OpenItem | None:
+        """Return the item that an event with its last form completes, or None if it is a new one."""
+        return find_done_item(self._by_index, self._by_place, index, wire)
+
+    def match(self, wires: Sequence[Json]) -> list[OpenItem | None]:
+        """Return the item of each entry of a complete list."""
+        return match_items(self._by_place, wires)
 
 
 def is_same_item(item: Block, wire: Json) -> bool:

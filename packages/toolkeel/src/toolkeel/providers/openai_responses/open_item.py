@@ -9,6 +9,7 @@ from toolkeel.providers.wire.decoder import BREAK, Block
 from toolkeel.providers.wire.plain_json import (
     Json,
     as_dict,
+    as_key,
     as_list,
     as_text,
     complete_arguments_text,
@@ -23,20 +24,26 @@ class OpenItem(Block):
         number: Index of the call in the reply, if it is one.
     """
 
-    __slots__ = ("citations", "place", "reasoning_part")
+    __slots__ = ("_parts", "citations", "place", "reasoning_part")
 
     def __init__(self, wire: Json, number: int) -> None:
         super().__init__(wire)
         self.call_index, self.place = number, 0
         self.citations: list[tuple[object, object]] = []
         """Citations that arrived alone, each with the index of its text."""
-        self.reasoning_part: object = None
+        self._parts: dict[tuple[str, object], list[str]] = {}
+        self.reasoning_part: list[str] | None = None
         """The part of the reasoning that is arriving."""
 
     @property
     def type(self) -> str:
         """The item's ``type`` on the wire."""
         return as_text(self.wire.get("type"))
+
+    def part(self, event: Json) -> list[str]:
+        """Return the pieces of the part that an event is about, to be extended."""
+        key = "summary_index" if "summary_index" in event else "content_index"
+        return self._parts.setdefault((key, as_key(event.get(key))), [])
 
     def full_text(self) -> str:
         """Return the text, reasoning or arguments in the item's own form, not its pieces."""
@@ -60,10 +67,10 @@ class OpenItem(Block):
                 part = {"type": "output_text", "text": received, "annotations": []}
                 self.wire = {**self.wire, "role": "assistant", "content": [part]}
         if self.citations:
-            parts = [self._cite(index, as_dict(part)) for index, part in self._parts()]
+            parts = [self._cite(index, as_dict(part)) for index, part in self._content()]
             self.wire = {**self.wire, "content": parts}
 
-    def _parts(self) -> Iterable[tuple[int, object]]:
+    def _content(self) -> Iterable[tuple[int, object]]:
         """Return the item's content parts with their indexes."""
         return enumerate(as_list(self.wire.get("content")))
 
@@ -72,10 +79,7 @@ class OpenItem(Block):
         found = [one for place, one in self.citations if place == index]
         return part if part.get("annotations") or not found else {**part, "annotations": found}
 
-    def separator(self, section: object) -> str:
+    def separator(self, part: list[str]) -> str:
         """Return the separator before a piece of reasoning: a blank line if another part starts."""
-        begins = (
-            self.reasoning_part is not None and self.reasoning_part != section and bool(self.pieces)
-        )
-        self.reasoning_part = section
-        return BREAK if begins else ""
+        last, self.reasoning_part = self.reasoning_part, part
+        return BREAK if last is not None and last is not part and self.pieces else ""

@@ -19,11 +19,7 @@ from toolkeel._records.record import NOTHING
 from toolkeel.agent.reply_assembly import assemble
 from toolkeel.messages import AssistantMessage, FinishReason
 from toolkeel.model_interface import CallDelta, Delta, ReasoningDelta, TextDelta
-from toolkeel.providers.openai_responses.item_matching import (
-    find_done_item,
-    is_same_item,
-    match_items,
-)
+from toolkeel.providers.openai_responses.item_matching import OpenItems, is_same_item
 from toolkeel.providers.openai_responses.native_calls import NATIVE_KEY, to_function_call
 from toolkeel.providers.openai_responses.open_item import OpenItem
 from toolkeel.providers.openai_responses.profile import (
@@ -34,6 +30,7 @@ from toolkeel.providers.openai_responses.profile import (
     is_refusal,
     output_index,
     parse_usage,
+    part_text,
 )
 from toolkeel.providers.wire.decoder import Decoder
 from toolkeel.providers.wire.part_order import CALL
@@ -74,8 +71,7 @@ class StreamDecoder(Decoder):
 
     def __init__(self, tools: WireTools | None = None, model: str = "") -> None:
         super().__init__(tools, model)
-        self._items: dict[int, OpenItem] = {}
-        self._by_index: dict[int, OpenItem] = {}
+        self._items = OpenItems()
         self._status = ""
         self._refused = False
         self._contradicted = False
@@ -111,11 +107,11 @@ class StreamDecoder(Decoder):
     def finish(self) -> list[Delta | AssistantMessage]:
         """Return the remaining deltas; last, a complete message if earlier deltas were wrong."""
         deltas = super().finish() if self.is_ended() else []
-        numbers = [item.call_index for item in self._items_in_order() if item.type in CALLS]
+        numbers = [item.call_index for item in self._items.in_order() if item.type in CALLS]
         if deltas and (self._contradicted or numbers != sorted(numbers)):
             again = StreamDecoder(self._tools)
             last: list[Delta] = []
-            for index, item in enumerate(self._items_in_order()):
+            for index, item in enumerate(self._items.in_order()):
                 last += again._end_item({"output_index": index, "item": item.wire})
             deltas.append(assemble([*last, *deltas[-1:]]))
         return deltas
@@ -135,7 +131,7 @@ class StreamDecoder(Decoder):
         deltas: list[Delta] = []
         output = map(as_dict, as_list(response.get("output")))
         wires = [to_function_call(one, self._tools, is_complete=True) for one in output]
-        found = match_items(self._items, wires)
+        found = self._items.match(wires)
         for index, (item, wire) in enumerate(zip(found, wires, strict=True)):
             deltas += self._read_final_item(index, wire, item)
         if self._status in ("queued", "in_progress"):  # it is a snapshot
@@ -144,7 +140,7 @@ class StreamDecoder(Decoder):
 
     def remaining_deltas(self) -> list[Delta]:
         """Close the items that the server left open."""
-        return [delta for item in self._items_in_order() for delta in self._close_item(item)]
+        return [delta for item in self._items.in_order() for delta in self._close_item(item)]
 
     def is_ended(self) -> bool:
         """Return True if the response is complete."""
@@ -163,7 +159,7 @@ class StreamDecoder(Decoder):
     def provider_options(self) -> Mapping[str, object]:
         """Return the items, and a status or reason more precise than ours."""
         extra: Json = {}
-        output = [CALL if item.type in CALLS else item.wire for item in self._items_in_order()]
+        output = [CALL if item.type in CALLS else item.wire for item in self._items.in_order()]
         if any(entry != CALL for entry in output):
             extra["output"] = output
         if self._is_stored is not False and self._response_id:
@@ -173,10 +169,6 @@ class StreamDecoder(Decoder):
         if self._reason not in ("", "max_output_tokens"):
             extra["reason"] = self._reason
         return wire_options(WIRE, extra)
-
-    def _items_in_order(self) -> list[OpenItem]:
-        """Return the items in the order of the reply."""
-        return [self._items[index] for index in sorted(self._items)]
 
     # — events —
 
@@ -205,14 +197,16 @@ class StreamDecoder(Decoder):
     def _end_item(self, data: Json) -> list[Delta]:
         """Read the final form of an item; return the deltas that its pieces did not have."""
         wire = to_function_call(as_dict(data.get("item")), self._tools, is_complete=True)
-        item = find_done_item(self._by_index, self._items, data.get("output_index"), wire)
+        item = self._items.find_done(data.get("output_index"), wire)
         return self._read_final_item(output_index(data), wire, item)
 
     def _extend_text(self, data: Json) -> list[Delta]:
         """Return the delta of a piece of text; start its item if its start never came."""
         item, deltas = self._item_of(data, "message")
         self._check_order(item)
-        return deltas + self._text_delta(as_text(data.get("delta")), item.pieces)
+        piece = as_text(data.get("delta"))
+        item.part(data).append(piece)
+        return deltas + self._text_delta(piece, item.pieces)
 
     def _extend_refusal(self, data: Json) -> list[Delta]:
         """Record a refusal; return its piece as a text delta."""
@@ -229,10 +223,26 @@ class StreamDecoder(Decoder):
     def _extend_reasoning(self, data: Json) -> list[Delta]:
         """Return the delta of a piece of reasoning, with a blank line between parts."""
         item, deltas = self._item_of(data, "reasoning")
-        key = "summary_index" if "summary_index" in data else "content_index"
         self._check_order(item)
-        piece = item.separator((key, data.get(key))) + as_text(data.get("delta"))
-        return deltas + self._thinking_delta(piece, item.pieces)
+        part, piece = item.part(data), as_text(data.get("delta"))
+        part.append(piece)
+        return deltas + self._thinking_delta(item.separator(part) + piece, item.pieces)
+
+    def _end_part(self, data: Json) -> list[Delta]:
+        """Return the delta of what a part's last form has beyond its pieces, as if it were one."""
+        part = as_dict(data.get("part")) or data
+        extend = StreamDecoder._extend_text
+        if "refusal" in part:
+            extend = StreamDecoder._extend_refusal
+        kind, text = "message", part_text(part)
+        if "reasoning" in str(data["type"]) or part.get("type") == "reasoning_text":
+            kind, extend = "reasoning", StreamDecoder._extend_reasoning
+        item = self._items.find(data, kind)
+        received = "".join(item.part(data)) if item is not None else ""
+        is_open = item is None or (item.is_open and item.type == kind)
+        if not is_open or text == received or not text.startswith(received):
+            return []  # the item's own last form decides
+        return extend(self, {**data, "delta": text[len(received) :]})
 
     def _arguments_delta(self, data: Json) -> list[Delta]:
         """Return the delta of a piece of arguments; none yet if properties are renamed."""
@@ -264,35 +274,26 @@ class StreamDecoder(Decoder):
 
     def _item_of(self, data: Json, kind: str) -> tuple[OpenItem, list[Delta]]:
         """Return the item of an event; an item whose start never came starts here."""
-        index = data.get("output_index")
-        found = self._by_index.get(index) if isinstance(index, int) else self._item_by_id(data)
+        found = self._items.find(data, kind)
         if found is not None:
             return found, []
-        place = output_index(data) if isinstance(index, int) else len(self._items)
-        deltas = self._open_item(place, {"type": kind, "id": data.get("item_id")})
-        return self._by_index[place], deltas
-
-    def _item_by_id(self, data: Json) -> OpenItem | None:
-        """Return the item with the event's id: the open one, else the latest; None if there is none."""
-        id = data.get("item_id")
-        named = [one for one in self._items.values() if id and one.wire.get("id") == id]
-        return next((one for one in named if one.is_open), named[-1] if named else None)
+        wire = {"type": kind, "id": data.get("item_id")}
+        item = self._add_item(self._items.free_index(data), wire)
+        return item, self._call_delta(item)
 
     def _open_item(self, index: int, wire: Json) -> list[Delta]:
         """Register an item, or update the open one at its index; return a call's delta."""
-        known = self._by_index.get(index)
+        known = self._items.at(index)
         if known is not None and is_same_item(known, wire):
             known.wire = {**known.wire, **wire} if known.is_open else known.wire
             return self._call_delta(known) if known.is_open else []
-        return self._add_item(index, wire)
+        return self._call_delta(self._add_item(index, wire))
 
-    def _add_item(self, index: int, wire: Json) -> list[Delta]:
-        """Register a new item at an index; return the first delta if it is a call."""
-        item = self._by_index[index] = OpenItem(dict(wire), self._call_count)
-        item.place = index if index not in self._items else max(self._items) + 1
-        self._items[item.place] = item
+    def _add_item(self, index: int, wire: Json) -> OpenItem:
+        """Register a new item at an index, and return it."""
+        item = self._items.add(index, wire, self._call_count)
         self._call_count += item.type in CALLS
-        return self._call_delta(item)
+        return item
 
     def _call_delta(self, item: OpenItem) -> list[Delta]:
         """Return the first delta of a call, with id and name; none for any other item."""
@@ -310,8 +311,8 @@ class StreamDecoder(Decoder):
             return []
         deltas: list[Delta] = []
         if item is None:
-            deltas += self._add_item(index, wire)
-            item = self._by_index[index]
+            item = self._add_item(index, wire)
+            deltas += self._call_delta(item)
         else:
             before, item.wire = item.wire, dict(wire)
             if any(before.get(key) != wire.get(key) for key in _HEAD_KEYS):
@@ -388,6 +389,9 @@ _HANDLERS: Mapping[str, Callable[[StreamDecoder, Json], list[Delta]]] = invert(
         StreamDecoder._add_citation: "response.output_text.annotation.added",
         StreamDecoder._extend_reasoning: "response.reasoning_summary_text.delta "
         "response.reasoning_text.delta",
+        StreamDecoder._end_part: "response.output_text.done response.refusal.done "
+        "response.content_part.done response.reasoning_summary_text.done "
+        "response.reasoning_summary_part.done response.reasoning_text.done",
         StreamDecoder._arguments_delta: "response.function_call_arguments.delta "
         "response.custom_tool_call_input.delta",
         StreamDecoder._end_arguments: "response.function_call_arguments.done "

@@ -24,7 +24,7 @@ from toolkeel.providers.wire.decoder import Decoder
 from toolkeel.providers.wire.http import ClientPerLoop, CommonOptions, media_policy, reading_answer
 from toolkeel.providers.wire.reasoning_ownership import ModelProfile, requested_model_note
 from toolkeel.providers.wire.request import Encoder, PreparedRequest
-from toolkeel.providers.wire.retry import Deltas, Retries
+from toolkeel.providers.wire.retry import Deltas, Retries, is_beyond_reasoning
 from toolkeel.providers.wire.server_errors import empty_answer, model_mistake
 from toolkeel.providers.wire.structured_output import is_expressible
 
@@ -181,17 +181,18 @@ class WireModel:
     ) -> AsyncGenerator[Deltas]:
         """Yield the deltas of a reply, continuing one that pauses."""
         read = decoder.feed if self._stream else decoder.read_response
-        emitted = False
+        emitted = has_reply = False
         for _ in range(MAX_PAUSES + 1):
             async with aclosing(self._events(body, prepared)) as parts:
                 async for events in parts:
                     for deltas in _decode_events(events, read):
                         emitted = emitted or bool(deltas)
+                        has_reply = has_reply or is_beyond_reasoning(deltas)
                         yield deltas
             if not (more := decoder.continuation()):
                 break
             body = self._bodies.encode(request, more)
-        if (mistake := decoder.mistake()) and not (emitted and self._stream):
+        if (mistake := decoder.mistake()) and not (has_reply and self._stream):
             raise model_mistake(mistake)
         if decoder.is_empty:
             raise empty_answer("the answer was empty")

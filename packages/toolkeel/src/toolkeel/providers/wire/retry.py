@@ -2,7 +2,8 @@
 
 The kind of an error, derived from status and headers (`toolkeel.errors`), decides whether a retry
 makes sense. A reply is never requested again after its first delta was passed on: readers would get
-two beginnings. Waits grow exponentially, with jitter so that clients that failed together do not
+two beginnings. Reasoning alone is no beginning if the model made a mistake: the `RetryDelta` withdraws
+it. Waits grow exponentially, with jitter so that clients that failed together do not
 return together (https://aws.amazon.com/builders-library/timeouts-retries-and-backoff-with-jitter),
 and are never shorter than the server requires.
 """
@@ -19,7 +20,7 @@ from typing import TypeAlias
 
 from toolkeel.errors import ModelError, ModelUnavailable, RateLimited, SetupError
 from toolkeel.messages import AssistantMessage, Usage
-from toolkeel.model_interface import Delta, Finish, RetryDelta
+from toolkeel.model_interface import Delta, Finish, ReasoningDelta, RetryDelta
 
 MAX_RETRIES = 2
 MAX_MISTAKES = 1
@@ -74,11 +75,12 @@ class Retries:
         while True:
             if (early := self._not_before - monotonic()) > 0:
                 await asyncio.sleep(early)
-            has_output = False
+            has_output = has_reply = False
             try:
                 async with aclosing(attempt()) as parts:
                     async for deltas in parts:
                         has_output = has_output or bool(deltas)
+                        has_reply = has_reply or is_beyond_reasoning(deltas)
                         yield (
                             [_add_usage(one, spent) for one in deltas] if spent.requests else deltas
                         )
@@ -90,7 +92,8 @@ class Retries:
                 is_loading = error.is_loading and self._limit > 0 and waited < MAX_LOADING
                 failed += not is_loading
                 mistakes += bool(error.mistake) and not error.retryable
-                is_final = has_output or mistakes > MAX_MISTAKES
+                has_begun = has_reply if error.mistake else has_output
+                is_final = has_begun or mistakes > MAX_MISTAKES
                 wait = None if is_final else self._delay(error, failed)
                 if is_loading:
                     wait = max(LOADING_WAIT, error.retry_after or 0.0)
@@ -123,6 +126,11 @@ class Retries:
         if asked is None:
             return backoff * random.uniform(0.5, 1.0)
         return asked + min(asked, backoff) * random.uniform(0.0, 0.25)
+
+
+def is_beyond_reasoning(deltas: Deltas) -> bool:
+    """Return True if any of these deltas is no reasoning, which a retry could not withdraw."""
+    return not all(isinstance(one, ReasoningDelta) for one in deltas)
 
 
 def _add_usage(delta: Delta | AssistantMessage, spent: Usage) -> Delta | AssistantMessage:
