@@ -282,6 +282,11 @@ IN_WORDS: list[tuple[dict[str, Any], dict[str, Any], str]] = [
         'l: expected a list of strings that holds "c", got 0 (an integer)',
     ),
     (
+        {"properties": {"l": {"minItems": 2, "contains": {"type": "integer"}}}},
+        {"l": [None, None]},
+        "l: expected a list, at least 2 of them, that holds an integer, got a list of 2 items",
+    ),
+    (
         {"properties": {"d": {"not": {}}}},
         {"d": 1},
         "d: expected nothing here, got 1 (an integer)",

@@ -175,10 +175,6 @@ def _phrase(
         case "not":
             refused = describe_type(schema.get("not"), root)
             return "nothing here" if refused == "any value" else f"anything but {refused}"
-        case "contains":
-            words = ("contains", str(fault.schema_path[-1]))
-            held = {word: schema.get(word) for word in words}
-            return describe_type({"type": "array", **held}, root)
         case "minProperties":
             return f"an object with at least {count_noun(schema.get('minProperties'), 'key')}"
         case "maxProperties":

@@ -305,7 +305,7 @@ def _kind_of(value: object) -> str:
     return "number" if isinstance(value, int | float) else json_type(value)
 
 
-_UNREAD = ("pattern", "uniqueItems")
+_UNREAD = ("pattern", "uniqueItems", "contains")
 """Keywords of a phrase that `is_described` does not check."""
 _Union = tuple[list[Schema], list[Schema], str]
 
@@ -324,6 +324,7 @@ _OF_THE_VALUE = frozenset(
     {
         "type", "enum", "const", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
         "multipleOf", "minLength", "maxLength", "pattern", "minItems", "maxItems", "uniqueItems",
+        "contains",
     }
 )  # fmt: skip
 
