@@ -209,6 +209,8 @@ CLAIMS: tuple[Claim, ...] = (
           "packages/toolkeel-compat/tests/langchain/test_ready_middleware.py::test_a_tool_that_raised_is_run_again", DOER),
     Claim("toolkeel_compat/langchain/tool_node.py", "and the run was ended", "packages/toolkeel-compat/tests/langchain/test_tool_node.py::test_an_error_that_is_not_handled_is_raised", DOER),
     Claim("toolkeel_compat/openai_agents/tools.py", "and the run was ended", "packages/toolkeel-compat/tests/openai_agents/test_tools.py::test_a_tool_told_to_raise_ends_the_run_with_what_the_body_raised", DOER),
+    Claim("toolkeel_compat/pydantic_ai/toolsets.py", "and the run was ended",
+          "packages/toolkeel-compat/tests/pydantic_ai/test_toolsets.py::test_an_exception_of_a_tool_ends_the_run", DOER),
     Claim("toolkeel_compat/pydantic_ai/toolsets.py", "was not approved",
           "packages/toolkeel-compat/tests/pydantic_ai/test_deferred.py::test_a_run_goes_on_with_decisions", DOER),
     Claim("toolkeel_compat/langchain/threads/human_review.py", "was not approved",

@@ -81,3 +81,25 @@ def test_an_option_that_is_not_honored_is_refused(option: Any) -> None:
         Tool(double, **option)
     with pytest.raises(TypeError, match="no option 'nme'"):
         Tool(double, nme="x")  # type: ignore[call-arg]
+
+
+def test_an_exception_of_a_tool_ends_the_run() -> None:
+    agent: Any = Agent(Scripted([call("fail")]))
+
+    @agent.tool_plain
+    def fail() -> str:
+        """Fail."""
+        raise KeyError("lost")
+
+    with pytest.raises(KeyError, match="lost"):
+        agent.run_sync("go")
+
+
+def test_a_tool_whose_first_parameter_is_no_context_is_refused() -> None:
+    agent: Any = Agent(Scripted([call("fail")]))
+    with pytest.raises(SetupError, match="first parameter 'city' must be a RunContext"):
+
+        @agent.tool
+        def weather(city: str) -> str:
+            """Weather."""
+            return city
