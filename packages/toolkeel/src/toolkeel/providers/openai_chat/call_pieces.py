@@ -146,10 +146,8 @@ class _OpenCall:
         return self.release()
 
     def _without_repetition(self, text: str) -> str:
-        """Return a piece without the arguments so far, which some servers repeat in each piece.
-
-        Where an inner object may start, it stays: it may be one that only looks alike.
-        """
+        """Return a piece without the arguments so far, which some servers repeat in each piece."""
+        # where an inner object may start, the piece can be one that only looks alike
         before = "".join(self.pieces) if text.startswith(self.pieces[0]) else ":"
         return text if before.rstrip()[-1:] in (":", "[", ",") else text.removeprefix(before)
 

@@ -91,3 +91,19 @@ def merge_fields(before: Json, fields: Json) -> Json:
         if isinstance(one, list)
     }
     return {**before, **fields, **grown}
+
+
+def find_completion(data: Json) -> Json:
+    """Return the completion in an answer, which may be its choice or message alone.
+
+    OpenRouter at times puts it within the field ``provider``.
+    """
+    if not data.get("choices") and as_dict(data.get("provider")).get("choices"):
+        return as_dict(data["provider"])
+    if "choices" in data:
+        return data
+    if isinstance(data.get("message"), dict):
+        return {"choices": [data]}
+    if data.get("role") == "assistant":
+        return {"choices": [{"message": data, "finish_reason": "stop"}]}
+    return data

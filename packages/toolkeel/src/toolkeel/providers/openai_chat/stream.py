@@ -9,7 +9,7 @@ from toolkeel.content import Audio, Image, detect_media_type
 from toolkeel.messages import FinishReason
 from toolkeel.model_interface import CallDelta, Delta
 from toolkeel.providers.openai_chat.call_pieces import CallTracker, extra_keys
-from toolkeel.providers.openai_chat.content_parts import PartReader, merge_fields
+from toolkeel.providers.openai_chat.content_parts import PartReader, find_completion, merge_fields
 from toolkeel.providers.openai_chat.profile import (
     REASONING_BLOCKS,
     REASONING_KEYS,
@@ -136,14 +136,7 @@ class StreamDecoder(Decoder):
         Raises:
             ModelError: if it is an error, or cannot be an answer.
         """
-        data: Json = parse_response("openai_chat", reply)
-        if not data.get("choices") and as_dict(data.get("provider")).get("choices"):
-            data = data["provider"]  # OpenRouter's, at times
-        if "choices" not in data:
-            if isinstance(data.get("message"), dict):
-                data = {"choices": [data]}
-            elif data.get("role") == "assistant":
-                data = {"choices": [{"message": data, "finish_reason": "stop"}]}
+        data = find_completion(parse_response("openai_chat", reply))
         deltas = self._read_choices(self._read_chunk(data), ("message", "delta"))
         if not data.get("choices"):
             raise incomplete_response("choices", data or plain(reply))

@@ -231,9 +231,8 @@ class StreamDecoder(Decoder):
     def _end_part(self, data: Json) -> list[Delta]:
         """Return the delta of what a part's last form has beyond its pieces, as if it were one."""
         part = as_dict(data.get("part")) or data
-        extend = StreamDecoder._extend_text
-        if "refusal" in part:
-            extend = StreamDecoder._extend_refusal
+        is_refused = "refusal" in part
+        extend = StreamDecoder._extend_refusal if is_refused else StreamDecoder._extend_text
         kind, text = "message", part_text(part)
         if "reasoning" in str(data["type"]) or part.get("type") == "reasoning_text":
             kind, extend = "reasoning", StreamDecoder._extend_reasoning
