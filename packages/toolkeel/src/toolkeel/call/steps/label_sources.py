@@ -208,6 +208,7 @@ def _attached(message: Message, of_caller: bool) -> Iterator[Source]:
         of_caller: True if the caller of the outermost run wrote it, and no body of a tool.
     """
     is_user = isinstance(message, UserMessage)
+    is_person = isinstance(message, UserMessage) and message.origin == "person"
     if isinstance(message, UserMessage | AssistantMessage) and not isinstance(message.content, str):
         for block in message.content:
             words = isinstance(block, Text | Data) and not block.extra.get(ATTACHED)
@@ -216,8 +217,8 @@ def _attached(message: Message, of_caller: bool) -> Iterator[Source]:
                 what = (
                     block.name if isinstance(block, File) else getattr(block, "media_type", "text")
                 )
-                is_own = of_caller and is_user and message.origin == "person"
-                origin = CALLER if is_own and TRUSTED not in block.extra else ""
+                is_own = of_caller and is_person and TRUSTED not in block.extra
+                origin = CALLER if is_own else ""
                 yield Source("stranger", "attachment", what[:200], origin)
                 if origin:
                     yield Source("private", "attachment", what[:200], origin)
