@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.waiting import until_sync
+from toolkeel._records.taint_sources import mark_file, read_file_mark
 from toolkeel.errors import ToolError
 from toolkeel_workspace.files import atomic_replace as module
 from toolkeel_workspace.files.atomic_replace import replace_file
@@ -37,6 +38,7 @@ def test_a_replaced_file_has_the_owner_and_the_attributes_of_the_old_one(tmp_pat
     path = tmp_path / "f"
     path.write_bytes(b"one")
     os.setxattr(path, "user.kept", b"value")
+    mark_file(str(path), "a page")
     if os.geteuid() == 0:
         os.chown(path, 1234, 4321)
     was = path.stat()
@@ -44,6 +46,7 @@ def test_a_replaced_file_has_the_owner_and_the_attributes_of_the_old_one(tmp_pat
     now = path.stat()
     assert (now.st_uid, now.st_gid, now.st_mode) == (was.st_uid, was.st_gid, was.st_mode)
     assert os.getxattr(path, "user.kept") == b"value"
+    assert not read_file_mark(str(path))  # the new content is not the stranger's
 
 
 def test_a_read_only_file_is_not_written_also_where_the_user_could(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
+from toolkeel._records.taint_sources import FILE_MARK
 from toolkeel.errors import ToolError
 from toolkeel_workspace.files.open_beneath import OpenFolder, Root
 from toolkeel_workspace.sandbox.protected_files import find_protected_pattern
@@ -189,7 +190,8 @@ def _copy_metadata(folder: OpenFolder, name: str, was: os.stat_result, target: i
         path = f"/proc/self/fd/{folder.handle}/{name}"
         with suppress(OSError):  # not every file system has attributes
             for key in os.listxattr(path, follow_symlinks=False):
-                if key.startswith(("user.", "system.posix_acl_access")):
+                # The mark is of the old content: a call that edits a marked file marks the new one.
+                if key.startswith(("user.", "system.posix_acl_access")) and key != FILE_MARK:
                     value = os.getxattr(path, key, follow_symlinks=False)
                     os.setxattr(target, key, value)
     os.fchmod(target, stat.S_IMODE(was.st_mode))

@@ -21,7 +21,7 @@ INSTRUCTIONS = "instructions"
 """The tool of a source that is a part of the agent's instructions by another author than the operator."""
 UNREAD = "unread"
 """Key in the details of a result or error: True if the call ended before it read anything."""
-_MARK = "user.toolkeel.stranger"
+FILE_MARK = "user.toolkeel.stranger"
 """An attribute of files that hold strangers' text; it goes with the file when it is moved."""
 
 
@@ -183,7 +183,7 @@ def mark_file(path: str, whose: str, below: str = "") -> None:
         try:
             true = os.readlink(f"/proc/self/fd/{handle}")
             if not below or true.startswith(f"{os.path.realpath(below).rstrip(os.sep)}{os.sep}"):
-                os.setxattr(handle, _MARK, whose[:200].encode("utf-8", "replace"))
+                os.setxattr(handle, FILE_MARK, whose[:200].encode("utf-8", "replace"))
         finally:
             os.close(handle)
 
@@ -191,5 +191,5 @@ def mark_file(path: str, whose: str, below: str = "") -> None:
 def read_file_mark(path: str) -> str:
     """Return the origin of the strangers' text in a file, or "" if the file is not marked."""
     with suppress(OSError, ValueError, AttributeError):
-        return os.getxattr(path, _MARK).decode("utf-8", "replace") or "unknown"
+        return os.getxattr(path, FILE_MARK).decode("utf-8", "replace") or "unknown"
     return ""
