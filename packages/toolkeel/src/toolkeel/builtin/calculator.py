@@ -63,7 +63,7 @@ def _make_too_long_error() -> ToolError:
 
 
 def _power(base: Number, exponent: Number) -> Number:
-    """Return a power; refuse a too long one before computing it."""
+    """Return a power, or raise `ToolError` before computing one that is too long."""
     if isinstance(base, int) and isinstance(exponent, int) and exponent > 0:
         # |base| < 2 ** bit_length, so this bounds the result without computing it.
         longest = (base.bit_length() - 1) * exponent if abs(base) > 1 else 0
@@ -81,7 +81,7 @@ def _reject_caret(left: Number, right: Number) -> Number:
 
 
 def _factorial(number: Number) -> int:
-    """Return a factorial; refuse a too long one before computing it."""
+    """Return a factorial, or raise `ToolError` before computing one that is too long."""
     whole = _require_integer(number, "factorial")
     if whole > 449:  # 450! has 1001 digits
         raise _make_too_long_error()
@@ -96,7 +96,7 @@ def _combinations(total: Number, chosen: Number) -> Number:
 
 
 def _permutations(total: Number, chosen: Number) -> Number:
-    """Return the number of permutations; refuse a too long one before computing it."""
+    """Return the number of permutations, or raise `ToolError` before computing one too long."""
     n, k = _require_integer(total, "perm", 10_000), _require_integer(chosen, "perm", 10_000)
     if k > 1 and k <= n and k * math.log2(n) > 4 * _MAX_BITS:
         raise _make_too_long_error()
@@ -117,7 +117,7 @@ def _require_integer(number: Number, function_name: str, limit: int | None = Non
 
 
 def _round(number: Number, digits: int = 0) -> Number:
-    """Round a number, to an integer without digits."""
+    """Round a number, to an integer without digits, or raise `ToolError` for over 400 digits."""
     if abs(digits) > 400:
         raise ToolError("round takes at most 400 digits.")
     return round(number, digits) if digits else round(number)
@@ -229,7 +229,7 @@ def tools() -> tuple[AnyTool, ...]:
 
 
 def _evaluate(source: str, tree: ast.expr) -> Number:
-    """Evaluate an expression; turn each failure into a `ToolError` for the model."""
+    """Return an expression's value, or raise `ToolError`, for the model, if it has none."""
     try:
         return _check_number(_EVALUATOR.eval(source, tree))
     except ZeroDivisionError:
@@ -282,7 +282,10 @@ def _check_name(name: str) -> None:
 
 
 def _rewrite(tokens: list[str]) -> str:
-    """Rewrite percentages, factorials and the letter x as plain arithmetic."""
+    """Rewrite percentages, factorials and the letter x as plain arithmetic.
+
+    Raises `ToolError` for an "of" without a percentage.
+    """
     out: list[str] = []
     for index, token in enumerate(tokens):
         after = tokens[index + 1] if index + 1 < len(tokens) else ""

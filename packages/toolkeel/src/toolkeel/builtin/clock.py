@@ -62,7 +62,10 @@ def tools() -> tuple[AnyTool, ...]:
 
 
 def _find_zone(name: str) -> tzinfo | None:
-    """Return the time zone of a name; None for ``local``, this machine's own."""
+    """Return the time zone of a name; None for ``local``, this machine's own.
+
+    Raises `ToolError` for an unknown name.
+    """
     if name.strip().lower() in ("local", ""):
         return None
     try:

@@ -165,7 +165,7 @@ class HostedMCP:
     # — from here —
 
     async def _load_local_tools(self) -> list[AnyTool]:
-        """Connect to the server from here, once, and return its tools with approval."""
+        """Return the server's tools with approval, called from here; connect at the first call."""
         if self._server is None:
             self._server = load_remote(
                 "mcp-server",

@@ -158,7 +158,10 @@ def _split_target(text: str) -> tuple[str, str]:
 
 
 def _load_builtins(base: str, name: str) -> Iterator[AnyTool]:
-    """Yield the tools of one builtin, or of all; `name` holds a tool's name or options."""
+    """Yield the tools of one builtin, or of all; `name` holds a tool's name or options.
+
+    Raises `SetupError` for an unknown option.
+    """
     if base in (ALL_TARGET, DEMO_TARGET):
         names = [name] if name else [one for one in builtin_names() if one not in EXPLICIT_ONLY]
         for each in names:
@@ -216,7 +219,7 @@ def _pick_tool(tools: Toolset, name: str, base: str) -> AnyTool:
 
 
 def _import_module(base: str) -> types.ModuleType:
-    """Import the file or module that `base` names."""
+    """Import the file or module that `base` names, or raise `SetupError` if there is none."""
     if base.endswith(".py") or "/" in base or "\\" in base:
         path = expand_home(base)
         if path.is_file():
@@ -234,7 +237,10 @@ def _import_module(base: str) -> types.ModuleType:
 
 
 def _load_folder(folder: Path, name: str) -> list[Part]:
-    """Return the tools of all public files in a folder, or the named one."""
+    """Return the tools of all public files in a folder, or the named one.
+
+    Raises `SetupError` if there are none.
+    """
     files = list_python_files(folder)
     if not files:
         raise SetupError(f"the folder {shorten_path(folder)} holds no public Python file")
@@ -266,7 +272,7 @@ def _import_from_package(folder: Path, file: Path) -> types.ModuleType:
 
 
 def _load_from_module(module: types.ModuleType, name: str, base: str) -> list[Part]:
-    """Return the tools of a module, or of the named object in it."""
+    """Return the tools of a module or its named object; raise `SetupError` if there are none."""
     if name:
         return collect_tools(_resolve_attribute(module, name, base), f"{base}:{name}")
     found = find_tools(module)

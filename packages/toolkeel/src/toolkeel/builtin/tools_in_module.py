@@ -149,7 +149,10 @@ def collect_tools(value: object, label: str) -> list[Part]:
 
 
 def _collect_from_object(value: object, label: str) -> list[Part]:
-    """Return the tools of an object: its tool methods, or itself if it is callable."""
+    """Return the tools of an object: its tool methods, or itself if it is callable.
+
+    Raises `SetupError` for any other object, and for a class or an unbound method.
+    """
     if isinstance(value, Tool | type):
         what = "a method" if isinstance(value, Tool) else "a class"
         raise SetupError(f"{label} is {what}; name an object of the class instead")

@@ -95,7 +95,7 @@ class Batch:
         ]
 
     def started_calls(self) -> list[tuple[ToolCall, ToolMessage | None]]:
-        """Return the calls that have started, in order, each with its result so far."""
+        """Return the started calls in order, each with its result, or None while it runs."""
         started = set(range(len(self.calls))) - set(self._waiting) - set(self._suspended)
         return [(self.calls[index], self._results[index]) for index in sorted(started)]
 
@@ -187,6 +187,7 @@ class Batch:
             return False
 
     def _on_task_done(self, task: asyncio.Task[Fatal]) -> None:
+        """Record a call's end, start calls that waited for it, and end the batch after the last."""
         index = self._tasks.pop(task)
         self._barrier = False
         if self._results[index] is None:  # it was cancelled before its first step
@@ -202,6 +203,7 @@ class Batch:
             self._done.set_result(None)
 
     def _cancel_tasks(self) -> None:
+        """Cancel all running calls, leaving them only their grace period."""
         for task in self._tasks:
             task.cancel(GRACE_ONLY)
 

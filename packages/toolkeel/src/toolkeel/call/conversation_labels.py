@@ -37,6 +37,11 @@ class ConversationLabels:
             run.loop_state.visible_taint = len(run.taint.sources)
 
     def _taint_of(self, conversation: object) -> Taint:
+        """Return the labels of a conversation, creating them if it is new.
+
+        Texts are limited in number, the least recently used removed first; another object's labels
+        go when it is collected.
+        """
         if isinstance(conversation, str):
             taint = self._by_text.pop(conversation, None) or _new_taint()
             self._by_text[conversation] = taint

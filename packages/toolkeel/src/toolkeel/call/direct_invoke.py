@@ -75,7 +75,11 @@ async def _run_handler(tool: AnyTool, context: ToolContext) -> object:
 
 
 async def abatch(tool: AnyTool, values: Iterable[object], run: RunContext | None) -> list[object]:
-    """Run `ainvoke` for each value concurrently, and return the results in order."""
+    """Run `ainvoke` for each value concurrently, and return the results in order.
+
+    Raises:
+        BaseException: the first failure by position, once all calls have ended.
+    """
     run = join_run(run)
     work = [ainvoke(tool, value, run) for value in values]
     answers = await asyncio.gather(*work, return_exceptions=True)  # nothing is left running
@@ -95,7 +99,10 @@ def as_call(value: object) -> ToolCall | None:
 
 
 def _arguments(tool: AnyTool, value: object) -> str | Mapping[str, object]:
-    """Return the arguments of a call: a dict, JSON text, or text for the only parameter."""
+    """Return a call's arguments: a dict, JSON text, or the value of the only parameter.
+
+    Raises `CallError` for another value if there are several parameters.
+    """
     if isinstance(value, Mapping):
         return value
     if isinstance(value, str) and (not value.strip() or value.lstrip().startswith("{")):

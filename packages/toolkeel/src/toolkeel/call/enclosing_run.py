@@ -55,7 +55,7 @@ def find_enclosing() -> tuple[RunContext, ToolContext | None] | None:
 
 @contextmanager
 def enclose(run: RunContext) -> Iterator[None]:
-    """Make `run` the enclosing run of code in the block. At its end, add its usage to the outer run."""
+    """Make `run` the enclosing run of a block, then add its usage to its outer run, if any."""
     before = ENCLOSING.get()
     ENCLOSING.set(run)
     run.loop_state.event_loop = asyncio.get_running_loop()
@@ -212,6 +212,7 @@ def _join_tokens(run: RunContext, own: CancelToken) -> CancelToken:
     forget = [each.watch(_canceller(token, each)) for each in (own, outer)]
 
     async def close() -> None:
+        """Stop watching both tokens."""
         for each in forget:
             each()
 
@@ -220,11 +221,15 @@ def _join_tokens(run: RunContext, own: CancelToken) -> CancelToken:
 
 
 def _canceller(token: CancelToken, cause: CancelToken) -> Callable[[], None]:
+    """Return a function that cancels `token` with the reason of `cause`."""
     return lambda: token.cancel(cause.reason)
 
 
 def _emit_on(loop: asyncio.AbstractEventLoop, listener: Listener) -> Listener:
+    """Return a listener that forwards events to `listener` on its own loop, until that closes."""
+
     def emit(event: Event) -> None:
+        """Schedule the listener on its loop; do nothing once that has closed."""
         with suppress(RuntimeError):  # the loop has closed: no one listens any more
             loop.call_soon_threadsafe(listener, event)
 
@@ -232,11 +237,15 @@ def _emit_on(loop: asyncio.AbstractEventLoop, listener: Listener) -> Listener:
 
 
 def _ask_on(loop: asyncio.AbstractEventLoop, approver: Approver) -> Approver:
+    """Return an approver that runs `approver` on its own loop and waits for its answer."""
+
     async def ask(ticket: Ticket) -> Decision | bool | None:
+        """Return the approver's answer, awaited if needed; None leaves the call undecided."""
         answer = approver(ticket)
         return await answer if inspect.isawaitable(answer) else answer
 
     async def ask_there(ticket: Ticket) -> Decision | bool | None:
+        """Ask on the approver's loop; return its answer, None if it leaves the call undecided."""
         asked = asyncio.run_coroutine_threadsafe(ask(ticket), loop)
         return await asyncio.wrap_future(asked)
 

@@ -148,6 +148,7 @@ def crash_error(error: Exception) -> Crashed:
 
 
 def _handler(tool: AnyTool | None, error: CallError) -> ErrorHandler:
+    """Return the tool's error option for this kind of error; True if none applies."""
     if tool is None:
         return True
     if isinstance(error, (InvalidArguments, MalformedArguments)):

@@ -142,7 +142,7 @@ async def run_call(call: ToolCall, tools: ToolLookup, run: RunContext) -> CallOu
 async def _prepare_in_thread(
     call: ToolCall, tool: AnyTool, text: str, context: ToolContext
 ) -> Prepared:
-    """Validate large arguments in a thread, under the call's deadline."""
+    """Validate large arguments in a thread by the call's deadline, then set the run's again."""
     prepared = await run_in_thread(tool, partial(prepare, call, tool, text), context, None)
     assert isinstance(prepared, Prepared)
     context.deadline = context.run.scope.deadline  # the body has a deadline of its own

@@ -94,6 +94,7 @@ def clean_text(text: str) -> str:
 
 
 def _pair(tool: AnyTool, value: object) -> tuple[object, object]:
+    """Return a (content, artifact) pair, or raise `InvalidOutput` if the value is not a pair."""
     if isinstance(value, tuple) and len(value) == 2:
         return value
     raise InvalidOutput(
@@ -142,7 +143,7 @@ def _is_block(item: object) -> bool:
 
 
 def _block(tool: AnyTool, item: object) -> Block:
-    """Return one content block, checked: one that no provider can send fails here."""
+    """Return one content block, or raise `InvalidOutput` if no provider could send it."""
     match item:
         case Text(str(text), extra):
             return Text(clean_text(text), extra)
@@ -164,6 +165,7 @@ def _block(tool: AnyTool, item: object) -> Block:
 
 
 def _json(tool: AnyTool, value: object) -> str:
+    """Return a value as JSON text, or raise `InvalidOutput` if it has no JSON form."""
     try:
         try:
             text = to_json(value, inf_nan_mode="strings", fallback=_as_data)
@@ -179,7 +181,10 @@ def _json(tool: AnyTool, value: object) -> str:
 
 
 def _as_data(value: object) -> object:
-    """Convert collections, paths, and numbers and arrays like numpy's, unknown to pydantic."""
+    """Convert a value unknown to pydantic to JSON data, or raise `TypeError` if it has no form.
+
+    It may be a mapping, a sequence, a path, or a number or array like numpy's.
+    """
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, os.PathLike):
@@ -192,6 +197,7 @@ def _as_data(value: object) -> object:
 
 
 def _cleaned(value: object) -> object:
+    """Return a copy of a value with unpaired surrogates replaced in all of its texts and keys."""
     if isinstance(value, str):
         return clean_text(str.__str__(value))
     if isinstance(value, Mapping):

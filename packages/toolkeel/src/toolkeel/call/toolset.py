@@ -113,6 +113,10 @@ class Toolset(NotebookDisplay):
             self._add(item)
 
     def _add(self, item: Toolish) -> None:
+        """Add a tool with its composed steps, and record the traits that the toolset has by it.
+
+        Raises `DuplicateToolError` if its name is taken.
+        """
         made = as_tool(item)
         require_bound(made)
         if made.name in self._entries:
@@ -147,6 +151,7 @@ class Toolset(NotebookDisplay):
         return name in self._entries
 
     def __getitem__(self, name: str) -> AnyTool:
+        """Return the tool of a name, or raise `KeyError` with suggestions."""
         try:
             return self.find(name).tool
         except UnknownTool as error:
@@ -350,6 +355,7 @@ def _reaches_inside(step: Step) -> bool:
 
 
 def _join_rules(outer: Rules | None, own: Rules | None) -> Rules | None:
+    """Return both sets of rules as one, the only one, or None if there are none."""
     return own if outer is None or outer is own else outer if own is None else outer | own
 
 

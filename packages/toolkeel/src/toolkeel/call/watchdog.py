@@ -119,6 +119,7 @@ class _Heartbeat:
             log.warning(_BLOCKED, code.co_filename, frame.f_lineno, code.co_name, seconds)
 
     def _answer(self) -> None:
+        """Record that the loop ran the callback, so that it is not blocked."""
         self._waits = False
 
 
@@ -150,6 +151,7 @@ class Watchdog:
                 self._loops.clear()
 
     def _look(self) -> None:
+        """Check all loops periodically, forget those that ended, and return after the last."""
         while True:
             sleep(PERIOD)
             for loop, heartbeat in list(self._loops.items()):

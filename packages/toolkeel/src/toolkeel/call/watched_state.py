@@ -39,6 +39,7 @@ class WatchedState(RunValues):
         self._writes: dict[str, _Write] = {}
 
     def __setitem__(self, key: str, value: object) -> None:
+        """Set a value and record its writer; report another call's overwritten, unread value."""
         super().__setitem__(key, value)
         if (call := self._running_call()) is None:
             self._writes.pop(key, None)
@@ -55,18 +56,22 @@ class WatchedState(RunValues):
         return super().__getitem__(key)
 
     def get(self, key: str, default: Any = None) -> Any:
+        """Return a value or the default, and record the read."""
         self._mark_read(key)
         return super().get(key, default)
 
     def items(self) -> ItemsView[str, object]:  # type: ignore[override]
+        """Return all items, and record a read of each."""
         self._mark_read(*self._writes)
         return super().items()
 
     def values(self) -> ValuesView[object]:  # type: ignore[override]
+        """Return all values, and record a read of each."""
         self._mark_read(*self._writes)
         return super().values()
 
     def _mark_read(self, *keys: str) -> None:
+        """Record that the running call, if any, has read these keys."""
         if self._writes and (call := self._running_call()) is not None:
             for key in keys:
                 if (last := self._writes.get(key)) is not None:

@@ -82,7 +82,10 @@ def _unknown(body: Node) -> str:
 
 
 def _make(source: str, body: Node, schema_key: str, *wrapping: str) -> ForeignDefinition:
-    """Build a definition from the object that holds its name."""
+    """Build a definition from the object that holds its name.
+
+    Raises `DefinitionError` for a missing name, or a description or parameters of a wrong type.
+    """
     name = body.get("name")
     if not isinstance(name, str) or not name:
         raise DefinitionError(f"the {source} tool definition has no name")
@@ -102,7 +105,7 @@ def _make(source: str, body: Node, schema_key: str, *wrapping: str) -> ForeignDe
 
 
 def _parameters(schema: Any, name: str) -> Node:
-    """Convert a schema to an object schema. A missing schema means no parameters."""
+    """Return an object schema, empty if it is missing; raise `DefinitionError` if invalid."""
     if schema is None:
         return {"type": "object", "properties": {}}
     if not isinstance(schema, dict):
@@ -128,7 +131,7 @@ def _chat(body: Node) -> ForeignDefinition:
 
 
 def _bedrock(body: Node) -> ForeignDefinition:
-    """Read a definition of Bedrock."""
+    """Read a Bedrock definition, or raise `DefinitionError` if its schema is not an object."""
     spec = body["toolSpec"]
     schema = spec.get("inputSchema") or {}
     if not isinstance(schema, dict):
@@ -143,7 +146,7 @@ def _flat(body: Node) -> ForeignDefinition:
 
 
 def _gemini_list(body: Node) -> ForeignDefinition:
-    """Read the only function of a Gemini tool."""
+    """Read the only function of a Gemini tool; raise `DefinitionError` if there is not one."""
     found = body.get("functionDeclarations") or body.get("function_declarations") or []
     if len(found) != 1 or not isinstance(found[0], dict):
         raise DefinitionError(

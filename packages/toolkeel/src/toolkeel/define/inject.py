@@ -104,7 +104,11 @@ class FixedByPartial(Injected):
     is_secret = False
 
     def resolve(self, context: ToolContext, name: str) -> object:
-        """Raise `KeyError`, so that the partial's value applies."""
+        """Raise `KeyError`, so that the partial's value applies.
+
+        Raises:
+            KeyError: always.
+        """
         raise KeyError(name)
 
 

@@ -182,7 +182,10 @@ def wire_names(names: Sequence[str], policy: NamePolicy = COMMON) -> dict[str, s
 
 
 def _free_name(name: str, policy: NamePolicy, taken: set[str]) -> str:
-    """Return the first alias of `name`, with more and more digits, that is not taken."""
+    """Return the first alias of `name`, with more and more digits, that is not taken.
+
+    Raises `DefinitionError` if all of them are.
+    """
     for digits in range(_HASH, policy.max_length - len(policy.stem), 4):
         alias = hashed_name(name, policy, digits)
         if alias not in taken:

@@ -63,6 +63,9 @@ async def external(prepared: object, context: object) -> object:
 
     No body runs here. A call waits as for approval, and `Ticket.answer` gives its result: a form
     that a person fills, a job elsewhere, what a browser did. Guards, rules and limits hold for it.
+
+    Raises:
+        Refused: always, because nothing here can run the call.
     """
     raise Refused("Nothing here runs this call: its result comes from outside.")
 

@@ -178,6 +178,7 @@ class _ToolMeta(type):
     """Lets a tool be written as ``Tool(name, description, parameters, on_invoke)``."""
 
     def __call__(cls, *args: Any, **given: Any) -> Any:
+        """Make a tool from a schema, or raise `DefinitionError` if it is made of a function."""
         if "arguments" in given:
             return super().__call__(**given)
         if callable((*args, 0)[0]) or not {"func", "function", "coroutine"}.isdisjoint(given):
@@ -350,7 +351,7 @@ class Tool(NotebookDisplay, Generic[P, R], metaclass=_ToolMeta):
         parameters: ParametersSchema | None = None,
         **options: Unpack[ToolOptions],
     ) -> Tool[..., Any]:
-        """Make a tool without a decorator.
+        """Make a tool without a decorator, or raise `DefinitionError` if that is not possible.
 
         Args:
             func: A sync function.
@@ -367,7 +368,7 @@ class Tool(NotebookDisplay, Generic[P, R], metaclass=_ToolMeta):
 
 @functools.cache
 def option_kinds() -> dict[str, ArgumentKind | None]:
-    """Return the accepted kind of each tool option, from its annotation in `ToolOptions`."""
+    """Return the kind of value each tool option accepts, by its annotation; None for any."""
     return kinds_of(ToolOptions.__annotations__, __name__)
 
 
@@ -378,7 +379,7 @@ def compile_tool(
     options: ToolOptions,
     caller: FrameType | None,
 ) -> Tool[..., Any]:
-    """Compile a callable and its options to a `Tool`. Every way to define a tool ends here."""
+    """Compile a callable and its options to a `Tool`, or raise `DefinitionError`."""
     if isinstance(function, Tool):
         raise DefinitionError(f"{function.name}: it is a tool already")
     check_names(*names)

@@ -45,7 +45,7 @@ class FrameDecoder:
         self._buffer = bytearray()
 
     def feed(self, data: bytes) -> Iterator[Message]:
-        """Yield the messages that these bytes complete.
+        """Add bytes to the buffer, and yield each message that they complete, removing it.
 
         Raises:
             MessageTooLarge: a message is longer than allowed.

@@ -108,7 +108,11 @@ class Futures:
             self._slots.release()
 
     async def _run(self, prepared: Prepared, context: ToolContext) -> object:
-        """Submit the body, wait for its outcome, forward its reports, and return its value."""
+        """Submit the body, wait for its outcome, forward its reports, and return its value.
+
+        A broken pool gives the result of an unknown outcome. A stopped wait raises `CancelledError`
+        if the body never started, else `TimedOut` or `Cancelled`.
+        """
         tool, loop = prepared.tool, asyncio.get_running_loop()
         done = asyncio.Event()
 

@@ -102,6 +102,9 @@ class Thread(_LocalExecutor):
     Args:
         max_concurrency: Number of threads; further calls wait, within their deadline.
         max_abandoned: Stopped bodies that may still run before further calls are refused.
+
+    Raises:
+        SetupError: fewer than 1 thread.
     """
 
     capabilities = Capabilities(can_stream=True, can_inject=True)
@@ -113,14 +116,23 @@ class Thread(_LocalExecutor):
         self._pool = ThreadPool(max_concurrency, max_abandoned)
 
     def check_tool(self, tool: AnyTool) -> None:
-        """Refuse async bodies, which belong to their loop. See `Executor`."""
+        """Raise `SetupError` for an async body, which belongs to its own loop.
+
+        Raises:
+            SetupError: the body is async.
+        """
         if tool.body in ("async", "async_generator"):
             raise SetupError(
                 f"{tool.name}: its body is async, and Thread() runs sync ones; leave out executor="
             )
 
     async def __call__(self, prepared: Prepared, context: ToolContext) -> object:
-        """Run the body in a thread. See `Executor`."""
+        """Run the body in one of the threads and return its result; abandon it if it must stop.
+
+        Raises:
+            Cancelled: the body was stopped with its run and still runs.
+            TimedOut: the body was stopped at its deadline and still runs.
+        """
         job = self._pool.submit(
             partial(run_without_loop, self._without_executor(prepared, context), context)
         )

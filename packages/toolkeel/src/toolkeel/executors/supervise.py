@@ -149,7 +149,7 @@ def _confine(spec: CommandSpec) -> None:
 
 
 def _drop_capabilities() -> None:
-    """Drop root's capabilities for this process and whatever it executes."""
+    """Drop root's capabilities for this process and its children, or raise `OSError`."""
     _prctl(_PR_SET_SECUREBITS, _NOROOT)
     for capability in range(64):
         try:

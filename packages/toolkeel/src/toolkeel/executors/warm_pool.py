@@ -290,7 +290,7 @@ class CrossLoopSemaphore:
             raise make_queue_timeout(name, seconds or 0.0) from None
 
     def release(self) -> None:
-        """Give the slot to the next waiter."""
+        """Pass the slot to the next waiter whose loop is open, or make it free."""
         with self._lock:
             while self._waiters:
                 turn = self._waiters.popleft()

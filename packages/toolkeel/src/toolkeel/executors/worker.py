@@ -145,6 +145,8 @@ def _load_module(name: str, file: str) -> ModuleType:
     """Import the module a tool is defined in: by name if the name leads to its file, else by file.
 
     Another machine may have the module elsewhere: where the file does not exist, the name is enough.
+
+    Raises `ImportError` for a file that is not Python, and what the module itself raises.
     """
     by_name = name != "__main__" and not os.path.exists(file)
     loaded = sys.modules.get(SCRIPT_MODULE if name == "__main__" else name)

@@ -93,6 +93,9 @@ def make_request(prepared: Prepared, context: ToolContext, *, is_local: bool = F
         prepared: The call.
         context: Its context.
         is_local: See `check_sendable`. The request then does not say where the tool is.
+
+    Raises:
+        SetupError: this process is itself importing the script to find its tools.
     """
     tool = prepared.tool
     module, file, attribute = ("", "", "") if is_local else locate_tool(tool)

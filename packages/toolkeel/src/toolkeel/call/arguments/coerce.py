@@ -204,7 +204,7 @@ class _Coercer:
     def _mended_within(
         self, value: object, branches: Sequence[object], path: Path, within: tuple[int, ...]
     ) -> object:
-        """Return the value with 5.0 as 5 if the types of only one branch then all fit; else unchanged."""
+        """Return the value with 5.0 as 5, and record that, if exactly one branch then fits."""
         fitting: list[tuple[object, list[Coercion]]] = []
         for branch in branches:
             if next(self.left, None) is None:
@@ -255,7 +255,10 @@ class _Coercer:
         return branch
 
     def _coerce_typed(self, value: object, schema: Schema, path: Path) -> object:
-        """Return the value converted to the schema's type if exactly one conversion fits."""
+        """Return the value converted to the schema's type; unchanged unless one conversion fits.
+
+        Record the conversion in `changes`, or count the unchanged value in `wrong`.
+        """
         wanted = schema.get("type")
         if matches_type(value, wanted) and is_allowed_value(value, schema):
             return value
@@ -277,7 +280,11 @@ class _Coercer:
     def coerce_members(
         self, value: dict[str, object], schema: Schema, path: Path
     ) -> dict[str, object]:
-        """Return an object with its members coerced, without nulls for optional members."""
+        """Return an object with its members coerced, without nulls for optional members.
+
+        A changed object is a copy. Changes are recorded in `changes`, hopeless texts counted in
+        `wrong`; beyond the limits on both, further members stay as they are.
+        """
         properties = properties_of(schema)
         others = schema.get("additionalProperties")
         if not properties and not isinstance(others, (dict, Mapping)):

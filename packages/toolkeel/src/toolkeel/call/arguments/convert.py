@@ -64,7 +64,11 @@ class WrittenNumbers:
         self._parsed: Any = None
 
     def integer_at(self, path: Iterable[str | int]) -> object:
-        """Return the exact integer at a path that is written with fraction or exponent, or `NOTHING`."""
+        """Return the integer at a path that is written with fraction or exponent; else `NOTHING`.
+
+        The text is parsed at the first use. A number that is not an integer, or too long, gives
+        `NOTHING`.
+        """
         if self._parsed is None:
             self._parsed = json.loads(self._text, parse_float=_Written)
         found = value_at(self._parsed, path)
@@ -82,6 +86,7 @@ class _Written(str):
 
 
 def _number(text: str) -> object:
+    """Return the integer or finite float that a text spells exactly, or `NOTHING`."""
     if _INTEGER.fullmatch(text):
         return int(text)
     if not _NUMBER.fullmatch(text):
@@ -91,6 +96,7 @@ def _number(text: str) -> object:
 
 
 def _container(text: str, kind: str) -> object:
+    """Return the list or object that a JSON text holds, or `NOTHING` if it is not of this kind."""
     try:
         value = parse_json(text)
     except (MalformedArguments, ValueError):

@@ -54,6 +54,7 @@ def _members(value: Any) -> object:
 
 
 def _differences(sent: object, taken: object, path: str) -> Iterator[str]:
+    """Yield a sentence, with its path, for each sent number that a float in `taken` changed."""
     if isinstance(sent, dict | list):
         taken = _members(taken)
     if isinstance(sent, dict) and isinstance(taken, dict):

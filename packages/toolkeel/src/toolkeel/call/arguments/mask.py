@@ -57,7 +57,10 @@ class SecretMask:
         return masked
 
     def mask_event(self, event: Event) -> Event:
-        """Return an event with secret arguments and known secrets masked, for listeners."""
+        """Return an event with secret arguments and known secrets masked, for listeners.
+
+        Remember the secrets and the names of streamed calls; a new turn forgets the names.
+        """
         match event:
             case TurnStarted():
                 self._names.clear()
@@ -72,16 +75,18 @@ class SecretMask:
         return self.mask_value(event)
 
     def _mask(self, name: str) -> Mask | None:
+        """Return a tool's mask: None if it has no secrets; an unknown tool's hides everything."""
         return self._masks.get(name, EVERYTHING)
 
     def _delta(self, delta: CallDelta) -> CallDelta:
-        """Return a delta without arguments, if its tool has secret ones."""
+        """Return a delta without arguments if its tool has secret ones; record its tool's name."""
         name = self._names[delta.index] = delta.name or self._names.get(delta.index, "")
         if self._mask(name) is None:
             return delta
         return CallDelta(delta.index, delta.id, delta.name)
 
     def _reply(self, reply: AssistantMessage) -> AssistantMessage:
+        """Return the reply, or a copy with masked calls and without provider options."""
         calls = tuple(map(self._call, reply.tool_calls))
         if all(new is old for new, old in zip(calls, reply.tool_calls, strict=True)):
             return reply
@@ -89,6 +94,10 @@ class SecretMask:
         return dataclasses.replace(reply, tool_calls=calls, provider_options=NOTHING)
 
     def _call(self, call: ToolCall) -> ToolCall:
+        """Return the call, or a copy with secrets masked, which are remembered.
+
+        Arguments that cannot be parsed are masked entirely.
+        """
         mask = self._mask(call.name)
         if mask is None:
             return call
@@ -129,6 +138,7 @@ def collect_secrets(mask: Mask, last: Handler) -> Handler:
     """Return a handler that adds a call's secrets to the run's mask before the body runs."""
 
     async def learned(prepared: Prepared, context: ToolContext) -> object:
+        """Add the call's secrets to the run's mask and run `last`."""
         _learn(context.run, mask.secret_texts(as_json(prepared)))
         return await last(prepared, context)
 
@@ -136,6 +146,7 @@ def collect_secrets(mask: Mask, last: Handler) -> Handler:
 
 
 def _learn(run: RunContext, secrets: list[str]) -> None:
+    """Add texts to the secrets hidden in logs and in this run's events."""
     redact_in_logs(secrets)
     if isinstance(run.mask, SecretMask):
         run.mask.add_secrets(secrets)

@@ -130,6 +130,7 @@ class _Refused(Exception):
 
 
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """Return the object of these members, or raise `_Refused` if a key is repeated."""
     value = dict(pairs)
     if len(value) != len(pairs):
         keys = [key for key, _ in pairs]
@@ -139,10 +140,12 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def _constant(text: str) -> NoReturn:
+    """Raise `_Refused`: NaN and Infinity are not JSON."""
     raise _Refused(f"{text} is not JSON", text)
 
 
 def _float(text: str) -> float:
+    """Return a number as a float, or raise `_Refused` if it is too large for one."""
     value = float(text)
     if value in (float("inf"), float("-inf")):
         raise _Refused("a number is too large", text)
@@ -150,6 +153,7 @@ def _float(text: str) -> float:
 
 
 def _whole(text: str) -> int:
+    """Return an integer, or raise `_Refused` if it has too many digits."""
     if len(text) > MAX_DIGITS:
         raise _Refused(f"an integer has more than {MAX_DIGITS} digits", text[:20])
     return int(text)
@@ -207,6 +211,7 @@ _SURROGATE_PAIRS = re.compile(
 
 
 def _check_depth(raw: str) -> None:
+    """Raise `MalformedArguments` if a text nests lists and objects too deeply."""
     depth = 0
     for position, character in _outside_strings(raw, r"[\[\]{}]"):
         depth += 1 if character in "[{" else -1
@@ -295,6 +300,10 @@ def _not_an_object(value: object) -> NoReturn:
 
 
 def _malformed(raw: str, reason: str, position: int | None = None) -> MalformedArguments:
+    """Return the error for text that is not JSON: the reason, and the place if it is known.
+
+    `position` is an index into `raw`.
+    """
     where = ""
     details: dict[str, object] = {"reason": reason}
     if position is not None:

@@ -97,6 +97,7 @@ class PartialArguments:
         return self._text
 
     def _parse(self) -> None:
+        """Parse the pieces fed since the last call. Once an error is set, they are dropped."""
         if not self._fresh:
             return
         text = "".join(self._fresh)
@@ -117,18 +118,21 @@ class PartialArguments:
                 at = self._state(self, text, at)
 
     def _before(self, text: str, at: int) -> int:
+        """Read the brace that opens the arguments. Return the next position."""
         if text[at] != "{":
             return self._fail("not an object")
         self._push(self._root)
         return at + 1
 
     def _after(self, text: str, at: int) -> int:
+        """Fail: text follows the end of the arguments."""
         return self._fail("text after the object")
 
     def _key_or_end(self, text: str, at: int) -> int:
         return self._pop(at) if text[at] == "}" else self._next_key(text, at)
 
     def _next_key(self, text: str, at: int) -> int:
+        """Read a key, or its opening quote, and set the next state. Return the next position."""
         found = _COMPLETE_KEY.match(text, at)
         if found:
             self._key = found[1]
@@ -140,6 +144,7 @@ class PartialArguments:
         return at + 1
 
     def _colon(self, text: str, at: int) -> int:
+        """Read the colon behind a key, then expect a value. Return the next position."""
         if text[at] != ":":
             return self._fail("no colon")
         self._state = PartialArguments._value
@@ -149,6 +154,7 @@ class PartialArguments:
         return self._pop(at) if text[at] == "]" else self._value(text, at)
 
     def _value(self, text: str, at: int) -> int:
+        """Read the beginning of any value, and set the next state. Return the next position."""
         first = text[at]
         if first == '"':
             self._put(OPEN)
@@ -161,6 +167,7 @@ class PartialArguments:
         return self._in_token(text, at)
 
     def _comma_or_end(self, text: str, at: int) -> int:
+        """Read a comma behind a member, or its container's end. Return the next position."""
         is_object = type(self._stack[-1]) is dict
         if text[at] == ",":
             self._state = PartialArguments._next_key if is_object else PartialArguments._value
@@ -189,6 +196,7 @@ class PartialArguments:
         return end
 
     def _in_key(self, text: str, at: int) -> int:
+        """Extend an unfinished key; at its end expect a colon. Return the next position."""
         at, closed = self._grow(text, at)
         if closed:
             self._key, self._text = self._text, ""
@@ -196,6 +204,7 @@ class PartialArguments:
         return at
 
     def _in_string(self, text: str, at: int) -> int:
+        """Extend an unfinished string; at its end store it. Return the next position."""
         at, closed = self._grow(text, at)
         if closed:
             found, self._text = self._text, ""
@@ -249,10 +258,12 @@ class PartialArguments:
         return "\ufffd", end
 
     def _wait(self, text: str, at: int) -> tuple[str, int]:
+        """Store an incomplete escape for the next piece. Return no text and the end of this one."""
         self._tail = text[at:]
         return "", len(text)
 
     def _open(self, made: dict[str, object] | list[object], at: int) -> int:
+        """Store and enter a new list or object; fail if too deep. Return the next position."""
         if len(self._stack) >= MAX_DEPTH:
             return self._fail("too deep")
         self._put(made)
@@ -260,12 +271,14 @@ class PartialArguments:
         return at + 1
 
     def _push(self, container: dict[str, object] | list[object]) -> None:
+        """Enter a container: put it on the stack, and expect its first member or its end."""
         self._stack.append(container)
         is_object = isinstance(container, dict)
         first = PartialArguments._key_or_end if is_object else PartialArguments._value_or_end
         self._state = first
 
     def _pop(self, at: int) -> int:
+        """Leave the innermost container, and set the next state. Return the next position."""
         self._stack.pop()
         self._state = PartialArguments._comma_or_end if self._stack else PartialArguments._after
         return at + 1

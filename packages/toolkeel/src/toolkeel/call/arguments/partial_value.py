@@ -92,6 +92,7 @@ class PartialValue:
         return f"{{{', '.join(f'{key!r}: {item!r}' for key, item in self.items())}}}"
 
     def _value_of(self, item: object) -> PartialItem:
+        """Return the text of an unfinished string, a view of a container, or the item itself."""
         if item is OPEN:
             return self._parser.open_text
         if isinstance(item, dict | list):

@@ -118,7 +118,13 @@ def prepare(call: ToolCall, tool: AnyTool, text: str | None = None) -> Prepared:
 
 
 def _repair(call: ToolCall, tool: AnyTool, text: str, error: ValueError | None = None) -> Prepared:
-    """Prepare arguments on the slow path. `error` is the fast path's error, if it refused."""
+    """Prepare arguments on the slow path: repair, coerce, and list what was changed.
+
+    Secrets are masked in errors and in the list of changes.
+
+    Raises:
+        CallError: the arguments cannot be repaired; `error` is the fast path's, if it refused them.
+    """
     mask = tool.arguments.mask
     if mask is None:
         values, repairs, changes = _repair_values(tool, text, error)
@@ -273,6 +279,7 @@ def revalidate_each_try(last: Handler) -> Handler:
     """
 
     async def renewed(prepared: Prepared, context: ToolContext) -> object:
+        """Validate the arguments again and run `last`."""
         return await last(revalidate(prepared), context)
 
     return renewed
@@ -342,6 +349,7 @@ def with_defaults(inner: Handler) -> Handler:
     """Return a handler that fills in the function's defaults before `inner` sees the call."""
 
     def handler(prepared: Prepared, context: ToolContext) -> Awaitable[object]:
+        """Fill in the function's defaults and run `inner`."""
         return inner(fill_defaults(prepared), context)
 
     return handler

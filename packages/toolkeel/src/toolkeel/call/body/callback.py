@@ -74,6 +74,7 @@ async def _run_in_thread(call: Callable[[], object], seconds: float | None, name
     dropped: list[bool] = []
 
     def run() -> object:
+        """Call the function in its thread; close its coroutine if the caller no longer waits."""
         made.append(call())
         if dropped:
             _close(made[0])
@@ -93,6 +94,7 @@ async def _run_in_thread(call: Callable[[], object], seconds: float | None, name
 
 
 def _close(value: object) -> None:
+    """Close a coroutine that is not awaited; do nothing for another value."""
     if inspect.iscoroutine(value):
         value.close()
 

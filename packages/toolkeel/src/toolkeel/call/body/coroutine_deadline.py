@@ -141,6 +141,7 @@ class Stopper:
             self._timer = self._loop.call_later(self._seconds_left, self.request_stop, "timeout")
 
     def _stop_timer(self) -> None:
+        """Cancel and remove the deadline's timer, if there is one."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -222,6 +223,7 @@ def stop_on_cancel(handler: Handler) -> Handler:
     """Return a handler that the run's cancel token stops also while steps run."""
 
     def watching(prepared: Prepared, context: ToolContext) -> Awaitable[object]:
+        """Run the handler in a task that the run's cancel token stops."""
         inner = cast("Coroutine[Any, Any, object]", handler(prepared, context))
         return cast("Awaitable[object]", run_coroutine(inner, context, None))
 
@@ -332,15 +334,18 @@ class _TaskStopper(Stopper):
         return self.task.cancelling() > self.cancels_before
 
     def _cancel(self) -> None:
+        """Cancel the body's task, count it as our cancellation, and start the grace period."""
         self._own_cancels += 1
         self.task.cancel()
         self._start_grace()
 
     def _start_grace(self) -> None:
+        """Start the grace period, unless it runs already."""
         if self._grace is None:
             self._grace = self._loop.call_later(GRACE, self._end_grace)
 
     def _end_grace(self) -> None:
+        """Cancel a task that outlived its grace period again, if its stop is still requested."""
         self._grace = None
         if self._closed:
             return

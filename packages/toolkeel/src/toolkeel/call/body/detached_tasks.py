@@ -50,6 +50,12 @@ def detach(
 async def _run_detached(
     body: Coroutine[Any, Any, object], error: BaseException, grace: float
 ) -> object:
+    """Throw `error` into a body, run it to its end and return its result.
+
+    SystemExit becomes RuntimeError, because it would end the event loop.
+
+    Raises `RuntimeError` for SystemExit, which would end the event loop.
+    """
     try:
         return await _drive(body, error, grace)
     except SystemExit as exit:  # it would end the event loop
@@ -60,6 +66,11 @@ async def _run_detached(
 def _drive(
     body: Coroutine[Any, Any, object], error: BaseException, grace: float
 ) -> Generator[Any, Any, object]:
+    """Throw `error` into a body and run it to its end; return its result.
+
+    A first cancellation is passed to the body, and a second one follows after `grace` seconds: it
+    closes the body and is raised.
+    """
     task = cast("asyncio.Task[object]", asyncio.current_task())
     warned = False
     try:

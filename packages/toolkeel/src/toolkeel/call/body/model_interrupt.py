@@ -33,10 +33,12 @@ class Interrupt:
             self._on_cancel()
 
     def _on_cancel(self) -> None:
+        """Interrupt the task from any thread; do nothing once the loop has closed."""
         with suppress(RuntimeError):  # the loop has closed: there is nothing left to cancel
             self._loop.call_soon_threadsafe(self._interrupt)
 
     def _interrupt(self) -> None:
+        """Cancel the task once, if there is one and the interrupt is armed."""
         if self._task is not None and self._armed and not self._is_interrupted:
             self._is_interrupted = True
             self._task.cancel()

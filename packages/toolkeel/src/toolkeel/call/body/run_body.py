@@ -119,7 +119,12 @@ async def _run_in_executor(
 async def _run_non_coroutine(
     tool: AnyTool, body: Callable[[], Any], context: ToolContext, pool: ThreadPool | None
 ) -> object:
-    """Run a body that is not a plain coroutine function."""
+    """Run a body that is not a plain coroutine function, and await what it returns.
+
+    Raises:
+        Cancelled: an inline body cancelled itself, or the run was cancelled.
+        TimedOut: an inline body took longer than its timeout, or another one was stopped at it.
+    """
     if tool.body == "async_generator":
         return await run_coroutine(_collect(body(), context), context, tool.timeout)
     if tool.body == "generator":

@@ -62,6 +62,10 @@ def _submit(
     started = abandoned = False
 
     def start() -> object:
+        """Run the body in its thread, or raise `Cancelled` if the run was cancelled first.
+
+        An abandoned body does not start and gives None.
+        """
         nonlocal started
         if cancel.cancelled:  # while it waited for a thread
             raise not_started_error(tool.name, cancel.reason)
@@ -69,12 +73,14 @@ def _submit(
         return None if abandoned else body()
 
     def drop() -> bool:
+        """Abandon the job; return True if its body has started."""
         nonlocal abandoned
         abandoned = True  # before `started` is read: a thread that comes now sees it
         threads.abandon(job)
         return started
 
     def halt() -> None:
+        """Abandon the job and fail its future with the stop error, unless it has an outcome."""
         ran = drop()
         if not (job.future.done() or job.finished):  # else its outcome is on the way
             job.future.set_exception(stop.error("running" if ran else "queued"))

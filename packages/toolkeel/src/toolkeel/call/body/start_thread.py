@@ -63,6 +63,7 @@ async def run_beside(function: Callable[..., _T], *args: Any) -> _T:
     context = contextvars.copy_context()
 
     def work() -> None:
+        """Run the function, and set its result or exception on the future."""
         done.set_running_or_notify_cancel()
         try:
             done.set_result(context.run(function, *args))

@@ -74,6 +74,9 @@ class _Work(Generic[T]):
     Attributes:
         started: Resolved once it has started.
         done: Resolved with its result or exception.
+
+    Raises:
+        SetupError: it is created on the bridge's own loop, where the caller would wait for ever.
     """
 
     def __init__(self, make: Callable[[], Coroutine[Any, Any, T]]) -> None:
@@ -99,6 +102,7 @@ class _Work(Generic[T]):
             concurrent.futures.wait([until], timeout=PATIENCE)
 
     def _start(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Start the task on a loop, unless it has been started or taken back."""
         with _lock:  # the caller may take it back, and begin it elsewhere
             if self._tasks:
                 return
@@ -107,6 +111,7 @@ class _Work(Generic[T]):
         self._tasks.append(self._context.run(loop.create_task, self._run()))
 
     async def _run(self) -> None:
+        """Await the coroutine, and set its result or exception on `done`."""
         try:
             self.done.set_result(await self._make())
         except BaseException as error:  # carried to the caller's thread, whatever it is
@@ -139,6 +144,7 @@ class SyncIterator(Generic[T]):
         come: queue.SimpleQueue[tuple[T] | None] = queue.SimpleQueue()
 
         async def pump() -> None:
+            """Put each item of the async iterator into the queue, and None at its end."""
             try:
                 async with aclosing(self._make()) as pieces:
                     async for piece in pieces:
@@ -182,6 +188,7 @@ async def on_own_loop(make: Callable[[], Coroutine[Any, Any, T]]) -> T:
 
 
 def _has_running_loop() -> bool:
+    """Return True if this thread runs an event loop."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -197,6 +204,10 @@ def _is_current(loop: asyncio.AbstractEventLoop) -> bool:
 
 
 def _running_loop() -> asyncio.AbstractEventLoop:
+    """Return the bridge's event loop; start it in a thread of its own if there is none.
+
+    Raises `SetupError` if no thread can be started.
+    """
     global _loop, _home
     with _lock:
         if _loop is None or _loop.is_closed():

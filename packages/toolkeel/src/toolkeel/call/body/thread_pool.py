@@ -43,6 +43,7 @@ class _Mailbox:
         self._woken = False
 
     def put(self, outcome: Outcome) -> None:
+        """Queue an outcome from any thread, and wake the loop. A closed loop drops all outcomes."""
         self._outcomes.append(outcome)
         if not self._woken:
             self._woken = True
@@ -52,6 +53,7 @@ class _Mailbox:
                 self._outcomes.clear()
 
     def _deliver(self) -> None:
+        """Set all queued outcomes on their futures, on the loop; skip futures already done."""
         self._woken = False  # before the box is emptied: a letter that comes now wakes again
         letters = self._outcomes
         while letters:
@@ -88,6 +90,10 @@ class Job:
         self.ended = 0.0
 
     def run(self) -> None:
+        """Run the function in this thread, record when it ended, and hand its outcome to the loop.
+
+        An abandoned job has no outcome; its failure is logged.
+        """
         try:
             outcome: Outcome = (self.future, self._context.run(self._function), None)
         except StopIteration as error:  # a future cannot carry it
@@ -201,6 +207,7 @@ class ThreadPool:
         return True
 
     def _work(self) -> None:
+        """Run jobs until there are none for this thread, or its job was abandoned."""
         while (job := self._next()) is not None:
             with self._lock:
                 if job.abandoned or job.future.done():  # no caller waits

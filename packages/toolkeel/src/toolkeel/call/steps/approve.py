@@ -72,6 +72,7 @@ class Approval:
         """Return a handler that runs `inner` for allowed or approved calls, and raises for others."""
 
         async def asking(prepared: Prepared, context: ToolContext) -> object:
+            """Ask for approval if needed, then run the call as edited, or return its answer."""
             prepared, question = await self._approved_call(prepared, context)
             if question is None:
                 return await self._run_passed(inner, prepared, context)
@@ -101,6 +102,7 @@ class Approval:
         """Return a handler that runs `last` with exactly the approved arguments."""
 
         async def approved(prepared: Prepared, context: ToolContext) -> object:
+            """Run the call with the approved arguments, even if a step changed them in place."""
             question = self._approved.get(context)
             if question is not None:
                 prepared = from_canonical(prepared, json.loads(question.text))
@@ -113,7 +115,7 @@ class Approval:
         return approved
 
     def external_answer(self, context: ToolContext) -> Decision | None:
-        """Return the decision that supplies the call's result, so that the body does not run, or None."""
+        """Return the decision that supplies the call's result in place of the body, or None."""
         question = self._approved.get(context)
         return None if question is None else question.answer
 
@@ -165,6 +167,7 @@ class Approval:
             prepared = await guard_changes(edited, context, guards, guards) if guards else edited
 
     def _rule(self, prepared: Prepared) -> Rule | None:
+        """Return the first rule that matches a call, or None without a match or without rules."""
         shell = str(prepared.tool.metadata.get("shell", ""))
         if self._rules is None:
             return None

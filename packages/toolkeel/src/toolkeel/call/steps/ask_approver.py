@@ -37,7 +37,11 @@ async def ask(run: RunContext, call_id: str, ticket: Ticket) -> Decision:
 
 
 async def _ask_approver(run: RunContext, ticket: Ticket) -> Decision:
-    """Ask the approver. An invalid answer denies, and None suspends a run that can wait."""
+    """Return the approver's decision; an invalid or late answer, or an exception, denies the call.
+
+    Raises:
+        Suspend: it answered None, or True for a result from outside, and the run can wait.
+    """
     assert run.approver is not None
     try:
         answer = run.approver(ticket)

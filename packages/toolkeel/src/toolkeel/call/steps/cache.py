@@ -166,7 +166,7 @@ class Cache:
                 del self._results[key]
 
     def _look_up(self, key: Hashable) -> tuple[_CachedResult | None, _Flight | None]:
-        """Return the cached result and the running body of a key, if any."""
+        """Return a key's cached result, or else the body running for it; drop an expired result."""
         loop = id(asyncio.get_running_loop())
         with self._lock:
             cached = self._results.get(key)

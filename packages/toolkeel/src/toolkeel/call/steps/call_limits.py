@@ -131,6 +131,7 @@ class CallLimit:
         self.calls = calls
 
     async def __call__(self, prepared: Prepared, context: ToolContext, proceed: Proceed) -> object:
+        """Count the call in the run and run it, or raise `LimitReached` if no call is left."""
         spent = context.run.scope.step_state.get(self, 0)
         assert isinstance(spent, int)
         if spent >= self.calls:
@@ -163,6 +164,7 @@ class ConcurrencyLimit:
         self.calls = calls
 
     async def __call__(self, prepared: Prepared, context: ToolContext, proceed: Proceed) -> object:
+        """Run the call once one of the run's places is free; they are created at the first call."""
         gate = context.run.scope.step_state.get(self)
         if not isinstance(gate, asyncio.Semaphore):
             gate = context.run.scope.step_state[self] = asyncio.Semaphore(self.calls)
@@ -199,6 +201,12 @@ class RateLimit:
         self._lock = threading.Lock()  # runs in other threads count too
 
     async def __call__(self, what: W, context: object, proceed: Callable[[W], Awaitable[V]]) -> V:
+        """Wait for a free place and proceed. Raise at once if the wait would exceed `max_wait`.
+
+        Raises:
+            RateLimited: a model request would wait too long.
+            LimitReached: a call would wait too long.
+        """
         model: str = getattr(getattr(what, "model", None), "name", "")
         wait = self._reserve(monotonic(), model)
         if wait > self.max_wait:

@@ -41,12 +41,18 @@ def compose(steps: Sequence[Step], last: Handler, revise: Revise) -> Handler:
 
 
 def _wrap(steps: Sequence[Step], inner: Handler, revise: Revise) -> Handler:
+    """Return a handler that runs the last of `steps` around `inner`.
+
+    Arguments that the step changes are revised, and the guards outside it check them again.
+    """
     step, outer, everyone = steps[-1], argument_guards(steps[:-1]), argument_guards(steps)
 
     async def handler(prepared: Prepared, context: ToolContext) -> object:
+        """Run the step with read-only arguments; raise `TypeError` if it returns no awaitable."""
         shown = read_only(prepared)
 
         async def proceed(passed: Prepared) -> object:
+            """Run the inner handler; changed arguments are validated and guarded again first."""
             if passed.arguments is not shown.arguments or passed.tool is not shown.tool:
                 passed = revise(shown, passed, context)
                 if outer:

@@ -219,6 +219,7 @@ class OutputGuard(_Guard):
         return _with_content(prepared, outcome, changed)
 
     def refusal(self, prepared: Prepared, context: ToolContext, why: str) -> str:
+        """Return the text for the model: its result is withheld, and if the tool ran."""
         name = prepared.tool.name
         ran = (
             f"The tool {name!r} was run, but"

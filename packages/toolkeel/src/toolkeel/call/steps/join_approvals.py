@@ -51,6 +51,8 @@ def join_approvals(
 
 
 class _Joined:
+    """An approval option that requires approval if either of two options does."""
+
     def __init__(self, own: ApprovalOption, more: ApprovalOption) -> None:
         self._parts = (own, more)
 

@@ -92,6 +92,10 @@ def with_labels(tool: AnyTool, last: Handler, *, is_strict: bool = False) -> Han
     files = any(str(key).startswith("file:") for key in tool.effects.resources)
 
     async def marked(prepared: Prepared, context: ToolContext) -> object:
+        """Run the body, then record the sources of its result and its labels on changed files.
+
+        Both happen after a failure, too.
+        """
         details: object = None
         before = mentioned_files(prepared) if files else {}
         reads = tool.effects.read_only or not tool.effects.idempotent  # else it replaces the whole

@@ -157,6 +157,7 @@ def _written(
 
 
 def _is_trusted(message: Message, tools: Mapping[str, AnyTool]) -> bool:
+    """Return True if a message is the user's, the developer's, or a trusted tool's result."""
     if isinstance(message, ToolMessage):
         return _is_of_person(message, tools.get(message.name))
     if isinstance(message, UserMessage):

@@ -123,6 +123,7 @@ class _Node:
 
     @property
     def idle(self) -> bool:
+        """True if the node has neither claims nor branches."""
         return self.writer is None and not (self.readers or self.below)
 
 
@@ -224,6 +225,7 @@ class ResourceLocks:
                 ended += [each for each in one.end() if not each.wanted]
 
     def _forget(self, claim: Claim) -> None:
+        """Remove a claim from the tree of resources, with branches that become empty."""
         del self._live[claim]
         if claim in self._inner:
             del self._inner[claim]

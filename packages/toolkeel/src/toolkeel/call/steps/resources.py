@@ -93,6 +93,10 @@ def _fill(resource: str, values: Mapping[str, object]) -> str:
 
 
 def _text(value: object, absent: str) -> str:
+    """Return an argument as text for a resource key, as JSON unless it is text.
+
+    None gives `absent`; 2.0 gives the same text as 2.
+    """
     if value is None:
         return absent
     if isinstance(value, float) and value.is_integer():
@@ -127,6 +131,10 @@ def mentioned_files(prepared: Prepared) -> dict[str, tuple[int, int]]:
 
 
 def _paths_read(prepared: Prepared) -> list[str]:
+    """Return the files a call reads: its ``file:`` keys, else arguments whose names suggest paths.
+
+    A tool that declares ``file:`` keys and can write gives none.
+    """
     if keys := [key for key in resource_keys(prepared) if key.startswith("file:")]:
         return keys if prepared.tool.effects.read_only else []
     shown = ArgumentsView(prepared)

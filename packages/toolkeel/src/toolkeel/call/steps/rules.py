@@ -82,6 +82,10 @@ class Rule:
         )
 
     def _fits(self, value: object, pattern: str, is_shell: bool, resolve: _Resolve | None) -> bool:
+        """Return True if an argument matches a pattern.
+
+        Rules that deny or ask for approval also search inside lists and objects.
+        """
         if isinstance(value, list | tuple | dict) and self.action != "allow":
             inside = value.values() if isinstance(value, dict) else value
             if is_shell and may_mention(pattern, " ".join(map(str, inside))):
@@ -97,6 +101,11 @@ class Rule:
         return may_mention(pattern, value)
 
     def _fits_text(self, text: str, pattern: str, resolve: _Resolve | None) -> bool:
+        """Return True if a text matches a pattern as written, as a path, or as a resolved path.
+
+        An allowing rule must match the text and its resolved path, if it has one, so that neither
+        ``..`` nor a link leads out of what is allowed.
+        """
         forms = resolve(text) if resolve is not None and pattern != "*" else ()
         patterns = _resolve_pattern(pattern, resolve) if resolve is not None and forms else ()
         there = any(fnmatch.fnmatchcase(form, each) for form in forms for each in patterns)
@@ -198,6 +207,9 @@ class Rules:
 
     >>> Rules(deny=["rm"], allow=["*"]).action("rm", {})
     'deny'
+
+    Raises:
+        SetupError: an action's rules are not a list of texts.
     """
 
     @checked

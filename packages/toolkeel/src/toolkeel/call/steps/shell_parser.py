@@ -48,6 +48,8 @@ _DEEPEST, _MOST = 8, 8
 
 
 class _Word(NamedTuple):
+    """A word of a command, with its text as the shell reads it."""
+
     text: str
     sure: bool = True  # nothing in it is expanded
 
@@ -179,7 +181,7 @@ class _Reader:
         self._here: list[tuple[str, str]] = []  # patterns of the ends of texts in the next lines
 
     def read(self, end: str = "") -> None:
-        """Read commands up to an end, or to the end of the line."""
+        """Read commands up to `end` or the line's end; raise `_Unclear` if `end` is missing."""
         words: list[_Word] = []
         while self.at < len(self.line) and self.line[self.at] != end:
             char = self.line[self.at]
@@ -203,6 +205,7 @@ class _Reader:
         self.commands.append(words)
 
     def _operator(self, char: str) -> None:
+        """Read what follows an operator, such as a subshell; raise `_Unclear` for ``)``."""
         if char == ")":  # of a case, or of nothing
             raise _Unclear
         if char == "(":
@@ -211,10 +214,15 @@ class _Reader:
             self._skip_texts()
 
     def _nested(self) -> None:
+        """Read the commands of a group in parentheses, and move behind it."""
         self.read(")")
         self.at += 1
 
     def _add(self, words: list[_Word], word: _Word, quoted: bool) -> list[_Word]:
+        """Add a word to a command. Return the words of the current command: none after a brace.
+
+        ``[[`` is read up to its end.
+        """
         if quoted:  # then no word means anything to the shell itself
             words.append(word)
             return words
@@ -229,7 +237,7 @@ class _Reader:
         return words
 
     def _of_condition(self) -> str:
-        """Return the next word of a ``[[``, where operators start no command."""
+        """Read a word of a ``[[``. Return it, "" for an operator; raise `_Unclear` at the end."""
         if self.at >= len(self.line):
             raise _Unclear
         if self.line[self.at] in " \t\r\n;&|()<>":
@@ -238,6 +246,7 @@ class _Reader:
         return self._word().text
 
     def _redirect(self, found: re.Match[str]) -> None:
+        """Skip a redirection and its target, and record the end mark of a here-document."""
         self.at = found.end()
         while self.line.startswith((" ", "\t"), self.at):
             self.at += 1
@@ -249,7 +258,7 @@ class _Reader:
             self._here.append((rf"^{tabs}{re.escape(target.text)}$", "" if quoted else "expanded"))
 
     def _skip_texts(self) -> None:
-        """Skip here-documents, but parse the substitutions inside them."""
+        """Skip here-documents but read their substitutions; raise `_Unclear` if one has no end."""
         for end, expanded in self._here:
             found = re.compile(end, re.MULTILINE).search(self.line, self.at)
             if found is None:
@@ -297,7 +306,7 @@ class _Reader:
         return _Word(made, sure and not _BRACES.search(bare))
 
     def _quoted(self) -> str | None:
-        """Return the text in double quotes, or None if it contains an expansion."""
+        """Read a text in double quotes. Return it, or None if it contains an expansion."""
         self.at += 1
         made, sure = "", True
         while self.at < len(self.line) and self.line[self.at] != '"':
@@ -308,7 +317,7 @@ class _Reader:
         return made if sure else None
 
     def _piece(self, plain: re.Pattern[str]) -> str | None:
-        """Return the next characters, or None for an expansion."""
+        """Read on. Return the next characters, None for an expansion, or raise `_Unclear`."""
         if found := plain.match(self.line, self.at):
             self.at = found.end()
             return found[0]
@@ -329,6 +338,7 @@ class _Reader:
         return None
 
     def _expansion(self, opens: str) -> None:
+        """Skip an expansion but read the commands inside it; raise `_Unclear` if it has no end."""
         if found := _ARITHMETIC.match(self.line, self.at):
             self.at = found.end()
             return
@@ -347,7 +357,10 @@ class _Reader:
         self.at += 1
 
     def _to(self, end: str) -> str:
-        """Return the text before an end, which must exist unless it is that of the line."""
+        """Move to `end` and return the text before it; raise `_Unclear` if it is missing.
+
+        A missing line end is the end of the text.
+        """
         found = self.line.find(end, self.at)
         if found < 0 and end != "\n":
             raise _Unclear

@@ -198,6 +198,7 @@ def _builds(prepared: Prepared, labels: _Labels) -> str:
 
 
 def _why(labels: Mapping[str, Sequence[Source]], unnamed: Sequence[str]) -> str:
+    """Return why a call is dangerous: what the run has read, and targets that were not named."""
     words = {"private": "private data", "stranger": "a stranger's text", "secret": "secrets"}
     parts = []
     for label, sources in labels.items():
@@ -245,6 +246,7 @@ def record_approval(prepared: Prepared, run: RunContext, reach: str) -> None:
 
 
 def _permits(prepared: Prepared, run: RunContext, reach: str) -> Iterator[Permit]:
+    """Yield the permits that would allow this call: by server, by target, or by source."""
     tool, taint = prepared.tool, run.taint
     if reach == "server" and (origin := origin_of(tool)):
         yield Permit("server", "", origin)

@@ -66,6 +66,7 @@ class _Turn(ResourceLocks):
         self.suspended_claims: list[Claim] = []
 
     def claim(self, places: Sequence[Branch], write: bool, outer: Claim | None = None) -> Claim:
+        """Claim resources; mark a claim that conflicts with a suspended call by its tool's name."""
         claim = super().claim(places, write)
         for past in self.suspended_claims:
             if claim.conflicts_with(past):
@@ -136,6 +137,10 @@ def lock_resources(guards: Sequence[Step]) -> Step:
     """
 
     async def lock(prepared: Prepared, context: ToolContext, proceed: Proceed) -> object:
+        """Run the call once it holds its resources, after earlier calls of the turn that conflict.
+
+        Raises `Skipped` if an earlier one is suspended. After a wait, guards check the call again.
+        """
         waited = False
         if (place := _placed.get()) is not None:
             waited = await place.wait()

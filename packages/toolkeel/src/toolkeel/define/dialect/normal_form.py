@@ -274,7 +274,10 @@ def _resolve(root: Node, ref: str) -> Any:
 
 
 def _upgrade(node: Any, names: Mapping[str, str], old: bool, depth: int) -> Schema:
-    """Return a schema in the newest spelling, with references by name, at every level."""
+    """Return a schema in the newest spelling, with references by name, at every level.
+
+    Raises `DefinitionError` for a part that is not a schema, or nested too deeply.
+    """
     if isinstance(node, bool):
         return node
     if not isinstance(node, dict):

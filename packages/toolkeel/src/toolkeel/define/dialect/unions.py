@@ -30,7 +30,11 @@ Step = Callable[[Node, SchemaPlace, Conversion], tuple[Node, SchemaPlace] | None
 
 
 def rewrite_structure(node: Node, place: SchemaPlace, run: Conversion) -> tuple[Node, SchemaPlace]:
-    """Rewrite the structure of `node` for the dialect. Return it with its new place."""
+    """Rewrite the structure of `node` for the dialect. Return it with its new place.
+
+    Raises:
+        DefinitionError: references and unions refer to each other without end.
+    """
     for _ in range(_MAX_STEPS):
         for step in STEPS:
             changed = step(node, place, run)

@@ -68,7 +68,7 @@ class BoundedValidator:
         return self._judge().errors(value)
 
     def _judge(self) -> Mismatches:
-        """Return the compiled validator, made at the first use."""
+        """Return the object that explains mismatches, compiled and stored at the first use."""
         if self._mismatches is None:
             import jsonschema_rs  # late, both: for what is wrong alone
 

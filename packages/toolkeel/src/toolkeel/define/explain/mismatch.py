@@ -107,7 +107,11 @@ class Mismatches:
         return self._all(value)
 
     def _all(self, value: object) -> list[FieldError]:
-        """Return one error for each failed field of a value that has no long lists."""
+        """Return one error for each failed field of a value without long lists.
+
+        The union-free form of the schema is made and stored at the first use. A value that is no
+        JSON, or nested too deeply, gives one error at its root.
+        """
         if self._form is None:
             self._form = UnionFreeSchema(self._root, bool(self._documents))
         form = self._form
@@ -127,7 +131,10 @@ class Mismatches:
         return list(fields.values())
 
     def _compiled(self, where: Location) -> jsonschema_rs.Validator | None:
-        """Compile a place in the union-free form, or return None if it depends on other places."""
+        """Return the validator of a place in the union-free form; None if it needs other places.
+
+        Results are stored by place.
+        """
         if where in self._branches:
             return self._branches[where]
         import jsonschema_rs  # long imported, by whoever compiled the schema
@@ -238,7 +245,7 @@ class Mismatches:
     def _union(
         self, keyword: str, branches: list[object], where: Location, schemas: list[object]
     ) -> _Union:
-        """Return what holds beside a union, what both admit together, and that in words."""
+        """Return the schemas beside a union, what all admit, and words for it; store all three."""
         key = (where, *map(id, schemas))
         if key not in self._unions:
             beside: list[Schema] = [
@@ -252,7 +259,7 @@ class Mismatches:
         return self._unions[key][0]
 
     def _phrase(self, keyword: str, schema: Schema, beside: list[object], value: object) -> str:
-        """Describe what a place expects, by all schemas that hold there.
+        """Describe what a place expects, by all schemas that hold there; store the words.
 
         Args:
             keyword: The keyword that failed.

@@ -1,7 +1,4 @@
-"""Schemas and values in short phrases: "an integer from 1 to 10", `"twelve" (a string)`.
-
-Everything is bounded: a schema or a value of a megabyte makes a phrase like any other.
-"""
+"""Schemas and values in short phrases, of bounded length: "an integer from 1 to 10"."""
 
 from __future__ import annotations
 
@@ -53,8 +50,8 @@ def describe_type(schema: object, root: Schema | None = None) -> str:
 
 
 def _phrase(schema: object, root: Schema, depth: int) -> str:
-    # `dict` first, here as elsewhere: asking an abstract class takes five times as long.
-    if not isinstance(schema, (dict, Mapping)):
+    """Describe a schema's values in words; "any value" for one nested too deeply."""
+    if not isinstance(schema, (dict, Mapping)):  # `dict` first: an abstract class is slow
         return "no value at all" if schema is False else "any value"
     if depth > _DEEPEST:
         return "any value"
@@ -74,6 +71,7 @@ def join_phrases(alternatives: Sequence[Schema], root: Schema, depth: int = 1) -
 
 
 def _plain_phrase(schema: Schema, root: Schema, depth: int) -> str:
+    """Describe the values of a schema without unions and references."""
     if "const" in schema:
         return _json(schema["const"])
     if "enum" in schema:
@@ -101,6 +99,7 @@ _KIND_BY_KEYWORD = (
 
 
 def _typed(kind: str, schema: Schema, root: Schema, depth: int) -> str:
+    """Describe the values of one JSON type that a schema admits."""
     if kind == "string":
         return _string(schema)
     if kind in ("integer", "number"):
@@ -133,6 +132,7 @@ FORMATS = {
 
 
 def _string(schema: Schema) -> str:
+    """Describe a string by its format, length in characters and pattern."""
     if _STRING_KEYWORDS.isdisjoint(schema):
         return "a string"
     if schema.get("pattern") == DECIMAL:
@@ -201,6 +201,7 @@ def _span(low: object, high: object) -> str:
 
 
 def _list(schema: Schema, root: Schema, depth: int) -> str:
+    """Describe a list by its items, their number, and what it must contain."""
     low, high = schema.get("minItems"), schema.get("maxItems")
     if first := list_of(schema, "prefixItems"):
         text = _tuple(first, low, high, root, depth)
@@ -293,6 +294,7 @@ def quote_names(names: Collection[object]) -> str:
 
 
 def _one_of(options: object) -> str:
+    """List the first options of an enum, and their number if there are more."""
     if not isinstance(options, Sequence) or isinstance(options, str):
         return "any value"
     shown = ", ".join(_json(option) for option in options[:_OPTIONS])

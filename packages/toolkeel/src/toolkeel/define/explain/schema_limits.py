@@ -150,7 +150,7 @@ class _WorkEstimate:
         self._rings: dict[int, int] = {}
 
     def work(self, part: Schema, home: Schema, path: tuple[int, ...]) -> int:
-        """Return how many schemas a value, or one inside it, is checked against at most.
+        """Return how many schemas a value, or one inside it, is checked against at most; store it.
 
         Args:
             part: The first of these schemas.
@@ -187,7 +187,10 @@ class _WorkEstimate:
         return self._known[one]
 
     def _targets(self, reference: object, home: Schema) -> list[Schema]:
-        """Return all schemas that a reference may lead to, rather too many than too few."""
+        """Return all schemas that a reference may lead to, rather too many than too few.
+
+        An unknown target is recorded in `unknown`; what is no reference gives none.
+        """
         if not isinstance(reference, str) or reference.startswith(_KNOWN):
             return []
         place, _, fragment = reference.partition("#")

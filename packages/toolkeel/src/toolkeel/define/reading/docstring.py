@@ -172,7 +172,7 @@ def _indented(body: str) -> Iterator[str]:
 
 
 def _google_entries(body: str, title: str, problems: list[str]) -> Entries:
-    """Yield the entries ``name (type): text``, with wrapped text joined."""
+    """Return the entries ``name (type): text``, with wrapped text joined; append to `problems`."""
     entries: Entries = []
     base = -1
     blank = False
@@ -269,7 +269,7 @@ _READERS: Mapping[str, Callable[[Parts, list[str]], tuple[Entries, list[str]]]] 
 
 
 def _params(entries: Entries, problems: list[str]) -> dict[str, str]:
-    """Return descriptions by parameter name, from names and texts as written."""
+    """Return descriptions by parameter name as written; append problems to `problems`."""
     params: dict[str, str] = {}
     for names, text in entries:
         for written in names.split(","):

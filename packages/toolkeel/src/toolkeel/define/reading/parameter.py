@@ -88,7 +88,10 @@ def parameter_field(parameter: Parameter, docs: Mapping[str, str]) -> ParameterF
 
 
 def _default(own: object, infos: Sequence[FieldInfo]) -> tuple[object, Factory | None]:
-    """Return the default and its factory. What is assigned wins, then the last `Field` with one."""
+    """Return the default and its factory, or None without one.
+
+    An assigned default wins, then the last `Field` with one.
+    """
     if isinstance(own, FactoryDefault):
         return MADE, _constantly(own.make)
     if own is not MISSING and own is not ... and not is_field(own):

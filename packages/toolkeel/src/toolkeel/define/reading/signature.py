@@ -142,7 +142,10 @@ def _parameters(
     hints: Mapping[str, Any],
     caller: FrameType | None,
 ) -> Iterator[Parameter]:
-    """Yield the parameters with their types, without ``self``, with unpacked keys."""
+    """Yield the parameters with their types, without ``self``, or raise `DefinitionError`.
+
+    An unpacked TypedDict gives a parameter for each of its keys.
+    """
     for index, parameter in enumerate(raw.parameters.values()):
         if index == 0 and _is_unbound_self(function, parameter):
             continue

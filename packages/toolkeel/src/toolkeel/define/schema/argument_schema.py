@@ -174,7 +174,7 @@ def _refuses(validate: Callable[..., object], key: str, value: object) -> bool:
 def _with_aliases(
     title: str, made: ArgumentSchema, keys: Mapping[str, str], open: bool
 ) -> ArgumentSchema:
-    """Return the arguments with aliases of parameters, refused where used twice.
+    """Return the arguments with aliases; raise `DefinitionError` for one used twice.
 
     Args:
         title: The tool's name.
@@ -232,6 +232,7 @@ def _default_filler(given: Mapping[str, ParameterField]) -> Callable[[Values], N
     defaults = {name: field.default for name, field in given.items()}
 
     def fill(values: Values) -> None:
+        """Add defaults for absent values, in place; each factory gets the values so far."""
         for name, factory in factories.items():
             if name not in values:
                 values[name] = factory({**defaults, **values})
@@ -301,7 +302,7 @@ class _Validator:
         self._mixed = mixed
 
     def validate(self, text: str | bytes) -> Values:
-        """Return the values of a text that pydantic alone would check too loosely or too long."""
+        """Return the values of JSON text, or raise `ValueError` if any check refuses them."""
         judged = self.bounded.runs_before_pydantic(len(text))
         gaps = self._gaps
         if not judged and (gaps is None or not gaps.has_loose_keywords):

@@ -57,6 +57,8 @@ def _key(info: FieldInfo) -> str | None:
 
 
 class _NamedTuple(Protocol):
+    """A named tuple, as its generated method shows it."""
+
     def _asdict(self) -> dict[str, object]: ...
 
 

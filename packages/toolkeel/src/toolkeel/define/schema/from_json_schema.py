@@ -1,9 +1,8 @@
-"""Tools whose parameters are passed as JSON Schema: compile once, judge values, fill in defaults.
+"""Tools whose parameters are passed as JSON Schema: compile once, validate, fill in defaults.
 
-The validator is jsonschema-rs: complete, and without a network when reported so. Its regular
-expressions run in linear time; only a schema whose patterns look around or refer back runs by
-another engine, whose steps are counted. What it is passed comes from other people's servers:
-`bounds` says what it may cost.
+The validator is jsonschema-rs, without network access. Its patterns run in linear time; those that
+look around or refer back run in another engine, which counts their steps. Schemas come from other
+people's servers: `schema_limits` bounds their cost.
 """
 
 from __future__ import annotations
@@ -159,10 +158,7 @@ def compile_json_schema(
 def _with_regex_engine(
     compiled: Callable[..., jsonschema_rs.Validator],
 ) -> tuple[jsonschema_rs.Validator, Engine]:
-    """Return the compiled validator and its regex engine: linear, or backtracking if needed.
-
-    Backtracking can take very long, so its steps are limited.
-    """
+    """Return the compiled validator and its regex engine, or raise `DefinitionError`."""
     import jsonschema_rs
 
     linear = jsonschema_rs.RegexOptions()
@@ -202,6 +198,7 @@ def arguments_from_schema(
         raise DefinitionError(f"Tool {name!r}: {error}") from error
 
     def validate(text: str | bytes) -> Values:
+        """Return the values of JSON text, or raise `ValueError` if the schema refuses them."""
         try:
             value = from_json(text, allow_inf_nan=False)
         except TypeError:  # half a surrogate pair: what pydantic-core calls text can be encoded
@@ -211,11 +208,13 @@ def arguments_from_schema(
         return value
 
     def check(value: Values) -> Values:
+        """Return valid values as they are, or raise `InvalidArguments`."""
         if not compiled.is_valid(value):
             raise invalid_arguments(name, compiled.errors(value))
         return value
 
     def fill(values: Values) -> None:
+        """Add the schema's defaults to `values`, in place."""
         filled = compiled.with_defaults(values)
         if filled is not values:
             values.update(filled)
@@ -238,6 +237,7 @@ def with_function_defaults(made: ArgumentSchema, own: Mapping[str, object]) -> A
     described = made.fill_defaults
 
     def fill(values: Values) -> None:
+        """Add the schema's, then the function's defaults for absent values, in place."""
         if described is not None:
             described(values)
         for name, make in factories.items():
@@ -248,6 +248,7 @@ def with_function_defaults(made: ArgumentSchema, own: Mapping[str, object]) -> A
 
 
 def _has_json(value: object) -> bool:
+    """Return True if a value has a JSON form."""
     try:
         to_json(value)
     except ValueError:
@@ -303,7 +304,7 @@ _OFFICIAL = re.compile(r"https?://json-schema\.org/(?P<name>.*)")
 
 
 def _dialect(schema: Schema | bool, documents: Mapping[str, object]) -> str:
-    """Return the name of the dialect's validator, or "" if a document is its own metaschema."""
+    """Return the dialect's validator, "" for one among `documents`, or raise `DefinitionError`."""
     written = schema.get("$schema", "") if isinstance(schema, Mapping) else ""
     uri = str(written)
     if not uri:

@@ -26,7 +26,7 @@ from toolkeel.define.schema.strict_core import strict_validator
 def from_model(
     title: str, model: type[BaseModel], hidden: Sequence[str], unknown_keys: UnknownKeys
 ) -> ArgumentSchema:
-    """Compile a tool's arguments from a pydantic model.
+    """Compile a tool's arguments from a pydantic model, or raise `DefinitionError`.
 
     Args:
         title: The tool's name.

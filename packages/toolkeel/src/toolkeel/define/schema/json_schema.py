@@ -146,7 +146,11 @@ class ToolSchemaGenerator(GenerateJsonSchema):
         return {"type": "object", "properties": properties, "required": required}
 
     def union_schema(self, schema: Any) -> dict[str, Any]:
-        """Raise if no branch of a union has a JSON form."""
+        """Return a union's schema without branches that have no JSON form.
+
+        Raises:
+            PydanticInvalidForJsonSchema: no branch has a JSON form.
+        """
         made = super().union_schema(schema)
         if made.get("anyOf") == []:  # pydantic passes over branches without a form
             raise PydanticInvalidForJsonSchema("no branch of a union has a form in JSON")

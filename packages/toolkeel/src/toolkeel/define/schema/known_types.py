@@ -139,7 +139,10 @@ def _around(
 
 
 def _model(model: type[BaseModel], definitions: dict[str, Core]) -> Core | None:
-    """Return the schema that a model built for itself, or None while a name is undefined."""
+    """Return the schema a model built for itself; None while a name in it is undefined.
+
+    Its inner definitions are added to `definitions`.
+    """
     if not model.__pydantic_complete__:
         return None
     core: Any = model.__pydantic_core_schema__

@@ -63,7 +63,7 @@ class _Closing:
         self.count = 0
 
     def close(self, core: Mapping[str, Any]) -> Core:
-        """Return the schema with its gaps closed."""
+        """Return a copy of the schema with its gaps closed, and add their number to `count`."""
         made = {key: self._part(key, stored) for key, stored in core.items() if key != "strict"}
         if "config" in core:
             made["config"] = self._config(core["config"])
@@ -117,7 +117,7 @@ def _checked(check: Callable[[Any], Any], core: Core) -> Core:
 
 
 def _named(made: Any, inner: Core) -> Core:
-    """Return a schema with the name that others refer to it by, which its inner one had."""
+    """Return `made` with the reference name of `inner`, which is removed from `inner`."""
     return {**made, "ref": inner.pop("ref")} if "ref" in inner else made
 
 
@@ -245,6 +245,7 @@ def _close_named_tuple(core: Core) -> Core | None:
         return None
 
     def check(value: Any) -> Any:
+        """Return a value as it is, or raise `PydanticKnownError` for a list."""
         if isinstance(value, list):
             raise PydanticKnownError("dict_type")
         return value
