@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.shared import optional
 from toolkeel.builtin.tools_by_place import load_object, load_target, load_targets
 from toolkeel.errors import DuplicateToolError, SetupError
 from toolkeel.messages import ToolCall
@@ -185,6 +186,7 @@ def test_a_file_without_tools_says_how_to_make_some(folder: Path) -> None:
 
 
 def test_builtins_are_targets_alone_and_together() -> None:
+    optional("toolkeel_workspace")
     together = load_target("builtin").names
     assert {"calculator", "clock", "weather", "read"} <= set(together)
     assert load_target("calculator").names == ("calculator",)
@@ -194,6 +196,7 @@ def test_builtins_are_targets_alone_and_together() -> None:
 
 
 def test_a_builtin_takes_options_in_its_target(folder: Path) -> None:
+    optional("toolkeel_workspace")
     (folder / "docs").mkdir()
     (folder / "docs" / "猫.txt").write_text("一只猫\n", "utf-8")
     [message] = load_target("files:root=docs").run_sync([ToolCall("1", "ls", "{}")])
@@ -202,6 +205,7 @@ def test_a_builtin_takes_options_in_its_target(folder: Path) -> None:
 
 
 def test_an_option_of_a_builtin_may_hold_a_colon() -> None:
+    optional("toolkeel_workspace")
     assert load_target("weather:base_url=http://127.0.0.1:9").names == ("weather",)
 
 

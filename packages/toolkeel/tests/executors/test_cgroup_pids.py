@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.shared import cannot_run
+from tests.shared import cannot_run, optional
 from toolkeel.executors import cgroup_pids
 
 
@@ -41,6 +41,7 @@ def test_the_tasks_of_our_user_are_counted_with_this_one() -> None:
 def test_nothing_is_left_when_the_process_has_ended(tmp_path: Path) -> None:
     if not (cgroup_pids.is_needed() and cgroup_pids.can_create_group()):
         cannot_run("a control group is needed by root alone, and only where one can be made")
+    optional("toolkeel_workspace.sandbox.confine")
     code = (
         "import asyncio, sys\n"
         "from toolkeel_workspace.sandbox.confine import Sandbox\n"

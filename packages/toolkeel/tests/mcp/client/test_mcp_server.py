@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.mcp.peers import OLD_PEER, PEER
+from tests.shared import optional
 from tests.waiting import until
 from toolkeel import (
     Agent,
@@ -333,6 +334,7 @@ async def meet() -> str:
 def test_of_a_server_that_says_what_only_reads_calls_keep_their_order_and_readers_overlap(
     trust: Any, tmp_path: Path
 ) -> None:
+    optional("toolkeel_studio.cli")
     (tmp_path / "shelf.py").write_text(SHELF)
     words = [sys.executable, "-m", "toolkeel", "serve", str(tmp_path / "shelf.py")]
 
