@@ -165,7 +165,10 @@ class HostedMCP:
     # — from here —
 
     async def _load_local_tools(self) -> list[AnyTool]:
-        """Return the server's tools with approval, called from here; connect at the first call."""
+        """Return the server's tools, called from here and with approval; connect at first.
+
+        The connection is stored for later calls.
+        """
         if self._server is None:
             self._server = load_remote(
                 "mcp-server",

@@ -79,6 +79,9 @@ class Futures:
     >>> from concurrent.futures import ThreadPoolExecutor
     >>> Futures(ThreadPoolExecutor(1)).capabilities.can_kill
     False
+
+    Raises:
+        SetupError: fewer than 1 call at once.
     """
 
     capabilities = Capabilities(is_remote=True)

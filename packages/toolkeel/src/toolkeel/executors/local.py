@@ -45,6 +45,9 @@ def run_without_loop(prepared: Prepared, context: ToolContext) -> object:
     """Run a sync body in this thread, without an event loop.
 
     A sync body never awaits, so one `send` runs the coroutine to its end. The body may start a loop itself.
+
+    Raises:
+        AssertionError: the body awaits, so it is not a sync one.
     """
     tool = prepared.tool
     if tool.body == "sync":

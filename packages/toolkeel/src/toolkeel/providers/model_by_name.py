@@ -116,7 +116,10 @@ def _preset_options(
 
 
 def _key(vendor: str, preset: Preset) -> str:
-    """Return the API key of a vendor from its own environment variables, never OpenAI's."""
+    """Return a vendor's API key from its own environment variables, never OpenAI's.
+
+    Raises `SetupError` if the vendor needs one and none is set; for others it is then "none".
+    """
     for name in preset.keys:
         if os.environ.get(name):
             return os.environ[name]

@@ -38,7 +38,7 @@ class Interrupt:
             self._loop.call_soon_threadsafe(self._interrupt)
 
     def _interrupt(self) -> None:
-        """Cancel the task once, if there is one and the interrupt is armed."""
+        """Cancel the task and record that, once, if the interrupt is armed."""
         if self._task is not None and self._armed and not self._is_interrupted:
             self._is_interrupted = True
             self._task.cancel()

@@ -107,7 +107,7 @@ class Mismatches:
         return self._all(value)
 
     def _all(self, value: object) -> list[FieldError]:
-        """Return one error for each failed field of a value without long lists.
+        """Return one error for each failed field of a value without long lists; store the form.
 
         The union-free form of the schema is made and stored at the first use. A value that is no
         JSON, or nested too deeply, gives one error at its root.

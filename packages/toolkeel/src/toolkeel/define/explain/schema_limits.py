@@ -187,7 +187,7 @@ class _WorkEstimate:
         return self._known[one]
 
     def _targets(self, reference: object, home: Schema) -> list[Schema]:
-        """Return all schemas that a reference may lead to, rather too many than too few.
+        """Return all schemas a reference may lead to, rather too many; record an unknown target.
 
         An unknown target is recorded in `unknown`; what is no reference gives none.
         """

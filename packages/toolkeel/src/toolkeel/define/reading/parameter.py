@@ -88,7 +88,7 @@ def parameter_field(parameter: Parameter, docs: Mapping[str, str]) -> ParameterF
 
 
 def _default(own: object, infos: Sequence[FieldInfo]) -> tuple[object, Factory | None]:
-    """Return the default and its factory, or None without one.
+    """Return the default and its factory, or None without a factory.
 
     An assigned default wins, then the last `Field` with one.
     """

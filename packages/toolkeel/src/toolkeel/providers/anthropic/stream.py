@@ -127,6 +127,9 @@ class StreamDecoder(BlockDecoder[MessageBlock]):
 
         Pings, unknown events, and those that an SDK's helpers add give nothing. After a pause the next
         message continues the same reply.
+
+        Raises:
+            ModelError: the event reports an error.
         """
         kind = as_text(data.get("type")) or ("message" if "content" in data else "")
         handler = _HANDLERS.get(kind)
@@ -165,7 +168,10 @@ class StreamDecoder(BlockDecoder[MessageBlock]):
         return deltas
 
     def _read_message(self, message: Json) -> list[Delta]:
-        """Decode a complete message; ``stop_reason: null`` marks a snapshot of one still arriving."""
+        """Decode a complete message; ``stop_reason: null`` marks a snapshot of one still arriving.
+
+        Raises `ModelError` if it reports an error.
+        """
         if has_failed_status(message):
             raise reported_error(as_dict(message["base_resp"]))
         deltas = self._start_message({"message": {**message, "content": []}})
@@ -192,7 +198,10 @@ class StreamDecoder(BlockDecoder[MessageBlock]):
     # — events —
 
     def _start_message(self, data: Json) -> list[Delta]:
-        """Start a message: reset the state, add up a paused one's usage, read the first blocks."""
+        """Start a message: reset the state, add up a paused one's usage, read the first blocks.
+
+        Raises `ModelError` if it reports an error.
+        """
         message = as_dict(data.get("message"))
         if has_failed_status(data):
             raise reported_error(as_dict(data["base_resp"]))

@@ -84,7 +84,7 @@ class Aws:
         return sign(body)
 
     def _load_credentials(self) -> object:
-        """Return frozen AWS credentials or the bearer token, renewed if needed.
+        """Return frozen AWS credentials or the bearer token, renewed if needed and stored.
 
         None if there are none.
         """
@@ -150,7 +150,10 @@ def _botocore_session(session: Any) -> Any:
 def _describe_request(
     core: Any, model: str, operation: str, base_url: str | None, region: str | None
 ) -> dict[str, Any]:
-    """Let botocore prepare a minimal request; return its description instead of signing it."""
+    """Let botocore prepare a minimal request; return its description instead of signing it.
+
+    Raises `AttributeError` if botocore prepares none.
+    """
     default = getattr(core.get_default_client_config(), "region_name", None)
     client = core.create_client(
         "bedrock-runtime",

@@ -258,7 +258,7 @@ class BedrockEncoder(ClaudeEncoder[BedrockProfile]):
         return [intro, {"document": {"format": form, "name": label, "source": source}}]
 
     def _label(self, name: str) -> str:
-        """Return a legal name for a document that is unique in the transcript."""
+        """Return and reserve a legal name for a document, unique in the transcript."""
         stem = _LABEL.sub(" ", name.rpartition(".")[0] or name).strip()[:180] or "document"
         label, number = stem, 1
         while label.lower() in self._labels:

@@ -129,7 +129,10 @@ def _new_client(trust: Any) -> SdkClient:
 
 @contextmanager
 def _model_errors(model: str) -> Iterator[None]:
-    """Turn errors of credentials and of requests into `ModelError`."""
+    """Raise errors of credentials and of requests in the block as `ModelError`.
+
+    Credentials that are missing or incomplete raise `SetupError`.
+    """
     with http_errors(model):
         try:
             yield

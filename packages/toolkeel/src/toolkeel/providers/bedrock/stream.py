@@ -94,7 +94,11 @@ class StreamDecoder(BlockDecoder[ConverseBlock]):
     index_key = "contentBlockIndex"
 
     def handle_event(self, data: Json) -> list[Delta]:
-        """Return the deltas of one event: a dict with the event under its name."""
+        """Return the deltas of one event: a dict with the event under its name.
+
+        Raises:
+            ModelError: the event reports an exception of the service.
+        """
         deltas: list[Delta] = []
         for name, body in data.items():
             if name.endswith("Exception"):
@@ -151,6 +155,7 @@ class StreamDecoder(BlockDecoder[ConverseBlock]):
         return deltas
 
     def _end_message(self, data: Json) -> list[Delta]:
+        """Record why the message ended, and the model's extra fields. Return no deltas."""
         self._reason = known_word(data.get("stopReason"), REASONS)
         self._keep_extra(data, "additionalModelResponseFields")
         return []
@@ -229,7 +234,7 @@ class StreamDecoder(BlockDecoder[ConverseBlock]):
     def _reasoning_delta(self, block: ConverseBlock, piece: Json) -> list[Delta]:
         """Return deltas for a piece of reasoning and its signature.
 
-        Redacted bytes are only kept in the block.
+        Redacted bytes are stored in the block, which becomes one of another kind.
         """
         deltas = self._thinking_delta(as_text(piece.get("text")), block.pieces)
         deltas += self._signature_delta(block, piece.get("signature"))

@@ -74,7 +74,7 @@ class ConstrainedReply:
         return [*rest, replace(delta, reason=reason)]
 
     def _read(self) -> list[Delta]:
-        """Decide if the buffer is a call or an answer; return the deltas of an answer so far."""
+        """Decide if the buffer is a call or an answer; consume and return an answer's deltas."""
         if self._state == "start":
             head = _ANSWER.match(self._buffer)
             if head is None:
@@ -93,7 +93,7 @@ class ConstrainedReply:
         return []
 
     def _read_text(self) -> list[Delta]:
-        """Decode the next piece of an answer's JSON string."""
+        """Consume and return the next piece of an answer's JSON string; none if incomplete."""
         pieces: list[str] = []
         while match := _COMPLETE.match(self._buffer):
             pieces.append(json.loads(f'"{match.group()}"', strict=False))
@@ -108,7 +108,7 @@ class ConstrainedReply:
         return [TextDelta(text)] if text else []
 
     def _read_json(self) -> list[Delta]:
-        """Pass on the next piece of an answer's JSON value."""
+        """Consume and return the next piece of an answer's JSON value."""
         self._brackets.feed(self._buffer)
         end = len(self._buffer)
         if self._brackets.end:
@@ -118,7 +118,7 @@ class ConstrainedReply:
         return [TextDelta(piece)] if piece else []
 
     def _finish(self, reason: str) -> list[Delta]:
-        """Return the calls of a reply that was not an answer.
+        """Return the calls of a reply that was not an answer, and record if one was at its bounds.
 
         A truncated call is returned incomplete.
         """

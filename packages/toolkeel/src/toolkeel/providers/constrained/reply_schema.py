@@ -91,7 +91,7 @@ def _closed(properties: Mapping[str, Node]) -> Node:
 
 
 def _constrain(schema: Mapping[str, object], prefix: str, defs: dict[str, Node]) -> Node:
-    """Return a schema with bounded texts and lists.
+    """Return a schema with bounded texts and lists; add its definitions to `defs`.
 
     Its definitions are added to `defs` under a prefix.
     """

@@ -209,7 +209,7 @@ class GeminiEncoder(TurnEncoder[GeminiProfile]):
         return WireResults([{"functionResponse": response}], [*label, *after])
 
     def _call(self, call: ToolCall, wire_id: str, ours: bool) -> Json:
-        """Encode a call.
+        """Encode a call, and store the id it gets on the wire.
 
         Id and signature are included if the reply is this model's own (`ours`).
         """

@@ -196,7 +196,7 @@ class _RecordingTransport(httpx2.BaseTransport):
 
 
 def _new_client(model: str, options: Mapping[str, Any], stream: bool) -> SdkClient:
-    """Make a client of our own.
+    """Make a client of our own, or raise `SetupError` if its settings are incomplete.
 
     With Vertex AI, whose token changes, the SDK sends each request itself.
     """
@@ -239,7 +239,7 @@ def _template(
 
 @contextmanager
 def _model_errors(model: str) -> Iterator[None]:
-    """Turn the SDK's exceptions into `ModelError`, by status and headers, never by text."""
+    """Raise the SDK's exceptions as `ModelError`, by status and headers, never by text."""
     with http_errors(model):
         try:
             yield

@@ -89,7 +89,7 @@ def is_partial(part: Json) -> bool:
 
 
 def _steps(path: str) -> list[str | int]:
-    """Return the keys and indexes of a JSON path.
+    """Return the keys and indexes of a JSON path, or raise `ValueError` if it is malformed.
 
     >>> _steps("$.days[0]['a b']")
     ['days', 0, 'a b']
@@ -114,9 +114,11 @@ def _steps(path: str) -> list[str | int]:
 
 
 def _put(holder: Any, steps: list[str | int], value: object, is_rest: bool) -> None:
-    """Set the value at a path, creating containers.
+    """Set the value at a path in `holder`, creating containers.
 
     `is_rest` appends it to the text already there.
+
+    Raises `TypeError` or `IndexError` for a path that does not fit its containers.
     """
     for step, following in pairwise(steps):
         holder = _at(holder, step, [] if isinstance(following, int) else {})
@@ -133,7 +135,10 @@ def _put(holder: Any, steps: list[str | int], value: object, is_rest: bool) -> N
 
 
 def _at(holder: Any, step: str | int, empty: object) -> Any:
-    """Return the value at a key or index, storing `empty` there first if it is missing."""
+    """Return the value at a key or index, storing `empty` there first if it is missing.
+
+    Raises `TypeError` for a key of a list, or an index of a dict.
+    """
     if isinstance(holder, dict) and isinstance(step, str):
         return holder.setdefault(step, empty)
     if not isinstance(holder, list) or not isinstance(step, int):

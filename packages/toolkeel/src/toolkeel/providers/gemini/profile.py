@@ -126,6 +126,9 @@ def to_wire_names(value: object) -> object:
     """Convert `value` to plain data with the wire's names.
 
     google-genai's objects have Python's names, and so has the output of their ``model_dump``.
+
+    Raises:
+        ModelError: the data is nested too deeply.
     """
     dump = getattr(value, "model_dump", None)
     if not callable(dump):

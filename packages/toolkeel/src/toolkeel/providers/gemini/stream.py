@@ -83,7 +83,7 @@ class StreamDecoder(Decoder):
     normalize = staticmethod(to_wire_names)
 
     def read_response(self, reply: object) -> list[Delta]:
-        """Decode a complete answer into deltas.
+        """Decode a complete answer into deltas, with its texts as separate parts.
 
         Raises:
             ModelError: if it is an error, or cannot be an answer.
@@ -99,7 +99,11 @@ class StreamDecoder(Decoder):
         return deltas
 
     def handle_event(self, data: Json) -> list[Delta]:
-        """Return the deltas of one chunk. Code Assist puts it in an envelope."""
+        """Return the deltas of one chunk. Code Assist puts it in an envelope.
+
+        Raises:
+            ModelError: the chunk reports an error.
+        """
         if "candidates" not in data:
             data = as_dict(data.get("response")) or data
         if data.get("error"):
@@ -154,7 +158,7 @@ class StreamDecoder(Decoder):
     # — parts —
 
     def _read_part(self, part: Json) -> list[Delta]:
-        """Decode a part into deltas.
+        """Decode a part into deltas, and record it in order.
 
         Pictures become media, and other parts are only kept in order.
         """
@@ -200,7 +204,7 @@ class StreamDecoder(Decoder):
         return [TextDelta(text)] if text else []
 
     def _read_any_call(self, part: Json) -> list[Delta]:
-        """Decode a complete call into a delta.
+        """Decode a complete call into a delta, and record it; extend a call that arrives in pieces.
 
         Return nothing while a call's pieces are still arriving.
         """

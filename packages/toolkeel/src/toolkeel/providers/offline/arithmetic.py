@@ -62,6 +62,8 @@ class Expression(NamedTuple):
 
 
 class _Token(NamedTuple):
+    """A token of a text, with its first index and the index behind it."""
+
     text: str
     start: int
     end: int
@@ -122,7 +124,7 @@ def _spelling(match: re.Match[str]) -> str:
 
 
 def _longest(run: list[_Token]) -> tuple[Expression | None, list[_Token]]:
-    """Return the first valid stretch of a run, as long as possible, and what follows it."""
+    """Return a run's first and longest valid stretch, or None, and the tokens that follow it."""
     for start in range(len(run)):
         for end in range(len(run), start + 1, -1):
             tokens = run[start:end]

@@ -68,7 +68,7 @@ def _question(messages: Sequence[Message]) -> str:
 
 
 def _calls(messages: Sequence[Message]) -> list[tuple[ToolCall, ToolMessage | None]]:
-    """Pair calls with their results, by id, equal ids by position."""
+    """Pair each call with its result, or None without one; equal ids pair by position."""
     results = [message for message in messages if isinstance(message, ToolMessage)]
     found: list[tuple[ToolCall, ToolMessage | None]] = []
     for message in messages:

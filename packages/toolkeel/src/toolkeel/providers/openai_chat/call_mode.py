@@ -68,7 +68,7 @@ class CallMode:
         return "grammar" if (await self._find_facts()).tools is False else "text"
 
     async def _find_facts(self) -> ServerFacts:
-        """Ask a known local server for the model's context length and template, once."""
+        """Ask a local server, once, for the model's context length and template; store them."""
         if self.facts is None:
             kind = self._profile.kind
             self.facts = await asyncio.to_thread(find_facts, kind, self._client, self._model)
@@ -76,7 +76,11 @@ class CallMode:
 
 
 def refuse_old_name(options: Mapping[str, object]) -> None:
-    """Raise `SetupError`, naming ``calls=``, if the old option ``text_calls`` is passed."""
+    """Raise `SetupError`, naming ``calls=``, if the old option ``text_calls`` is passed.
+
+    Raises:
+        SetupError: the old option is passed.
+    """
     if "text_calls" in options:
         new = "text" if options["text_calls"] == "auto" else "native"
         raise SetupError(f"OpenAIChat: text_calls= is now calls=; write calls={new!r}")

@@ -111,7 +111,7 @@ class _OpenCall:
 
     @property
     def is_complete(self) -> bool:
-        """True if the arguments so far are a complete object; scans only new pieces."""
+        """True if the arguments so far are a complete object; scans new pieces and records that."""
         if self.object:
             return True
         while self._scanned < len(self.pieces):
@@ -301,6 +301,7 @@ class CallTracker:
         return call.has_arguments or elsewhere
 
     def _new_call(self) -> _OpenCall:
+        """Add a call to the reply, and return it."""
         call = _OpenCall(len(self._calls))
         self._calls.append(call)
         return call

@@ -218,7 +218,7 @@ class ChatEncoder(Encoder[ChatTarget]):
         return wire_tools(tools, profile.server.target, strict)
 
     def encode_message(self, message: AssistantMessage | SystemMessage | UserMessage) -> list[Json]:
-        """Encode a message, after the media that waited for it."""
+        """Encode a message, after the media that waited for it, and record its role."""
         wires = self.encode_tail()
         self.close_turn()
         if isinstance(message, AssistantMessage):
@@ -230,7 +230,7 @@ class ChatEncoder(Encoder[ChatTarget]):
         return wires
 
     def take_ready_results(self) -> list[Json]:
-        """Return the results that can be sent, without their media."""
+        """Remove and return the results that can be sent, without their media."""
         results = super().take_ready_results()
         self._last_role = "tool" if results else self._last_role
         return results
@@ -283,7 +283,7 @@ class ChatEncoder(Encoder[ChatTarget]):
         return {"role": role, "content": parts}
 
     def _assistant(self, message: AssistantMessage) -> Iterator[Json]:
-        """Yield a reply as one message, with reasoning beside its calls; nothing if it is blank."""
+        """Yield a reply as one message, reasoning beside its calls; record that there are calls."""
         own = is_own(message, self.wire, self._profile)
         media = media_to_send_back(message) if own else {}
         text = clean_text(text_without_media(message) if media else message.text)
@@ -299,7 +299,7 @@ class ChatEncoder(Encoder[ChatTarget]):
         yield wire
 
     def _split_calls(self, calls: list[Json]) -> list[Json]:
-        """Return as many calls as one message may have; later messages bring the others."""
+        """Return as many calls as one message may have; store later messages with the others."""
         most = self._server.max_calls or len(calls)
         for start in range(most, len(calls), most):
             further: Json = {

@@ -136,7 +136,7 @@ class OpenAIChat(OpenAIModel):
         return facts.context_length if facts is not None else None
 
     def _report_other_model(self, deltas: Deltas) -> None:
-        """Log, once, that a local server answers with another model than the requested one."""
+        """Log once if a local server answers with another model, and record that it is known."""
         if not self.profile.kind or self._is_model_known:
             return
         end = next((one for one in deltas if isinstance(one, Finish | AssistantMessage)), None)
@@ -148,7 +148,11 @@ class OpenAIChat(OpenAIModel):
     async def _request_reply(
         self, request: ModelRequest, corrections: int = 0
     ) -> AsyncGenerator[Deltas]:
-        """Yield the reply to a request with native tools, or constrained; retry constrained after a bad reply."""
+        """Yield the reply to a request, with native or constrained calls.
+
+        Record a model whose native calls are unreliable, and raise the error so that the next try
+        is constrained.
+        """
         if request.settings.max_tokens is None and self.profile.max_tokens:
             settings = replace(request.settings, max_tokens=self.profile.max_tokens)
             request = replace(request, settings=settings)

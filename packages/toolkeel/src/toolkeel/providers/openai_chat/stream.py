@@ -108,7 +108,7 @@ class StreamDecoder(Decoder):
         return deltas
 
     def _read_choice(self, choice: Json, order: tuple[str, str]) -> list[Delta]:
-        """Return the deltas of a choice, from the first key in `order` that has content."""
+        """Return a choice's deltas, from the first key in `order` with content; count its calls."""
         first, second = order
         key, value = first, choice.get(first)
         if not value and choice.get(second):
@@ -169,7 +169,7 @@ class StreamDecoder(Decoder):
         ]
 
     def _read_message(self, message: Json) -> list[Delta]:
-        """Decode a complete message, where each listed call is separate, whatever its id."""
+        """Decode a complete message, counting its calls; each listed one is separate."""
         self._is_complete = True
         deltas = self._read_content(message)
         self._is_complete = False
@@ -182,7 +182,7 @@ class StreamDecoder(Decoder):
         return deltas
 
     def remaining_deltas(self) -> list[Delta]:
-        """Return calls of other choices, arguments sent as objects, and surplus arguments."""
+        """Return calls of other choices, arguments sent as objects, and the rest; store audio."""
         if self._audio:
             kind = detect_media_type(self._audio)
             kind = kind if kind.startswith("audio/") else "audio/pcm"
@@ -213,7 +213,7 @@ class StreamDecoder(Decoder):
         return "refusal" if self._refused else super().finish_reason()
 
     def _read_chunk(self, data: Json) -> list[Json]:
-        """Record the fields beside the messages. Return the choices that form the answer."""
+        """Record fields beside the messages. Return the answer's choices, or raise `ModelError`."""
         is_error = "object" in data and data["object"] == "error"
         if is_error or (not _FAILURE_KEYS.isdisjoint(data) and _reports_failure(data)):
             raise reported_error(data)
@@ -259,7 +259,7 @@ class StreamDecoder(Decoder):
                 raise reported_error(holder)
 
     def _read_content(self, message: Json) -> list[Delta]:
-        """Return the text and the reasoning in a message or delta."""
+        """Return the text and reasoning in a message or delta, and count the text's characters."""
         if _NO_TEXT_KEYS.issuperset(message):
             return []
         content = message.get("content")
@@ -271,7 +271,7 @@ class StreamDecoder(Decoder):
         return deltas
 
     def _read_all_keys(self, message: Json) -> list[Delta]:
-        """Return text and reasoning of a message with rare keys, which are recorded."""
+        """Return the text and reasoning of a message, and record its media and unknown keys."""
         thought, spoken = self._parts.read(message.get("content"), self._text_length)
         thought = self._reasoning_text(message) or thought
         refusal = as_text(message.get("refusal"))

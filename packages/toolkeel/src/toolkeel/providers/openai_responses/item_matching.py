@@ -66,7 +66,7 @@ class OpenItems:
         return find_done_item(self._by_index, self._by_place, index, wire)
 
     def match(self, wires: Sequence[Json]) -> list[OpenItem | None]:
-        """Return the item of each entry of a complete list."""
+        """Return for each entry of a complete list its item, or None without one."""
         return match_items(self._by_place, wires)
 
 
@@ -100,7 +100,7 @@ def find_done_item(
 
 
 def match_items(items: Mapping[int, B], wires: Sequence[Json]) -> list[B | None]:
-    """Return the item of each entry of a complete list; no item belongs to two entries.
+    """Return for each entry of a complete list its item, or None; no item has two entries.
 
     Index and id together count most, then the id alone (a final list may omit items, which shifts
     the others), then the index alone (an id may have been replaced).

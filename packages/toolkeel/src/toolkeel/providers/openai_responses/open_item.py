@@ -41,7 +41,7 @@ class OpenItem(Block):
         return as_text(self.wire.get("type"))
 
     def part(self, event: Json) -> list[str]:
-        """Return the pieces of the part that an event is about, to be extended."""
+        """Return the pieces of the part an event is about, adding an empty list at first."""
         key = "summary_index" if "summary_index" in event else "content_index"
         return self._parts.setdefault((key, as_key(event.get(key))), [])
 

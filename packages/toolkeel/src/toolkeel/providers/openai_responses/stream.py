@@ -81,7 +81,7 @@ class StreamDecoder(Decoder):
         self._response_id = ""
 
     def handle_event(self, data: Json) -> list[Delta]:
-        """Return the deltas of one event; a complete response is one."""
+        """Return the deltas of an event or complete response; raise `ModelError` if it failed."""
         kind = as_text(data.get("type"))
         if kind == "error":
             raise reported_error(data)
@@ -91,7 +91,7 @@ class StreamDecoder(Decoder):
         return handler(self, data) if handler is not None else []
 
     def read_response(self, reply: object) -> list[Delta]:
-        """Decode a complete response into deltas.
+        """Decode a complete response into deltas, and record its usage and status.
 
         Raises:
             ModelError: if it failed, or cannot be an answer.
@@ -117,7 +117,7 @@ class StreamDecoder(Decoder):
         return deltas
 
     def _read_response(self, response: Json) -> list[Delta]:
-        """Decode a complete response into deltas."""
+        """Decode a complete response into deltas; record its status, or raise `ModelError`."""
         self._start_response({"response": response})
         self._reason = as_text(as_dict(response.get("incomplete_details")).get("reason"))
         self._status = as_text(response.get("status")) or "completed"
@@ -342,7 +342,7 @@ class StreamDecoder(Decoder):
         return deltas
 
     def _missing_text(self, item: OpenItem) -> list[Delta]:
-        """Emit content in an item's own form that its pieces did not have."""
+        """Emit and append content that an item's pieces lack; none if it contradicts them."""
         text, received = item.full_text(), "".join(item.pieces)
         if item.type not in CALLS:
             text = clean_text(text)

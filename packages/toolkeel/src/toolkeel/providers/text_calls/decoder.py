@@ -106,7 +106,7 @@ class TextCalls:
         self._numbers: dict[int, int] = {}
 
     def feed(self, delta: Delta) -> list[Delta]:
-        """Return the deltas that are decided after `delta`."""
+        """Return the deltas that are decided after `delta`; buffer text that is not."""
         if isinstance(delta, TextDelta):
             self._buffer += delta.text
             return self._read(over=False)
@@ -123,7 +123,7 @@ class TextCalls:
         return self._read(over=True)
 
     def _call_index(self, index: int) -> int:
-        """Return a call's index in the reply, of calls in the text and beside it together."""
+        """Return a call's index among all calls of the reply, reserving one for a new call."""
         return self._numbers.setdefault(index, len(self._numbers))
 
     def _read(self, over: bool) -> list[Delta]:
@@ -196,7 +196,7 @@ class TextCalls:
         return not prose or (ended and "\n" not in prose and len(prose) < _LONGEST_SENTENCE)
 
     def _track_text(self, text: str) -> None:
-        """Track text between tokens."""
+        """Add text between tokens to the prose; unless it is blank, no line starts behind it."""
         if text.strip():
             self._is_line_start = False
         self._track_prose(text)
@@ -278,7 +278,10 @@ class TextCalls:
         return None
 
     def _is_past_fence(self) -> bool:
-        """Return True if the fence was closed and text follows, so that it was an example."""
+        """Return True if the fence was closed and text follows, so that it was an example.
+
+        Record where the search for its end continues.
+        """
         if (head := FENCE_HEAD.match(self._buffer)) is None:
             return True
         fence, at = head["fence"], max(head.end(), self._searched)
@@ -305,7 +308,7 @@ class TextCalls:
         return deltas
 
     def _abandon_form(self, form: TextForm) -> list[Delta]:
-        """Emit the marker as text; calls may still follow it."""
+        """Leave the form and emit its marker as text; calls may still follow it."""
         self._form = None
         self._after_call = False
         if form is _FENCE and (head := FENCE_HEAD.match(self._buffer)):

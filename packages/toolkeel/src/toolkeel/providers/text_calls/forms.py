@@ -127,7 +127,7 @@ _DECODER = json.JSONDecoder(
 
 
 def json_calls(text: str, schemas: Schemas) -> Iterator[ParsedCall]:
-    """Yield the calls of one JSON object, or several, or a list of them: ``{"name": …, "arguments": {…}}``.
+    """Yield the calls of JSON objects, or of a list of them; raise `ValueError` for anything else.
 
     >>> [*json_calls('{"name": "f", "arguments": {"a": 1}}', {})]
     [('f', {'a': 1})]
@@ -164,7 +164,7 @@ def _values(text: str) -> list[object]:
 
 
 def python_calls(text: str, schemas: Schemas) -> Iterator[ParsedCall]:
-    """Yield the calls of a Python list with literal keyword arguments: ``[f(a=1), g(b="x")]``.
+    """Yield the calls of a Python list with literal keyword arguments, or raise `ValueError`.
 
     >>> [*python_calls('[f(a=1, b=[True, null]), g()]', {})]
     [('f', {'a': 1, 'b': [True, None]}), ('g', {})]
@@ -269,7 +269,7 @@ def kimi_calls(text: str, schemas: Schemas) -> Iterator[ParsedCall]:
 
 
 def fenced_calls(text: str, schemas: Schemas) -> Iterator[ParsedCall]:
-    """Yield the calls of another form inside a code fence with its marks.
+    """Yield the calls of another form inside a marked code fence, or raise `ValueError`.
 
     >>> [*fenced_calls('```json\\n{"name": "f", "arguments": {}}\\n```', {})]
     [('f', {})]
@@ -300,7 +300,7 @@ def _named(name: str, arguments: str, schemas: Schemas) -> Iterator[ParsedCall]:
 
 
 def _full_matches(pattern: re.Pattern[str], text: str) -> Iterator[tuple[str, ...]]:
-    """Yield the groups of each match of `pattern`, of which `text` must consist."""
+    """Yield the groups of each match; raise `ValueError` for text between the matches."""
     text = text.strip()
     at = 0
     while at < len(text):

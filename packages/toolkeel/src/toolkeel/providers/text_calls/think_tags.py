@@ -56,7 +56,10 @@ class ThinkTags:
         self._fences = CodeFences()
 
     def feed(self, delta: Delta | AssistantMessage) -> list[Delta | AssistantMessage]:
-        """Return the deltas that are decided after `delta`; a complete message stays as it is."""
+        """Return the deltas decided after `delta`, buffering text that may be a tag.
+
+        A complete message stays as it is.
+        """
         if isinstance(delta, CallDelta):
             self._deltas += (delta,)
             return [delta]

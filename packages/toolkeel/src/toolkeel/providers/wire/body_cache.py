@@ -124,7 +124,7 @@ class EncodedTranscripts:
     def _encode_again(
         self, known: EncodedTranscript, messages: Sequence[Message], new: Callable[[], Encoder[Any]]
     ) -> None:
-        """Discard a transcript's encoded form and encode all messages anew."""
+        """Replace the encoded form of `known` by all messages, encoded anew."""
         known.reset(new())
         for message in messages:
             known.add(message, with_media=self._media.enabled)
@@ -132,7 +132,10 @@ class EncodedTranscripts:
     def _find(
         self, messages: Sequence[Message], key: object, new: Callable[[], Encoder[Any]]
     ) -> EncodedTranscript:
-        """Return the encoded transcript that `messages` continues, or a new one, as the most recent."""
+        """Return the encoded transcript that `messages` continues, or add a new one.
+
+        It becomes the most recent; the oldest are removed if there are too many.
+        """
         for known in reversed(self._known):
             if known.is_continued_by(messages, key):
                 self._known.remove(known)

@@ -357,7 +357,7 @@ class BlockDecoder(Decoder, Generic[B]):
         return [ReasoningDelta("", signed)]
 
     def _start_call(self, block: Block, id: object) -> list[Delta]:
-        """Return the first delta of the call in a block."""
+        """Assign an index and a name to the call in a block, and return its first delta."""
         block.call_index, self._call_count = self._call_count, self._call_count + 1
         name = as_text(block.wire.get("name"))
         block.name = self._tools.name_of(name)
@@ -369,7 +369,7 @@ class BlockDecoder(Decoder, Generic[B]):
         return [CallDelta(block.call_index, as_text(id), block.name, "", extra)]
 
     def _arguments_delta(self, block: Block, piece: str) -> list[Delta]:
-        """Return a delta for a piece of arguments; none for a server tool's input."""
+        """Append a piece of arguments. Return its delta, but none for a server tool's input."""
         text = block.arguments.feed(piece)
         if text.strip() == "{}" and not "".join(block.pieces).strip():
             return []  # it is all there is, or a proxy's placeholder before the arguments

@@ -68,7 +68,7 @@ class ClientPerLoop(Generic[C]):
         self._unused: C | None = self.first
 
     def get(self) -> C:
-        """Return the running loop's client, made at the first request."""
+        """Return the program's own client, or the running loop's, made and stored at first use."""
         if self.program_client is not None:
             return self.program_client
         loop = asyncio.get_running_loop()
@@ -123,13 +123,16 @@ def check_options(model: str, passed: Mapping[str, Any], known: Mapping[str, Any
 
 @contextmanager
 def reading_answer(model: str) -> Iterator[None]:
-    """Turn any exception while an answer is read into `ModelError`.
+    """Raise any exception in the block, while an answer is read, as `ModelError`.
 
     SDKs expect what their servers send. An unknown charset, a number of five thousand digits, an
     error that is a list: each raises another of Python's exceptions.
 
     Args:
         model: Name of the model.
+
+    Raises:
+        ModelError: in place of any exception but `SetupError`.
     """
     try:
         yield

@@ -179,7 +179,10 @@ class WireModel:
     async def _deltas(
         self, request: ModelRequest, prepared: PreparedRequest, body: Any, decoder: Decoder
     ) -> AsyncGenerator[Deltas]:
-        """Yield the deltas of a reply, continuing one that pauses."""
+        """Yield a reply's deltas, continuing one that pauses; raise `ModelError` if it is empty.
+
+        A reply that the model malformed raises it, too, unless parts of it were yielded.
+        """
         read = decoder.feed if self._stream else decoder.read_response
         emitted = has_reply = False
         for _ in range(MAX_PAUSES + 1):

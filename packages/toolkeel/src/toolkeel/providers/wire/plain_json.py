@@ -72,7 +72,7 @@ def as_dict(value: object) -> Json:
 
 
 def parse_response(wire: str, reply: object) -> Json:
-    """Parse a complete answer, rejecting one that certainly belongs to another wire.
+    """Parse a complete answer, or raise `ModelError` if it certainly belongs to another wire.
 
     Read by the wrong wire, it would have no text and no calls.
 
@@ -260,7 +260,7 @@ class BracketScanner:
         self._escaping = ""
 
     def feed(self, piece: str) -> None:
-        """Scan the next piece."""
+        """Scan a piece, updating depth and quotes; set `end` behind the outermost bracket."""
         start = self._read - len(self._escaping)
         text, self._escaping = self._escaping + piece, ""
         self._read = start + len(text)

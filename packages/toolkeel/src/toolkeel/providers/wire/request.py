@@ -111,7 +111,7 @@ class Encoder(Generic[P]):
         return self._open.has_late_result
 
     def add(self, message: Message) -> list[Json]:
-        """Encode a message and return the wire messages that are complete now."""
+        """Encode a message; return wire messages that are complete now, store other results."""
         if not isinstance(message, ToolMessage):
             return self.encode_message(message)
         if wire_id := self._open.match_result(message):
@@ -121,7 +121,7 @@ class Encoder(Generic[P]):
         return self.take_ready_results()
 
     def take_ready_results(self) -> list[Json]:
-        """Return the results that can be sent: all results of earlier calls are present."""
+        """Remove and return the results that can be sent: all of earlier calls are present."""
         make_text: list[Json] = []
         while (first := next(iter(self._open.calls), "")) in self._encoded:
             result = self._encoded.pop(first)
@@ -156,7 +156,7 @@ class Encoder(Generic[P]):
         return self.encode_tail()
 
     def encode_transcript(self, messages: Iterable[Message]) -> list[Json]:
-        """Encode all messages, reordering them if necessary."""
+        """Encode all messages to their end, reordering them if necessary."""
         return [*(wire for one in repair(messages) for wire in self.add(one)), *self.encode_end()]
 
     # — defined by each wire —

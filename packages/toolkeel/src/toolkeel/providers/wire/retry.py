@@ -109,6 +109,8 @@ class Retries:
     def _delay(self, error: ModelError, failed: int) -> float | None:
         """Return seconds until the request is sent again, or None if it is not.
 
+        After a rate limit, all requests of this model wait as long.
+
         Args:
             error: The failure.
             failed: Number of failures so far.

@@ -266,7 +266,11 @@ def _refusal(response: httpx2.Response) -> ModelError:
 
 @contextmanager
 def sdk_errors(package: Any, model: str) -> Iterator[None]:
-    """Turn an SDK's exceptions into ours, by status, code and headers, never by text."""
+    """Raise an SDK's exceptions as ours, by status, code and headers, never by text.
+
+    Raises:
+        ModelError: in place of an exception of the SDK.
+    """
     with http_errors(model, (package.APIConnectionError, httpx2.HTTPError)):
         try:
             yield
@@ -276,7 +280,11 @@ def sdk_errors(package: Any, model: str) -> Iterator[None]:
 
 @contextmanager
 def http_errors(model: str, broken: Any = httpx2.HTTPError) -> Iterator[None]:
-    """Turn an HTTP client's exceptions into ours; `broken` are those of a connection."""
+    """Raise an HTTP client's exceptions as ours; `broken` are those of a connection.
+
+    Raises:
+        ModelError: in place of an exception of the client, or one with the model's name added.
+    """
     try:
         yield
     except broken as error:

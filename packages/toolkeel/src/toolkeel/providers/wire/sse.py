@@ -43,7 +43,7 @@ class SSEParser:
         self._start = True
 
     def feed(self, piece: bytes) -> list[str]:
-        """Return the data of every event that `piece` completes, in order.
+        """Return the data of every event that `piece` completes, in order; store the rest.
 
         Raises:
             ModelError: an event has more than `MAX_EVENT` bytes.
@@ -80,7 +80,7 @@ class SSEParser:
         return self._complete_events(lines)
 
     def _complete_events(self, lines: list[str]) -> list[str]:
-        """Return the data of the events that these lines complete."""
+        """Return the data of events that these lines complete; store that of an incomplete one."""
         events: list[str] = []
         for line in lines:
             if line:

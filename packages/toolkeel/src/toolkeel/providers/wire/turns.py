@@ -92,7 +92,10 @@ class TurnEncoder(Encoder[P]):
     # — turns —
 
     def encode_message(self, message: AssistantMessage | SystemMessage | UserMessage) -> list[Json]:
-        """Encode a message. Return the wire messages that are complete now."""
+        """Encode a message, record its calls, and return the wire messages that are complete now.
+
+        A system message is added to `system` and gives none; nor does an empty reply.
+        """
         if isinstance(message, SystemMessage):
             self.system += self.encode_text(message.text)[1]
             return []
