@@ -147,13 +147,13 @@ class RunContext(Generic[C]):
         return value
 
     def get_taint(self) -> Taint:
-        """Return the taint of the run tree, created at the first use."""
+        """Return the run tree's taint; create and store it at the first use."""
         if self.taint is None:
             self.taint = Taint(self)
         return self.taint
 
     def next_event_fields(self) -> tuple[int, float, str]:
-        """Return sequence number, time and run id for the next event."""
+        """Count an event, and return its sequence number, its time in seconds and the run's ID."""
         self.loop_state.event_count = seq = self.loop_state.event_count + 1
         return seq, time(), self.id
 
@@ -301,10 +301,7 @@ class ToolContext(Generic[C]):
 
     @property
     def idempotency_key(self) -> str:
-        """A key that identifies this call, also when it runs again after a crash of the program.
-
-        Pass it to a service that accepts such a key, and declare the tool idempotent.
-        """
+        """A key of this call, the same after a crash, for a service that accepts one (see `Effects`)."""
         recorder, call = self.run.recorder, self.call
         return f"{self.run.id}-{call.id}" if recorder is None else recorder.call_key(call)
 
@@ -361,9 +358,10 @@ class ToolContext(Generic[C]):
             get_logger().warning(_OVERWRITTEN, self.tool_name, key)
 
     def _get_reporter(self) -> reporter.Reporter:
+        """Return the call's reporter, created at the first use; without a call ID once the call has ended."""
         if self._reporter is None:
-            id = "" if self.ended else self.call.id
-            self._reporter = reporter.Reporter(self.run, id, self._loop)
+            call_id = "" if self.ended else self.call.id
+            self._reporter = reporter.Reporter(self.run, call_id, self._loop)
         return self._reporter
 
     def set_deadline(self, seconds: float) -> None:
@@ -374,7 +372,7 @@ class ToolContext(Generic[C]):
 
     @contextmanager
     def pause_deadline(self) -> Iterator[None]:
-        """Pause the deadline while the call waits for a person. For async bodies only."""
+        """Pause an async body's deadline while the call waits for a person. Nested pauses are counted."""
         self.pause_count += 1
         if self.pause_count == 1 and self.deadline_clock is not None:
             self.deadline_clock.pause(True)

@@ -241,7 +241,7 @@ class Suspend(BaseException):
 
     @property
     def ticket(self) -> Ticket:
-        """The first ticket. An error (`IndexError`) without tickets."""
+        """The first ticket. Raises IndexError without tickets."""
         return self.tickets[0]
 
 
@@ -292,10 +292,14 @@ class CallError(ToolkeelError):
 
 
 class UnknownTool(CallError):
+    """Raised if a call names a tool that the run does not have."""
+
     kind = "unknown_tool"
 
 
 class MalformedArguments(CallError):
+    """Raised if a call's arguments are not one JSON object."""
+
     kind = "malformed_arguments"
 
 
@@ -306,11 +310,7 @@ class TruncatedCall(CallError):
 
 
 class InvalidArguments(CallError):
-    """Raised for arguments that failed validation.
-
-    Args:
-        errors: Every field that failed; also in `details`.
-    """
+    """Raised for arguments that failed validation: `errors` has every failed field, `details` too."""
 
     kind = "invalid_arguments"
 
@@ -337,11 +337,7 @@ class Refused(CallError):
 
 
 class RunStopped(Refused):
-    """Raised by a guard to end the run with `error`, once every call of the turn has its result.
-
-    Args:
-        error: What the run ends with.
-    """
+    """Raised by a guard to end the run with `error`, once every call of the turn has its result."""
 
     def __init__(
         self, text: str, error: Exception, details: Mapping[str, object] = NOTHING
@@ -363,6 +359,8 @@ class LimitReached(CallError):
 
 
 class TimedOut(CallError):
+    """Raised if a call exceeds its timeout. `details` says if its body may still be running."""
+
     kind = "timeout"
 
 
@@ -392,8 +390,8 @@ class ToolError(CallError):
 class Crashed(CallError):
     """Raised if a tool's body raised an exception that is no `CallError`; it is the `__cause__`."""
 
-    kind = "crashed"
-
 
 class InvalidOutput(CallError):
+    """Raised if a result does not fit the declared type, or is no content for a model."""
+
     kind = "invalid_output"

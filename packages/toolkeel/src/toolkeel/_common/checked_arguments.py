@@ -93,6 +93,7 @@ def _checking(make: Any, owner: str, told: Mapping[str, object]) -> Any:
 
     @wraps(make)
     def checking(*args: Any, **options: Any) -> Any:
+        """Call `make`, or raise SetupError naming `owner` if an argument's name, number or kind is wrong."""
         if not kinds:  # when it is first called: all names are there then
             kinds.update(kinds_of(told, make.__module__))
         check_argument_names(owner, make, len(args) - first, options)
@@ -161,6 +162,7 @@ def any_list(wanted: str, or_function: bool = False) -> ArgumentKind:
     """Return the kind of any iterable except text and dict, optionally also of functions."""
 
     def fits(value: Any) -> bool:
+        """Return True for an iterable that is no text, bytes or mapping, and if `or_function` for a callable."""
         is_list = isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)
         return is_list or (or_function and callable(value))
 
@@ -197,7 +199,7 @@ def _kind(annotation: Any, listed: bool = False) -> ArgumentKind | None:
     if origin is collections.abc.Callable:
         return ArgumentKind(callable, "a function")
     if origin in (dict, Mapping, MutableMapping):
-        return _mapping(_kind(args[1]))
+        return _mapping_kind(_kind(args[1]))
     if origin in (list, tuple, Sequence, Iterable):
         return _list_kind(origin, args)
     return _object(origin or annotation, listed)
@@ -208,7 +210,7 @@ def _list_kind(origin: object, args: tuple[Any, ...]) -> ArgumentKind | None:
     if origin is tuple and args[1:] != (...,):
         return None
     item = _kind(args[0], True)
-    return None if item is None else _several(item, origin is Iterable)
+    return None if item is None else _items_kind(item, origin is Iterable)
 
 
 def _narrowed(kind: ArgumentKind | None, narrower: list[ArgumentKind]) -> ArgumentKind | None:
@@ -273,10 +275,11 @@ def _either(kinds: list[ArgumentKind | None]) -> ArgumentKind | None:
     return ArgumentKind(lambda value: any(fit(value) for fit in fits), wanted, quoted, item)
 
 
-def _mapping(each: ArgumentKind | None) -> ArgumentKind:
+def _mapping_kind(each: ArgumentKind | None) -> ArgumentKind:
     """Return the kind of dicts with values of a kind."""
 
     def fits(value: Any) -> bool:
+        """Return True for a mapping whose values all satisfy `each`, if there is an `each`."""
         return isinstance(value, Mapping) and (
             each is None or all(map(each.accepts, value.values()))
         )
@@ -284,10 +287,11 @@ def _mapping(each: ArgumentKind | None) -> ArgumentKind:
     return ArgumentKind(fits, f"a dict of {_plural(each)}" if each else "a dict")
 
 
-def _several(each: ArgumentKind, once: bool) -> ArgumentKind:
+def _items_kind(each: ArgumentKind, once: bool) -> ArgumentKind:
     """Return the kind of a collection of items. Iterators are admitted only if `once` is set."""
 
     def fits(value: Any) -> bool:
+        """Return True for a collection whose items satisfy `each`; if `once`, also for any one-pass iterable."""
         if isinstance(value, Collection):
             text = isinstance(value, str | bytes | bytearray | Mapping)
             return not text and all(map(each.accepts, value))

@@ -221,6 +221,7 @@ def attribute_hints(kind: str) -> Callable[[object, str], NoReturn]:
     """
 
     def refuse(owner: object, name: str) -> NoReturn:
+        """Raise AttributeError for a missing attribute, with this library's name for it if one is known."""
         cls = type(owner).__name__
         ours = "" if name[0] == "_" else translate(kind, name)
         hint = f"; write {ours}" if ours else ""

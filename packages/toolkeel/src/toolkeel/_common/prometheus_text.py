@@ -83,7 +83,7 @@ class Metrics:
         self._changed.set()
 
     def add_histogram(self, name: str) -> None:
-        """Make a histogram without durations appear in the output."""
+        """Add the buckets, sum and count of a histogram, all 0, so that it appears before any duration."""
         for bound in (*BUCKETS, "+Inf"):
             self.add(f"{name}_bucket", 0, le=str(bound))
         self.add(f"{name}_sum", 0)

@@ -79,12 +79,12 @@ class Reporter:
         self._call()
 
     def emit(self, value: object) -> None:
-        """Accept a value to emit as an event."""
+        """Queue a value to emit as an event, and schedule the emission."""
         self._values.append(value)
         self._call()
 
     def report_overwrite(self, key: str, lost_call_id: str) -> None:
-        """Accept a report of a lost write; see `StateOverwritten`."""
+        """Queue a `StateOverwritten` event for a lost write, and schedule the emission."""
         self._values.append(_Overwrite((key, lost_call_id)))
         self._call()
 
@@ -119,7 +119,7 @@ class Reporter:
                 self._run.emit(Emitted(*place, value))
 
     def _tell(self) -> None:
-        """Emit the latest progress report, unless it was emitted already."""
+        """Emit the latest progress report unless it was emitted already, and clear the timer."""
         self._timer = None
         stated = self._said
         if stated is not None and stated is not self._shown:

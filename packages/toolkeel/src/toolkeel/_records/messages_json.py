@@ -180,6 +180,7 @@ def _load_a(kind: type[T]) -> Callable[[Any], T]:
     """Return a function that loads a message and raises `ValueError` for one of another class."""
 
     def load(data: Any) -> T:
+        """Load a message, or raise ValueError if it is not of class `kind`."""
         message = load_message(data)
         if not isinstance(message, kind):
             raise ValueError(f"a {type(message).__name__} where a {kind.__name__} belongs")

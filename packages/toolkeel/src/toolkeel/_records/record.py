@@ -114,10 +114,12 @@ def _repr(self: Any) -> str:
 
 
 def _setattr(self: Any, name: str, value: object) -> None:
+    """Raise FrozenInstanceError."""
     raise dataclasses.FrozenInstanceError(f"cannot assign to field {name!r}")
 
 
 def _delattr(self: Any, name: str) -> None:
+    """Raise FrozenInstanceError."""
     raise dataclasses.FrozenInstanceError(f"cannot delete field {name!r}")
 
 

@@ -76,6 +76,7 @@ def literal_codec(*words: str) -> Codec:
     """Return the codec of a `Literal` of these words. Loading raises `ValueError` for any other word."""
 
     def load(word: str) -> str:
+        """Return the word, or raise ValueError if it is not one of the literal's words."""
         if word not in words:
             raise ValueError(f"{word!r:.40} is none of {', '.join(words)}")
         return word
@@ -98,6 +99,7 @@ def record_codec(of: type[T]) -> Codec:
 
 
 def _text(value: object) -> str:
+    """Return the value, or raise ValueError if it is not a string."""
     if not isinstance(value, str):
         raise ValueError("a list of texts holds something else")
     return value

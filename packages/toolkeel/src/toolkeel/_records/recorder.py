@@ -113,7 +113,7 @@ class RunRecorder:
         return made
 
     def resume(self, run: str, known: int, turn: int, state: Mapping[str, object]) -> None:
-        """Continue a nested run that the journal already contains."""
+        """Set this recorder's run ID, entry count, turn and state to those of a nested run in the journal."""
         self._run, self._known, self._turn, self.is_resumed = run, known, turn, True
         self._state = StateChanges(state)
 

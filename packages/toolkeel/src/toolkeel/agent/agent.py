@@ -177,11 +177,7 @@ class Agent(Generic[C, T]):
 
     @contextmanager
     def override(self, *, model: str | Model) -> Iterator[None]:
-        """Use another model in all runs that start inside the block, for tests.
-
-        Args:
-            model: Its name, or a `Model`, such as `toolkeel.testing.scripted.Scripted`.
-        """
+        """Use another `Model`, or the model of a name, in all runs that start inside the block, for tests."""
         known = resolve_model(model)
         token = _MODEL_OVERRIDES.set({**_MODEL_OVERRIDES.get(), self: known})
         try:
@@ -298,6 +294,7 @@ class Agent(Generic[C, T]):
         return make_agent_tool(nesting, (name, told), parameters, options)
 
     def _start_inner_run(self, prompt: Any, call: ToolContext, deps: object) -> Run[Any]:
+        """Create the run of a call of this agent as a tool, within the caller's run; it is not started."""
         plan = self._make_plan({})
         run = call.run.make_inner(call, self.name, deps)
         run.agent, run.loop_state.can_suspend = self, call.run.can_wait
@@ -320,6 +317,7 @@ class Agent(Generic[C, T]):
         return self._with_plan(self._plan.map_tools(change, steps))
 
     def _with_plan(self, plan: Plan) -> Agent[C, T]:
+        """Return a copy of this agent with a plan, its present model and its output type."""
         made = copy.copy(self)
         plan = dataclasses.replace(plan, model=self.model)
         made._plan = self._with_output(plan, self._output_type)
@@ -369,7 +367,7 @@ class Agent(Generic[C, T]):
     def _make_run(
         self, prompt: Prompt, more: tuple[object, ...], options: dict[str, Any]
     ) -> Run[Any]:
-        """Check the options, and create the run; it is not started."""
+        """Create a run joined to the enclosing call, not started; empty `options`, or raise SetupError for a wrong one."""
         output_type = options.pop("output_type", None)
         if more:
             raise too_many_arguments("Agent.run", len(more) + 1, "prompt")

@@ -77,6 +77,7 @@ def count_in_run(stream: S) -> S:
 
     @wraps(stream)
     def counted(model: Model, request: ModelRequest) -> AsyncIterator[Delta | AssistantMessage]:
+        """Stream a reply; count it unless the enclosing loop or model already does."""
         if REPORTS_USAGE.get():
             return stream(model, request)
         return _stream_counted(model, partial(stream, model), request)

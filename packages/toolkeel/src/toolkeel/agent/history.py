@@ -234,7 +234,8 @@ class TranscriptWindow:
     def messages(self, run: RunContext) -> list[Message]:
         """Return the messages to send, instructions included.
 
-        Between cuts it is the same list, which grows; without cuts it is the transcript itself.
+        Without cuts it is the transcript itself. With cuts it is a list that this window caches and
+        extends from call to call; a new list only after a cut or a change of the instructions.
         """
         if not self.cuts:
             return run.transcript

@@ -81,7 +81,7 @@ def make_agent_tool(
         nesting: The agent, and how calls become runs.
         names: The tool's name (None derives it from the agent's) and its description.
         parameters: The tool's parameters; None for one text, ``input``.
-        options: Options of the tool.
+        options: Options of the tool; timeout, metadata and effects are set in it.
     """
     if parameters is None:
 

@@ -1,8 +1,7 @@
 """The run loop: run the calls without a result, else ask the model; stop when it calls nothing.
 
-What a run needs to continue is in its transcript and `LoopState`, so resuming a run is running the
-same loop again. The loop appends events and never waits for their readers; streaming reads beside it
-and is not another loop. A run has four owners, with one arrow between each::
+A run continues from its transcript and `LoopState`, so resuming is running the same loop again. The
+loop never waits for readers of events. A run has four owners, with one arrow between each::
 
     RunLoop ──> ModelCaller   what a request sends: window, offered tools, settings, budget
        │  └───> Plan          what the agent says, through `ActiveAgent`
@@ -113,10 +112,7 @@ class RunLoop(Generic[T]):
 
     @property
     def state(self) -> RunState:
-        """The run's state, to save and resume, at any time, also in an ``except`` block.
-
-        While calls run, each has its result or the note that its outcome is unknown.
-        """
+        """The run's state to resume, at any time; a call that still runs is noted as of unknown outcome."""
         run = self.context
         if not self._is_set_up:
             return self._start if isinstance(self._start, RunState) else self._saved((), {}, None)
@@ -125,6 +121,7 @@ class RunLoop(Generic[T]):
         return self._saved(self._calls.results_so_far(), inner, instructions)
 
     def _saved(self, known: Sequence[Message], inner: Any, instructions: str | None) -> RunState:
+        """Build the `RunState` to save: the run's messages and `known`, what waits, counters and cuts."""
         run, plan = self.context, self._active.plan
         values, left, cost, counts = resuming.collect_saved_values(run)
         return RunState(
@@ -187,7 +184,7 @@ class RunLoop(Generic[T]):
             return await self._run()
 
     def _join(self, going: SessionStart) -> None:
-        """Load the session's transcript, context, history policy and active agent into this run."""
+        """Replace the run's transcript, context, history policy and active agent by the session's."""
         run, caller, state = self.context, self._caller, going.state
         self._start, self._undecided = state, going.pending
         run.loop_state.transcript = [*state.messages, *going.new_messages]
@@ -255,6 +252,7 @@ class RunLoop(Generic[T]):
         self._attempts = None if output is None else OutputAttempts(output)
 
     def _record_end(self, reason: EndReason, problem: str) -> None:
+        """Journal why the run ended, with its state if calls wait; do nothing without a recorder."""
         run = self.context
         if run.recorder is None:
             return
@@ -271,6 +269,7 @@ class RunLoop(Generic[T]):
             run.emit(RunStarted(*run.next_event_fields(), plan.model.name, plan.agent))
 
     def _emit_end(self, reason: EndReason, problem: str) -> None:
+        """Store the end's reason, and emit `RunFinished` if there are listeners."""
         self.reason, run, result = reason, self.context, self._result
         if run.listeners:
             output = result.output_value if result is not None and result.has_output else None
@@ -280,6 +279,7 @@ class RunLoop(Generic[T]):
             )
 
     def _make_result(self, output: object, reason: EndReason) -> RunResult[T]:
+        """Build the run's result from its output, the reason it ended, and its messages and usage so far."""
         run = self.context
         last = next((m for m in reversed(run.transcript) if isinstance(m, AssistantMessage)), None)
         return RunResult(
@@ -296,7 +296,7 @@ class RunLoop(Generic[T]):
         )
 
     async def _run_turns(self) -> EndReason:
-        """Alternate calls and requests until the run ends; return why. Then only waiting calls lack a result."""
+        """Alternate calls and requests until the run ends, appending to the transcript; return why it ended."""
         run, state = self.context, self.context.loop_state
         if (ended := self._had_ended()) is not None and not self._has_more_input(ended):
             return ended

@@ -101,7 +101,7 @@ class Plan:
         )
 
     def with_tools(self, tools: Sequence[ToolOrSource]) -> Plan:
-        """Return the plan with further tools and tool sources."""
+        """Return a copy of the plan with further tools and tool sources, or raise DuplicateToolError."""
         known, sources = static_tools(tools)
         own = self.sources or (tuple(self.tools) if sources else ())
         return dataclasses.replace(
@@ -163,6 +163,7 @@ def set_before_plan(init: Callable[..., None]) -> Callable[[Any, str, object], N
     parameters = frozenset(init.__annotations__)
 
     def set_attribute(agent: Any, name: str, value: object) -> None:
+        """Set an attribute, or raise AttributeError for a parameter of `init` once the agent has its plan."""
         if name in parameters and "_plan" in vars(agent):
             for_one = f"run(prompt, {name}=...) for one run, or " if name in _OF_ONE_RUN else ""
             raise AttributeError(

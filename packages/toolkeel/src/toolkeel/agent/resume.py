@@ -153,6 +153,7 @@ def _share_tickets(
     first = run.loop_state.settle_decision
 
     async def settle(ticket: Ticket, decision: Decision) -> Decision | None:
+        """Return the decision that counts, and claim it; None if the ticket was used elsewhere."""
         counted = decision if first is None else await first(ticket, decision)
         if counted is None or ticket.id not in open:
             return counted

@@ -119,7 +119,7 @@ class Run(NotebookDisplay, RunLoop[T], Generic[T]):
         return taken
 
     def buffer_events(self) -> None:
-        """Buffer events from now on, for readers that start later. See `UnreadEvents` for the limit."""
+        """Add a listener that buffers events for readers that start later; `UnreadEvents` has the limit."""
         if self._events is None:
             self._events = UnreadEvents()
             self.context.listeners = (*self.context.listeners, self._receive)

@@ -208,6 +208,7 @@ def _load_state(data: object) -> RunState:
 
 
 def _load_inner(data: object) -> InnerRun:
+    """Load a nested run's saved state with its decision, or raise if a field is missing or wrong."""
     fields = read_fields(
         data, {"state": (dict,), "decision": (dict,), "joined": (bool,)}, ["state"]
     )

@@ -43,7 +43,10 @@ class PartialCalls:
         self._calls: dict[int, PartialCall] = {}
 
     def take_event(self, event: Event) -> PartialCall | None:
-        """Read the next event. Return the call that it extends, or None. A new turn starts over."""
+        """Return the call that an event extends, with the event's text added; None for any other event.
+
+        `TurnStarted` removes all calls.
+        """
         if isinstance(event, TurnStarted):
             self._calls = {}
         if not isinstance(event, Streamed) or not isinstance(event.delta, CallDelta):

@@ -23,18 +23,23 @@ class _SameModule(Loader):
     """Loads the module of another name, and leaves that module as it is."""
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """Import the module of the new name, remember its spec and loader, and return it."""
         module = import_module(_NEW + spec.name.removeprefix(__name__))
         self._spec, self._loader = module.__spec__, module.__loader__
         return module
 
     def exec_module(self, module: ModuleType) -> None:
+        """Restore the spec and loader that the import system has replaced; the module has run already."""
         module.__spec__, module.__loader__ = self._spec, self._loader
 
 
 class _Finder(MetaPathFinder):
+    """Finder of this package's submodules in the distribution that has them."""
+
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
+        """Return a spec that loads the module of the new name; None if there is no such module."""
         new = _NEW + fullname.removeprefix(__name__)
         if not fullname.startswith(f"{__name__}.") or util.find_spec(new) is None:
             return None

@@ -210,8 +210,7 @@ def read_config(path: str | Path) -> dict[str, ServerConfig]:
     """Read the usable servers of a file, by name; log what is wrong with others.
 
     Raises:
-        SetupError: if it cannot be read, holds no servers, or none of them can be used; what is
-            wrong is named.
+        SetupError: it cannot be read, has no servers, or none can be used; each fault is named.
     """
     found, problems = read_servers(path)
     if problems and not found:
@@ -249,7 +248,7 @@ def read_servers(
 
 
 def _parse_server(name: str, written: object, file: Path, data: Any) -> ServerConfig | None:
-    """Parse one entry. Return None if it is disabled."""
+    """Parse one entry, or raise SetupError if it is wrong. Return None if it is disabled. Log its notes."""
     where = f"{file}: server {name!r}"
     if not name.strip():
         raise SetupError(f"{where}: give it a name")
@@ -319,7 +318,7 @@ def _display_fields(get: FieldReader, of_file: Mapping[str, str]) -> Mapping[str
 
 
 def _with_inherited_path(env: dict[str, str], file: Path) -> dict[str, str]:
-    """Return an entry's environment; VS Code appends its PATH to the inherited one."""
+    """Return the environment; in a VS Code file, put the inherited PATH before its PATH, in place."""
     if "PATH" in env and host_of(file).name == "VS Code":
         env["PATH"] = os.pathsep.join([os.environ.get("PATH", os.defpath), env["PATH"]])
     return env
@@ -365,6 +364,7 @@ def find_server(
 
 
 def _server_in_file(file: str, name: str | None) -> ServerConfig:
+    """Return a file's server of a name (None: its only one), or raise SetupError if it is missing or wrong."""
     servers, problems = read_servers(file)
     if name in problems or (name is None and not servers and problems):
         raise problems[name] if name in problems else next(iter(problems.values()))

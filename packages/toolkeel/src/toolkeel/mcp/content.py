@@ -269,7 +269,7 @@ def _encode_base64(data: bytes) -> str:
 
 
 def _decode_base64(text: str, what: str) -> bytes:
-    """Decode Base64, also URL-safe, unpadded, in lines or within a ``data:`` URL."""
+    """Decode Base64, also URL-safe, unpadded, in lines or within a ``data:`` URL, or raise InvalidOutput."""
     plain = _AROUND.sub("", text).rstrip("=").translate(_FOR_URLS)
     try:
         return base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)

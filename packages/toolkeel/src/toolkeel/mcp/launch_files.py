@@ -107,7 +107,10 @@ class _Files:
         self.texts: dict[str, None] = {}
 
     def search(self, texts: list[str]) -> None:
-        """Add every file that one of the texts names, in each folder that they name."""
+        """Add every file that one of the texts names, in each folder that they name.
+
+        Raises SetupError for more than `MAX_LOOKUPS` lookups.
+        """
         pieces = dict.fromkeys(piece for text in texts for piece in _pieces(text))
         for piece in pieces:
             folder = self._folder / piece

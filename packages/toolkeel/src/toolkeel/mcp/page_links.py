@@ -30,7 +30,7 @@ def page_of(tool: types.Tool) -> str:
 
 
 def with_page(tool: types.Tool, uri: str) -> types.Tool:
-    """Return a definition that names another page, or none."""
+    """Return a copy of a definition whose page is `uri`; without a page if that is empty."""
     ui = {key: value for key, value in _ui_of(tool).items() if key != "resourceUri"}
     if uri:
         ui["resourceUri"] = uri

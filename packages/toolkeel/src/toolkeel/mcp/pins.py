@@ -129,7 +129,7 @@ def _dump(pins: Mapping[str, Pin]) -> dict[str, object]:
 
 
 def _read(path: Path) -> dict[str, dict[str, Pin]]:
-    """Read the pins of a file; drop a pin whose digest does not fit its definition."""
+    """Read the pins of a file, by server and tool, or raise SetupError if one does not match its digest."""
     found: dict[str, dict[str, Pin]] = {}
     for identity, tools in load_object(path).items():
         for name, entry in (tools if isinstance(tools, Mapping) else {}).items():

@@ -79,7 +79,7 @@ def parse_entry(written: Mapping[str, Any], where: str, host: Host = DEFAULT_HOS
         fields,
         entry.get("enabled") is not False and entry.get("disabled") is not True,
         entry.get("envFile", ""),
-        _included_tools(where, entry),
+        _read_included_tools(where, entry),
         _name_list(where, entry, _WITHOUT),
         tuple(notes),
         call,
@@ -216,7 +216,7 @@ def _scalar_text(value: object) -> object:
     return str(value) if isinstance(value, int | float) else value
 
 
-def _included_tools(where: str, entry: Mapping[str, Any]) -> tuple[str, ...]:
+def _read_included_tools(where: str, entry: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the tools to include: empty for all, one empty name if the entry's list is empty."""
     copied = dict(entry)
     if isinstance(tools := copied.get("tools"), list) and "*" not in tools:  # Copilot's

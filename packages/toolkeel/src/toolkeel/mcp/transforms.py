@@ -108,7 +108,7 @@ def parse_transforms(
 
 
 def _argument(where: str, written: object, expand: Callable[[str], str]) -> Json:
-    """Check the transform of one argument, and return it as plain JSON."""
+    """Return one argument's transform as plain JSON, or raise SetupError if a key or type is wrong."""
     fields = _fields(where, written, _ARGUMENT_KEYS)
     if fields.get("hide") is False:
         del fields["hide"]
@@ -121,7 +121,7 @@ def _argument(where: str, written: object, expand: Callable[[str], str]) -> Json
 
 
 def _fields(where: str, written: object, kinds: Mapping[str, type]) -> Json:
-    """Check the keys and types of an object, and return it as plain JSON."""
+    """Return an object as plain JSON, or raise SetupError if a key, a type or a name is wrong."""
     fields = _object(where, written)
     for key, value in fields.items():
         if key not in kinds:
@@ -209,7 +209,7 @@ class ArgumentCheck:
         self._tool, self._name = tool, name
 
     def find_error(self, arguments: Mapping[str, Any]) -> str:
-        """Return what is wrong with arguments, for the model, or empty if nothing is."""
+        """Return what is wrong with arguments, for the model, or empty if nothing is. Never raises for them."""
         values = dict(arguments)
         try:
             if not self._validator.is_valid(values):

@@ -199,7 +199,11 @@ class FieldReader:
         return self._entry.get(key, {})
 
     def expand(self, text: str) -> str:
-        """Expand variables in a text as the file's host does."""
+        """Expand variables in a text as the file's host does. Log a variable that the host does not expand.
+
+        Raises:
+            SetupError: a variable has neither value nor default, or only the host knows it.
+        """
         puts, host = self._host.variable_forms, self._host.name
         if puts == "env" and (found := _HOST_ONLY.search(text)):
             raise SetupError(
@@ -243,7 +247,7 @@ def expand_variables(text: str, get: Callable[[str], str | None], forms: str = "
     """
 
     def value(match: re.Match[str]) -> str:
-        """Return the value of a matched variable, its default, or the match unchanged."""
+        """Return a variable's value or default, or the text unchanged; raise KeyError if it has neither."""
         form, name, default = match.groups()
         if not _is_variable(form or "", name, forms):
             return match[0]

@@ -1,8 +1,7 @@
 """OpenTelemetry: spans and metrics of runs, by the GenAI conventions, from the runs' events.
 
 A run is an ``invoke_agent`` span, each request a ``chat`` span within it, each call an
-``execute_tool`` span; an inner agent's run is a child of the call that it is. Spans are made of
-events that carry their times, so nothing stands between the run and its work.
+``execute_tool`` span; an inner agent's run is a child of its call. Spans are made of timed events.
 
 What people and models wrote is left out unless it is asked for, also where exceptions quote it: a
 failed span has an ``error.type`` and no description.
@@ -154,6 +153,7 @@ class OpenTelemetry:
     # — runs —
 
     def _run_started(self, event: events.RunStarted, outer: _Call | None) -> None:
+        """Start a run's span, below that of the enclosing call if any, and store it by run ID."""
         name = event.agent or "agent"
         attributes = self._attributes("invoke_agent", {attribute_names.AGENT: name})
         attributes[attribute_names.REQUEST_MODEL] = event.model
@@ -265,6 +265,7 @@ class OpenTelemetry:
     # — calls —
 
     def _tool_started(self, event: events.ToolStarted, _: _Call | None) -> None:
+        """Start a call's span, and count the call; do nothing for an unknown run."""
         run = self._runs.get(event.run_id)
         if run is None:
             return
@@ -291,6 +292,7 @@ class OpenTelemetry:
         run.calls[event.call_id] = _Call(span, event.at)
 
     def _tool_finished(self, event: events.ToolFinished, _: _Call | None) -> None:
+        """End a call's span, and record its duration; do nothing for an unknown call."""
         run = self._runs.get(event.run_id)
         call = run.calls.pop(event.call_id, None) if run is not None else None
         if run is None or call is None:
@@ -348,11 +350,7 @@ _TAKES: Mapping[type, _Take] = {
 
 
 def _asked_for_content() -> bool:
-    """Return true if the environment asks for content on spans.
-
-    Raises:
-        SetupError: the variable asks for content in log events, or has an unknown value.
-    """
+    """Return True if the environment asks for content on spans, or raise SetupError for an unknown value."""
     said: Literal["no_content", "span_only"] | str = os.environ.get(SWITCH, "no_content").lower()
     if said not in ("no_content", "span_only"):
         raise SetupError(f"{SWITCH} is no_content or span_only here, not {said!r:.40}")
@@ -360,6 +358,7 @@ def _asked_for_content() -> bool:
 
 
 def _request(messages: Sequence[Message]) -> Attributes:
+    """Return a request's messages and instructions as attributes, cut to the maximum length."""
     instructions, said, left_out = request_json(messages, _MAX_TEXT)
     made: Attributes = {attribute_names.INPUT: said}
     if instructions:
@@ -370,6 +369,7 @@ def _request(messages: Sequence[Message]) -> Attributes:
 
 
 def _reply(message: AssistantMessage, run: _Run) -> Attributes:
+    """Return a reply's model, finish reason, tokens and retries as attributes, and its cost if known."""
     made: Attributes = {attribute_names.FINISH_REASONS: [message.finish_reason]}
     if message.model:
         made[attribute_names.RESPONSE_MODEL] = message.model

@@ -28,6 +28,9 @@ class SlowListener:
     ...     listener(TurnStarted(1, 0.0, "r", 1))
     >>> len(told)
     1
+
+    Raises:
+        SetupError: `most` is less than 1.
     """
 
     def __init__(self, listener: Callable[[Event], object], *, most: int = MOST) -> None:

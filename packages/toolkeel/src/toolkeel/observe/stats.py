@@ -176,7 +176,7 @@ class StatsReader:
                 pass
 
     def _model(self, name: str) -> ModelStats:
-        """Return the stats of a model, created if it has none."""
+        """Return a model's stats; add empty ones if it has none."""
         return self.stats.models.setdefault(name, ModelStats(name))
 
     def _ended(self, at: float, entry: CallEnded) -> None:

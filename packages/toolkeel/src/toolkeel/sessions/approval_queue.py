@@ -113,9 +113,14 @@ class ApprovalQueue:
         return None if decided.decision == decision else decided
 
     def _write_once(self, decision: Decision, who: str) -> Decided:
+        """Store a decision and return it, or the one stored before; raise SetupError if nothing is pending."""
         first: list[Decided] = []
 
         def write(value: dict[str, Any]) -> Mapping[str, Any] | None:
+            """Return the item with the decision; None if it has one or its ticket has another seal.
+
+            Appends the decision that applies to `first`; appends nothing if the seal differs.
+            """
             if "decision" in value:
                 told = Decision.from_dict(value["decision"])
                 first.append(Decided(told, str(value.get("who"))))

@@ -73,7 +73,7 @@ class SessionRecorder(RunRecorder):
             _making.set(RunningCall(self, call, made, running_call()))
 
     def code_runner(self, calls: Sequence[ToolCall]) -> CodeRunner | None:
-        """See `RunRecorder.code_runner`."""
+        """Return the runner that journals calls made by code; None if `calls` are the model's or replayed."""
         new = calls and id(calls[0]) not in self.calls and running_call() is not None
         return self.code.run if new else None
 
@@ -169,7 +169,10 @@ class CodeCallJournal:
         return CallIntended(*place, effects.repeatable, within=within, arguments=shown), seq
 
     def _place_and_outcome(self, within: str, digest: str) -> tuple[int, int]:
-        """Return the index of a call within the one around it, and the number of its outcome's entry."""
+        """Return a call's index within the outer call, and its outcome's entry number (0 if not recorded).
+
+        A recorded call of the same digest is used up; without one, the next index is assigned.
+        """
         for known in self._before[within]:
             if known[1] == digest:
                 self._before[within].remove(known)

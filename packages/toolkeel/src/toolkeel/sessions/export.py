@@ -121,7 +121,7 @@ def _renew(entry: Entry, tickets: dict[str, str]) -> Entry:
 
     Args:
         entry: The entry as exported.
-        tickets: The new ids so far, by the old ones.
+        tickets: The new ids by the old ones; ids made here are added.
     """
     if isinstance(entry, Repeated):
         return replace(entry, tickets=tuple(tickets.get(id, id) for id in entry.tickets))
@@ -152,7 +152,7 @@ def _check_header(line: str) -> None:
 
 
 def _entries(lines: Iterable[str]) -> Iterator[tuple[Entry, Json]]:
-    """Yield each entry with its JSON. A last line that was cut is left out."""
+    """Yield each entry and its JSON, or raise SessionError at a damaged line; skip a truncated last line."""
     for number, (line, is_last) in enumerate(_mark_last(lines), 2):
         try:
             data = json.loads(line, parse_constant=refuse_constant)

@@ -38,6 +38,7 @@ _LETTERS = f"{ascii_letters} ".encode()
 
 
 def _tokens(message: Message) -> int:
+    """Estimate the tokens of a message from its text, calls, reasoning and whether it has media."""
     text = message.text
     if isinstance(message, AssistantMessage):
         text += "".join(f"{call.name}{call.arguments}" for call in message.tool_calls)
@@ -56,6 +57,9 @@ class KeepTurns:
     Args:
         keep: Number of turns that remain after a cut.
         at: Number of turns above which it cuts; twice `keep` by default.
+
+    Raises:
+        SetupError: unless 0 < keep <= at.
     """
 
     def __init__(self, keep: int, at: int | None = None) -> None:
@@ -96,6 +100,9 @@ class KeepTokens:
         high: Number of tokens above which it acts.
         low: Maximum number of tokens that remain; half of `high` by default.
         count: Function that counts tokens of messages; an estimate by default.
+
+    Raises:
+        SetupError: unless 0 < low <= high.
     """
 
     def __init__(self, high: int, low: int | None = None, count: Count = estimated_tokens) -> None:

@@ -215,11 +215,11 @@ def is_of_last_run(journal: SessionJournal, request: CancelRequest) -> bool:
 
 
 def withdraw(journal: SessionJournal, run: RunContext | None, sender: str) -> bool:
-    """Withdraw a sender's undelivered messages. Return True if there were any.
+    """Remove a sender's undelivered messages, and record that. Return True if there were any.
 
     Args:
-        journal: Of the session.
-        run: The active run, which may have the messages queued; None if no run is active.
+        journal: The session's journal; an entry is appended for each message.
+        run: The active run, whose queues lose the messages; None if no run is active.
         sender: Whose messages; an empty name matches none.
     """
     withdrawn = False

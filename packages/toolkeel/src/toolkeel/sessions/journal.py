@@ -117,6 +117,7 @@ class SessionJournal:
             self.append(entry)
 
     def _append(self, entry: Entry, text: str, large: dict[str, bytes]) -> None:
+        """Apply an entry to the state and queue it to be written; do nothing if the journal is closed."""
         if self._closed:  # a body that nobody waits for any more
             return
         self._head += 1
@@ -168,7 +169,7 @@ class SessionJournal:
             self._claim(post)
 
     def _claim(self, post: Post) -> bool:
-        """Claim a post for this journal. Return False if it is claimed already."""
+        """Mark a post as consumed by this journal. Return False if it is already, or the journal is closed."""
         if self._closed or post.id in self._claimed:
             return False
         self._claimed.add(post.id)
@@ -217,7 +218,7 @@ class SessionJournal:
         self._write()
 
     def close(self) -> Future[None] | None:
-        """Accept no more entries. Return the last write to wait for, if there is one."""
+        """Accept no more entries. Return the last write to wait for, or None if nothing is left to write."""
         with self._lock:
             self._closed = True
         return self._write()
@@ -271,6 +272,7 @@ class SessionJournal:
         return self._info
 
     def _note_failure(self, write: Future[None]) -> None:
+        """Store the first error of a write, for the next append to raise."""
         self._broken = self._broken or write.exception()
 
 
@@ -307,6 +309,7 @@ def read_entries(
 
 
 def _load(store: SessionStore, info: SessionInfo, seq: int, text: str) -> Entry:
+    """Parse an entry's text, or raise SessionError if it is damaged."""
     try:
         return load_entry(store.artifacts.load_entry(text))
     except ValueError as error:
@@ -323,6 +326,7 @@ def read_rows(
 
 
 def _read_entry(store: SessionStore, info: SessionInfo, seq: int) -> Entry:
+    """Read one entry by its number, or raise SessionError if it is missing."""
     for each in read_entries(store, info, seq - 1, seq):
         return each.entry
     raise SessionError(f"entry {seq} of {info.name!r} is gone")
@@ -352,6 +356,10 @@ def load_state(store: SessionStore, info: SessionInfo) -> JournalState:
     """
 
     def read(after: int, upto: int, kinds: Container[str] = ()) -> Iterator[tuple[int, Entry]]:
+        """Yield the entries in (`after`, `upto`] of these kinds, each with its number.
+
+        Without kinds, yields all but checkpoints.
+        """
         for seq, _, kind, text in read_rows(store, info, after, upto):
             if kind in kinds if kinds else kind != Checkpoint.kind:
                 yield seq, _load(store, info, seq, text)

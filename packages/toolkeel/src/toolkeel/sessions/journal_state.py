@@ -130,11 +130,7 @@ class JournalState(RunCounts):
                 take(each, seq, entry)
 
     def _around(self, fold: JournalState) -> Iterator[JournalState]:
-        """Yield the states of the runs around a nested run, up to the session's.
-
-        Raises:
-            ValueError: the runs are nested too deeply, as in a file where a run contains itself.
-        """
+        """Yield the states of the runs around a nested run, or raise ValueError if they lie too deep."""
         for _ in range(MAX_DEPTH):
             if fold is self:
                 return
@@ -143,22 +139,15 @@ class JournalState(RunCounts):
         raise ValueError(f"more than {MAX_DEPTH} runs are within each other")
 
     def open_nested_runs(self, joined: bool | None = False) -> list[JournalState]:
-        """Return the states of runs nested in open calls of the last run.
-
-        Args:
-            joined: True for those that bodies have started, False for agents called as tools, None for both.
-        """
+        """Return the runs in the last run's open calls: of bodies (`joined`), agent tools (False), or both (None)."""
         open = {key for key, call in self.open_calls.items() if call.run == self.last_run.run}
         began = [(each.last_run, each) for each in self.nested_runs.values()]
         return [each for run, each in began if run.call in open and joined in (None, run.joined)]
 
     def waiting_keys(self, entry: entries.Waits) -> list[str]:
         """Return the keys of a ticket's calls, or none if the ticket belongs to a nested run."""
-        if any(
-            entry.ticket.id in each.open_tickets
-            for each in self.nested_runs.values()
-            if each is not self
-        ):
+        others = (each for each in self.nested_runs.values() if each is not self)
+        if any(entry.ticket.id in each.open_tickets for each in others):
             return []
         what, calls = (entry.run, entry.ticket.call_id, ""), self.open_calls.items()
         return [key for key, call in calls if (call.run, call.call_id, call.within) == what]
@@ -174,12 +163,14 @@ class JournalState(RunCounts):
         return next(index for index, each in enumerate(calls) if each is call)
 
     def _add_message(self, seq: int, message: Message) -> None:
+        """Append a message to the view, with the number of its entry."""
         self.view.add(message)
         self.entry_numbers.append(seq)
 
-    # — one for each kind —
+    # — one for each kind of entry, called by `apply` to change the fields —
 
     def _run_began(self, seq: int, entry: entries.RunBegan) -> None:
+        """Start a run: count it, set its agent, and clear what the last run's people wrote and permitted."""
         self.last_run, self.reason, self.turn, self.awaits_reply = entry, "", 0, False
         self.has_begun = True
         self.senders.clear()
@@ -192,6 +183,7 @@ class JournalState(RunCounts):
         self._add_message(seq, entry.message)
 
     def _steered(self, seq: int, entry: entries.Steered) -> None:
+        """Move a queued message into the transcript, and remember its sender."""
         self.queued.pop(entry.id, None)
         self.senders.add(entry.who)
         self._add_message(seq, entry.message)
@@ -205,6 +197,7 @@ class JournalState(RunCounts):
         self._add_message(seq, entry.message)
 
     def _call_intended(self, seq: int, entry: entries.CallIntended) -> None:
+        """Add the call to the open ones."""
         self.reason, key = "", entries.call_key_of(entry)
         self.open_calls[key] = entry
         if entry.within:
@@ -222,6 +215,7 @@ class JournalState(RunCounts):
         self._insert_result(seq, entry)
 
     def _insert_result(self, seq: int, entry: entries.CallEnded | entries.Deferred) -> None:
+        """Insert a result among those of its turn, in the order of the calls."""
         insort(self._positions, entry.position)
         behind = len(self._positions) - 1 - self._positions.index(entry.position)
         place = len(self.view.messages) - behind
@@ -268,12 +262,14 @@ class JournalState(RunCounts):
             self.decisions.pop(ticket.id, None)
 
     def _state_changed(self, seq: int, entry: entries.StateChanged) -> None:
+        """Set or remove a value that tools wrote."""
         if entry.removed:
             self.state.pop(entry.key, None)
         else:
             self.state[entry.key] = entry.value
 
     def _tainted(self, seq: int, entry: entries.Tainted) -> None:
+        """Add a source to a label, once; a permit for that source ends."""
         sources = self.taint.get(entry.label, ())
         self.permits.pop(Permit("source", entry.label, entry.source), None)  # that was another text
         if entry.source not in sources:
@@ -283,6 +279,7 @@ class JournalState(RunCounts):
         self.permits[Permit(entry.reach, entry.name, entry.value)] = None
 
     def _waits(self, seq: int, entry: entries.Waits) -> None:
+        """Open a ticket: its calls are no longer open and begin again, unless it asks if they happened."""
         ticket = entry.ticket
         if entry.outcome:
             self.outcome_tickets[ticket.id] = ticket
@@ -325,6 +322,7 @@ class JournalState(RunCounts):
         self.queued.pop(entry.id, None)
 
     def _handed_over(self, seq: int, entry: entries.HandedOver) -> None:
+        """Set the active agent; replace the transcript in requests unless the agent receives all of it."""
         self.path = (*(name for name in (*self.path, self.agent) if name != entry.agent),)
         self.agent, self.instructions = entry.agent, entry.instructions
         if not entry.whole:
@@ -343,6 +341,7 @@ class JournalState(RunCounts):
         self.cuts.append(cut)
 
     def _run_ended(self, seq: int, entry: entries.RunEnded) -> None:
+        """Set the reason, and clear all that is open unless the run waits or can be resumed."""
         self.reason, self.awaits_reply = entry.reason, False
         self.suspended_state = entry.output
         if entry.reason != "waiting" and entry.output is None and self._top is None:

@@ -128,7 +128,7 @@ async def _move_waiting_calls(
     """Defer or cancel calls that wait for a person, and repeat deferred ones that are decided.
 
     Args:
-        journal: The session's journal.
+        journal: The session's journal, to which the changes are appended.
         run: The run that begins.
         known: Decisions so far, by ticket id.
         on_message: What a new message does; None if there is none.
@@ -199,7 +199,10 @@ def _add_messages(
     *,
     goes_on: bool,
 ) -> SessionStart:
-    """Return the start of a run with the queued messages and the new ones; no call is open."""
+    """Return the start of a run with the queued messages and the new ones; no call is open.
+
+    Empties the run's inbox, and may set its ID to the last run's. Raises SessionIdle if nothing waits.
+    """
     deliver(journal, run)
     now = (*run.loop_state.inbox, *said)
     run.loop_state.inbox.clear()
@@ -267,10 +270,10 @@ def attach_journal(journal: SessionJournal, run: RunContext, goes_on: bool) -> N
 
 
 def resumes_last_run(journal: SessionJournal, says: bool) -> bool:
-    """Return True if the session's last run continues; close it and return False otherwise.
+    """Return True if the session's last run continues. If it does not, write its end to the journal.
 
     Args:
-        journal: Gets the end of a run that does not continue.
+        journal: The session's journal.
         says: True if there is a new prompt.
     """
     fold = journal.state
@@ -299,7 +302,7 @@ async def shorten_view(journal: SessionJournal, run: str, history: HistoryPolicy
 
 
 async def end_run(journal: SessionJournal) -> None:
-    """Write a run's last entries, and wait until they are durable, even if canceled."""
+    """Write a run's last entries, and wait until they are durable; a cancellation is raised afterward."""
     fold = journal.state
     if fold.is_at_rest and journal.has_grown:
         journal.append(make_checkpoint(fold))

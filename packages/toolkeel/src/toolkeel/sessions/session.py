@@ -117,9 +117,11 @@ class Session:
         return self._find_info() is not None
 
     def _find_info(self) -> SessionInfo | None:
+        """Return the session's record in the store, or None before its first run."""
         return self._storage.store.find(self.scope, self.name)
 
     def _find_or_make(self) -> SessionInfo:
+        """Return the session's record, created if there is none; raise SessionError if the store fails."""
         if (found := self._find_info()) is not None:
             return found
         try:
@@ -254,11 +256,7 @@ class Session:
         return True
 
     def deliver(self) -> bool:
-        """Let the active run of this process take its inbox now, in the thread of the run.
-
-        Returns:
-            True if this process has an active run of the session.
-        """
+        """Let this process's active run take the inbox now, in the run's thread. Return False if none is active."""
         info = self._find_info()
         if info is None or (take := self._storage.live.inboxes.get(info.id)) is None:
             return False
@@ -350,7 +348,7 @@ class Session:
     async def open_run(
         self, run: RunContext, said: Sequence[Message], decisions: Sequence[Decision]
     ) -> AsyncIterator[SessionStart]:
-        """See `Conversation.open_run`."""
+        """Lock the session, and yield the start of the run that it continues or begins. See `Conversation.open_run`."""
         with self._storage.locks.arrivals.arrive((self.scope, self.name)) as arrival:
             info = await asyncio.to_thread(self._find_or_make)
             refuse_enclosing(run, self._storage.store, info)

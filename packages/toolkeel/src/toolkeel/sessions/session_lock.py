@@ -148,6 +148,7 @@ class WriterLocks:
         self._leave(session, self._queues[session][0])
 
     async def _take(self, session: int) -> bool:
+        """Try to lock a session in the store. Return False if another has it. If canceled, undo the lock."""
         asked = asyncio.ensure_future(asyncio.to_thread(self._store.try_lock, session))
         try:
             return await asyncio.shield(asked)
@@ -160,6 +161,7 @@ class WriterLocks:
             self._store.unlock(session)
 
     def _queue_up(self, session: int) -> Future[None]:
+        """Add a waiter to a session's queue. Return its future, which is done once it is first."""
         turn: Future[None] = Future()
         with self._lock:
             waiting = self._queues.setdefault(session, deque())
@@ -169,6 +171,7 @@ class WriterLocks:
         return turn
 
     def _leave(self, session: int, turn: Future[None]) -> None:
+        """Remove a waiter from a session's queue; if it was first, the next one's future becomes done."""
         with self._lock:
             waiting = self._queues[session]
             was_first = waiting[0] is turn
@@ -209,6 +212,7 @@ class LiveSessions(Generic[T]):
         self._watchers[session] = (*self._watchers.get(session, ()), watcher)
 
         def stop() -> None:
+            """Remove the watcher."""
             left = tuple(each for each in self._watchers.get(session, ()) if each is not watcher)
             self._watchers[session] = left
             if not left:

@@ -129,7 +129,7 @@ class Sessions:
     def list(self, scope: str | None = NO_SCOPE) -> tuple[SessionInfo, ...]:
         """Return information on the sessions of a scope, the latest first; of all scopes for None.
 
-        If no scope is passed, a warning names other scopes that have sessions, once.
+        If no scope is passed and others have sessions, a `UserWarning` says so, once per object.
         """
         wanted = "" if scope is NO_SCOPE else scope
         store = self._storage.store
@@ -201,6 +201,7 @@ class Sessions:
         return self._forked(self.open(name, scope), to, turn, edited=False)
 
     def _forked(self, source: Session, to: str, turn: int | None, *, edited: bool) -> Session:
+        """Fork a session after a turn (None: all) into a new one; raise SessionError if that turn has not ended."""
         name, info = source.name, source.info
         seq = info.head if turn is None else end_of_turn(source.entries(), name, turn)
         target = self.open(to, source.scope)
@@ -234,7 +235,7 @@ class Sessions:
         store.create(target.scope, target.name, now, batch, parent)
 
     def _forked_before(self, source: Session, to: str, seq: int) -> Session:
-        """Fork a session before one of its requests."""
+        """Fork a session before one of its requests, or raise SessionError if entry `seq` is none."""
         found = source.entries(seq - 1, seq) if 0 < seq <= source.info.head else []
         nested = {
             each.entry.run
@@ -256,6 +257,9 @@ class Sessions:
             turn: The turn, from 1.
             to: Name of the new session.
             scope: Scope of both.
+
+        Raises:
+            SessionError: `turn` is below 1, the session lacks it, or the new name is in use.
         """
         if turn < 1:
             raise SessionError("turns are counted from 1")

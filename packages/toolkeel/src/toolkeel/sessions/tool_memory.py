@@ -134,14 +134,15 @@ class KeyValueStore:
         seconds: float | None = None,
     ) -> None:
         """Store many values, all or none, in one transaction."""
-        now, place = self._clock(), _row_of(namespace, *values)
+        now, place = self._clock(), _namespace_text(namespace, *values)
         expires, labels = _expiry(now, seconds), labels_to_store()
         rows = [
-            (place, key, _text(key, value, labels), now, now, expires)
+            (place, key, _dump_item(key, value, labels), now, now, expires)
             for key, value in values.items()
         ]
 
         def do(connection: sqlite3.Connection) -> None:
+            """Insert or replace the rows."""
             self._database.lock_writes(
                 connection
             )  # else two that wait for each other's rows end in error
@@ -176,10 +177,11 @@ class KeyValueStore:
         {'n': 2}
         >>> store.close()
         """
-        now, place = self._clock(), _row_of(namespace, key)
+        now, place = self._clock(), _namespace_text(namespace, key)
         expires, own = _expiry(now, seconds), labels_to_store()
 
         def do(connection: sqlite3.Connection) -> list[Source]:
+            """Store what `make` returns for the item, unless that is None. Return the item's labels before."""
             self._database.lock_writes(connection)
             found = connection.execute(
                 f"SELECT {_COLUMNS} FROM item WHERE namespace = ? AND key = ? "
@@ -189,7 +191,7 @@ class KeyValueStore:
             item, labels = _load(found) if found else (None, [])
             made = make({} if item is None else dict(item.value))
             if made is not None:
-                text = _text(key, made, dict.fromkeys((*labels, *own)))
+                text = _dump_item(key, made, dict.fromkeys((*labels, *own)))
                 _insert(connection, now, [(place, key, text, now, now, expires)])
             return labels
 
@@ -201,9 +203,10 @@ class KeyValueStore:
 
     def get_all(self, namespace: Namespace, keys: Sequence[str]) -> dict[str, Item]:
         """Return the values of many keys. Missing ones are omitted."""
-        place, now = _row_of(namespace, *keys), self._clock()
+        place, now = _namespace_text(namespace, *keys), self._clock()
 
         def do(connection: sqlite3.Connection) -> list[_Loaded]:
+            """Return the unexpired items of the keys, without those that are missing."""
             rows: list[_Loaded] = []
             for key in keys:
                 found = connection.execute(
@@ -226,23 +229,25 @@ class KeyValueStore:
             where: Values that top-level fields must have, by name.
             limit: Maximum number of values.
         """
-        place, now = _row_of(namespace), self._clock()
+        place, now = _namespace_text(namespace), self._clock()
 
         def do(connection: sqlite3.Connection) -> list[_Loaded]:
+            """Return up to `limit` unexpired items in or below the namespace that match, latest first."""
             rows = connection.execute(
                 f"SELECT {_COLUMNS} FROM item WHERE namespace >= ? AND (? = '' OR namespace < ?) "
                 "AND (expires IS NULL OR expires > ?) ORDER BY updated DESC, namespace, key",
                 (place, place, place[:-1] + chr(ord(SEPARATOR) + 1), now),
             )
-            return _first(map(_load, rows), where, limit)
+            return _select_first(map(_load, rows), where, limit)
 
         return _read(self._database.read(do))
 
     def delete(self, namespace: Namespace, key: str) -> bool:
         """Delete a key, also from the disk. Return True if it existed."""
-        place = _row_of(namespace, key)
+        place = _namespace_text(namespace, key)
 
         def do(connection: sqlite3.Connection) -> bool:
+            """Delete the item. Return True if there was one."""
             self._database.lock_writes(connection)
             gone = connection.execute(
                 "DELETE FROM item WHERE namespace = ? AND key = ?", (place, key)
@@ -260,6 +265,7 @@ _COLUMNS = "namespace, key, value, created, updated"
 
 
 def _insert(connection: sqlite3.Connection, now: float, rows: Sequence[Sequence[object]]) -> None:
+    """Delete all expired items, and insert or replace the rows (creation times of existing items remain)."""
     connection.execute("DELETE FROM item WHERE expires <= ?", (now,))
     connection.executemany(
         "INSERT INTO item (namespace, key, value, created, updated, expires) "
@@ -284,7 +290,8 @@ def _read(found: Iterable[_Loaded]) -> list[Item]:
     return [item for item, _ in found]
 
 
-def _first(rows: Iterable[_Loaded], where: Mapping[str, Any], limit: int) -> list[_Loaded]:
+def _select_first(rows: Iterable[_Loaded], where: Mapping[str, Any], limit: int) -> list[_Loaded]:
+    """Return the first `limit` items whose values equal each field of `where`."""
     found: list[_Loaded] = []
     for item, labels in rows:
         if len(found) >= limit:
@@ -299,8 +306,11 @@ def _equal(value: object, wanted: object) -> bool:
     return json.dumps(value, sort_keys=True) == json.dumps(wanted, sort_keys=True)
 
 
-def _row_of(namespace: Namespace, *keys: str) -> str:
-    """Return a namespace as text that begins with the text of every namespace above it."""
+def _namespace_text(namespace: Namespace, *keys: str) -> str:
+    """Return a namespace as text, a prefix of that of each namespace below it.
+
+    Raises SessionError if the namespace or a key is not made of texts.
+    """
     if isinstance(namespace, str) or not all(
         _is_text(part) and part and SEPARATOR not in part for part in namespace
     ):
@@ -317,12 +327,14 @@ def _is_text(given: object) -> bool:
 
 
 def _expiry(now: float, seconds: float | None) -> float | None:
+    """Return the time to expire, None for never; raise SessionError if `seconds` is no number."""
     if not isinstance(seconds, int | float | None):
         raise SessionError(f"seconds={seconds!r:.40}: give a number, or None for ever")
     return None if seconds is None else now + seconds
 
 
-def _text(key: str, value: Mapping[str, Any], labels: Iterable[Source]) -> str:
+def _dump_item(key: str, value: Mapping[str, Any], labels: Iterable[Source]) -> str:
+    """Return an item's JSON and that of its labels, or raise SessionError if JSON would change the value."""
     try:
         text = json.dumps(dict(value), ensure_ascii=False, allow_nan=False)
         text.encode()

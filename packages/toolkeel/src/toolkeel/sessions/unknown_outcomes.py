@@ -63,7 +63,7 @@ async def resolve_unknown_calls(
     """Determine the outcome of calls that a crash left open: run again, decided, or ask a person.
 
     Args:
-        journal: The journal, to which outcomes are written.
+        journal: The journal; outcomes, tickets and decisions are appended.
         run: The run that resumes; its approver is asked.
         decisions: Decisions so far, by ticket id.
 
@@ -125,6 +125,7 @@ def _original_call(fold: JournalState, call: CallIntended) -> ToolCall:
 
 
 def _ticket(call: CallIntended, made: ToolCall) -> Ticket:
+    """Make a ticket that asks for a call's outcome; text that is no JSON becomes ``{"arguments": text}``."""
     given = made.arguments
     try:
         arguments = parse_arguments(given).value if isinstance(given, str) else to_json_data(given)

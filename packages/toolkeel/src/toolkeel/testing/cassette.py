@@ -258,7 +258,10 @@ class Cassette:
             raise SetupError(f"{self.path} is no cassette: {error!r}"[:300]) from None
 
     def _load(self, row: Json) -> Exchange:
-        """Return an exchange from a saved row, with the messages of the one it continues."""
+        """Return an exchange from a saved row, completed from the one it continues.
+
+        Raises ValueError if its reply is no assistant message.
+        """
         before: Json = {"messages": []}
         if row["after"] >= 0:
             base = self._exchanges[row["after"]]
@@ -275,7 +278,7 @@ class Cassette:
         return Exchange(request, len(row["messages"]), row["after"], reply)
 
     def _write(self) -> None:
-        """Write all exchanges to the file, which is replaced in one step."""
+        """Replace the file by one with all exchanges, in one step, or raise SetupError if that fails."""
         data = {
             "cassette": VERSION,
             "model": self.model_name,
@@ -310,11 +313,7 @@ def keys_of(variables: Mapping[str, str]) -> list[str]:
 
 
 def _longest_first(secrets: Sequence[str]) -> list[str]:
-    """Return distinct secrets, the longest first.
-
-    Raises:
-        SetupError: one is too short to be masked.
-    """
+    """Return distinct secrets, the longest first, or raise SetupError if one is too short to be masked."""
     short = [s for s in secrets if len(s) < SHORTEST]
     if short:
         raise SetupError(

@@ -68,7 +68,7 @@ class Scripted(Binds):
             yield delta
 
     def _deltas(self, line: object) -> Iterable[Delta | AssistantMessage]:
-        """Return one line of the script as deltas or as a message."""
+        """Return one line of the script as deltas or as a message, or raise TypeError if it is neither."""
         if isinstance(line, str):
             return [TextDelta(line), Finish("stop")]
         if isinstance(line, AssistantMessage):

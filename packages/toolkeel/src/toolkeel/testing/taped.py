@@ -81,7 +81,10 @@ class TapedModel(Binds):
             self._cassette.add(snapshot, assembly.build())
 
     def _model(self) -> Model:
-        """Return the model to record, created from its name if needed."""
+        """Return the model to record, created from its name; raise CassetteMismatch if none was named.
+
+        Stores the model, and its name in the cassette.
+        """
         if isinstance(self._given, str):
             if not self._given:
                 raise CassetteMismatch("a request is to be recorded, but no model was named")
@@ -107,7 +110,11 @@ class TapedTools:
         self._cassette = cassette
 
     async def __call__(self, prepared: Prepared, context: ToolContext, proceed: Proceed) -> object:
-        """Return the recorded result; while the cassette records, run the body."""
+        """Return the recorded result; while the cassette records, run the body instead.
+
+        Raises:
+            CassetteMismatch: no result was recorded, and the cassette does not record.
+        """
         call = prepared.call
         kept = self._cassette.result_of(call, prepared.tool.name)
         if kept is not None:

@@ -86,7 +86,7 @@ class ActiveAgent:
         return await insert_instructions(self._run, self.plan.instructions, text)
 
     async def gather_tools(self) -> Toolset:
-        """Return the agent's tools, those of its sources too, within the steps and rules around the run."""
+        """Start reading the agent's sources, and return its tools and theirs, within the run's steps and rules."""
         run, plan = self._run, self.plan
         self._reader = SourceReader(plan.sources, plan.tools, run) if plan.sources else None
         return await self._read_sources()

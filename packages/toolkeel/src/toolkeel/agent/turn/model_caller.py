@@ -186,7 +186,7 @@ class ModelCaller:
         return UserMessage(f"You called no tool. Call {wanted} now.", "correction")
 
     async def _next_request(self) -> ModelRequest:
-        """Shorten the transcript if necessary, and return the next request, the last one if unchanged."""
+        """Shorten the transcript if necessary. Return the next request; the previous object if unchanged."""
         run, window, messages = self._run, self.window, self._run.transcript
         self._history = self._history or small_context_policy(self._model)
         if self._history is not None or window.cuts:
@@ -217,7 +217,10 @@ class ModelCaller:
             self._budget.add(used, *(model.name for model in getattr(history, "models", ())))
 
     def _reading_tools(self, tools: Toolset) -> tuple[AnyTool, ...]:
-        """Return the tool that reads omitted parts; empty if none is needed or `tools` has one."""
+        """Return the tool that reads omitted parts; empty if none is needed or `tools` has one.
+
+        Sets the reader's name that notes on omitted parts mention; empty if nothing can be read again.
+        """
         run, window = self._run, self.window
         full = self.full_transcript
         if full is None:
@@ -230,7 +233,7 @@ class ModelCaller:
         return () if tools.keeper is not None or READ_TOOL in tools else (make_reading_tool(full),)
 
     def _register_cuts(self, full: ShortenedTranscript) -> None:
-        """Let tools that read long results find omitted parts, until the run ends."""
+        """Add `full.find` to the lookups of long results, once, until the run ends."""
         if self._can_read_cuts:
             return
 
@@ -283,6 +286,7 @@ class ModelCaller:
         return whole
 
     async def _close(self, stream: object, reply: AssistantMessage | None, model: str) -> None:
+        """Settle the token budget with the reply (None after a failure), and close the stream."""
         pool = self._run.scope.spending
         if pool is not None and pool.counts_tokens:
             self._budget.settle(reply, model)
@@ -307,7 +311,7 @@ class ModelCaller:
         return reply
 
     def _emit_delta(self, delta: Delta) -> None:
-        """Emit a delta as `Streamed` or `Retrying`, or delay it while guardrails run."""
+        """Emit a delta as `Streamed` or `Retrying`; append it to the delayed ones while guardrails run."""
         run = self._run
         if self._delayed is not None:
             self._delayed.append(delta)

@@ -55,6 +55,11 @@ class Fallback:
     async def __call__(
         self, request: ModelRequest, run: RunContext, proceed: SendRequest
     ) -> AssistantMessage:
+        """Send a request to the model that last answered in this run, then to those after it.
+
+        Records the model that answers. Raises the error of the last model, or the first error that is
+        an `OutputError`, that `when` rejects, or that came after a streamed part.
+        """
         tried = (request.model, *self.models)
         first = run.scope.step_state.get(self, 0)
         assert isinstance(first, int)

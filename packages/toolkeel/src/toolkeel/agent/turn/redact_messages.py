@@ -42,6 +42,7 @@ class Redact:
         ]
 
     def _redact_content(self, content: Any) -> Any:
+        """Return text, or the text blocks of content, with each match replaced; leave other blocks as they are."""
         if isinstance(content, str):
             return self._pattern.sub(self._by, content)
         return tuple(

@@ -80,7 +80,7 @@ class RequestBudget:
         self.reached_limit = ""
 
     def _price(self, model: str) -> PriceOf | None:
-        """Return the price function of a model, or None if tokens and cost are not limited."""
+        """Return the price function of a model, cached; None if tokens and cost are not limited."""
         pool = self._run.scope.spending
         if model not in self._prices:
             weighs = pool is not None and pool.counts_tokens
@@ -123,7 +123,7 @@ class RequestBudget:
         return cost
 
     def _estimate(self, request: ModelRequest, model: str) -> tuple[Usage, float]:
-        """Return the usage and cost that a request is expected to have."""
+        """Return a request's expected usage and cost (0.0 without a price). Caches the messages' size."""
         messages, price = request.messages, self._price(model)
         if messages is not self._messages:  # not the same ones, grown
             self._messages, self._counted, self._size = messages, 0, 0

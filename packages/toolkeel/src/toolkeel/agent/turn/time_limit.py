@@ -28,6 +28,7 @@ def start_time_limit(run: RunContext) -> Callable[[], object] | None:
     run.scope.deadline = min(filter(None, (perf_counter() + seconds, run.scope.deadline)))
 
     def expire() -> None:
+        """Cancel the run, and record the reached limit."""
         pool.reached_limit = pool.reached_limit or f"seconds: {seconds:g}"
         inner.cancel(f"its {seconds:g} seconds are over")
 
@@ -36,6 +37,7 @@ def start_time_limit(run: RunContext) -> Callable[[], object] | None:
     timer = asyncio.get_running_loop().call_later(seconds, expire)
 
     def end() -> None:
+        """Stop the timer, and stop watching the outer cancel token."""
         timer.cancel()
         forget()
 

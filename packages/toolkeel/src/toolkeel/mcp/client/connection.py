@@ -100,11 +100,7 @@ class ConnectionOptions:
 
 
 class Connection:
-    """The connection to one server.
-
-    Args:
-        options: How the server is connected.
-    """
+    """The connection to one server, opened when first used."""
 
     def __init__(self, options: ConnectionOptions) -> None:
         self._options = options
@@ -174,14 +170,11 @@ class Connection:
         raise AssertionError("the last attempt returns or raises")
 
     async def renew_after(self, error: MCPError, client: Client) -> bool:
-        """Retire a client whose session is over by an error; the next request opens another.
+        """Retire a client whose session an error ended. Return True if the request can be sent again.
 
         Args:
             error: Error of a request.
-            client: The client that sent it.
-
-        Returns:
-            True if the server surely did nothing, so that the request can be sent again.
+            client: The client that sent it. A client that was replaced already is ignored.
         """
         if is_session_over(error):
             async with self._lock:
@@ -193,6 +186,7 @@ class Connection:
         return is_session_lost(error)
 
     async def _close(self) -> None:
+        """End the connection's task and wait for it, and forget its client and tools."""
         self._closed.set()
         self.watches.close()
         task, self._task, self._client, self._tools = self._task, None, None, None
@@ -200,6 +194,7 @@ class Connection:
             await asyncio.wait([task])
 
     async def _open(self) -> None:
+        """Open a connection, a URL's also by the older event-stream transport; raise Unreachable or SetupError."""
         try:
             await self._attempt(self._options.connect_timeout)
         except Unreachable as error:
@@ -214,6 +209,7 @@ class Connection:
                 self._sse = self.is_alive
 
     async def _attempt(self, limit: float) -> None:
+        """Open one connection in `limit` seconds (longer for a login), or raise Unreachable or SetupError."""
         self._closed = asyncio.Event()
         self.revision = None
         self.stderr = Stderr()
@@ -265,6 +261,7 @@ class Connection:
 
     @asynccontextmanager
     async def _connected(self, over: asyncio.Event) -> AsyncIterator[Client]:
+        """Yield an initialized client until the context ends; record the protocol's revision."""
         options = self._options
         elicit = options.elicit and limit_concurrency(options.elicit, MAX_QUESTIONS, _CANCELLED)
         sample = options.sample and limit_concurrency(options.sample, MAX_QUESTIONS, _BUSY)
@@ -385,6 +382,7 @@ async def _skip_validation(name: str, result: types.CallToolResult) -> None:
 
 
 def _innermost_error(error: BaseException | None) -> BaseException | None:
+    """Return the first error inside nested exception groups; None for None."""
     while isinstance(error, BaseExceptionGroup) and error.exceptions:
         error = error.exceptions[0]
     return error

@@ -57,7 +57,10 @@ class FrameReader:
         self._joined_bytes = 0
 
     def feed(self, chunk: bytes) -> Iterator[SessionMessage]:
-        """Yield the messages that `chunk` completes."""
+        """Yield the messages that `chunk` completes, and buffer the rest.
+
+        Of a line above the size limit, only the beginning and the end are buffered.
+        """
         self._buffer += chunk
         while (end := self._buffer.find(b"\n", self._searched)) >= 0:
             line = bytes(self._buffer[:end])
@@ -73,7 +76,10 @@ class FrameReader:
         self._searched = len(self._buffer)
 
     def _message(self, line: bytes) -> SessionMessage | None:
-        """Parse one line; return None for one that is blank, handled elsewhere or incomplete."""
+        """Return a line's message, or an error response if it is unreadable.
+
+        None if it is blank, handled elsewhere, or part of a message in several lines, which is buffered.
+        """
         if self._head is not None or len(line) > self._limit:
             head, self._head = self._head or line[: self._edge], None
             why = f"it is larger than {self._limit // (1024 * 1024)} MB"
@@ -91,9 +97,8 @@ class FrameReader:
     def _join_lines(self, line: bytes) -> bytes | None:
         """Return the message that this line completes.
 
-        Empty if it continues, None if it is no part of one.
-
-        Written so that people can read it, it begins and ends with a bracket alone at the left.
+        Empty if it continues (the line is buffered), None if it is no part of one, or the message is too
+        long. A message in several lines begins and ends with a bracket alone at the left.
         """
         begins = line[:1] == b"{" and line.rstrip()[-1:] in (b"{", b"[", b",")
         if not self._parts and not begins:
@@ -107,7 +112,7 @@ class FrameReader:
         return joined
 
     def _report_unreadable(self, head: bytes, tail: bytes, why: str) -> SessionMessage | None:
-        """Log an unreadable line; return an error response for the request it may answer, or None."""
+        """Count an unreadable line, log the first; return an error response to the request it may answer, or None."""
         self._noise += 1
         if self._noise == 1:
             log.warning("%s sent what cannot be read (%s): %.200r", self._name, why, head[:200])
@@ -149,7 +154,7 @@ class RateLimiter:
         return self.take_one()
 
     def take_one(self) -> bool:
-        """Return True if one more unsolicited message may pass."""
+        """Consume one unit of the rate. Return True if the message may pass; else count and drop it."""
         now = monotonic()
         self._left = min(self._burst, self._left + (now - self._at) * self._rate)
         self._at = now

@@ -98,7 +98,7 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
     async def _read(
         self, response: httpx2.Response, message: httpx2.Request | None = None
     ) -> httpx2.Response:
-        """Read the body of a response, repaired; leave an event stream open.
+        """Read the body of a response, repaired; leave an event stream open, but limit the size of its events.
 
         Args:
             response: The response, its body unread.

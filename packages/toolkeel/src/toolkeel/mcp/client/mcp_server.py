@@ -198,7 +198,7 @@ class MCPServer(ServerContents):
             SetupError: the server cannot be reached, or `only` or `transform` names a tool it does not
             have.
         """
-        connection, listed = await self._with_tool_errors(self._list)
+        connection, listed = await self._call_server(self._list)
         if missing := sorted({*(self._only or ()), *self._transforms} - listed.keys()):
             raise SetupError(
                 f"the MCP server {self.name!r} has no tool {missing[0]!r}; there is "
@@ -227,7 +227,7 @@ class MCPServer(ServerContents):
         return connection, await connection.tools(fresh=True)
 
     def _tool_or_none(self, peer: ToolServerPeer, listed: types.Tool, name: str) -> AnyTool | None:
-        """Return the compiled tool; None, logged and in `problems`, if it cannot be used."""
+        """Return the tool, compiled or cached; None if it cannot be used. Log and record its problems."""
         try:  # one that is as it was is not made anew for each run
             key = (name, peer.trust, peer.pins, listed.model_dump_json())
             made = self._compiled_tools[key] = self._compiled_tools.get(key) or compile_server_tool(
@@ -256,7 +256,7 @@ class MCPServer(ServerContents):
         Raises:
             SetupError: the server cannot be reached.
         """
-        _, listed = await self._with_tool_errors(self._list)
+        _, listed = await self._call_server(self._list)
         return {name: self._pin(tool) for name, tool in listed.items()}
 
     def _pin(self, tool: types.Tool) -> Pin:
@@ -289,11 +289,7 @@ class MCPServer(ServerContents):
     async def _send(
         self, tool: str, arguments: dict[str, Any], context: ToolContext[Any]
     ) -> types.CallToolResult:
-        """Call a tool, from any event loop.
-
-        Raises:
-            CallFailed: there is no result.
-        """
+        """Call a tool, from any event loop, and annotate the current span; raise CallFailed without a result."""
         caller = (asyncio.get_running_loop(), context)
         token = _caller.set(caller)
         try:
@@ -308,6 +304,8 @@ class MCPServer(ServerContents):
     async def _call(
         self, tool: str, arguments: dict[str, Any], context: ToolContext[Any]
     ) -> types.CallToolResult:
+        """Call a tool, again if a lost session surely did not run it; raise CallFailed if there is no result."""
+
         async def progressed(progress: float, total: float | None, message: str | None) -> None:
             context.progress(message or "", progress, total)
 
@@ -355,6 +353,7 @@ class MCPServer(ServerContents):
     async def _ask_person(
         self, elicitation: Elicitation, context: ToolContext[Any] | None
     ) -> types.ElicitResult:
+        """Answer a server's question by the server's `elicit` or the run; a call's deadline pauses meanwhile."""
         elicit = self._elicit if callable(self._elicit) else None
         with context.pause_deadline() if context is not None else nullcontext():
             return await answer_elicitation(elicitation, elicit, context)
@@ -371,7 +370,7 @@ class MCPServer(ServerContents):
         Raises:
             SetupError: the server cannot be reached.
         """
-        await self._with_tool_errors(lambda: self._get_connection().client())
+        await self._call_server(lambda: self._get_connection().client())
 
     async def close(self) -> None:
         """Close the connection and end the server's process. The next use opens a new one."""

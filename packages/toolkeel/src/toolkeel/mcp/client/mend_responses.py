@@ -164,9 +164,9 @@ class ResponseRepair:
         return True
 
     def _tool(self, tool: object, version: str) -> dict[str, Any] | None:
-        """Return a valid definition, without its wrong parts.
+        """Return a tool's definition without its invalid parts; None if it cannot be repaired.
 
-        None, in `problems`, if it has no name.
+        Records each problem in `problems`, by the tool's name.
         """
         if not isinstance(tool, dict) or not isinstance(tool.get("name"), str) or not tool["name"]:
             self.problems[f"({_shorten(tool)})"] = "left out: it has no name"
@@ -281,7 +281,7 @@ def _drop_odd(result: dict[str, Any]) -> None:
 
 
 def _mend_content(result: dict[str, Any]) -> None:
-    """Repair contents of a resource, messages of a prompt, or completions."""
+    """Repair a result's resource contents, prompt messages or completions, in place."""
     if "contents" in result:
         result["contents"] = [_part(each) for each in _as_list(result["contents"])]
     if "messages" in result:

@@ -71,7 +71,7 @@ class RawRequests:
         self._stdin = stdin
 
     def close(self) -> None:
-        """Fail all pending requests: no response will arrive."""
+        """Drop the connection to the server, and fail all pending requests: no response will arrive."""
         self._stdin = None
         for waiting in self._waiting.values():
             _fail(waiting, types.ErrorData(code=types.CONNECTION_CLOSED, message=_CLOSED))

@@ -45,7 +45,7 @@ class ResourceSubscriptions:
         self._listeners: dict[str, asyncio.Task[None]] = {}
 
     async def add(self, uris: Iterable[str], tell: Listener) -> None:
-        """Subscribe a listener to resources.
+        """Add a listener to resources; the first of a resource subscribes at the server.
 
         Raises:
             MCPError: the server offers no subscriptions.
@@ -56,7 +56,7 @@ class ResourceSubscriptions:
             self._listening.setdefault(uri, []).append(tell)
 
     async def remove(self, uris: Iterable[str], tell: Listener) -> None:
-        """Unsubscribe a listener."""
+        """Remove a listener from resources; the last of a resource unsubscribes at the server."""
         for uri in uris:
             listeners = self._listening.get(uri, [])
             if tell in listeners:
@@ -83,7 +83,10 @@ class ResourceSubscriptions:
         self._listeners.clear()
 
     async def _subscribe(self, uri: str, client: Client) -> None:
-        """Subscribe at the server: by a request, or by a stream since 2026-07-28."""
+        """Subscribe at the server, by a request or (since 2026-07-28) a stream, whose task is stored.
+
+        Raises MCPError, or the error that ended the stream before the server confirmed.
+        """
         if self._legacy():
             params = types.SubscribeRequestParams(uri=uri)
             request = types.SubscribeRequest(params=params)

@@ -139,7 +139,7 @@ class ServerContents:
                 with suppress(RuntimeError):  # the loop of who watched has closed
                     loop.call_soon_threadsafe(some.set)
 
-        await self._with_tool_errors(lambda: self._get_connection().watches.add(uris, tell))
+        await self._call_server(lambda: self._get_connection().watches.add(uris, tell))
         try:
             while await some.wait():
                 some.clear()
@@ -151,11 +151,7 @@ class ServerContents:
     # — as tools —
 
     def content_tools(self, peer: ToolServerPeer) -> list[AnyTool]:
-        """Return resources and prompts as tools for a model, which need approval as the server's own do.
-
-        Args:
-            peer: The server, as its tools know it.
-        """
+        """Return the server's resources and prompts as tools for a model, with the approval of `peer`'s tools."""
 
         def needs_approval(_: Mapping[str, object], context: ToolContext[Any]) -> bool | str:
             """Return the reason to ask, or False if the server is trusted or approved."""
@@ -164,16 +160,20 @@ class ServerContents:
             return f"what the server {self.name} says is not trusted"
 
         async def listed(context: ToolContext[Any], arguments: dict[str, Any]) -> object:
+            """Return a summary of each resource and template."""
             resources, templates = await asyncio.gather(self.resources(), self.templates())
             return [_summary(each) for each in (*resources, *templates)]
 
         async def read(context: ToolContext[Any], arguments: dict[str, Any]) -> object:
+            """Return the contents of the resource whose URI is in `arguments`, as a list."""
             return list(await self.read(str(arguments["uri"])))
 
         async def prompts(context: ToolContext[Any], arguments: dict[str, Any]) -> object:
+            """Return a summary of each prompt."""
             return [_summary(each) for each in await self.prompts()]
 
         async def prompt(context: ToolContext[Any], arguments: dict[str, Any]) -> object:
+            """Return the messages of the prompt of that name, filled in, each with its role."""
             filled = await self.prompt(str(arguments["name"]), arguments.get("arguments"))
             return "\n\n".join(f"{_ROLES[type(each)]}: {each.text}" for each in filled)
 
@@ -225,10 +225,13 @@ class ServerContents:
 
     async def _ask(self, work: Callable[[Client], Awaitable[T]]) -> T:
         """Run requests that only read, with errors for a program or model."""
-        return await self._with_tool_errors(lambda: self._get_connection().run(work))
+        return await self._call_server(lambda: self._get_connection().run(work))
 
-    async def _with_tool_errors(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """Run work on the library's loop; turn errors into `SetupError` or `ToolError`."""
+    async def _call_server(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Run work on the library's loop and return its result.
+
+        Raises SetupError if the server is unreachable, ToolError if it refuses or breaks the protocol.
+        """
         try:
             return await on_own_loop(work)
         except Unreachable as error:

@@ -221,7 +221,7 @@ async def _write(
 
 
 async def _collect_stderr(server: _ServerProcess, name: str, tail: Stderr) -> None:
-    """Collect the last lines the server writes to stderr."""
+    """Add each line the server writes to stderr to `tail`, and log it, until the stream ends."""
     assert server.process.stderr is not None
     rest = b""
     while chunk := await server.process.stderr.read(_CHUNK):

@@ -328,7 +328,7 @@ def _call_function(
 def _tool_options(
     peer: ToolServerPeer, tool: str, shown: types.Tool, gate: DefinitionGate
 ) -> ToolOptions:
-    """Return the options of a server's tool."""
+    """Build the options of a server's tool: effects, timeout, approval step, metadata and tags."""
     options = from_definition(shown)
     effects = peer.effects_of(tool, options.get("effects"))
     # What an untrusted server says of order is taken.

@@ -282,7 +282,10 @@ def _sampling_message(message: UserMessage | AssistantMessage) -> types.Sampling
 def _compile_form(
     form: type[BaseModel] | Mapping[str, object],
 ) -> tuple[dict[str, Any], Callable[[Mapping[str, object]], object]]:
-    """Return a form's JSON Schema, and a function that validates an answer."""
+    """Return a form's JSON Schema, and a function that validates an answer.
+
+    Raises SetupError if a client cannot show the form.
+    """
     if isinstance(form, Mapping):
         schema = dict(form)
         _reject_nested_form(schema)

@@ -83,7 +83,7 @@ class DrainState:
         return PlainTextResponse(text, media_type=CONTENT_TYPE)
 
     def track_stream(self, receive: Receive) -> tuple[Receive, asyncio.Event]:
-        """Return a `receive` that reports a disconnect once the shutdown starts, and its event."""
+        """Register a stream. Return a `receive` that reports a disconnect once the shutdown starts, and its event."""
         draining = asyncio.Event()
         self._streams.add(draining)
         if self.is_draining:

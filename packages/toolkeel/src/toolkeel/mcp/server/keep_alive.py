@@ -92,7 +92,7 @@ class BoundedConnection(H11Protocol):
         self.transport.abort()
 
     def data_received(self, data: bytes) -> None:
-        """Handle received data; stop the request timer once the request is complete."""
+        """Handle received data; start the request timer, and stop it once the request is complete."""
         self._start_request_timer()
         super().data_received(data)
         if self.conn.their_state.__name__ not in ("IDLE", "SEND_BODY"):  # the request is complete
@@ -102,7 +102,7 @@ class BoundedConnection(H11Protocol):
             )
 
     def _start_request_timer(self) -> None:
-        """Limit the time for the next request, unless the timer runs."""
+        """Start a timer that aborts the connection after `REQUEST_SECONDS`, unless one runs."""
         if self._request_timer is None:
             self._request_timer = self.loop.call_later(REQUEST_SECONDS, self.abort)
 
@@ -112,12 +112,16 @@ class BoundedConnection(H11Protocol):
         self._check_client_reads(2**62)
 
     def resume_writing(self) -> None:
-        """Resume sending: the client has read."""
+        """Resume sending, and stop the timer: the client has read."""
         self._read_timer = cancel_timer(self._read_timer)
         super().resume_writing()
 
     def _check_client_reads(self, before: int) -> None:
-        """Abort if the client read almost nothing since the last check; else check again later."""
+        """Abort if the client read almost nothing since the last check; else schedule the next check.
+
+        Args:
+            before: Bytes in the write buffer at the last check.
+        """
         left = self.transport.get_write_buffer_size()
         if before - left < MIN_READ_BYTES:
             self.abort()
@@ -152,7 +156,7 @@ class KeepAliveConnection(BoundedConnection):
             super().timeout_keep_alive_handler()
 
     def _close_in(self, seconds: float) -> None:
-        """Schedule closing the idle connection."""
+        """Schedule closing the idle connection in `seconds`, instead of any earlier schedule."""
         self._unset_keepalive_if_required()
         self.timeout_keep_alive_task = self.loop.call_later(
             seconds, self.timeout_keep_alive_handler

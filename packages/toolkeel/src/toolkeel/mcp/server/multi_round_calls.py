@@ -111,7 +111,7 @@ class Exchange:
         return cast("Answer", await future)
 
     def _unique_key(self, key: str) -> str:
-        """Return the key, with a number if it was used before in this call."""
+        """Return the key, with a number if it was used before in this call; mark it as used."""
         number, unique = 2, key
         while unique in self._keys:
             number, unique = number + 1, f"{key}_{number}"
@@ -228,7 +228,7 @@ class CallRounds:
         return handle
 
     def _resume(self, handle: str) -> Exchange:
-        """Return the call of a handle, which cannot be used again.
+        """Remove and return the waiting call of a handle, and stop its timer.
 
         Raises:
             MCPError: the handle is unknown or expired.

@@ -90,7 +90,11 @@ class Sessions:
     async def listen(
         self, request: Request, params: types.SubscriptionsListenRequestParams
     ) -> types.SubscriptionsListenResult:
-        """Handle ``subscriptions/listen``."""
+        """Handle ``subscriptions/listen``: stream changes until the client leaves. Creates the client's bus.
+
+        Raises:
+            MCPError: too many resources.
+        """
         limit_subscriptions(params.notifications.resource_subscriptions or ())
         client = client_id(request)
         if client not in self._streams:
@@ -164,7 +168,7 @@ class Sessions:
             del self._pending[connection], self._senders[connection]
 
     def _session_of(self, request: Request) -> _Session:
-        """Return the session of a request, created if it is new."""
+        """Return the session of a request; create and store it if it is new."""
         return self._open.setdefault(_connection(request), _Session(client_id(request)))
 
 

@@ -231,7 +231,7 @@ class _LineReader:
             self._is_reading = True
 
     def resume(self) -> None:
-        """Resume reading: the queue has room."""
+        """Resume reading, since the queue has room; do nothing at the end of the input."""
         if self._uses_thread:
             with suppress(ValueError):
                 self._room.release()
@@ -246,7 +246,7 @@ class _LineReader:
             self._is_reading = False
 
     def _on_readable(self) -> None:
-        """Read a chunk and queue its complete lines; pause if the queue is full."""
+        """Read a chunk, and handle or queue its complete lines; buffer the rest. Pause if the queue is full."""
         try:
             chunk = os.read(self._descriptor, _CHUNK)
         except OSError:

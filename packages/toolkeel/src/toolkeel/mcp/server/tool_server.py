@@ -1,8 +1,7 @@
 """`ToolServer`: serves tools to programs that speak the Model Context Protocol.
 
 It uses the low-level `mcp.server.Server`, which implements the wire format and both eras of the
-protocol. Definitions, validation and results are ours. Each call runs through the same pipeline as a
-call of a model.
+protocol. Each call runs through the same pipeline as a call of a model.
 """
 
 from __future__ import annotations
@@ -99,8 +98,8 @@ class ToolServer:
         metrics: Counts of its calls.
 
     Raises:
-        SetupError: two prompts have one name, or two resources one URI; or an `MCPServer` is among
-            the sources, of which only the tools could be served.
+        SetupError: two prompts have one name, or two resources one URI; `page_size` is below 1; or an
+            `MCPServer` is among the sources, of which only the tools could be served.
 
     >>> def add(a: int, b: int) -> int:
     ...     "Add two numbers."
@@ -176,11 +175,7 @@ class ToolServer:
             add("completion/complete", types.CompleteRequestParams, self._complete)
 
     def client(self, **options: Any) -> Client:
-        """Return the official client, connected to this server in memory: to test it.
-
-        Args:
-            options: Of ``mcp.Client``, such as ``elicitation_callback`` and ``mode``.
-        """
+        """Return the official client, connected to this server in memory, to test it; options of ``mcp.Client``."""
         from mcp import Client
 
         return Client(self.sdk, **options)
@@ -261,7 +256,7 @@ class ToolServer:
 
     @asynccontextmanager
     async def _lifespan(self, _: Server[Any]) -> AsyncIterator[None]:
-        """Read the tool sources at the start; end streams and waiting calls at the end."""
+        """Read the tool sources into a new snapshot at the start; end streams and waiting calls at the end."""
         if self._sources:
             old = self._snapshot
             tools = await gather_tools(self._sources, old.tools.with_tools(()), RunContext())
@@ -342,9 +337,11 @@ class ToolServer:
     async def _get_prompt(
         self, request: Request, params: types.GetPromptRequestParams
     ) -> types.GetPromptResult | types.InputRequiredResult:
+        """Return a prompt's messages, or questions for the client if it needs input first."""
         found, calls = self._snapshot.find_prompt(params.name), self._snapshot.prompt_toolset
 
         async def work(exchange: Exchange) -> types.GetPromptResult:
+            """Run the prompt's function, and return its messages; raise MCPError if it fails."""
             message = await self._run_call(exchange, found.name, params.arguments or {}, calls)
             messages = list(to_prompt_messages(result_value(found, message)))
             return types.GetPromptResult(
@@ -378,10 +375,12 @@ class ToolServer:
     async def _read_resource(
         self, request: Request, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult | types.InputRequiredResult:
+        """Return a resource's contents, or questions for the client if it needs input first."""
         found, variables = self._snapshot.find_resource(params.uri)
         calls = self._snapshot.resource_toolsets[found.uri]
 
         async def work(exchange: Exchange) -> types.ReadResourceResult:
+            """Run the resource's function; raise MCPError if it fails or finds nothing."""
             message = await self._run_call(exchange, found.name, variables, calls)
             if message.details.get("not_found"):
                 raise not_found_error(params.uri)
@@ -393,6 +392,7 @@ class ToolServer:
     async def _complete(
         self, request: Request, params: types.CompleteRequestParams
     ) -> types.CompleteResult:
+        """Return suggestions for an argument of a prompt or resource template."""
         part = find_completed_primitive(self._snapshot, params)
         others = (params.context.arguments if params.context else None) or {}
         typed = params.argument

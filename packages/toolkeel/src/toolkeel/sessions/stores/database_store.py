@@ -44,7 +44,7 @@ class SqlStore(SessionStore):
         return self.database.read(partial(sql_queries.list_sessions, scope=scope))
 
     def find(self, scope: str, name: str) -> SessionInfo | None:
-        """See `SessionStore`."""
+        """Return the session's record, or None if there is none of this name in the scope."""
         return self.database.read(partial(sql_queries.find_session, scope=scope, name=name))
 
     def get(self, id: int) -> SessionInfo:
@@ -57,6 +57,7 @@ class SqlStore(SessionStore):
         """See `SessionStore`."""
 
         def do(connection: sqlite3.Connection) -> SessionInfo:
+            """Insert the session and its first entries in this transaction, and return its record."""
             made = sql_queries.create_session(connection, scope, name, at, batch.after)
             if parent is not None:  # it reads its first entries there
                 shared = {"parent": parent.id, "base": batch.after}
@@ -75,6 +76,7 @@ class SqlStore(SessionStore):
         return self.database.write(partial(self._write, id, batch))
 
     def _write(self, id: int, batch: Batch, connection: sqlite3.Connection) -> None:
+        """Insert a batch's entries and artifacts, delete the posts it consumed, and update the session."""
         for digest, data in batch.large.items():
             self.artifacts.save(digest, data)
         sql_queries.insert_entries(connection, id, batch.rows)
@@ -105,7 +107,7 @@ class SqlStore(SessionStore):
         self.database.write(partial(sql_queries.set_writer, id=id, writer=writer))
 
     def get_writer(self, id: int) -> Writer | None:
-        """See `SessionStore`."""
+        """Return the process that last wrote the session, or None if none is recorded."""
         return self.database.read(partial(sql_queries.read_writer, id=id))
 
     def count_other_sessions(self, scope: str) -> tuple[int, int]:

@@ -18,6 +18,7 @@ if sys.platform != "win32":
     import fcntl
 
     def _try_lock(descriptor: int, place: int) -> bool:
+        """Lock the byte at `place` of an open file. Return False if another process has it."""
         try:
             fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
         except (BlockingIOError, PermissionError):
@@ -31,6 +32,7 @@ else:  # pragma: no cover
     import msvcrt
 
     def _try_lock(descriptor: int, place: int) -> bool:
+        """Lock the byte at `place` of an open file. Return False if another process has it."""
         os.lseek(descriptor, place, os.SEEK_SET)
         try:
             msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
@@ -56,7 +58,13 @@ class FileLock:
         self._lock = threading.Lock()
 
     def try_lock(self, session: int) -> bool:
-        """Lock a session for this process. Return False if another process has it."""
+        """Lock a session for this process. Return False if another process has it.
+
+        Opens the lock file at the first call. A store without a file has no locks: returns True.
+
+        Raises:
+            SetupError: the lock file cannot be opened.
+        """
         if self._path is None:
             return True
         with self._lock:

@@ -69,6 +69,7 @@ def open_database(path: str) -> Database:
 
 
 def _driver() -> Any:
+    """Import psycopg, or raise MissingExtraError with the install line."""
     with needs_extra("PostgreSQL", "postgres"):
         return import_module("psycopg")
 
@@ -97,6 +98,7 @@ class _Connection:
             raise
 
     def _connect(self, address: str) -> Any:
+        """Connect, or raise sqlite3.OperationalError if the server refuses, or Unreachable if a retry may work."""
         try:
             return self._driver.connect(with_parameters(address), autocommit=True)
         except self._driver.Error as error:
@@ -106,6 +108,7 @@ class _Connection:
 
     @contextmanager
     def _as_sqlite(self) -> Iterator[None]:
+        """Raise psycopg's errors in the block as sqlite3.IntegrityError or sqlite3.OperationalError."""
         try:
             yield
         except self._driver.IntegrityError as error:
@@ -115,7 +118,7 @@ class _Connection:
 
     @contextmanager
     def _limited(self) -> Iterator[None]:
-        """Close the connection if a statement takes too long."""
+        """Close the connection, and raise OperationalError, if statements in the block take too long."""
         with self._as_sqlite(), deadlines.limit(self._raw.fileno(), STATEMENT_SECONDS) as is_late:
             try:
                 yield
@@ -187,6 +190,7 @@ class PostgresDatabase(Database):
         super().__init__(path)
 
     def _open(self) -> sqlite3.Connection:
+        """Return a new connection to the database, whose tables exist; close it if creating them fails."""
         made = _Connection(self.path)
         try:
             _ensure(made, self.display_name)
@@ -213,9 +217,10 @@ class PostgresDatabase(Database):
     def _reader(self) -> Iterator[sqlite3.Connection]:
         with self._room:
             self._check_open()
-            yield from self._one_reader()
+            yield from self._borrow_reader()
 
-    def _one_reader(self) -> Iterator[sqlite3.Connection]:
+    def _borrow_reader(self) -> Iterator[sqlite3.Connection]:
+        """Yield an idle connection or a new one; if it broke, close the idle ones and request a retry."""
         try:
             connection = self._idle.get_nowait()
         except queue.Empty:
@@ -236,6 +241,7 @@ class PostgresDatabase(Database):
                 self._idle.get_nowait().close()
 
     def _commit(self, works: list[Any]) -> None:
+        """Commit the works in one transaction, those marked `separate` in one of their own; reconnect before."""
         with suppress(sqlite3.Error):  # then the transaction says it
             self._connect_again()
         together: list[Any] = []
@@ -253,7 +259,7 @@ class PostgresDatabase(Database):
             super()._commit(works)
 
     def _connect_again(self) -> None:
-        """Reconnect if the connection is lost, and take the locks that are still free."""
+        """Reconnect if the connection is lost, retrying for `BUSY_SECONDS`, and drop locks that others took."""
         end = monotonic() + BUSY_SECONDS
         with suppress(sqlite3.Error):
             self._connection.execute("SELECT 1")
@@ -274,11 +280,7 @@ class PostgresDatabase(Database):
 
 
 def _ensure(connection: _Connection, shown: str) -> None:
-    """Create the tables if they are missing.
-
-    Raises:
-        SessionError: the tables are of a later version.
-    """
+    """Create the tables if they are missing, or raise SessionError if they are of a later version."""
     connection.execute("BEGIN")
     try:
         lock = "SELECT pg_advisory_xact_lock(?::int, 0)"
@@ -319,11 +321,7 @@ def _translated(tables: str) -> str:
 
 
 class PostgresArtifacts(Artifacts):
-    """Large values, each a row of the database.
-
-    Args:
-        kept: The database.
-    """
+    """Large values, each a row of the database."""
 
     def __init__(self, kept: PostgresDatabase) -> None:
         super().__init__(None)
@@ -336,7 +334,7 @@ class PostgresArtifacts(Artifacts):
         )
 
     def find(self, digest: str) -> bytes | None:
-        """See `Artifacts`."""
+        """Return the artifact's bytes, or None if it is not stored."""
         ask = "SELECT data FROM large WHERE digest = ?"
         row = self._database.read(lambda connection: connection.execute(ask, (digest,)).fetchone())
         return None if row is None else bytes(row[0])
@@ -347,11 +345,7 @@ class PostgresArtifacts(Artifacts):
 
 
 class PostgresStore(SqlStore):
-    """Sessions in PostgreSQL, with one writer each by advisory locks of the connection that writes.
-
-    Args:
-        database: The database.
-    """
+    """Sessions in PostgreSQL, with one writer each by advisory locks of the connection that writes."""
 
     def __init__(self, database: PostgresDatabase) -> None:
         super().__init__(database, PostgresArtifacts(database))
@@ -362,6 +356,7 @@ class PostgresStore(SqlStore):
         return self.database.write_now(partial(self._try, id))
 
     def _try(self, id: int, connection: sqlite3.Connection) -> bool:
+        """Try to lock a session, and record the lock to take again on reconnection. Return True if locked."""
         taken = _try_lock(id, connection)
         if taken:
             self._postgres.held_locks.add(id)
@@ -373,11 +368,13 @@ class PostgresStore(SqlStore):
             self.database.write(partial(self._free, id))
 
     def _free(self, id: int, connection: sqlite3.Connection) -> None:
+        """Unlock a session."""
         self._postgres.held_locks.discard(id)
         connection.execute(_BIND.format("", "un"), (APPLICATION, id))
 
 
 def _try_lock(session: int, connection: sqlite3.Connection) -> bool:
+    """Try to take a session's advisory lock. Return False if another connection has it."""
     asked = connection.execute(_BIND.format("try_", ""), (APPLICATION, session))
     return bool(asked.fetchone()[0])
 

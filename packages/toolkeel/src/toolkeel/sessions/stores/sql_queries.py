@@ -190,6 +190,7 @@ def delete_session(connection: sqlite3.Connection, id: int) -> list[str]:
 
 
 def _adopt(connection: sqlite3.Connection, parent: SessionInfo, child: SessionInfo) -> None:
+    """Copy a parent's shared entries and artifact references to its child, and link the grandparent."""
     connection.execute(
         "INSERT INTO entry (session, seq, at, kind, body) "
         "SELECT ?, seq, at, kind, body FROM entry WHERE session = ? AND seq <= ?",
@@ -254,6 +255,7 @@ def insert_post(
 
 
 def _has_changed(connection: sqlite3.Connection, id: int, read: Unchanged) -> bool:
+    """Return True if the session has entries or posts of these kinds newer than those read."""
     found = connection.execute(
         "SELECT 1 FROM entry WHERE session = ? AND seq > ? AND kind = coalesce(nullif(?, ''), kind) "
         "UNION ALL SELECT 1 FROM inbox WHERE session = ? AND id > ? AND kind = ?",

@@ -97,7 +97,10 @@ def ensure(connection: sqlite3.Connection, path: str) -> None:
 
 
 def _version(connection: sqlite3.Connection, path: str) -> int:
-    """Return the version of the tables, or 0 without tables."""
+    """Return the version of the tables, or 0 for an empty database.
+
+    Raises SessionError for tables of a newer version or of another program.
+    """
     [application] = connection.execute("PRAGMA application_id").fetchone()
     [version] = connection.execute("PRAGMA user_version").fetchone()
     if application == APPLICATION and version > VERSION:

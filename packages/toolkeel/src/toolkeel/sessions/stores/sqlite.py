@@ -107,6 +107,7 @@ class Database:
         return self._connection
 
     def _check_open(self) -> None:
+        """Raise SessionError if the database is closed or belongs to the process before a fork."""
         if self._closed or self._pid != os.getpid():
             raise SessionError(f"{self.display_name} is closed, or was opened before a fork")
 
@@ -168,6 +169,7 @@ class Database:
 
     @contextmanager
     def _reader(self) -> Iterator[sqlite3.Connection]:
+        """Yield an idle read-only connection, or a new one; raise SessionError if the database is closed."""
         self._check_open()
         try:
             connection = self._idle.get_nowait()
@@ -198,6 +200,7 @@ class Database:
     # — the thread —
 
     def _run(self) -> None:
+        """Commit queued works in batches of at most `_BATCH`, until `close` queues None; the thread's body."""
         while (work := self._works.get()) is not None:
             works = [work]
             last = False
@@ -236,6 +239,10 @@ class Database:
                 work.done.set_result(value)
 
     def _run_work(self, work: _Work, kept: list[tuple[_Work, Any]]) -> None:
+        """Run one work in a savepoint, and append it with its value to `kept`, or store its error in its future.
+
+        Raises the error if it ended the whole transaction.
+        """
         self._connection.execute("SAVEPOINT work")
         try:
             value = work.do(self._connection)
@@ -313,6 +320,7 @@ def sync_folder(path: Path) -> None:
 
 
 def _connect(path: str) -> sqlite3.Connection:
+    """Open the file with a write-ahead log and its tables, or raise SessionError where a log cannot work."""
     connection = sqlite3.connect(
         path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
     )

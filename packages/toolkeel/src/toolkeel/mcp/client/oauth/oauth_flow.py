@@ -58,7 +58,10 @@ class LoginFlow(OAuthClientProvider):
         await self._tokens.set_metadata(self.context.oauth_metadata)
 
     async def _auth_flow(self, request: httpx2.Request) -> Flow:
-        """Yield a request with its token, after a refresh or a login if necessary."""
+        """Yield a request with its token, after a refresh or a login if necessary.
+
+        Stores the refused token; `at_login` is True during a login. Sets the request's header.
+        """
         self.context.protocol_version = request.headers.get(MCP_PROTOCOL_VERSION_HEADER)
         if not self._initialized:
             await self._initialize()

@@ -206,6 +206,7 @@ if sys.platform != "win32":
     import fcntl
 
     def _locked(file: int) -> bool:
+        """Try to lock an open file. Return False if another process has it."""
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
