@@ -56,6 +56,7 @@ class ConversationLabels:
 
 
 def _new_taint() -> Taint:
+    """Return the labels of a new conversation, which holds one prompt and so private data."""
     root: RunContext[Any] = RunContext()
     root.loop_state.transcript.append(UserMessage(""))  # somebody's prompt, which is private
     return Taint(root)

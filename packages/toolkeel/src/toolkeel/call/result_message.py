@@ -137,6 +137,7 @@ def to_content(tool: AnyTool, value: object) -> Content:
 
 
 def _is_block(item: object) -> bool:
+    """Return True if an item is a content block, bytes, or a dict with a block's text."""
     return isinstance(item, (*BLOCKS, bytes)) or (
         isinstance(item, Mapping) and item.get("type") == "text" and set(item) == {"type", "text"}
     )

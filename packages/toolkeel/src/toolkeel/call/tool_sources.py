@@ -89,6 +89,7 @@ class SourceReader:
         return any(map(self._is_changed, self._sources))
 
     def _is_changed(self, source: object) -> bool:
+        """Return True if a source's tools may have changed since they were last read."""
         if not is_tool_source(source):
             return False
         version = getattr(source, "changes", None)

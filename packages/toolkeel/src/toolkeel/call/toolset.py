@@ -162,6 +162,7 @@ class Toolset(NotebookDisplay):
 
     @property
     def names(self) -> tuple[str, ...]:
+        """Names of all tools, in order."""
         return tuple(self._entries)
 
     @property
@@ -346,6 +347,7 @@ class Toolset(NotebookDisplay):
 
 
 def _has_secrets(tool: AnyTool) -> bool:
+    """Return True if a tool has secret parameters or is passed secrets by the program."""
     return tool.arguments.mask is not None or has_secret_injected(tool.injected)
 
 
@@ -384,6 +386,7 @@ def unpack_tools(tools: Iterable[Toolish]) -> Iterable[Toolish]:
 
 
 def _owner(item: AnyTool) -> str:
+    """Return the dotted name of the function that a tool was made of."""
     function = cast("Any", item.function)
     module = getattr(function, "__module__", None) or type(function).__module__
     return f"{module}.{getattr(function, '__qualname__', item.name)}"

@@ -351,6 +351,7 @@ _SCALARS: Mapping[type, object] = {str: "string", int: "integer", bool: "boolean
 
 
 def _identical(one: object, other: object) -> bool:
+    """Return True if two JSON values are equal and of the same type, so that 1 is not true."""
     return json_equal(one, other) and json_type(one) == json_type(other)
 
 

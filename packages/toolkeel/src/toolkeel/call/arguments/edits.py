@@ -86,6 +86,7 @@ def append_note(message: ToolMessage, edits: tuple[Edit, ...]) -> ToolMessage:
 
 
 def _note(edit: Edit) -> str:
+    """Return a line for the model that says who changed a call and how, cut to `MAX_NOTE`."""
     by = edit.by[:1].upper() + edit.by[1:]
     return cut(f"[{by} changed this call: {'; '.join(edit.changes)}", MAX_NOTE) + "]"
 

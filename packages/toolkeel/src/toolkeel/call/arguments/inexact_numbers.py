@@ -72,4 +72,5 @@ def _differences(sent: object, taken: object, path: str) -> Iterator[str]:
 
 
 def _is_other(sent: object, taken: float) -> bool:
+    """Return True if a sent number was changed by its conversion to a float."""
     return isinstance(sent, int | Decimal) and Decimal(taken) != sent

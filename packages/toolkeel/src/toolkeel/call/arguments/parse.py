@@ -287,6 +287,7 @@ _EXCERPT = 30
 
 
 def _not_json(raw: str, error: json.JSONDecodeError) -> NoReturn:
+    """Raise `MalformedArguments` for a parser's error, with its place in `raw`."""
     reason = error.msg[:1].lower() + error.msg[1:]
     if error.msg == "Extra data":
         reason = "there is text after the object"
@@ -294,6 +295,7 @@ def _not_json(raw: str, error: json.JSONDecodeError) -> NoReturn:
 
 
 def _not_an_object(value: object) -> NoReturn:
+    """Raise `MalformedArguments` for arguments that are JSON but no object."""
     raise MalformedArguments(
         f"The arguments must be one JSON object, not {_kind(value)}. Send an object."
     )
@@ -316,6 +318,7 @@ def _malformed(raw: str, reason: str, position: int | None = None) -> MalformedA
 
 
 def _excerpt(raw: str, position: int) -> str:
+    """Return the text around a position, in one printable line with backticks."""
     start, end = max(0, position - _EXCERPT), position + _EXCERPT
     cut = raw[start:end].encode("utf-8", "replace").decode()
     cut = "".join(c if c.isprintable() else " " for c in cut).strip()
@@ -323,6 +326,7 @@ def _excerpt(raw: str, position: int) -> str:
 
 
 def _quoted(text: str) -> str:
+    """Return a text as a JSON string, of at most 60 characters."""
     text = text.encode("utf-8", "replace").decode()
     return json.dumps(text if len(text) <= 60 else text[:59] + "…", ensure_ascii=False)
 
@@ -334,4 +338,5 @@ _KINDS: Mapping[type, str] = {
 
 
 def _kind(value: object) -> str:
+    """Return the JSON type of a value in words, such as "a list"."""
     return _KINDS.get(type(value), f"a {type(value).__name__}")

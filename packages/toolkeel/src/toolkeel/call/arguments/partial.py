@@ -129,6 +129,7 @@ class PartialArguments:
         return self._fail("text after the object")
 
     def _key_or_end(self, text: str, at: int) -> int:
+        """Read the first key of an object, or its end. Return the next position."""
         return self._pop(at) if text[at] == "}" else self._next_key(text, at)
 
     def _next_key(self, text: str, at: int) -> int:
@@ -151,6 +152,7 @@ class PartialArguments:
         return at + 1
 
     def _value_or_end(self, text: str, at: int) -> int:
+        """Read the first value of a list, or its end. Return the next position."""
         return self._pop(at) if text[at] == "]" else self._value(text, at)
 
     def _value(self, text: str, at: int) -> int:

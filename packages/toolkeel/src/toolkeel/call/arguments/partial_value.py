@@ -101,12 +101,14 @@ class PartialValue:
 
 
 def _pairs(data: dict[str, object] | list[object]) -> list[tuple[str | int, object]]:
+    """Return the members of a list or object, each with its index or key."""
     if isinstance(data, list):
         return list(enumerate(data))
     return list(data.items())
 
 
 def _same(item: PartialItem, other: object) -> bool:
+    """Return True if a member equals a value and has its type, so that 1 is not true."""
     if isinstance(item, PartialValue):
         return item == other
     return type(item) is type(other) and item == other

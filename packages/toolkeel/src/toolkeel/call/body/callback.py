@@ -145,6 +145,7 @@ async def _stop(future: asyncio.Future[Any]) -> None:
 
 
 def _forget(future: asyncio.Future[Any]) -> None:
+    """Forget a finished callback that its caller left, and log its error, if any."""
     _left_behind.discard(future)
     if not future.cancelled() and (error := future.exception()) is not None:
         log_late_failure(error)

@@ -120,6 +120,7 @@ class Stopper:
         context.run.cancel.add_watcher(self, self._on_cancel)
 
     def _on_cancel(self) -> None:
+        """Request the stop from any thread; do nothing once the loop has closed."""
         with suppress(RuntimeError):  # the loop has closed: there is nothing left to stop
             self._loop.call_soon_threadsafe(self.request_stop, "cancelled")
 
@@ -371,4 +372,5 @@ def _is_exiting_task_group(body: object) -> bool:
 
 
 def _is_future_of(waiting: object, loop: asyncio.AbstractEventLoop) -> TypeGuard[Any]:
+    """Return True if an object is a future of this event loop."""
     return isinstance(waiting, asyncio.Future) and waiting.get_loop() is loop

@@ -23,6 +23,7 @@ def log_late_failure(error: BaseException) -> None:
 
 
 def _forget(task: asyncio.Task[object]) -> None:
+    """Forget a finished detached task, and log its error, if any."""
     _detached.discard(task)
     if not task.cancelled() and (error := task.exception()) is not None:
         log_late_failure(error)

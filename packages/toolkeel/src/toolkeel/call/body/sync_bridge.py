@@ -197,6 +197,7 @@ def _has_running_loop() -> bool:
 
 
 def _is_current(loop: asyncio.AbstractEventLoop) -> bool:
+    """Return True if `loop` is the one that runs this code."""
     try:
         return asyncio.get_running_loop() is loop
     except RuntimeError:

@@ -254,6 +254,7 @@ def shared_pool() -> ThreadPool:
 
 
 def _forget_after_fork() -> None:
+    """Drop the threads of all pools in a child process, which has none of them."""
     for pool in list(_pools):
         pool._reset()
 

@@ -137,6 +137,7 @@ def are_trusted_hosts(values: Sequence[str], trusted: object) -> bool:
 
 
 def _is_below(host: str, pattern: str) -> bool:
+    """Return True if a host matches a pattern: itself, or a subdomain for ``*.example.com``."""
     if not pattern.startswith("*."):
         return bool(host) and host == pattern
     return host.endswith(pattern[1:]) and len(host) > len(pattern) - 1

@@ -67,6 +67,7 @@ async def _ask_approver(run: RunContext, ticket: Ticket) -> Decision:
 
 
 def _fits(decision: Decision, ticket: Ticket) -> bool:
+    """Return True if a decision is of this ticket, unchanged, and of a verdict that it allows."""
     same = (decision.ticket, decision.seal) == (ticket.id, ticket.seal)
     return same and decision.verdict in ticket.verdicts
 

@@ -214,4 +214,5 @@ class Cache:
 
 
 def _overlaps_any(some: Iterable[Branch], others: Sequence[Branch]) -> bool:
+    """Return True if a branch of `some` overlaps one of `others`."""
     return any(overlaps(one, other) for one in some for other in others)

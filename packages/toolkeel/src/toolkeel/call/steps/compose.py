@@ -81,6 +81,7 @@ def argument_guards(steps: Sequence[Step]) -> tuple[Step, ...]:
 
 
 async def _hand_back(prepared: Prepared) -> Prepared:
+    """Return the call as it is: the innermost handler where only its arguments matter."""
     return prepared
 
 

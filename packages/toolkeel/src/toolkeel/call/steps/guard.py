@@ -170,6 +170,7 @@ class InputGuard(_Guard):
         return await proceed(prepared)
 
     def refusal(self, prepared: Prepared, context: ToolContext, why: str) -> str:
+        """Return the text for the model: the call was refused, followed by `why`."""
         return f"The call of {prepared.tool.name!r} was refused{why}"
 
     def _change(self, prepared: Prepared, changed: object, context: ToolContext) -> Prepared:
@@ -268,10 +269,12 @@ def output_guard(check: OutputCheck, name: str = "", *, inline: bool = False) ->
 
 
 def _name_of(check: object) -> str:
+    """Return a guard's name: its function's, or its class's."""
     return str(getattr(check, "__name__", None) or type(check).__name__)
 
 
 def _guard_failure(name: str, error: Exception, text: str) -> Refused:
+    """Build the refusal for a guard that raised; its traceback is for the program alone."""
     trace = "".join(traceback.format_exception(error))
     return Refused(text, {"guard": name, "exception": type(error).__name__, "traceback": trace})
 

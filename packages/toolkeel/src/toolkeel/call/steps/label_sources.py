@@ -162,6 +162,7 @@ def record_source(run: RunContext, source: Source, call_id: str | None = None) -
 
 
 def _emit_source(run: RunContext, source: Source, call_id: str | None) -> None:
+    """Emit the event that the run has read from a source; `call_id` None: from no call."""
     about = call_id or "", source.label, source.tool, source.what
     run.emit(Tainted(*run.next_event_fields(), *about))
 
@@ -197,6 +198,7 @@ def _undetailed(
 
 
 def _described(tools: Iterable[AnyTool]) -> Iterator[Source]:
+    """Yield as a stranger's source each server whose tools' descriptions it wrote itself."""
     for tool in tools:
         if callable(words := tool.metadata.get(WORDS)) and (whose := words()):
             yield Source("stranger", str(whose), "(what its tools are said to do)", origin_of(tool))

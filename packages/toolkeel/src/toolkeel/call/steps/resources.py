@@ -86,6 +86,7 @@ def is_write(prepared: Prepared) -> bool:
 
 
 def _fill(resource: str, values: Mapping[str, object]) -> str:
+    """Return a resource's key, with argument names in braces replaced by their values."""
     if isinstance(resource, Resource):
         return resource.key(values)
     # Plain names only: format strings could reach into an argument's attributes.

@@ -160,6 +160,7 @@ def _is_same_place(text: str, pattern: str) -> bool:
 
 
 def _plain(char: str) -> str:
+    """Return a blank for a Unicode space, a straight quote for a curly one, else the character."""
     return " " if unicodedata.category(char) == "Zs" else "'" if char in "‘’" else char
 
 

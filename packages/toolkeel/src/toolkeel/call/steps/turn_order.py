@@ -172,6 +172,7 @@ def lock_resources(guards: Sequence[Step]) -> Step:
 
 
 def _skipped_error(tool: str, first: str) -> Skipped:
+    """Build the error for a call that conflicts with an earlier one that waits for a person."""
     return Skipped(
         f"The call of {tool!r} was not run: it touches what the call of {first!r} before it "
         "changes, and that one waits for a person. Call it again when that one has its result."

@@ -371,6 +371,7 @@ def _reports_failure(data: Json) -> bool:
 
 
 def _message_of(choice: Json) -> Json:
+    """Return a choice's message, or its delta; empty if it has neither."""
     return as_dict(choice.get("message") or choice.get("delta"))
 
 
