@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
+from tests.providers import models
+from tests.providers.loopback import answer, saying
+from tests.providers.loopback import events as streamed
+from toolkeel import Agent, tool
 from toolkeel.agent.reply_assembly import assemble
 from toolkeel.errors import ModelError
 from toolkeel.messages import AssistantMessage
@@ -328,3 +333,46 @@ def test_an_answer_within_the_field_of_its_provider_is_read() -> None:
     assert (reply.text, reply.model) == ("Hi", "m")
     with pytest.raises(ModelError, match="bad"):
         openai_chat.decode({"choices": None, "error": {"message": "bad", "code": 400}})
+
+
+WHOLE_TEXTS = [row for row in TEXTS if row[1] == "chat" and row[3]]
+WHOLE_CALLS = [row for row in CALLS if row[0].endswith(("/15457", "/7881", "/6041"))]
+STREAMS = [row for row in [*TEXTS, *CALLS] if row[1] in ("anthropic", "responses") and row[3]]
+
+
+def whole(chunks: list[Any]) -> Json:
+    """Return the complete answer that has the contents of chunks."""
+    deltas = [one["choices"][0]["delta"] for one in chunks if "choices" in one]
+    calls = [call for delta in deltas for call in delta.get("tool_calls") or ()]
+    rest: Json = {key: value for delta in deltas for key, value in delta.items() if value}
+    end = "tool_calls" if calls else "stop"
+    return {"choices": [{"message": {**rest, "tool_calls": calls}, "finish_reason": end}]}
+
+
+RUNS = [
+    *((row, stream) for row in [*WHOLE_TEXTS, *WHOLE_CALLS] for stream in (True, False)),
+    *((row, True) for row in STREAMS),
+]
+
+
+@pytest.mark.parametrize(("row", "stream"), RUNS)
+def test_an_agent_works_with_a_reported_reply(row: Any, stream: bool) -> None:
+    report, wire, events, expected = row
+    ran: list[str] = []
+
+    @tool
+    def f(a: str) -> str:
+        """Note a letter."""
+        ran.append(a)
+        return a
+
+    chunks = [one for one in events if one != "[DONE]"]
+    last = [chunk("stop", content="Hi")] if wire == "chat" else [text_delta("Hi"), DONE]
+    made = [
+        streamed(*some, done=wire == "chat") if stream else answer(json.dumps(whole(some)))
+        for some in (chunks, last)
+    ]
+    with saying(*made if isinstance(expected, int) else made[:1]) as server:
+        model = getattr(models, wire)(server, stream=stream)
+        result = Agent(model, tools=[f]).run_sync("go")
+    assert (result.output, ran) == ("Hi", ["b"] * (expected if expected != "Hi" else 0)), report

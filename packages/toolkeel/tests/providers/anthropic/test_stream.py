@@ -404,11 +404,10 @@ def test_any_reply_is_the_same_whole_and_streamed_and_goes_back_unchanged(messag
     for reply in (whole, streamed):
         results = [result(call.id) for call in reply.tool_calls]
         turn = anthropic.encode_turn(reply, results)
-        hidden = {"thinking", "redacted_thinking"}
-        if all(block["type"] in hidden for block in message["content"]):
-            assert turn == []
-        else:
-            assert turn[0]["content"] == message["content"]
+        sent = [*message["content"]]
+        while sent and sent[-1]["type"] in ("thinking", "redacted_thinking"):
+            sent.pop()  # the service refuses it at the end
+        assert [one["content"] for one in turn[:1]] == [sent][: bool(sent)]
 
 
 events = st.lists(

@@ -260,10 +260,10 @@ def test_any_reply_is_the_same_whole_and_streamed_and_goes_back_unchanged(conten
         reply_of(*as_stream(content, "end_turn")),
     ):
         turn = bedrock.encode_turn(reply, [result(call.id) for call in reply.tool_calls])
-        if all("reasoningContent" in block for block in content):
-            assert turn == []
-        else:
-            assert turn[0]["content"] == content
+        sent = [*content]
+        while sent and "reasoningContent" in sent[-1]:
+            sent.pop()  # the service refuses it at the end
+        assert [one["content"] for one in turn[:1]] == [sent][: bool(sent)]
 
 
 pairs = st.one_of(

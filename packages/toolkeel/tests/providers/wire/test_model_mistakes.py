@@ -250,7 +250,7 @@ def test_a_malformed_call_behind_a_text_that_was_shown_is_an_error_with_both() -
 
 
 def thinking(text: str, mistake: str) -> list[Any]:
-    """Streams of three wires that think, and then end with a text or with a mistake."""
+    """Streams, on each wire and with tags, that think, and then end with a text or with a mistake."""
     part = {"text": "Hm, " + text, "thought": True}
     said = {"text": "42"}
     reason = {"finishReason": mistake, "finishMessage": "print(x"} if mistake else {}
@@ -260,14 +260,17 @@ def thinking(text: str, mistake: str) -> list[Any]:
     closed = groq_error("Failed: print(x", "") if mistake else chunk("stop", content="42")
     routed = chunk("error") if mistake else chunk("stop", content="42")
     routed["choices"][0] |= {"native_finish_reason": mistake} if mistake else {}
+    closing = "" if mistake else "</think>42"
+    tagged = chunk(mistake or "stop", content=closing)
     return [
         (gemini, events(native, {"candidates": [end]}, done=False)),
         (chat, events(thought, closed)),
         (chat, events(thought, routed)),
+        (chat, events(chunk(content="<think>Hm, " + text), tagged)),
     ]
 
 
-@pytest.mark.parametrize("wire", [0, 1, 2])
+@pytest.mark.parametrize("wire", [0, 1, 2, 3])
 def test_a_mistake_behind_reasoning_is_corrected_and_its_reasoning_withdrawn(wire: int) -> None:
     make, wrong = thinking("wrong", "MALFORMED_FUNCTION_CALL")[wire]
     _, right = thinking("right", "")[wire]

@@ -154,10 +154,15 @@ class WireModel:
         body = self._bodies.encode(request)  # what fails by now is the program's fault
         decoder = self.encoder.decoder(prepared.tools, self.name)
         emitted: list[Delta | AssistantMessage] = []
+        has_reply = False
         with self._report_partial_reply(decoder, emitted):
             async with aclosing(self._deltas(request, prepared, body, decoder)) as parts:
                 async for deltas in parts:
+                    is_last = any(isinstance(one, Finish | AssistantMessage) for one in deltas)
+                    if is_last and not has_reply and (mistake := decoder.mistake()):
+                        raise model_mistake(mistake)
                     if self._stream:
+                        has_reply = has_reply or is_beyond_reasoning(deltas)
                         yield deltas
                     else:
                         emitted += deltas
@@ -184,20 +189,17 @@ class WireModel:
         A reply that the model malformed raises it, too, unless parts of it were yielded.
         """
         read = decoder.feed if self._stream else decoder.read_response
-        emitted = has_reply = False
+        emitted = False
         for _ in range(MAX_PAUSES + 1):
             async with aclosing(self._events(body, prepared)) as parts:
                 async for events in parts:
                     for deltas in _decode_events(events, read):
                         emitted = emitted or bool(deltas)
-                        has_reply = has_reply or is_beyond_reasoning(deltas)
                         yield deltas
             if not (more := decoder.continuation()):
                 break
             body = self._bodies.encode(request, more)
-        if (mistake := decoder.mistake()) and not (has_reply and self._stream):
-            raise model_mistake(mistake)
-        if decoder.is_empty:
+        if decoder.is_empty and not decoder.mistake():
             raise empty_answer("the answer was empty")
         last = [self._note_requested_model(one) for one in decoder.finish()]
         if emitted and not decoder.is_ended() and (usage := decoder.reported_usage()) != Usage():

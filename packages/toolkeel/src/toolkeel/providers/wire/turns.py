@@ -219,7 +219,10 @@ class ClaudeEncoder(TurnEncoder[P]):
         return WireResults([self.result_block(call, wire_id, inside, result.failed)], after)
 
     def encode_reply(self, message: AssistantMessage, ids: Sequence[str]) -> list[Json]:
-        """Encode reasoning, text and calls in their original order; nothing if there is only reasoning."""
+        """Encode reasoning, text and calls in their original order, without reasoning at the end.
+
+        Servers refuse a reply that ends with reasoning, as one that was cut off does.
+        """
         ours = is_own(message, self.wire, self._profile)
         saved = as_list(as_dict(message.provider_options.get(self.wire)).get("content"))
         layout = [
@@ -238,7 +241,12 @@ class ClaudeEncoder(TurnEncoder[P]):
             layout, thoughts, calls, self.encode_text(message.text), self.text_of_block
         )
         blocks = [block for block in arranged if not is_blank_text(block)]
-        return [] if all(map(self.is_reasoning, blocks)) else blocks
+        thought_blocks = [one for made in thoughts for one in made] if layout else []
+        while blocks and (
+            self.is_reasoning(blocks[-1]) or any(blocks[-1] is one for one in thought_blocks)
+        ):
+            blocks.pop()
+        return blocks
 
     def encode_end(self) -> list[Json]:
         """Return the last messages, with a cache mark if the profile wants one."""
