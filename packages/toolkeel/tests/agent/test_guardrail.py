@@ -15,7 +15,7 @@ from toolkeel.call.steps.guard import Allow, Reject, Stop
 from toolkeel.errors import ModelError
 from toolkeel.events import Event
 from toolkeel.messages import AssistantMessage, Usage, UserMessage
-from toolkeel.model_interface import Finish, ModelRequest, TextDelta
+from toolkeel.model_interface import Finish, ModelRequest, Settings, TextDelta
 from toolkeel.sessions import Sessions
 from toolkeel.testing.scripted import Scripted, call
 
@@ -121,9 +121,12 @@ def test_no_body_runs_before_the_verdict_and_none_after_a_refusal() -> None:
     assert RAN == ["act"]
 
 
-def test_one_that_comes_first_spares_the_request() -> None:
+@pytest.mark.parametrize("hosted", [False, True])
+def test_one_that_comes_first_spares_the_request(hosted: bool) -> None:
     model = Scripted(["hello"])
-    agent = Agent(model, input_guardrails=[Guardrail(no_bombs, "bombs", blocking=True)])
+    settings = Settings(extra_body={"tools": [{"type": "web_search"}]} if hosted else {})
+    bombs = Guardrail(no_bombs, "bombs", blocking=not hosted)
+    agent = Agent(model, settings=settings, input_guardrails=[bombs])
     with pytest.raises(GuardrailTripped) as tripped:
         agent.run_sync("a bomb")
     assert tripped.value.guardrail == "bombs" and model.requests == []

@@ -1,6 +1,6 @@
 """The command line, one file a command.
 
-exit_codes      exit codes, and usage mistakes as exceptions
+exit_codes      exit codes as numbers, and usage mistakes as exceptions (which end of a run has which: commands/launch)
 arguments       which value ``key=value`` is: text, JSON, a file, stdin, by the tool's schema
 history_option  ``--history``: the policy that ``turns:10`` or ``tokens:N`` names
 suspended_run   a suspended run as a file that can be resumed once

@@ -9,7 +9,7 @@ decisions   decisions of clients, checked against the ticket
 snapshot    the current state of a session: messages with ids, pending approvals, state, usage
 pieces      the text, reasoning and calls of a reply, each exactly once
 contents    content of messages as clients send and read it
-channel     `Channels` and `Channel`: say, decide, cancel, read
+channel     `Channels` and `Channel`: say (once per id: sessions/inbox), decide, cancel, read
 guard       access control: Host, Origin, token, kind and size of the body
 stream      the loop around every encoder, and server-sent events
 service     common to all front ends of an application: users, who may decide, masked errors

@@ -16,6 +16,6 @@ data_folder            where data and temporary files are by default, and absolu
 cancel                 the cancel token, which any thread may set
 reporter               what a running call reports: progress, and the values it emits
 loop_state             parts of a run's context: what its loop advances, and what holds for inner runs
-unread_events          events that wait for a slow reader of a stream (back-pressure)
+unread_events          events that wait for a slow reader: which join, which are left out at the limit (back-pressure)
 installed                what installed distributions add, and the command that installs the rest
 """

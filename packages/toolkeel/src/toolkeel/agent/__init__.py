@@ -4,13 +4,13 @@ reply_assembly     a model's stream: deltas in, one reply out; one without an en
 streamed_calls     calls and typed answers while they arrive (partial JSON)
 bind_tools         ``model.bind_tools(...)``: a model with tools, asked once, without a loop
 transcript         a transcript in the form every provider accepts: each call with its result
-transcript_media   pictures, sounds and files of a transcript, held to what a server takes
+transcript_media   the most bytes of pictures, sounds and files in one request: the oldest become notes (media_limit)
 history            which part of a transcript requests contain: cuts applied (policies: sessions/history_policies)
 output             structured output of a run: taken from replies, sent back to be corrected
 run_state          a run as JSON, to go on in another process (save and resume)
 session_interface  the session as an agent's loop uses it
 prompt             the messages a run begins with: prompt and instructions
-guardrail          guardrails of an agent: checks of people's messages and of its answers
+guardrail          guardrails of an agent: checks of people's messages, before a request or beside it, and of answers
 handoff            handoffs: one agent passes the run to another, with a part of the history
 options            options of a run and of an agent, with the kinds of their values
 plan               everything a run needs to know of its agent, frozen

@@ -137,6 +137,16 @@ def as_guardrails(given: Iterable[Guardrail | Check[Any]]) -> tuple[Guardrail, .
     return tuple(each if isinstance(each, Guardrail) else Guardrail(each) for each in known)
 
 
+def is_blocking(guardrails: Iterable[Guardrail], *, has_hosted_tools: bool) -> bool:
+    """Return True if input guardrails run before the model request, not beside it.
+
+    Args:
+        guardrails: The input guardrails of the agent; one that blocks makes all of them run first.
+        has_hosted_tools: True if the provider may run tools itself, which no guardrail can hold back.
+    """
+    return has_hosted_tools or any(each.blocking for each in guardrails)
+
+
 async def check_input(
     guardrails: Sequence[Guardrail], said: Sequence[Message], run: RunContext
 ) -> None:

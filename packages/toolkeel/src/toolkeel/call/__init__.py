@@ -10,7 +10,7 @@ correction_counts  how often models mend their own calls
 compose_tool       a tool's steps, guards, approval and locks, composed once when it is registered
 watchdog           what blocks the event loop, found and named
 pipeline           the spine: one call in, one message out, whatever happens
-batch              the calls of one turn: side by side, answered in order
+batch              the calls of one turn: side by side, answered in order; which are skipped (cancel, `say`)
 toolset            `Toolset`: uniquely named tools that are found and run
 tool_sources       tool sources: tools that are not known before a run begins
 tool_search        the tool that finds tools among many by their words, and what it says if none fits

@@ -7,7 +7,7 @@ content              messages in the conventions' JSON form, for spans with cont
 trace_links          the trace of a run, saved with it, and the link of the run that resumes it
 opentelemetry_spans  OpenTelemetry spans and metrics of runs, from their events
 json_lines           every event as a line of JSON, for files and logs
-slow_listener        a listener that runs in a thread of its own, so that no run waits for it
+slow_listener        a listener in a thread of its own, which delays no run (what is left out: _common/unread_events)
 """
 
 from typing import TYPE_CHECKING

@@ -6,14 +6,14 @@ session_lock      one writer per session, and the queue of runs that wait for it
 journal           the journal of one session: durable when a commit returns
 journal_state     the state computed from a journal's entries: transcript, values, open calls and tickets
 checkpoint        the state of a session at rest as an entry, and back (snapshot)
-inbox             messages, decisions and cancels posted to a session by any process
+inbox             messages, decisions and cancels posted to a session by any process; a message counts once per id
 decisions         decisions on calls that wait: the first counts, one that cannot count is refused
 code_calls        calls that a tool's body makes, below the call around them; none runs twice after a crash
 unknown_outcomes  calls of unknown outcome after a crash: run again, or ask a person
 run_from_journal  a run resumes or begins, a message comes while a call waits (on_message); checkpoints
 session           `Session`: a conversation that lasts, run after run
 sessions          `Sessions`: a file of sessions to list, open, fork, export, delete
-export            a session as JSONL and back: a header, then one entry a line; and search in its text
+export            a session as JSONL and back, its tickets with new ids: also a fork that waits; and search in its text
 history_policies  history policies: last turns, a budget of tokens, a summary by a model (trim, compact)
 approval_queue    an approver whose calls wait in a store for a person, and how long (desk)
 tool_memory       a store for tools: memory that outlives runs, by namespace and key (put, get, search, delete, TTL)

@@ -1,6 +1,6 @@
 """The commands, one file each.
 
-launch         common to ``run`` and ``resume``: from the command line to the end of a run
+launch         common to ``run`` and ``resume``: from the command line to the end of a run and its exit code
 call           ``toolkeel call``: one tool, called as a model would call it
 tools          ``toolkeel tools``: what a target brings
 doctor         ``toolkeel doctor``: what is here, what is missing, what to do next

@@ -9,6 +9,6 @@ read_result       the tool that reads what requests no longer show, by name and 
 active_agent      the agent that owns the run: its instructions and tools, and how it hands over
 reply_checks      replies that are no answers (empty, broken off, no forced call), and how often they are requested again
 context_overflow  requests that exceed the model's context, and the policy for agents without one
-model_caller      model requests: transcript window, limits, steps, guardrails beside them, deltas
+model_caller      model requests: transcript window, limits, steps, running beside guardrails, deltas
 run_calls         the calls of a turn: journal, batch, results in the transcript
 """

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from toolkeel._records.result_store import RESULTS
-from toolkeel.agent.guardrail import check_input
+from toolkeel.agent.guardrail import check_input, is_blocking
 from toolkeel.agent.history import HistoryPolicy, ShortenedTranscript, TranscriptWindow
 from toolkeel.agent.plan import Plan
 from toolkeel.agent.reply_assembly import ReplyBuilder, normalize_reply
@@ -329,11 +329,8 @@ class ModelCaller:
         if not self.unchecked_messages:
             return await self._send(request)
         guardrails, said = self._agent.guardrails, tuple(self.unchecked_messages)
-        if (
-            not guardrails
-            or any(each.blocking for each in guardrails)
-            or _has_hosted_tools(request)
-        ):
+        hosted = _has_hosted_tools(request)
+        if not guardrails or is_blocking(guardrails, has_hosted_tools=hosted):
             await check_input(guardrails, said, self._run)
             self.unchecked_messages.clear()
             return await self._send(request)
@@ -369,7 +366,7 @@ class ModelCaller:
 
 
 def _has_hosted_tools(request: ModelRequest | None) -> bool:
-    """Return True if the provider may run tools itself, for which guardrails cannot wait."""
+    """Return True if the provider may run tools itself, during the request."""
     tools = () if request is None else (*request.tools, request.settings.extra_body.get("tools"))
     return any(isinstance(each, list) or getattr(each, "hosted", None) for each in tools)
 

@@ -23,7 +23,7 @@ https://platform.claude.com/docs/en/api/messages.
 profile  constants and options of the wire: options, stop reasons, statuses, usage
 stream   decodes answers, complete and streamed, into deltas
 decode   decodes stored conversations into messages
-encode   encodes transcripts, tools and settings
+encode   encodes transcripts, tools and settings; marks for the prompt cache; pictures too large become notes
 model    Claude, through Anthropic's official SDK
 """
 

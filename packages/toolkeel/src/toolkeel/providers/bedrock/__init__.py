@@ -23,7 +23,7 @@ https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.htm
 profile  constants and options of the wire: options, stop reasons, statuses, bytes in JSON, usage
 stream   decodes answers, complete and streamed, into deltas
 decode   decodes stored conversations into messages
-encode   encodes transcripts, tools and settings, bytes as bytes
+encode   encodes transcripts, tools and settings, bytes as bytes; marks for the prompt cache; pictures too large
 aws      AWS's own library: addresses, credentials, signatures, frames
 model    models on Amazon Bedrock: signed by AWS's own library, sent as on every other wire
 """

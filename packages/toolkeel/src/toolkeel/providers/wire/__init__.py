@@ -4,7 +4,7 @@ plain_json            conversions that every wire needs: plain dicts in, clean t
 server_errors         errors of servers, inside a stream or by HTTP status; which are the model's mistakes
 sse                   server-sent events, parsed as the bytes arrive
 call_ids              call ids: the transcript's on one side, legal wire ids on the other
-media                 content blocks on the wire: text, notes, and media by their bytes
+media                 content blocks on the wire: text, notes, and media by their bytes (largest picture: `encode`)
 reasoning_ownership   which model a reply's reasoning belongs to
 sampling              settings that a model's server does not take, and the report of them
 structured_output     structured output: which servers hold replies to a schema, and its form
@@ -17,7 +17,7 @@ body_cache            request bodies that cost the last turn's messages, not the
 stored_conversations  stored conversations as messages: the base of the wires' `decode_messages`
 http                  options, one client per event loop, errors while reading
 retry                 how often a failed request is sent again, and after which wait (Retry-After, loading)
-model                 the base of all wires' models: send, decode, retry, continue pauses, correct an unreadable reply
+model                 the base of all wires' models: send, decode, retry, continue; a broken stream is ``incomplete``
 sdk_model             models behind vendors' SDKs: requests, answers, errors
 openai_client         clients of OpenAI's SDK, for both of its wires
 """
