@@ -47,7 +47,8 @@ def test_variants_of_env_files_count() -> None:
 @pytest.mark.parametrize(
     "path",
     [".github. ", ".GitHub ", ".github::$DATA", "a/.GITHUB/x", ".git\\hooks\\pre-commit", "x/.git"]
-    + ["mirror.git/config", "cafe\u0301/../AGENTS.md", ".husky", "Agents.MD", "a/b/.pdbrc"],
+    + ["mirror.git/config", "cafe\u0301/../AGENTS.md", ".husky", "Agents.MD", "a/b/.pdbrc"]
+    + ["git~1/hooks/pre-commit", "AGENTS\u200d.md"],
 )
 def test_other_ways_to_write_a_protected_name_count(path: str) -> None:
     assert find_protected_pattern(path)
@@ -62,7 +63,9 @@ def test_what_builds_run_and_what_holds_secrets_is_told_apart() -> None:
     assert secret_pattern(".github/a") == "" and find_build_pattern("src/main.py") == ""
 
 
-@pytest.mark.parametrize("path", [".git", "./.git", "sub/.git", "a/.GIT ", "a\\.git"])
+@pytest.mark.parametrize(
+    "path", [".git", "./.git", "sub/.git", "a/.GIT ", "a\\.git", "GIT~1", ".g\u200cit"]
+)
 def test_a_file_in_the_place_of_git_s_folder_counts(path: str) -> None:
     assert find_protected_pattern(path) == ".git"
 

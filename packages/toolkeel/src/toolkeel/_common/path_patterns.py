@@ -40,6 +40,12 @@ def secret_pattern(path: str) -> str:
     return matching_pattern(path, SECRET)
 
 
+_IGNORED = dict.fromkeys(
+    (*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF)
+)
+"""Characters that the file systems of macOS ignore in names."""
+
+
 def matching_pattern(path: str, patterns: tuple[str, ...]) -> str:
     """Return the first pattern that a path matches, or an empty string if none does."""
     parts = [fold_part(part) for part in path.replace("\\", "/").split("/")]
@@ -79,6 +85,14 @@ def _compiled(patterns: tuple[str, ...]) -> _Compiled:
 
 
 def fold_part(part: str) -> str:
-    """Return a name in the form used to compare paths: NFC, case-folded, without `:stream` and final dots."""
-    name = unicodedata.normalize("NFC", part.partition(":")[0]).casefold()
-    return unicodedata.normalize("NFC", name).rstrip(". ") or part
+    """Return a name in the form used to compare paths: NFC, case-folded, without `:stream` and final dots.
+
+    Characters that macOS ignores in names are left out, and Windows' short name of ``.git`` is that name.
+
+    >>> fold_part(".g\u200cit"), fold_part("GIT~1")
+    ('.git', '.git')
+    """
+    visible = part.translate(_IGNORED)
+    name = unicodedata.normalize("NFC", visible.partition(":")[0]).casefold()
+    folded = unicodedata.normalize("NFC", name).rstrip(". ") or part
+    return ".git" if folded == "git~1" else folded
