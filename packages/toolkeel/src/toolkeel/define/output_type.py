@@ -141,7 +141,9 @@ def compile_output_form(output_type: TypeForm[Any], name: str = OUTPUT_TOOL) -> 
     message = str(schema.pop("description", ""))
     schema.pop("title", None)
     wrapped = schema.get("type") != "object"
-    arguments = _wrapped(name, output_type) if wrapped else _plain(name, schema, adapter)
+    arguments = (
+        _compile_wrapped(name, output_type) if wrapped else _compile_object(name, schema, adapter)
+    )
     wanted = read_output_tool(output_type)
     description = wanted.description
     if description is None:
@@ -157,13 +159,13 @@ def _with_root_object(schema: Mapping[str, Any]) -> dict[str, Any]:
     return {**root, "$defs": schema["$defs"]} if "$defs" in schema else root
 
 
-def _wrapped(name: str, output_type: TypeForm[Any]) -> ArgumentSchema:
+def _compile_wrapped(name: str, output_type: TypeForm[Any]) -> ArgumentSchema:
     """Compile arguments with the answer under one key, for types that are no object."""
     value = Parameter(_VALUE, output_type, MISSING, Kind.POSITIONAL_OR_KEYWORD)
     return from_parameters(name, [value], {}, "forbid")
 
 
-def _plain(name: str, schema: dict[str, Any], adapter: TypeAdapter[Any]) -> ArgumentSchema:
+def _compile_object(name: str, schema: dict[str, Any], adapter: TypeAdapter[Any]) -> ArgumentSchema:
     """Compile arguments that are the answer itself, for types that are objects."""
     validate = adapter.validator.validate_json
 

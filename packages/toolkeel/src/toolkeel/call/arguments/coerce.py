@@ -197,11 +197,11 @@ class _Coercer:
         if len(taking) > 1 and isinstance(value, dict):
             taking = [branch for branch in taking if self._fits(value, branch)]
         if len(taking) > 1 and isinstance(value, (dict, list)):
-            return self._mended_within(value, taking, path, within)
+            return self._mend_integers(value, taking, path, within)
         self.wrong += not taking
         return self.coerce_at(value, taking[0], path, within) if len(taking) == 1 else value
 
-    def _mended_within(
+    def _mend_integers(
         self, value: object, branches: Sequence[object], path: Path, within: tuple[int, ...]
     ) -> object:
         """Return the value with 5.0 as 5, and record that, if exactly one branch then fits."""

@@ -128,7 +128,7 @@ def spelling(name: str) -> str:
     """
     if name.isascii():
         return name
-    return "".join(map(_plain, unicodedata.normalize("NFC", name)))
+    return "".join(map(_normalize_character, unicodedata.normalize("NFC", name)))
 
 
 def _place(path: str) -> str:
@@ -159,7 +159,7 @@ def _is_same_place(text: str, pattern: str) -> bool:
     return any(fnmatch.fnmatchcase(place, each) for each in patterns if each)
 
 
-def _plain(char: str) -> str:
+def _normalize_character(char: str) -> str:
     """Return a blank for a Unicode space, a straight quote for a curly one, else the character."""
     return " " if unicodedata.category(char) == "Zs" else "'" if char in "‘’" else char
 

@@ -85,7 +85,7 @@ def compile_schema(schema: Mapping[str, object], target: Target) -> Compiled:
     for loss in astray:
         run.losses[loss] = None
     place = SchemaPlace(ROOT, root=True)
-    root = _plain_root(normal, place, run)
+    root = _flatten_root(normal, place, run)
     if dialect.refs == "inline":
         root = without_keywords(root, "$defs")
     result = rewrite(root, place, run)
@@ -120,7 +120,7 @@ def _object_type(node: Node) -> Node:
     return {**node, "type": "object"} if "type" in node else {"type": "object", **node}
 
 
-def _plain_root(node: Node, place: SchemaPlace, run: Conversion) -> Node:
+def _flatten_root(node: Node, place: SchemaPlace, run: Conversion) -> Node:
     """Rewrite the parameters as one plain object schema, which most providers require."""
     while "$ref" in node:
         node, place = expand_definition(
@@ -130,16 +130,16 @@ def _plain_root(node: Node, place: SchemaPlace, run: Conversion) -> Node:
     if "allOf" in node and "allOf" in refused:
         node, place = merge_all_of(node, place, run)
         if "$ref" in node:
-            return _plain_root(node, place, run)
+            return _flatten_root(node, place, run)
     for union in ("anyOf", "oneOf"):
         if union in node and union in refused:
-            node = _one_root(node, union, place, run)
+            node = _merge_root(node, union, place, run)
     for keyword in sorted(refused & node.keys()):
         node = run.drop_keyword(node, keyword, place)
     return _object_type(node)
 
 
-def _one_root(node: Node, union: str, place: SchemaPlace, run: Conversion) -> Node:
+def _merge_root(node: Node, union: str, place: SchemaPlace, run: Conversion) -> Node:
     """Rewrite a union of parameters as one object that describes the union in words."""
     why = f"{run.dialect.provider} takes no union as a tool's parameters"
     run.report_loss(

@@ -265,7 +265,7 @@ def merge_objects(branches: Sequence[Node]) -> Node | None:
     """
     if any(types_of(branch) not in (None, frozenset({"object"})) for branch in branches):
         return None
-    result: Node = {"type": "object", "properties": _one_of_each(branches)}
+    result: Node = {"type": "object", "properties": _collect_properties(branches)}
     first, *others = branches
     needed = [
         name
@@ -279,7 +279,7 @@ def merge_objects(branches: Sequence[Node]) -> Node | None:
     return result
 
 
-def _one_of_each(branches: Sequence[Node]) -> Node:
+def _collect_properties(branches: Sequence[Node]) -> Node:
     """Collect the properties of all branches. Properties of one name become a union."""
     kinds: dict[str, list[Schema]] = {}
     for branch in branches:

@@ -315,7 +315,7 @@ def widen_union(node: Node, place: SchemaPlace, run: Conversion) -> tuple[Node, 
             if not constrains(without_keywords(one, *_LISTS))
         ]
         if len(values) == len(found) and all(value is not None for value in values):
-            merged = conjoin(rest, _one_enum(values))
+            merged = conjoin(rest, _merge_enums(values))
             if isinstance(merged, dict):
                 return merged, place
         inside = SchemaPlace(
@@ -327,7 +327,7 @@ def widen_union(node: Node, place: SchemaPlace, run: Conversion) -> tuple[Node, 
 _LISTS = ("const", "enum", "type")
 
 
-def _one_enum(lists: list[list[Any] | None]) -> Node:
+def _merge_enums(lists: list[list[Any] | None]) -> Node:
     """Return one enum with the values of all lists, and their type if they share one."""
     enum: Node = {"enum": [item for values in lists for item in values or ()]}
     kinds = types_of(enum)

@@ -50,7 +50,7 @@ def plain_alternatives(schemas: Iterable[object], root: Schema) -> list[Schema]:
     if len(found) == 1 and _NARROWING.isdisjoint(found[0]):  # most
         return found
     left = [each for one in found if (each := _without_refused_types(one)) is not None]
-    return [fitting for each in left if (fitting := _fitting(each, root)) is not None]
+    return [fitting for each in left if (fitting := _drop_unfit_values(each, root)) is not None]
 
 
 def _expanded(schema: object, root: Schema, within: tuple[int, ...]) -> list[Schema]:
@@ -79,12 +79,12 @@ def _product(sides: Sequence[list[Schema]]) -> list[Schema]:
         return sides[0][:MAX_ALTERNATIVES]
     made: list[Schema] = [{}]
     for side in sides:
-        merged = (_merged(one, other) for one in made for other in side[:MAX_ALTERNATIVES])
+        merged = (_merge_schemas(one, other) for one in made for other in side[:MAX_ALTERNATIVES])
         made = [each for each in merged if each is not None][:MAX_ALTERNATIVES]
     return made
 
 
-def _merged(one: Schema, other: Schema) -> Schema | None:
+def _merge_schemas(one: Schema, other: Schema) -> Schema | None:
     """Merge two plain schemas; None if no type fits both."""
     if not one or not other:
         return one or other
@@ -214,7 +214,7 @@ _KEYWORDS_OF: Mapping[object, tuple[str, ...]] = {
 """What says nothing of values of other types."""
 
 
-def _fitting(schema: Schema, root: Schema) -> Schema | None:
+def _drop_unfit_values(schema: Schema, root: Schema) -> Schema | None:
     """Return the schema with only those fixed values that the rest of it admits; None if none is."""
     if ("enum" not in schema and "const" not in schema) or len(schema) == 1:
         return schema

@@ -79,7 +79,7 @@ def refused_fields(
     errors: Sequence[Mapping[str, Any]], schema: Schema, data: object
 ) -> list[FieldError]:
     """Return one `FieldError` for each field in errors of pydantic's own form."""
-    if (plain := _plain_fields(errors, schema)) is not None:
+    if (plain := _find_root_type_errors(errors, schema)) is not None:
         return plain
     errors = [each for each in errors if each["type"] != "default_factory_not_called"]
     found = [_locate(each, schema, data) for each in errors]
@@ -92,7 +92,9 @@ def refused_fields(
     return list(fields.values())
 
 
-def _plain_fields(errors: Sequence[Mapping[str, Any]], root: Schema) -> list[FieldError] | None:
+def _find_root_type_errors(
+    errors: Sequence[Mapping[str, Any]], root: Schema
+) -> list[FieldError] | None:
     """Return the fields if all errors are wrong types at a plain root, as most are; else None."""
     properties = root.get("properties")
     if not isinstance(properties, dict) or not COMPOSED.isdisjoint(root):

@@ -30,7 +30,7 @@ def canonical_json(values: Mapping[str, object], keys: Mapping[str, str]) -> dic
     >>> canonical_json({"at": {1, 1}, "n": None}, {"n": "N"})
     {'at': [1], 'N': None}
     """
-    plain = {keys.get(name, name): _plain(value) for name, value in values.items()}
+    plain = {keys.get(name, name): _to_plain(value) for name, value in values.items()}
     return dict(from_json(to_json(plain)))
 
 
@@ -67,7 +67,7 @@ def _is_named_tuple(value: object) -> TypeGuard[_NamedTuple]:
     return isinstance(value, tuple) and hasattr(value, "_asdict")
 
 
-def _plain(value: object) -> object:
+def _to_plain(value: object) -> object:
     """Return `value` with models and named tuples as dicts and secrets in the clear."""
     if type(value) in _SCALARS:
         return value
@@ -76,40 +76,40 @@ def _plain(value: object) -> object:
     if hasattr(value, "__fields_set__"):
         return _of_old_model(value)
     if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
+        return {key: _to_plain(item) for key, item in value.items()}
     if _is_named_tuple(value):
-        return _plain(value._asdict())
+        return _to_plain(value._asdict())
     if isinstance(value, list | tuple | set | frozenset):
-        return _plain_list(value)
+        return _to_plain_list(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        return {f.name: _to_plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
     reveal = getattr(value, "get_secret_value", None)
-    return _plain(reveal()) if callable(reveal) else value
+    return _to_plain(reveal()) if callable(reveal) else value
 
 
-def _plain_list(values: Collection[object]) -> list[object]:
+def _to_plain_list(values: Collection[object]) -> list[object]:
     """Return items as a list, models as dicts and secrets in the clear."""
     if _SCALARS.issuperset(map(type, values)):  # most long ones
         return list(values)
-    return [_plain(item) for item in values]
+    return [_to_plain(item) for item in values]
 
 
 def _of_old_model(model: Any) -> object:
     """Return the JSON data of a model of pydantic's first version."""
-    return _plain(model.dict(by_alias=True, exclude_unset=True))
+    return _to_plain(model.dict(by_alias=True, exclude_unset=True))
 
 
 def _of_model(model: Any) -> object:
     """Return the JSON data of the fields that were set in a model."""
     if model.__pydantic_root_model__:
-        return _plain(model.root)
+        return _to_plain(model.root)
     dumped = model.model_dump(mode="json", by_alias=False, exclude_unset=True)
     fields = type(model).model_fields
     keys = aliases_of({name: [info] for name, info in fields.items()})
     made = {}
     for name, shown in dumped.items():
         inner = getattr(model, name, None)
-        made[keys.get(name, name)] = _plain(inner) if _is_deep(inner) else shown
+        made[keys.get(name, name)] = _to_plain(inner) if _is_deep(inner) else shown
     return made
 
 

@@ -86,19 +86,19 @@ class _Closing:
     def _part(self, key: str, stored: Any) -> Any:
         """Return what is under one key, schemas within it closed."""
         if key in _HOLDERS:
-            return self._within(stored)
+            return self._close_inside(stored)
         return stored
 
-    def _within(self, stored: Any) -> Any:
+    def _close_inside(self, stored: Any) -> Any:
         """Return a value of a core schema with every schema inside it closed."""
         if isinstance(stored, dict):
             if isinstance(stored.get("type"), str):
                 return self.close(stored)
-            return {name: self._within(each) for name, each in stored.items()}
+            return {name: self._close_inside(each) for name, each in stored.items()}
         if isinstance(stored, list):
-            return [self._within(each) for each in stored]
+            return [self._close_inside(each) for each in stored]
         if isinstance(stored, tuple):  # a branch of a union with its label
-            return (self._within(stored[0]), *stored[1:])
+            return (self._close_inside(stored[0]), *stored[1:])
         return stored
 
 

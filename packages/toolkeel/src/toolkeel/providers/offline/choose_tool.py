@@ -89,7 +89,7 @@ def plan_calls(
     if not groups:
         tool, _ = scorer.best(text, 0, len(text), threshold)
         if tool is None:
-            return _answered_by_search(text, tools)
+            return _call_search_tool(text, tools)
         groups = [(0, len(text), tool)]
     found: list[PlannedCall] = []
     for start, end, tool in groups:
@@ -129,7 +129,7 @@ def _continues(
     return incomplete or (not complete and score < CLEAR)
 
 
-def _answered_by_search(text: str, tools: Sequence[ToolDefinition]) -> list[PlannedCall]:
+def _call_search_tool(text: str, tools: Sequence[ToolDefinition]) -> list[PlannedCall]:
     """Return a call of a tool that searches, for a question that fits no other tool."""
     if not _QUESTION.search(text):
         return []
