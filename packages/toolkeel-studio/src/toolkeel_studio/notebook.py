@@ -62,9 +62,9 @@ def html(value: object) -> str:
 
 
 def _escaped(text: object) -> str:
-    said = escaped(str(text))
-    more = len(said) - MOST
-    return escape(said[:MOST] + (f" … {count(more, 'character')} more" if more > 0 else ""))
+    clean = escaped(str(text))
+    more = len(clean) - MOST
+    return escape(clean[:MOST] + (f" … {count(more, 'character')} more" if more > 0 else ""))
 
 
 def _text(text: object) -> str:
@@ -93,10 +93,10 @@ def _tool(tool: Tool[..., Any]) -> Iterator[str]:
     known: Mapping[str, Any] = tool.parameters.get("properties", {})  # type: ignore[assignment]
     required: Any = tool.parameters.get("required", ())
     for name, schema in known.items():
-        said = schema if isinstance(schema, Mapping) else {}
+        fields = schema if isinstance(schema, Mapping) else {}
         must = "" if name in required else ", may be left out"
-        kind = _dim(f"{title_of(said) or 'any'}{must}")
-        yield f"<div>{_bold(name)} {kind} {_escaped(said.get('description', ''))}</div>"
+        kind = _dim(f"{title_of(fields) or 'any'}{must}")
+        yield f"<div>{_bold(name)} {kind} {_escaped(fields.get('description', ''))}</div>"
     yield _details("schema", _text(pretty(tool.parameters)))
 
 
@@ -129,8 +129,8 @@ def _run(run: RunResult[Any] | Run[Any]) -> Iterator[str]:
     results = {one.tool_call_id: one for one in messages if isinstance(one, ToolMessage)}
     turns = sum(isinstance(message, AssistantMessage) for message in messages)
     tokens = [count(run.usage.total_tokens, "token")] if run.usage.total_tokens else []
-    told = [run.reason or "not ended", count(turns, "turn"), count(len(results), "call")]
-    yield _dim(", ".join([*told, *tokens]))
+    facts = [run.reason or "not ended", count(turns, "turn"), count(len(results), "call")]
+    yield _dim(", ".join([*facts, *tokens]))
     for message in messages:
         yield from _message(message, results)
     if isinstance(run, RunResult) and run.has_output and run.output != messages[-1].text:

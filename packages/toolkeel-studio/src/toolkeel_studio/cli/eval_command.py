@@ -174,9 +174,9 @@ def _evaluate(
     numbers = iter(range(1, total + 1))
 
     def show(trial: Trial) -> None:
-        told = trial.error or trial.why or "right"
+        outcome = trial.error or trial.why or "right"
         who = f"{trial.model} {trial.calls}".strip()
-        text = visible_line(f"{next(numbers)}/{total} {who}: {trial.case}: {told}")
+        text = visible_line(f"{next(numbers)}/{total} {who}: {trial.case}: {outcome}")
         note(text, YELLOW if trial.error else DIM)
 
     async def run(token: CancelToken) -> list[Trial]:

@@ -46,9 +46,11 @@ def too_many_words(command: str, words: Sequence[str]) -> UsageProblem:
     """
     targets = [word for word in words if word.partition(":")[0].endswith((".py", ".json"))]
     prompt = " ".join(word for word in words if word not in targets)
-    said = shlex.join(["toolkeel", command, *([prompt] if prompt and command == "run" else [])])
+    command_line = shlex.join(
+        ["toolkeel", command, *([prompt] if prompt and command == "run" else [])]
+    )
     if targets:
-        return UsageProblem(f"tools go with -t: {said} {shlex.join(['-t', *targets])}")
+        return UsageProblem(f"tools go with -t: {command_line} {shlex.join(['-t', *targets])}")
     if command == "run":
-        return UsageProblem(f"the prompt is one word for the shell, in quotes: {said}")
-    return UsageProblem(f"{command} takes options alone, then what you type: {said}")
+        return UsageProblem(f"the prompt is one word for the shell, in quotes: {command_line}")
+    return UsageProblem(f"{command} takes options alone, then what you type: {command_line}")

@@ -116,7 +116,7 @@ GROUPS = ("mcp", "runs", "sessions", "skills")
 ADVISE = ("run", "chat")
 """Commands that say themselves where words belong that they do not expect."""
 EVERY = "completion"
-"""The command that looks at all the others."""
+"""The command that inspects all the others."""
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:

@@ -78,8 +78,8 @@ def _unfinished() -> None:
     if waiting:
         _line("toolkeel approvals", f"{count(waiting, 'saved run')}")
     for info in known[:_SESSIONS]:
-        said = f"{count(info.turns, 'turn')}: {fit(visible_line(info.first), 40)}"
-        _line(f"toolkeel chat --session {shlex.quote(visible_line(info.name))}", said)
+        summary = f"{count(info.turns, 'turn')}: {fit(visible_line(info.first), 40)}"
+        _line(f"toolkeel chat --session {shlex.quote(visible_line(info.name))}", summary)
     if len(known) > _SESSIONS:
         _line("toolkeel sessions list", count(len(known), "session"))
 

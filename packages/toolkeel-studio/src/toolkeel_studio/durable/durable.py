@@ -43,7 +43,7 @@ MAX_CONCURRENCY: Final = 10
 """Runs that go on in one worker at a time."""
 PRIORITY: Final = ArgumentKind(lambda value: 0 <= value <= MAX_PRIORITY, "a number from 0 to 1000")
 DRAIN_SECONDS: Final = 30.0
-"""Seconds that a worker waits for its runs when it is told to end."""
+"""Seconds that a worker waits for its runs when it is stopped."""
 
 
 @checked
@@ -200,13 +200,13 @@ class Durable(Runs):
         health: str = "",
         metrics: str = "",
     ) -> bool:
-        """Run what is in the queue, until this process is told to end (TERM, or Ctrl-C).
+        """Run what is in the queue, until this process is stopped (TERM, or Ctrl-C).
 
         Args:
             id: The worker's name: give each its own, and the same when it is started again, so that
                 it goes on with what it had begun; that of the machine by default.
             adopt: Names of workers that will not come back: what they had begun is taken over.
-            drain: Seconds to wait for the runs that go on, when it is told to end.
+            drain: Seconds to wait for the runs that go on, when it is stopped.
             stop: Tells it to end, in a thread that hears no signals.
             health: Where ``/healthz`` is, HOST:PORT, or a file with the same text.
             metrics: Where ``/metrics`` is, for Prometheus, likewise.
@@ -230,7 +230,7 @@ class Durable(Runs):
     def _work_until(
         self, stopping: threading.Event, worker: Worker, adopt: Iterable[str], drain: float
     ) -> bool:
-        """Adopt runs, wait until the process is told to end, and end the worker."""
+        """Adopt runs, wait until the process is stopped, and end the worker."""
         for dead in adopt:
             for run in self._queue.requeue(dead):
                 log_event("adopted", id=run, worker=dead)

@@ -214,7 +214,7 @@ def queue_of(status: WorkflowStatus) -> str:
 
 
 def attempts_of(status: WorkflowStatus) -> int:
-    """Return how many times workers have begun a run, those that put it back excepted."""
+    """Return how many times workers have started a run, those that put it back excepted."""
     return int((status.attributes or {}).get(DEATHS, 0)) + int(status.recovery_attempts or 0)
 
 

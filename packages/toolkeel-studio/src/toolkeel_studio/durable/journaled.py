@@ -72,7 +72,7 @@ async def run_order(
         SessionError: the session cannot be read or written now; try again.
     """
     session = sessions.open(order["session"], order["scope"])
-    session.resumes_only = True  # a run that is canceled meanwhile is not gone on with
+    session.resumes_only = True  # a run that is canceled meanwhile does not continue
     if (ended := _deliver_prompt(session, order)) is not None:
         return ended
     try:
@@ -81,7 +81,7 @@ async def run_order(
         if (ended := _end(session, order)) is None:
             raise
         return ended
-    except Exception as problem:  # it is in the journal, if the run had begun
+    except Exception as problem:  # it is in the journal, if the run had started
         return _end_fields("failed", error=f"{type(problem).__name__}: {problem}")
     return _end_fields(result.reason, result.output if result.has_output else "", result.limit)
 
@@ -157,7 +157,7 @@ def _end(session: Session, order: RunOrder) -> dict[str, str] | None:
     if order["prompt"] is None:
         fold = session.load_state()
         run = fold.last_run.run
-        if not entries and fold.reason not in ("", "waiting"):  # somebody else has gone on with it
+        if not entries and fold.reason not in ("", "waiting"):  # another process has continued it
             text = fold.view.messages[-1].text if fold.reason in WITH_TEXT else ""
             return _end_fields(fold.reason, text)
     elif (taken := _message_of(entries, order)) is None:

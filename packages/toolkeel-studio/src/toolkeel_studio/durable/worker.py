@@ -23,7 +23,7 @@ Work = Callable[[RunOrder, WorkflowStatus | None], Awaitable[dict[str, str]]]
 Tick = Callable[[str, dict[str, Any]], RunOrder]
 
 POLL_SECONDS: Final = 0.2
-"""Seconds between two looks into the queue."""
+"""Seconds between two polls of the queue."""
 CHOICE_SECONDS: Final = 0.1
 """Seconds between two choices of the runs that are next."""
 

@@ -124,7 +124,7 @@ def _share(trials: list[Trial]) -> float:
 def _changes(
     before: Iterable[Mapping[str, Any]], after: Iterable[Mapping[str, Any]]
 ) -> list[tuple[str, str]]:
-    """Return what is new, gone or changed, by name."""
+    """Return what is new, missing or changed, by name."""
     old, new = ({str(one["name"]): one for one in many} for many in (before, after))
     found = [(name, "new") for name in new if name not in old]
     found += [(name, "gone") for name in old if name not in new]

@@ -21,9 +21,9 @@ from toolkeel.errors import SetupError
 from toolkeel_studio.gateway.ledger import SharedStore
 
 MAX_ENTRIES = 1000
-"""Results that are kept; those used longest ago go first."""
+"""Maximum number of cached results; the least recently used are removed first."""
 MAX_RESULT_CHARACTERS = 1_000_000
-"""Characters of a result beyond which it is not kept."""
+"""Characters of a result beyond which it is not cached."""
 MAX_TOTAL_CHARACTERS = 64_000_000
 """Characters of all of them: clients choose what is asked, and so how many there are."""
 _RESULTS, _WRITTEN = ("toolkeel", "gateway", "results"), ("toolkeel", "gateway", "written")

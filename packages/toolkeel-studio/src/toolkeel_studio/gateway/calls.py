@@ -140,8 +140,8 @@ class PolicyEnforcer:
             try:
                 return make_answered_result(call.route.definition, decision.value)
             except ValueError as error:
-                said = f"A person answered instead of {call.tool!r}, but the answer does not fit"
-                return self.refuse(call, f"{said} the result that the tool declares: {error}")
+                text = f"A person answered instead of {call.tool!r}, but the answer does not fit"
+                return self.refuse(call, f"{text} the result that the tool declares: {error}")
         if decision.verdict == "deny":
             why = decision.reason and f"The call was not approved: {decision.reason}"
             why = why or "The person did not approve the call"

@@ -27,7 +27,7 @@ from toolkeel_studio.gateway.routes import RoutingTable
 MIN_REFRESH_SECONDS = 0.05
 """Seconds within which several notes of one change come together."""
 MAX_REFRESH_SECONDS = 5.0
-"""Seconds between two looks at lists that servers say again and again have changed."""
+"""Seconds between two reads of lists that servers report as changed again and again."""
 MAX_WATCHED = 10 * MAX_SUBSCRIPTIONS
 """Addresses that all clients together may watch at the servers."""
 
@@ -147,7 +147,7 @@ class ChangeRelay:
             await self.unwatch_unused()  # sessions end without a word
         if len(self._watched) >= MAX_WATCHED:
             raise MCPError(types.INTERNAL_ERROR, "too many resources are watched here")
-        route = table.resource(uri)  # an address that is nobody's is kept nowhere
+        route = table.resource(uri)  # an unknown address is not stored
         watches, tell = route.server.link.watches, partial(self._on_updated, uri)
         self._watched[uri] = watches, route.name, tell
         with suppress(MCPError, Unreachable, SetupError):
@@ -157,7 +157,7 @@ class ChangeRelay:
         """Unsubscribe from resources that no client subscribes to."""
         self._request_uris = +self._request_uris
         idle = self._watched.keys() - self._request_uris.keys() - self._session_uris()
-        # All are taken out before the first server is told: others watch and forget meanwhile.
+        # All are taken out before the first server is notified: others watch and forget meanwhile.
         for watches, name, tell in [self._watched.pop(uri) for uri in idle]:
             with suppress(MCPError, Unreachable, SetupError):
                 await watches.remove([name], tell)

@@ -15,7 +15,7 @@ MAX_LENGTH = 45
 SEPARATOR = "__"
 """Between a server's name and its own name of a thing."""
 MAX_SERVER_LENGTH = MAX_LENGTH // 2
-"""Most characters of what stands for a server in them."""
+"""Maximum characters of the server prefix in them."""
 _HEX = 8
 _SERVER_HEX = 6
 _UNDERSCORES = re.compile("__+")
@@ -36,7 +36,7 @@ def public_name(server: str, name: str) -> str:
     """
     plain, stem = _REFUSED.sub("_", name), server_prefix(server)
     full = f"{_REFUSED.sub('_', stem)}{SEPARATOR}{plain}"
-    clear = not (stem.endswith("_") or name.startswith("_"))  # where the one ends is seen
+    clear = not (stem.endswith("_") or name.startswith("_"))  # the boundary is unambiguous
     if clear and full == f"{stem}{SEPARATOR}{name}" and len(full) <= MAX_LENGTH:
         return full
     digest = hashlib.sha256(f"{server}\0{name}".encode("utf-8", "surrogatepass")).hexdigest()[:_HEX]
@@ -50,7 +50,7 @@ def public_name(server: str, name: str) -> str:
 
 
 def server_prefix(name: str) -> str:
-    """Return what stands for a server before the names of its tools: its name, if tools can carry it.
+    """Return the prefix of the names of a server's tools: its name, if tools can carry it.
 
     A name that is too long, or that holds the separator, is shortened and gets digits of its hash.
 

@@ -11,7 +11,7 @@ from toolkeel.errors import SetupError
 from toolkeel.mcp.state_files import file_version
 
 INTERVAL = 1.0
-"""Seconds between two looks at the file; editors replace it, so the file itself is not watched."""
+"""Seconds between two checks of the file; editors replace it, so the file itself is not watched."""
 
 log = logging.getLogger("toolkeel.mcp")
 

@@ -193,7 +193,7 @@ class RoutingTable:
 def _matches_template(template: str, uri: str) -> bool:
     try:
         return UriTemplate.parse(template).match(uri) is not None
-    except ValueError:  # it cannot be matched, which costs nobody else's resources
+    except ValueError:  # it cannot be matched, which costs no other client
         return False
 
 

@@ -1,4 +1,4 @@
-"""One connection to a server, the calls that run on it, and what the server asks meanwhile (lane).
+"""One connection to a server, the calls that run on it, and the server's questions meanwhile (lane).
 
 What is asked in the middle of a call goes to the client whose call it is. Over stdio such a question
 of the older revisions names no call; where calls of two clients are running, nobody can know whose it
@@ -144,7 +144,7 @@ class ServerConnection:
         level = level if level in LEVELS else None
         return RunningCall(client, exchange, level, offered, self)
 
-    # — what it asks —
+    # — its questions —
 
     async def _elicit(
         self, context: ClientRequestContext, params: types.ElicitRequestParams

@@ -31,11 +31,11 @@ STATUS = types.Resource(
     mime_type="application/json",
 )
 MAX_REASON = 300
-"""Most characters of why a server is down that clients are told."""
+"""Most characters of why a server is down that clients receive."""
 MAX_COUNTED = 1000
 """Most clients and rules that are counted; others count as one."""
 INTERVAL = 1.0
-"""Seconds between two looks at what the file of a running gateway says."""
+"""Seconds between two reads of the file of a running gateway."""
 
 
 class Activity:

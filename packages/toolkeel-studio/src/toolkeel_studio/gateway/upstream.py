@@ -1,4 +1,4 @@
-"""One server behind the gateway: its lists, its calls in plain JSON, and what it asks.
+"""One server behind the gateway: its lists, its calls in plain JSON, and its questions.
 
 A call goes as the JSON it came as, and its result comes back as JSON: nothing on the way is made a
 model of. There is one connection for all clients, until the server asks something without saying in

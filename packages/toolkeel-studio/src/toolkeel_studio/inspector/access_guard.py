@@ -91,20 +91,20 @@ class Guard:
         return origin.startswith("http://") and origin.removeprefix("http://") in self._hosts
 
     async def _log_in(self, request: Request) -> Response:
-        given = request.query_params.get("key", "")
+        key = request.query_params.get("key", "")
         if request.method == "POST":
             try:
-                given = (await read_form(request, LOGIN)).get("key", "").strip()
+                key = (await read_form(request, LOGIN)).get("key", "").strip()
             except HTTPException as error:
                 return PlainTextResponse("This is not a valid login form.", error.status_code)
-        if _is(given, self._token) or _is(given, self.once):
-            self.once = secrets.token_urlsafe(24) if _is(given, self.once) else self.once
+        if _is(key, self._token) or _is(key, self.once):
+            self.once = secrets.token_urlsafe(24) if _is(key, self.once) else self.once
             answer = RedirectResponse(f"{self.place}/", 303)
             answer.set_cookie(
                 COOKIE, self._token, path=self.place, httponly=True, samesite="strict"
             )
             return answer
-        return HTMLResponse(render_page("login.html", request, wrong=bool(given)), 401)
+        return HTMLResponse(render_page("login.html", request, wrong=bool(key)), 401)
 
 
 def _is(given: str, secret: str) -> bool:

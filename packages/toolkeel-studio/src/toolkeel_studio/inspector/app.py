@@ -204,6 +204,6 @@ async def _static(request: Request) -> Response:
 
 
 async def _problem(request: Request, error: Exception) -> Response:
-    told = str(error) if isinstance(error, SessionError) else ""
-    code = 409 if told else getattr(error, "status_code", 500)
-    return HTMLResponse(render_page("problem.html", request, code=code, told=told), code)
+    problem = str(error) if isinstance(error, SessionError) else ""
+    code = 409 if problem else getattr(error, "status_code", 500)
+    return HTMLResponse(render_page("problem.html", request, code=code, told=problem), code)

@@ -81,10 +81,10 @@ def _lines(story: Story) -> Iterator[Line]:
             if item.message is not None and item.message.text:
                 yield "model", item.message.text
             for called in item.calls:
-                given = called.arguments
-                if not isinstance(given, str):
-                    given = json.dumps(given, sort_keys=True, ensure_ascii=False)
-                yield "call", f"{called.call.name}({given})"
+                arguments = called.arguments
+                if not isinstance(arguments, str):
+                    arguments = json.dumps(arguments, sort_keys=True, ensure_ascii=False)
+                yield "call", f"{called.call.name}({arguments})"
                 if called.inside is not None:
                     yield from _lines(called.inside)
                 yield called.status, called.result.text if called.result is not None else ""

@@ -53,8 +53,8 @@ class DeskPages:
         except (ToolkeelError, ValueError, RecursionError) as error:
             return self._render(request, str(error), 409, {**typed, "told": str(error)})
         if first is not None:
-            told = TOO_LATE, {"who": first.who, "verdict": first.decision.verdict}
-            return self._render(request, told, 409)
+            notice = TOO_LATE, {"who": first.who, "verdict": first.decision.verdict}
+            return self._render(request, notice, 409)
         return RedirectResponse("/approvals", 303)
 
 

@@ -103,7 +103,7 @@ def _field(
 ) -> Field:
     """Build the field for one value; `called` is its name, label and pointer."""
     own, some, nullable = split_alternatives(schema if builder.left > 0 else {}, builder.root)
-    builder.left -= len(some) // 4  # each has been read, whether it becomes a field or not
+    builder.left -= len(some) // 4  # each has been read, also if it becomes no field
     kinds = own.get("type")
     if isinstance(kinds, list) and "null" in kinds:
         nullable = True
@@ -202,8 +202,8 @@ def _items(made: Field, builder: _FormBuilder) -> Iterator[Field]:
 
 def _count(name: str, typed: Typed, least: int = 0) -> int:
     """Count the submitted items of a list."""
-    given = number_of(typed.get(name + COUNT, ""))
-    return least if given is None else given
+    number = number_of(typed.get(name + COUNT, ""))
+    return least if number is None else number
 
 
 def _escape_key(key: str) -> str:

@@ -12,7 +12,7 @@ from toolkeel_studio.inspector.session_view import ReplyItem, Story
 
 @record
 class RunSummary:
-    """The facts of a run that a reader asks for first.
+    """The main facts of a run.
 
     Args:
         models: Names of the models that replied, each once.

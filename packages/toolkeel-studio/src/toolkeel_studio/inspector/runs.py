@@ -65,8 +65,8 @@ class Live:
             case events.Streamed(delta=TextDelta(text=text)):
                 self.text = (self.text + text)[-TAIL:]
             case events.Streamed(delta=CallDelta() as delta):
-                told = self.calls.get(delta.index, "") + (delta.name or "") + delta.arguments
-                self.calls[delta.index] = told[-TAIL:]
+                written = self.calls.get(delta.index, "") + (delta.name or "") + delta.arguments
+                self.calls[delta.index] = written[-TAIL:]
             case events.Progress():
                 self.progress[event.call_id] = one_line(event.message)
             case events.TurnStarted() | events.Replied() | events.RunFinished():
@@ -190,7 +190,7 @@ class Runs:
         ]
 
     async def answer(self, name: str, id: str, form: Mapping[str, str]) -> str:
-        """Answer what a server asks.
+        """Answer a server's question.
 
         Args:
             name: The session's.

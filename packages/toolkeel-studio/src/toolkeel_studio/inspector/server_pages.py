@@ -44,8 +44,8 @@ class ServerPages:
                 servers.setdefault((found.server, found.identity), []).append((tool.name, found))
         calls = list(islice(calls_in(self._audit), SHOWN)) if self._audit else []
         states = {key: Counter(each.state for _, each in rows) for key, rows in servers.items()}
-        given = {"servers": servers, "states": states, "audit": self._audit, "calls": calls}
-        return HTMLResponse(render_page("servers.html", request, **given))
+        variables = {"servers": servers, "states": states, "audit": self._audit, "calls": calls}
+        return HTMLResponse(render_page("servers.html", request, **variables))
 
 
 def calls_in(audit: Path) -> Iterator[dict[str, object]]:
@@ -72,10 +72,10 @@ def calls_in(audit: Path) -> Iterator[dict[str, object]]:
 
 def _call(entry: dict[str, Any]) -> dict[str, object]:
     """Convert an entry for the page, whatever it contains."""
-    told = {key: str(entry.get(key, "")) for key in ("client", "server", "tool")}
+    fields = {key: str(entry.get(key, "")) for key in ("client", "server", "tool")}
     at, seconds = (
         value if isinstance(value := entry.get(key), int | float) and 0 <= value < 1e11 else None
         for key in ("at", "seconds")
     )
     outcome = str(entry.get("why") or entry.get("outcome", entry["event"]))
-    return {**told, "outcome": outcome, "at": at, "seconds": seconds}
+    return {**fields, "outcome": outcome, "at": at, "seconds": seconds}

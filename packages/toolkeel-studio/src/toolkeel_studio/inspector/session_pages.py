@@ -210,8 +210,8 @@ class SessionPages:
 
     def _too_late(self, request: Request, session: Session, who: str, verdict: str) -> Response:
         """Show the first decision to the second decider."""
-        told = TOO_LATE, {"who": who, "verdict": verdict}
-        return HTMLResponse(self._render(request, session, told), 409)
+        notice = TOO_LATE, {"who": who, "verdict": verdict}
+        return HTMLResponse(self._render(request, session, notice), 409)
 
     async def _answer(self, request: Request, session: Session, typed: dict[str, str]) -> Response:
         """Answer a server's question, or add or remove an item of its form."""

@@ -248,10 +248,10 @@ class Story:
             self._prompt = replace(self._prompt, instructions=text, changes=changes)
 
     def _queued_up(self, seq: int, at: float, entry: entries.Queued) -> None:
-        said = _message_item(seq, at, entry.message, entry.who)
-        said.how = "queued"
-        self._queued[entry.id] = said
-        self.items.append(said)
+        message_item = _message_item(seq, at, entry.message, entry.who)
+        message_item.how = "queued"
+        self._queued[entry.id] = message_item
+        self.items.append(message_item)
 
     def _steered(self, seq: int, at: float, entry: entries.Steered) -> None:
         if (queued := self._queued.pop(entry.id, None)) is not None:
@@ -335,8 +335,8 @@ class Story:
     def _decided(self, seq: int, at: float, entry: entries.Decided) -> None:
         called = self._waiting.get(entry.decision.ticket)
         if called is not None and called.ticket and called.ticket.id == entry.decision.ticket:
-            said = DecisionView(at, entry.decision.verdict, entry.who, entry.decision.reason)
-            called.seq, called.verdict = seq, called.verdict or said
+            view = DecisionView(at, entry.decision.verdict, entry.who, entry.decision.reason)
+            called.seq, called.verdict = seq, called.verdict or view
 
     def _run_ended(self, seq: int, at: float, entry: entries.RunEnded) -> None:
         self.reason = entry.reason

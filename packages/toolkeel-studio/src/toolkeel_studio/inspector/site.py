@@ -261,7 +261,7 @@ def render_page(name: str, request: Request, **values: Any) -> str:
         return Markup(str(escape(known)).format(**{k: escape(v) for k, v in parts.items()}))
 
     lang = "zh-CN" if tongue == "zh" else "en"
-    given = {"t": say, "lang": lang, "nonce": request.state.nonce, "path": request.url.path}
-    given["here"] = request.state.here
-    made = _PAGES.get_template(name).render(**given, **values)
+    variables = {"t": say, "lang": lang, "nonce": request.state.nonce, "path": request.url.path}
+    variables["here"] = request.state.here
+    made = _PAGES.get_template(name).render(**variables, **values)
     return made.encode("utf-8", "replace").decode()  # a lone surrogate cannot be encoded

@@ -46,7 +46,7 @@ class StatsPages:
                 counts = await asyncio.to_thread(self._count)
         periods = counts.periods()
         today = datetime.now().astimezone().date()
-        given = {
+        variables = {
             "stats": counts.stats,
             "costs": counts.costs,
             "periods": periods,
@@ -56,7 +56,7 @@ class StatsPages:
             "wrong": wrong,
             "ranges": [(days, today - timedelta(days=days - 1)) for days in RANGES],
         }
-        return HTMLResponse(render_page("stats.html", request, **given))
+        return HTMLResponse(render_page("stats.html", request, **variables))
 
     def _count(self) -> DailyStats:
         """Return stats over all sessions; read only new entries."""

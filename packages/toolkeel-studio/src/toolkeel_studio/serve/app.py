@@ -83,8 +83,8 @@ def app(
         )
     if isinstance(allowed_origins, str) or "*" in (origins := tuple(allowed_origins)):
         raise SetupError("app(allowed_origins=...): name each origin; '*' would let any page call")
-    kept = sessions if isinstance(sessions, Sessions) else Sessions(sessions)
-    channels = Channels(agent, kept, deps=deps, options=options)
+    opened = sessions if isinstance(sessions, Sessions) else Sessions(sessions)
+    channels = Channels(agent, opened, deps=deps, options=options)
     service = Service(channels, user, deciders, on_disconnect)
     routes = [route for each in protocols for route in _find_protocol(each)(service)]
     hosts = (*LOCAL, *allowed_hosts)

@@ -1,4 +1,4 @@
-"""One mechanism for every front end: what is said, decided and read of a session, in any process.
+"""One mechanism for every front end: messages, decisions and events of a session, in any process.
 
 A front end is two pure functions around a `Channel`: one turns requests into `say`, `decide`, `answer`
 and `cancel`, the other turns the items of `read` into its own wire. It runs no agent and holds no state

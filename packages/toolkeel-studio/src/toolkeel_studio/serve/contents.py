@@ -16,7 +16,7 @@ MAX_PARTS: Final = 64
 
 
 def plain_text(content: Content) -> str:
-    """Return the text of content, without what stands for pictures and files."""
+    """Return the text of content, without placeholders of pictures and files."""
     if isinstance(content, str):
         return content
     return "".join(block.text for block in content if isinstance(block, Text | Data))

@@ -43,7 +43,7 @@ KEPT = 4_000
 MOST = 100_000
 """Live items after which no more are retained until the next entry of a reply."""
 POLL_SECONDS = 0.25
-"""Seconds between two looks for entries of other processes."""
+"""Seconds between two polls for entries of other processes."""
 GATHER_SECONDS = 0.01
 """Seconds for which live events are gathered before readers get them."""
 MOST_SECONDS = 0.1
@@ -74,7 +74,7 @@ class Feed:
     Args:
         session: The session; it exists.
         here: What this process does with it.
-        seconds: Seconds between two looks for entries of other processes.
+        seconds: Seconds between two polls for entries of other processes.
 
     Attributes:
         readers: Number of readers.
@@ -141,7 +141,7 @@ class Feed:
 
     @property
     def ended_count(self) -> int:
-        """How often a run of the session has ended or begun to wait, as far as it was followed."""
+        """How often a run of the session has ended or started to wait, as far as it was followed."""
         return self._numbering.ended_count
 
     @property

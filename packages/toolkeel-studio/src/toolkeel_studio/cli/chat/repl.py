@@ -273,8 +273,8 @@ class Chat:
         finally:
             watched.close()
             session = self.sessions[self.name]
-            for said in session.load_state().queued.values() if session.exists else ():
-                told = visible_line(said.message.text)
+            for queued in session.load_state().queued.values() if session.exists else ():
+                told = visible_line(queued.message.text)
                 note(f"unread, sent with your next message: {told}", YELLOW)
         if result.has_output and shown.text != result.output:
             echo(str(result.output))

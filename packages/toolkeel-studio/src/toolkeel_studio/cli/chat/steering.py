@@ -45,7 +45,7 @@ RUNNING = "Enter: send now · Tab: send afterwards · Esc: stop"
 COMMAND = "Enter: do it afterwards · Tab: complete · Esc: stop"
 STOPPING = "stopping · Ctrl+C: end it now"
 ROWS = 8
-"""Rows of the line that is begun which are shown."""
+"""Rows shown of the unfinished line."""
 BUNDLE = 0.03
 """Seconds in which what is printed is put together."""
 SIGN = f"\x1b[{BOLD}m› \x1b[0m"
@@ -150,8 +150,8 @@ class Steering:
 
     def _hint(self, prompt: PromptSession[str]) -> str:
         command = prompt.default_buffer.text.startswith("/")
-        told = STOPPING if self.stopping else COMMAND if command else RUNNING
-        return f"{monotonic() - self._began:.0f} s · {told}"
+        hint = STOPPING if self.stopping else COMMAND if command else RUNNING
+        return f"{monotonic() - self._began:.0f} s · {hint}"
 
     # — keys —
 

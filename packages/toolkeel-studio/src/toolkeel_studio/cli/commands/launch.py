@@ -293,7 +293,7 @@ def _run(
     if not launch.as_json:
         note(_introduction(agent), DIM)
     shown = Pausable(lines if launch.as_json else spoken)
-    # A program that reads the events waits for none of them; only a screen stands still.
+    # A program that reads the events waits for none of them; only a screen waits.
     piped = launch.as_json and not stdout_is_terminal()
     pause: Callable[[], AbstractContextManager[None]] = nullcontext if piped else shown.paused
 

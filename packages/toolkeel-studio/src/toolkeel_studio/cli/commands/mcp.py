@@ -127,7 +127,7 @@ def add(
     found, problems = read_servers(path)
     if name in problems:  # such as a variable that is not set yet
         raise SetupError(f"{path} now has {name}, which cannot be used: {problems[name]}")
-    ConsentStore().grant(found[name])  # whoever types the command has seen it
+    ConsentStore().grant(found[name])  # the user who types the command has read it
     note(f"{path} now has {name}; its tools: toolkeel mcp tools {name}", DIM)
 
 

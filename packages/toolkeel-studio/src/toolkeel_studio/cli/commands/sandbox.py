@@ -50,7 +50,7 @@ def command(
             try:
                 code = process.wait()
                 break
-            except KeyboardInterrupt:  # it was meant for the command, which has had it, too
+            except KeyboardInterrupt:  # it was for the command, which has received it, too
                 continue
     sys.exit(code if code >= 0 else 128 - code)
 

@@ -57,9 +57,9 @@ def list_command(
         return
     for info in found:
         when = datetime.fromtimestamp(info.updated, UTC).astimezone().strftime("%Y-%m-%d %H:%M")
-        said = visible_line(info.first)
+        first_line = visible_line(info.first)
         ended = "" if info.ended == "answered" else f"  [{info.ended or 'not ended'}]"
-        echo(f"{_name_of(info)}  {when}  {count(info.turns, 'turn')}{ended}  {said}")
+        echo(f"{_name_of(info)}  {when}  {count(info.turns, 'turn')}{ended}  {first_line}")
     if len(known) > len(found):
         left = count(len(known) - len(found), "session")
         note(f"{left} in other scopes: toolkeel sessions list --all", DIM)

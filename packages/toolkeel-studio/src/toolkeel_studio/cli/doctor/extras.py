@@ -43,7 +43,7 @@ def _needs(distribution: str) -> Iterator[tuple[str, str]]:
 
 
 def _packages(need: str) -> Iterator[str]:
-    """Yield the package that a requirement names, and those of the extras that it asks for."""
+    """Yield the package that a requirement names, and those of the extras that it requests."""
     match = _REQUIREMENT.match(need)
     if match is None:
         return

@@ -22,10 +22,10 @@ def check_keys() -> Section:
 
 
 def _other_vendors() -> Iterator[tuple[str, tuple[str, ...]]]:
-    said = {keys for one in HOSTED for keys in one.keys}
+    listed_keys = {keys for one in HOSTED for keys in one.keys}
     for vendor, preset in PRESETS.items():
-        if preset.keys and not said.issuperset(preset.keys):
-            said.update(preset.keys)
+        if preset.keys and not listed_keys.issuperset(preset.keys):
+            listed_keys.update(preset.keys)
             yield vendor, preset.keys
     yield "bedrock", ("AWS_PROFILE", "AWS_ACCESS_KEY_ID", "AWS_BEARER_TOKEN_BEDROCK")
 

@@ -19,7 +19,7 @@ from toolkeel_studio.cli.local.weights import find_weights
 from toolkeel_studio.cli.terminal.streams import DIM, echo, is_interactive, note
 
 PORT = 8080
-"""Where ``llamacpp:`` looks for a server."""
+"""Where ``llamacpp:`` expects a server."""
 _MOST_THREADS = 8
 _MEGABYTE = 1024 * 1024
 
@@ -125,12 +125,12 @@ def _wait_until_loaded(loader: _Loader, stop: threading.Event) -> None:
     Raises:
         SetupError: it cannot be loaded.
     """
-    began, told = monotonic(), 0
+    began, shown_seconds = monotonic(), 0
     while loader.is_alive() and not stop.is_set():
         loader.join(0.1)
         seconds = int(monotonic() - began)
-        if is_interactive(sys.stderr) and seconds >= told + 2:
-            told = seconds
+        if is_interactive(sys.stderr) and seconds >= shown_seconds + 2:
+            shown_seconds = seconds
             note(f"loading, {seconds} s", DIM)
     if loader.error:
         raise SetupError(f"toolkeel local: llama.cpp cannot load the model: {loader.error}")

@@ -140,7 +140,7 @@ def _resolve(
         answer.set_result(decision)
     else:
         answer.set_exception(error)
-        answer.exception()  # seen, even if the run has been cancelled and does not look
+        answer.exception()  # retrieved, also if the run was canceled
 
 
 @record
@@ -257,22 +257,22 @@ class TicketPrompt:
         head = f"{name} needs your approval ({visible_line(why)})"
         rows = change_rows(ticket.reason)
         if self._edited:
-            head, rows = f"{name} as you edited it", []  # they told of the call as it was
+            head, rows = f"{name} as you edited it", []  # they describe the call before the edit
         lines = [self._styled(line, f"{BOLD};{YELLOW}") for line in chopped(head, columns)]
         for row in rows:
             style = _SIGNS.get(row[:1], "")
             lines += [
                 self._styled(line, style) if style else line for line in chopped(row, columns)
             ]
-        told = visible_line(badges(ticket.effects, self._arguments))
-        lines += [self._styled(line, DIM) for line in chopped(told, columns)]
+        description = visible_line(badges(ticket.effects, self._arguments))
+        lines += [self._styled(line, DIM) for line in chopped(description, columns)]
         bar = self._styled("│", CYAN)
         for line in visible_json(dict(self._arguments)).split("\n"):
             for number, part in enumerate(chopped(line, columns - 3)):
                 lines.append(f"{bar}{'↳' if number else ' '}{part}")
         for each in self._extents.values():
-            told = visible_line(f"{each.key}: yes, and {each.covers}, in this run")
-            lines += [self._styled(line, DIM) for line in chopped(told, columns)]
+            description = visible_line(f"{each.key}: yes, and {each.covers}, in this run")
+            lines += [self._styled(line, DIM) for line in chopped(description, columns)]
         return lines
 
     def _styled(self, text: str, style: str) -> str:

@@ -15,7 +15,7 @@ from typing import Protocol, cast
 from toolkeel_studio.cli.terminal.keyboard import SETTLE, TOGETHER, Keyboard, Withdrawn
 
 _LOOK = 0.02
-"""Seconds between two looks."""
+"""Seconds between two polls."""
 _CTRL_C = "\x03"
 
 

@@ -16,7 +16,7 @@ from time import monotonic
 SETTLE = 0.2
 """Seconds in which a key still belongs to what was on the screen before the question."""
 TOGETHER = 0.03
-"""Seconds within which characters have come as one piece: nobody types that fast."""
+"""Seconds within which characters have come as one piece: a person types slower."""
 
 
 class Withdrawn(Exception):

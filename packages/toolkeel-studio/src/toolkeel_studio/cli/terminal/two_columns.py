@@ -30,8 +30,8 @@ def compare_lines(found: Comparison, width: int | None) -> Iterator[str]:
     for changed, group in groupby(found.rows, lambda row: row[0] != row[1]):
         rows = [_row(*row, width) for row in group]
         if width is not None and not changed and len(rows) > FEW:
-            told = f"  … {count(len(rows) - 2, 'line')} the same"
-            rows[1:-1] = [[styled(told, DIM, sys.stdout)]]
+            omission = f"  … {count(len(rows) - 2, 'line')} the same"
+            rows[1:-1] = [[styled(omission, DIM, sys.stdout)]]
         yield from chain.from_iterable(rows)
     if not found.differ:
         yield styled("No difference.", GREEN, sys.stdout)

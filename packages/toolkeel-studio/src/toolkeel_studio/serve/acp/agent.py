@@ -1,4 +1,4 @@
-"""What an editor asks for over ACP: sessions, prompts, cancel.
+"""Requests of an editor over ACP: sessions, prompts, cancel.
 
 A session belongs to the folder that the editor has open: the folder is the session's scope. The person at
 the editor started the agent, and decides; `editor_session` has what the folder and the mode permit. Servers that the editor would bring are not connected.
@@ -102,7 +102,7 @@ class AcpAgent:
         return InitializeResponse(protocol_version=VERSION, agent_capabilities=able, agent_info=me)
 
     async def new_session(self, cwd: str, **_: Any) -> NewSessionResponse:
-        """Start a session; it is in the list once something was said."""
+        """Start a session; it is listed after its first message."""
         name = secrets.token_hex(16)
         session = self._open[name] = self._make_session(name, cwd)
         return NewSessionResponse(session_id=name, modes=session.modes)

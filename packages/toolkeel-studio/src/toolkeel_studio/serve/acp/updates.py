@@ -142,7 +142,7 @@ def _paths(ticket: Ticket) -> Iterator[str]:
 
 
 def _changes(arguments: Mapping[str, object]) -> Iterator[tuple[str | None, str]]:
-    """Yield the old and new texts of a change; None for a file that is written as a whole."""
+    """Yield the old and new texts of a change; None for a file that is replaced entirely."""
     if isinstance(content := arguments.get("content"), str):
         yield None, content
     edits = arguments.get("edits")

@@ -20,7 +20,7 @@ from toolkeel_studio.serve.requests import ClientRequest
 
 @record
 class AguiRequest:
-    """What a request asks for.
+    """The contents of a request.
 
     Args:
         thread_id: The session's name.
@@ -36,7 +36,7 @@ class AguiRequest:
 
 
 def decode_request(body: Mapping[str, Any]) -> AguiRequest:
-    """Return what the body of a ``POST`` asks for.
+    """Decode the body of a ``POST``.
 
     Raises:
         ChannelError: it is no ``RunAgentInput``.
@@ -47,10 +47,10 @@ def decode_request(body: Mapping[str, Any]) -> AguiRequest:
         place = ".".join(map(str, error.errors(include_input=False)[0]["loc"]))
         raise ChannelError(f"the body is no RunAgentInput: {place[:100]}") from None
     last = sent.messages[-1] if sent.messages else None
-    said = last if isinstance(last, ui.UserMessage) else None
+    user_message = last if isinstance(last, ui.UserMessage) else None
     asked = ClientRequest(
-        "" if said is None else decode_content(said.content),
-        "" if said is None else said.id,
+        "" if user_message is None else decode_content(user_message.content),
+        "" if user_message is None else user_message.id,
         {each.interrupt_id: decode_answer(each) for each in sent.resume or ()},
         dict(_results(sent.messages)),
         None if sent.tools is None else tuple(map(_tool, sent.tools)),
@@ -79,7 +79,7 @@ def decode_answer(entry: ui.ResumeEntry) -> Choice:
 
 
 def fit_answer(choice: Choice, ticket: Ticket | None) -> Choice:
-    """Return a decision as it is meant: of a form, the payload is what it is filled in with.
+    """Decode a decision; for a form, its payload is the answers.
 
     To abandon a call denies it.
     """

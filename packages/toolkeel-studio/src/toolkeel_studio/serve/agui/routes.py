@@ -86,14 +86,14 @@ class _Front:
             applied = await apply_request(self._service, channel, before, asked, user)
         except ChannelError as error:
             return self._service.stream(channel, _refused(encoder, str(error)), {})
-        said = body.asked.message_id
+        message_id = body.asked.message_id
         if not applied.is_new:
-            before, said = await asyncio.to_thread(channel.snapshot), ""
-        batches = self._events(channel, before, encoder, applied, said)
+            before, message_id = await asyncio.to_thread(channel.snapshot), ""
+        batches = self._events(channel, before, encoder, applied, message_id)
         return self._service.stream(channel, _lines(batches), {})
 
     def _check(self, channel: Channel, now: Snapshot, asked: ClientRequest) -> ClientRequest:
-        """Return what a client sends, with decisions and results as they are meant.
+        """Return what a client sends, with decisions and results decoded.
 
         Raises:
             UnknownApproval: it does not decide all that waits.

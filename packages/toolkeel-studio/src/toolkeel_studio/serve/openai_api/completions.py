@@ -93,7 +93,7 @@ class Completions:
     async def _chunks(
         self, channel: Channel, after: str, encoder: ChatEncoder, is_alone: bool
     ) -> AsyncGenerator[list[Chunk], None]:
-        """Yield the chunks of a completion; one that stands alone ends with its reader."""
+        """Yield the chunks of a completion; one without a session ends with its reader."""
         try:
             yield [encoder.start(time())]
             async with aclosing(encode_run(channel, after, encoder)) as batches:
@@ -113,7 +113,7 @@ class Completions:
         await asyncio.to_thread(delete, session.name, scope=session.scope)
 
     async def _do_task(self, sent: ChatRequest) -> Response:
-        """Answer what a chat's own program asks for, such as a title: by the model alone."""
+        """Answer a request of the chat program itself, such as for a title, by the model alone."""
         encoder = self._encoder("", sent)
         made = await Agent(self._service.channels.agent.model).run(sent.asked.content)
         encoder.usage = made.usage
@@ -143,14 +143,14 @@ def _with_history(sent: ChatRequest) -> Content:
     content = sent.asked.content
     if not sent.history:
         return content
-    told = [
+    errors_text = [
         Text(
             json.dumps((role, text), ensure_ascii=False), {ATTACHED: True} if role != "user" else {}
         )
         for role, text in sent.history
     ]
     now = (Text(content),) if isinstance(content, str) else content
-    return (Text(EARLIER), *told, Text(NOW), *now)
+    return (Text(EARLIER), *errors_text, Text(NOW), *now)
 
 
 async def _lines(

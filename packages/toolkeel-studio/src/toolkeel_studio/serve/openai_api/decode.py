@@ -17,7 +17,7 @@ from toolkeel_studio.serve.requests import ClientRequest
 
 @record
 class ResponseRequest:
-    """What a ``POST`` to the responses asks for.
+    """The contents of a ``POST`` to the responses.
 
     Args:
         asked: The message, decisions, results and tools.
@@ -36,7 +36,7 @@ class ResponseRequest:
 
 @record
 class ChatRequest:
-    """What a ``POST`` to the chat completions asks for.
+    """The contents of a ``POST`` to the chat completions.
 
     Args:
         asked: The last message of the person, or the results at the end of the request, and tools.
@@ -54,7 +54,7 @@ class ChatRequest:
 
 
 def decode_response_request(body: Mapping[str, Any]) -> ResponseRequest:
-    """Return what the body of a ``POST`` to the responses asks for.
+    """Decode the body of a ``POST`` to the responses.
 
     Raises:
         ChannelError: it is no such request.
@@ -87,7 +87,7 @@ def decode_response_request(body: Mapping[str, Any]) -> ResponseRequest:
 
 
 def decode_chat_request(body: Mapping[str, Any]) -> ChatRequest:
-    """Return what the body of a ``POST`` to the chat completions asks for.
+    """Decode the body of a ``POST`` to the chat completions.
 
     Raises:
         ChannelError: it is no such request.

@@ -19,7 +19,7 @@ from toolkeel_studio.serve.vercel.encode import call_input
 
 @record
 class VercelRequest:
-    """What a request asks for.
+    """The contents of a request.
 
     Args:
         chat: Id of the chat: the session's name.
@@ -35,7 +35,7 @@ class VercelRequest:
 
 
 def decode_request(body: Mapping[str, Any]) -> VercelRequest:
-    """Return what the body of a ``POST`` asks for.
+    """Decode the body of a ``POST``.
 
     Raises:
         ChannelError: it is no request of ``useChat``.
@@ -43,12 +43,12 @@ def decode_request(body: Mapping[str, Any]) -> VercelRequest:
     chat, messages, trigger = body.get("id"), body.get("messages"), body.get("trigger")
     if not isinstance(chat, str) or not isinstance(messages, list):
         raise ChannelError("send id and messages, as useChat does")
-    said = [each for each in messages if isinstance(each, dict)]
-    last = said[-1] if said else {}
+    valid = [each for each in messages if isinstance(each, dict)]
+    last = valid[-1] if valid else {}
     replaces = body.get("messageId")
     if trigger == "regenerate-message":
         return VercelRequest(chat, replaces=replaces if isinstance(replaces, str) else "")
-    answered = next((m for m in reversed(said) if m.get("role") == "assistant"), {})
+    answered = next((m for m in reversed(valid) if m.get("role") == "assistant"), {})
     parts = [part for part in _list(answered.get("parts")) if isinstance(part, dict)]
     answered_parts = [part for part in parts if part.get("state") == "approval-responded"]
     inputs = {_approval(part)[0]: part["input"] for part in answered_parts if "input" in part}

@@ -98,16 +98,16 @@ class _Front:
         before = await channel.status()
         check_inputs(sent, before)
         applied = await apply_request(self._service, channel, before, sent.asked, user)
-        said, number, encoder = sent.asked.message_id, before.number, self._encoder()
-        if said and not applied.is_said:  # it was sent before
+        message_id, number, encoder = sent.asked.message_id, before.number, self._encoder()
+        if message_id and not applied.is_said:  # it was sent before
             number = "0.0"
         elif sent.replaces is not None:  # from its start: what was done for it is part of it
             number, _ = await asyncio.to_thread(last_message, channel.session)
             await channel.resume()
-        elif not said:
+        elif not message_id:
             _, id = await asyncio.to_thread(last_message, channel.session)
             encoder = self._encoder(id)
-        lines = self._lines(channel, number, encoder, said)
+        lines = self._lines(channel, number, encoder, message_id)
         return self._service.stream(channel, lines, HEADERS)
 
     async def _lines(
