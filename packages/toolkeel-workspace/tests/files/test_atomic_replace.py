@@ -192,6 +192,11 @@ def test_a_full_disk_leaves_the_old_content_and_no_rest(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["f"]
 
 
+def test_a_name_that_is_too_long_for_a_new_file_is_not_called_unchanged(tmp_path: Path) -> None:
+    with pytest.raises(ToolError, match=r"the name is too long\. There is no such file yet\.$"):
+        replace_file(Root(tmp_path), "n" * 300, b"x")
+
+
 def test_a_change_between_reading_and_replacing_is_noticed(tmp_path: Path) -> None:
     (tmp_path / "f").write_text("old")
     was = (tmp_path / "f").stat()

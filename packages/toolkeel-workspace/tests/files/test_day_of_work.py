@@ -146,7 +146,7 @@ async def _run_commands(session: Session) -> None:
     name = text.partition('path="')[2].partition('"')[0]
     await session.step("grep", "4321: 4321 padding", pattern="^4321 ", path=name)
     listen = "while read -r line; do echo \"got $line\"; printf 'More? '; done"
-    await session.step("bash", "[job-1 is running.]", command=listen, background=True)
+    await session.step("bash", "[job-1 is running.", command=listen, background=True)
     await session.step(
         "job", "got hello", "It seems to wait for input: 'More?'", id="job-1", input="hello"
     )

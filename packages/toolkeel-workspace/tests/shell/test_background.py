@@ -67,6 +67,23 @@ def test_a_prompt_is_reported_and_answered(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
+def test_a_silent_wait_for_input_is_reported_and_a_wait_for_time_is_not(tmp_path: Path) -> None:
+    async def main() -> None:
+        caller = Caller(tmp_path)
+        command = "read -p 'Name: ' x; printf 'colour of %s >>' \"$x\"; read -s y; exec sleep 60"
+        await caller.start(command)
+        asks = "[job-1 is running. It seems to wait for input.]"
+        await caller.look_until("job-1", lambda text: asks in text)
+        await caller.call("job", id="job-1", input="Ada")
+        asks = "It seems to wait for input: 'colour of Ada >>'."
+        await caller.look_until("job-1", lambda text: asks in text)
+        await caller.call("job", id="job-1", input="red")
+        await caller.look_until("job-1", lambda text: text.endswith("[job-1 is running.]"))
+        await caller.call("job", id="job-1", stop=True)
+
+    asyncio.run(main())
+
+
 def test_stop_ends_a_command_with_all_that_it_started(tmp_path: Path) -> None:
     async def main() -> None:
         caller = Caller(tmp_path)

@@ -67,6 +67,7 @@ def replace_file(
     if name in ("", "."):
         raise ToolError(f"{path!r} is a folder, not a file.")
     opened = root.open_folder(folder or ".", create=True)
+    was = None
     try:
         _check_not_protected(root, opened, relative)
         was = find_writable(opened, name, path)
@@ -75,7 +76,9 @@ def replace_file(
         return was is None
     except OSError as error:
         why = _REASONS.get(error.errno or 0) or error.strerror
-        raise ToolError(f"{path!r} was not written: {why}. It is as it was.") from None
+        raise ToolError(
+            f"{path!r} was not written: {why}. {'It is as it was' if was else 'There is no such file yet'}."
+        ) from None
     finally:
         opened.close()
 

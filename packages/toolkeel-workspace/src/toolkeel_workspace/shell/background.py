@@ -40,7 +40,7 @@ from toolkeel_workspace.shell.lifetime import (
     list_earlier_jobs,
 )
 from toolkeel_workspace.shell.output_tail import OutputTail
-from toolkeel_workspace.shell.prompts import find_prompt
+from toolkeel_workspace.shell.prompts import describe_wait
 
 MAX_JOBS = 8
 """Jobs that may run at once in one run."""
@@ -196,13 +196,13 @@ class Job:
         tail.close()
         text, notice = tail.render()
         said = [f"[{each}]" for each in (notice, *tail.describe_changes()) if each]
-        return "\n\n".join([text or "(no new output)", *said, self._describe()])
+        return "\n\n".join([text or "(no new output)", *said, self._describe(text)])
 
-    def _describe(self) -> str:
-        if self.is_running:
-            asked = find_prompt(self._unfinished.decode("utf-8", "replace"))
-            waits = f" It seems to wait for input: {asked!r}." if asked else ""
-            return f"[{self.id} is running.{waits}]"
+    def _describe(self, text: str) -> str:
+        if self._running is not None and self.is_running:
+            line = self._unfinished.decode("utf-8", "replace")
+            waits = describe_wait(self._running.process.pid, text, line)
+            return f"[{self.id} is running.{' ' * bool(waits)}{waits}]"
         if self.is_stopped:
             return f"[{self.id} was stopped.]"
         return f"[{self.id} has ended. {self.failure or 'Command exited with code 0.'}]"

@@ -126,7 +126,7 @@ def _describe_output(sandbox: Sandbox, line: str, tail: OutputTail, why: str) ->
         notice,
         *tail.describe_changes(),
         explain_git(line, text, sandbox.roots[0]) if walls else "",
-        explain_no_input(text + "\n" * (tail.last == b"\n"), bool(why)),
+        explain_no_input(line, text + "\n" * (tail.last == b"\n"), bool(why)),
     )
     parts = [text, *(f"[{each}]" for each in said if each), why]
     return "\n\n".join(part for part in parts if part), bool(notice)

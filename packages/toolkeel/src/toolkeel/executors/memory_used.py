@@ -13,10 +13,8 @@ from contextlib import suppress
 _PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 
 
-def measure_tree_memory(ancestor: int) -> int:
-    """Return the bytes of memory of a process and its descendants, without memory shared with files.
-
-    Always 0 without ``/proc``.
+def list_tree(ancestor: int) -> list[int]:
+    """Return the ids of a process and its descendants; only its own without ``/proc``.
 
     Args:
         ancestor: The process id.
@@ -30,10 +28,22 @@ def measure_tree_memory(ancestor: int) -> int:
             ):
                 parent = int(file.read().rpartition(b")")[2].split()[1])
                 children.setdefault(parent, []).append(int(name))
-    total, waiting = 0, [ancestor]
-    while waiting:
-        process = waiting.pop()
-        waiting += children.get(process, [])
+    found = [ancestor]
+    for process in found:
+        found += children.get(process, [])
+    return found
+
+
+def measure_tree_memory(ancestor: int) -> int:
+    """Return the bytes of memory of a process and its descendants, without memory shared with files.
+
+    Always 0 without ``/proc``.
+
+    Args:
+        ancestor: The process id.
+    """
+    total = 0
+    for process in list_tree(ancestor):
         with (
             suppress(OSError, IndexError, ValueError),
             open(f"/proc/{process}/statm", "rb") as file,

@@ -249,7 +249,7 @@ def test_text_stays_what_it_is_and_none_is_no_text() -> None:
         (5, "a number"),
         (b"{}", "a bytes"),
         ({"a": object()}, "cannot be written as JSON"),
-        ({"a": "\ud83d"}, "cannot be written as JSON"),
+        ({"a": {"b": "\ud83d"}}, "JSON: a string holds half a surrogate pair"),
     ],
 )
 def test_arguments_of_no_known_form_are_malformed(raw: object, says: str) -> None:

@@ -113,7 +113,8 @@ def object_to_text(raw: object) -> str:
     try:
         return to_json(dict(raw)).decode()
     except ValueError as error:  # a cycle, half a surrogate pair, an object that is not data
-        reason = str(error).split("\n", 1)[0][:120]
+        reason = str(error).split("\n", 1)[0]
+        reason = _HALF_PAIR if "surrogates not allowed" in reason else reason[:120]
         raise MalformedArguments(f"The arguments cannot be written as JSON: {reason}") from error
 
 
@@ -203,6 +204,7 @@ def parse_json(raw: str, control_characters: bool = False) -> object:
 
 # A string, closed or cut off; the rest of the text has no quotes.
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*+"?', re.S)
+_HALF_PAIR = "a string holds half a surrogate pair"
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 # All that may stand before the first half pair.
 _SURROGATE_PAIRS = re.compile(
@@ -228,18 +230,17 @@ def _outside_strings(raw: str, wanted: str) -> Iterator[tuple[int, str]]:
 
 def _check_surrogates(raw: str, value: object) -> None:
     """Raise for half a surrogate pair, which cannot be written as UTF-8."""
-    reason = "a string holds half a surrogate pair"
     try:
         raw.encode()
     except UnicodeEncodeError as error:
-        raise _malformed(raw, reason, error.start) from None
+        raise _malformed(raw, _HALF_PAIR, error.start) from None
     if not _SURROGATE.search(raw):
         return
     try:
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
         pairs = _SURROGATE_PAIRS.match(raw)
-        raise _malformed(raw, reason, pairs.end() if pairs else None) from None
+        raise _malformed(raw, _HALF_PAIR, pairs.end() if pairs else None) from None
 
 
 def _find(raw: str, text: str) -> int | None:
