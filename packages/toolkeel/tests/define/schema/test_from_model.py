@@ -1,12 +1,14 @@
 """Arguments that a pydantic model describes."""
 
 import jsonschema_rs
-from pydantic import BaseModel, Field
+import pytest
+from pydantic import BaseModel, Field, RootModel
 
 from toolkeel import tool
 from toolkeel.define.schema.argument_schema import compile_arguments
 from toolkeel.define.schema.closed_objects import close_objects
 from toolkeel.define.schema.from_model import from_model
+from toolkeel.errors import DefinitionError
 
 
 class Query(BaseModel):
@@ -65,3 +67,11 @@ def test_the_root_of_a_recursive_model_accepts_its_own_keys_for_any_validator() 
     assert validator.is_valid(value) and plant.invoke(value) == "a 1"
     assert not validator.is_valid({**value, "more": 1})
     assert not validator.is_valid({"name": "a", "kids": [{"name": "b", "more": 1}]})
+
+
+def test_a_model_of_a_list_is_refused_since_arguments_are_an_object() -> None:
+    def plant(root: list[int]) -> None:
+        """Plant trees."""
+
+    with pytest.raises(DefinitionError, match=r"plant: parameters is .*a JSON array.*give a model"):
+        tool(parameters=RootModel[list[int]])(plant)

@@ -21,6 +21,7 @@ from toolkeel.define.schema.closed_objects import close_objects, with_strict_val
 from toolkeel.define.schema.json_schema import generate_schema
 from toolkeel.define.schema.model_fields import without_fields
 from toolkeel.define.schema.strict_core import strict_validator
+from toolkeel.errors import DefinitionError
 
 
 def from_model(
@@ -33,6 +34,9 @@ def from_model(
         model: Its fields are the parameters.
         hidden: Fields the program fills.
         unknown_keys: What happens to unknown keys, unless the model's own config says.
+
+    Raises:
+        DefinitionError: the model has no JSON form, or describes something else than an object.
     """
     if hidden:
         model = without_fields(model, hidden)
@@ -43,6 +47,11 @@ def from_model(
         fields = {name: Annotated[i.annotation, i] for name, i in model.model_fields.items()}
         raise no_json_form_error(title, fields, error) from error
     schema = _inline_root(schema)
+    if (kind := schema.get("type", "object")) != "object":
+        raise DefinitionError(
+            f"{title}: parameters is {model.__name__}, which describes a JSON {kind}, but arguments "
+            "are always an object; give a model with a field for the value"
+        )
     schema.pop("title", None)
     schema.pop("description", None)
     own = model.model_config.get("extra")
