@@ -48,6 +48,8 @@ MAX_SECONDS = 3600.0
 """Longest time a job may run."""
 FIRST_LOOK = 1.0
 """Seconds that a start waits for the job's end, so that an early failure is reported at once."""
+REST_OF_ANSWER = 0.1
+"""Seconds that a look waits after the first output that follows input, such as for the next prompt."""
 
 
 class Job:

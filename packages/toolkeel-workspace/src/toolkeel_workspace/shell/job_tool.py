@@ -17,7 +17,7 @@ from toolkeel.effects import LABELS, Effects
 from toolkeel.errors import ToolError
 from toolkeel.messages import ToolOutput
 from toolkeel_workspace.sandbox.confine import Sandbox
-from toolkeel_workspace.shell.background import FIRST_LOOK, Job, Jobs
+from toolkeel_workspace.shell.background import FIRST_LOOK, REST_OF_ANSWER, Job, Jobs
 from toolkeel_workspace.shell.command import MAX_TIMEOUT, derive_effects, make_read_detector
 from toolkeel_workspace.shell.lifetime import Lifetime
 from toolkeel_workspace.shell.protected_changes import ProtectedChanges
@@ -138,6 +138,7 @@ class JobTool:
         if input:
             await found.send(input if input.endswith("\n") else f"{input}\n")
             await found.wait(FIRST_LOOK, for_end=False)
+            await found.wait(REST_OF_ANSWER)
         if stop:
             await found.stop()
         elif wait > 0:

@@ -38,22 +38,14 @@ def from_model(
     Raises:
         DefinitionError: the model has no JSON form, or describes something else than an object.
     """
-    if hidden:
-        model = without_fields(model, hidden)
+    model = without_fields(model, hidden) if hidden else model
     adapter = TypeAdapter(model)
     try:
         schema, has_gap = generate_schema(adapter.core_schema)
     except (PydanticInvalidForJsonSchema, PydanticUserError) as error:
         fields = {name: Annotated[i.annotation, i] for name, i in model.model_fields.items()}
         raise no_json_form_error(title, fields, error) from error
-    schema = _inline_root(schema)
-    if (kind := schema.get("type", "object")) != "object":
-        raise DefinitionError(
-            f"{title}: parameters is {model.__name__}, which describes a JSON {kind}, but arguments "
-            "are always an object; give a model with a field for the value"
-        )
-    schema.pop("title", None)
-    schema.pop("description", None)
+    schema = _describe_object(title, model, schema)
     own = model.model_config.get("extra")
     if own != "allow":
         schema["additionalProperties"] = False
@@ -82,6 +74,21 @@ def from_model(
     return replace(
         made, aliases=keys or made.aliases, nested_properties=None, has_untyped_values=True
     )
+
+
+def _describe_object(title: str, model: type[BaseModel], schema: dict[str, Any]) -> dict[str, Any]:
+    """Return a model's schema, with its keys at the root and without the model's name and docstring.
+
+    Raises:
+        DefinitionError: it describes something else than an object.
+    """
+    schema = _inline_root(schema)
+    if (kind := schema.get("type", "object")) != "object":
+        raise DefinitionError(
+            f"{title}: parameters is {model.__name__}, which describes a JSON {kind}, but arguments "
+            "are always an object; give a model with a field for the value"
+        )
+    return {key: each for key, each in schema.items() if key not in ("title", "description")}
 
 
 def _inline_root(schema: dict[str, Any]) -> dict[str, Any]:
