@@ -211,6 +211,8 @@ class HostedMCP:
             raise Denied(f"The call of {prepared.tool.name!r} was not approved: {answer['reason']}")
         return await proceed(prepared)
 
+    _approve_call.step_timeout = None  # type: ignore[attr-defined]  # a person may be asked
+
     async def _call_approve(
         self, name: str, arguments: Mapping[str, Any] | None, context: ToolContext
     ) -> dict[str, object]:

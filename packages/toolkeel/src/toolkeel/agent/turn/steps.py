@@ -6,6 +6,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Protocol, TypeAlias
 
+from toolkeel.call.body.callback import CallbackTimeout
+from toolkeel.call.body.step_deadline import run_step, step_name, step_timeout
 from toolkeel.context import RunContext
 from toolkeel.errors import SetupError
 from toolkeel.messages import AssistantMessage
@@ -50,10 +52,20 @@ async def _run_step(
     """Run one step around a request, and return its reply.
 
     Raises:
+        CallbackTimeout: the step took longer than its deadline, without the time inside `proceed`.
         SetupError: the step returned something else than a reply.
     """
-    reply = await step(request, run, proceed)
+    name, seconds = step_name(step), step_timeout(step, run)
+    if seconds is None:
+        reply = await step(request, run, proceed)
+    else:
+        begin = partial(step, request, run)
+        late = partial(_late_error, name)
+        reply = await run_step(begin, proceed, seconds, late)
     if not isinstance(reply, AssistantMessage):
-        name = getattr(step, "__name__", type(step).__name__)
         raise SetupError(f"the model step {name} gave {reply!r:.80}; return what proceed gives")
     return reply
+
+
+def _late_error(name: str, seconds: float, work: object) -> CallbackTimeout:
+    return CallbackTimeout(f"the model step {name!r}", seconds)

@@ -17,6 +17,7 @@ class ModelValidators:
     """
 
     guards_arguments = True
+    step_timeout = None  # it never waits
 
     async def __call__(self, prepared: Prepared, context: ToolContext, proceed: Proceed) -> object:
         return await proceed(self._validate(prepared, context))

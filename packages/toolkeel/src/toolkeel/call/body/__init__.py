@@ -2,6 +2,7 @@
 
 stop_errors         errors of calls that were stopped
 coroutine_deadline  the deadline and cancel of an async body: timer, cancel token, foreign cancellation
+step_deadline       the deadline of a step, without the time inside what it wraps
 detached_tasks      bodies that ignored their cancellation and continue without their calls
 start_thread        the start of a thread, refused under gevent or where none is left
 thread_pool         threads of our own for sync bodies

@@ -19,7 +19,7 @@ foreign. When the body has ended, `raise_outcome` takes ours back (`Task.uncance
 A body that was asked to stop, or whose task was canceled with `GRACE_ONLY`, has `GRACE` seconds to clean
 up. Then it continues in a task of its own (`detached_tasks`) and its call is answered without it. Any other
 foreign cancellation is passed to the body, which then takes as long as it takes. A future that ignores cancellation cannot
-hold the call either: it is awaited through `_TaskStopper.wait_for`, which ends with the grace time.
+hold the call either: it is awaited through `TaskStopper.wait_for`, which ends with the grace time.
 
 ::
 
@@ -49,7 +49,7 @@ import types
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from contextlib import suppress
 from time import perf_counter
-from typing import Any, TypeGuard, cast
+from typing import TYPE_CHECKING, Any, TypeGuard, cast
 
 from toolkeel.call.body.detached_tasks import detach
 from toolkeel.call.body.stop_errors import (
@@ -59,10 +59,12 @@ from toolkeel.call.body.stop_errors import (
     self_cancelled_error,
     stop_error,
 )
-from toolkeel.call.steps.compose import Handler
 from toolkeel.context import ToolContext
 from toolkeel.define.tool import Prepared
 from toolkeel.errors import CallError, Cancelled, Suspend, TimedOut
+
+if TYPE_CHECKING:
+    from toolkeel.call.steps.compose import Handler
 
 GRACE = 1.0
 """Seconds a body may take to clean up after it was asked to stop."""
@@ -194,7 +196,23 @@ def run_coroutine(
         return ended.value
     except asyncio.CancelledError:  # only the body itself can have raised it before its first wait
         raise self_cancelled_error(context.tool_name) from None
-    stopper = _TaskStopper(context, timeout, perf_counter() - began)
+    stopper = TaskStopper(context, timeout, perf_counter() - began)
+    value = yield from drive(body, waiting, stopper)
+    context.body_state = "done"
+    return value
+
+
+def drive(
+    body: Coroutine[Any, Any, object], waiting: Any, stopper: TaskStopper
+) -> Generator[Any, Any, object]:
+    """Run a waiting coroutine to its end, or leave it behind if it resists its stopper.
+
+    Args:
+        body: The coroutine.
+        waiting: What it waits for now.
+        stopper: Stops it, and decides what its end means.
+    """
+    began = perf_counter()
     try:
         while True:
             try:
@@ -211,7 +229,6 @@ def run_coroutine(
                 waiting = body.send(None)
     except StopIteration as ended:
         stopper.check_return(began)
-        context.body_state = "done"
         return ended.value
     except (asyncio.CancelledError, Exception, Suspend) as error:
         stopper.raise_outcome(error)
@@ -231,7 +248,7 @@ def stop_on_cancel(handler: Handler) -> Handler:
     return watching
 
 
-class _TaskStopper(Stopper):
+class TaskStopper(Stopper):
     """A stopper that cancels the body's task, and counts whose cancellations it has had.
 
     Those since the body started are ours or foreign. A body may swallow them; only the count shows
@@ -245,13 +262,19 @@ class _TaskStopper(Stopper):
     __slots__ = ("_grace", "_is_over", "_own_cancels", "cancels_before", "task")
 
     def __init__(self, context: ToolContext, timeout: float | None, elapsed: float) -> None:
+        task = self._start_counting()
+        Stopper.__init__(self, context, timeout, task.get_loop(), self._cancel, elapsed)
+
+    def _start_counting(self) -> asyncio.Task[object]:
+        """Count cancellations of the current task from now on, and return the task."""
         self.task = task = cast("asyncio.Task[object]", asyncio.current_task())
+        self._loop = task.get_loop()
         # A signal handler may have cancelled the task in the very step in which the body began.
         self.cancels_before = task.cancelling() - int(getattr(task, "_must_cancel", False))
         self._own_cancels = 0
         self._grace: asyncio.TimerHandle | None = None
         self._is_over = False
-        Stopper.__init__(self, context, timeout, task.get_loop(), self._cancel, elapsed)
+        return task
 
     def wait_for(self, waiting: Any) -> Generator[Any, Any, None]:
         """Wait for an awaitable that is no plain future and may ignore cancellation.

@@ -45,6 +45,25 @@ def stop_error(
     return Cancelled(f"{text} {_STATE_TEXTS[work]}", details)
 
 
+def late_step_error(
+    context: ToolContext, step: str, seconds: float, work: WorkState
+) -> TimedOut:
+    """Return the error for a call whose step took too long.
+
+    Args:
+        context: The call.
+        step: Name of the step.
+        seconds: Maximum time of the step itself.
+        work: ``running`` if the step resisted being stopped, or ``stopped``.
+    """
+    state = _known_state(context, work)
+    text = (
+        f"The call of {context.tool_name!r} was stopped: the step {step!r} around it did not return "
+        f"within {seconds:g} seconds."
+    )
+    return TimedOut(f"{text} {_STATE_TEXTS[state]}", {"may_still_be_running": state == "running"})
+
+
 def _known_state(context: ToolContext, observed: WorkState) -> WorkState:
     """Return the most that is known about a body without a waiting caller."""
     if context.body_state in ("", "done"):

@@ -79,6 +79,7 @@ class Cache:
     """
 
     place: StepPlace = "cache"
+    step_timeout = None  # its waits have bounds of their own
 
     def __init__(self, ttl: float = 60.0, size: int = 1000, scope: Scope = "run") -> None:
         if not (ttl > 0 and size > 0):

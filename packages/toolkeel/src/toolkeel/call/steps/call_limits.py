@@ -124,6 +124,7 @@ class CallLimit:
     """
 
     place: StepPlace = "limit"
+    step_timeout = None  # it never waits
 
     def __init__(self, calls: int) -> None:
         if calls < 0:
@@ -155,6 +156,7 @@ class ConcurrencyLimit:
     """
 
     place: StepPlace = "limit"
+    step_timeout = None  # its waits have bounds of their own
     inside = False
     """A call holds its place while calls within it run: they must not wait for it."""
 
@@ -190,6 +192,7 @@ class RateLimit:
     """
 
     place: StepPlace = "limit"
+    step_timeout = None  # its waits have bounds of their own
 
     def __init__(self, calls: int, seconds: float, max_wait: float = 30.0) -> None:
         if calls < 1 or seconds <= 0:

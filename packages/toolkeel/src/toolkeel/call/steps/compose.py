@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from types import CoroutineType, MappingProxyType
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from toolkeel.call.body.callback import CallbackTimeout, run_callback
+from toolkeel.call.body.step_deadline import run_step, step_name, step_timeout
+from toolkeel.call.body.stop_errors import late_step_error
 from toolkeel.context import ToolContext
 from toolkeel.define.tool import Prepared, Proceed, Step
 from toolkeel.errors import Disabled, Refused
@@ -45,6 +48,7 @@ def _wrap(steps: Sequence[Step], inner: Handler, revise: Revise) -> Handler:
 
     Arguments that the step changes are revised, and the guards outside it check them again.
     """
+    name = step_name(steps[-1])
     step, outer, everyone = steps[-1], argument_guards(steps[:-1]), argument_guards(steps)
 
     async def handler(prepared: Prepared, context: ToolContext) -> object:
@@ -59,16 +63,31 @@ def _wrap(steps: Sequence[Step], inner: Handler, revise: Revise) -> Handler:
                     passed = await guard_changes(passed, context, outer, everyone)
             return await inner(passed, context)
 
-        work: object = step(shown, context, proceed)
-        if type(work) is not CoroutineType and not inspect.isawaitable(work):
-            name = getattr(step, "__name__", type(step).__name__)
-            raise TypeError(
-                f"step {name!r} gave {type(work).__name__} at once; write async def {name}(...), or "
-                "return what proceed(prepared) gives"
-            )
-        return await work
+        seconds = step_timeout(step, context.run)
+        if seconds is None:
+            return await _start(step, shown, context, proceed)
+        begin, late = partial(_start, step, shown, context), partial(late_step_error, context, name)
+        return await run_step(begin, proceed, seconds, late, context)
 
     return handler
+
+
+def _start(
+    step: Step, shown: Prepared, context: ToolContext, proceed: Proceed
+) -> Awaitable[object]:
+    """Call a step and return what it gives to await.
+
+    Raises:
+        TypeError: it gave nothing that can be awaited.
+    """
+    work: object = step(shown, context, proceed)
+    if type(work) is CoroutineType or inspect.isawaitable(work):
+        return cast("Awaitable[object]", work)
+    name = step_name(step)
+    raise TypeError(
+        f"step {name!r} gave {type(work).__name__} at once; write async def {name}(...), or "
+        "return what proceed(prepared) gives"
+    )
 
 
 def argument_guards(steps: Sequence[Step]) -> tuple[Step, ...]:
@@ -80,9 +99,14 @@ def argument_guards(steps: Sequence[Step]) -> tuple[Step, ...]:
     return tuple(step for step in steps if getattr(step, "guards_arguments", False))
 
 
-async def _hand_back(prepared: Prepared) -> Prepared:
+async def _hand_back(prepared: Prepared, context: ToolContext) -> Prepared:
     """Return the call as it is: the innermost handler where only its arguments matter."""
     return prepared
+
+
+def _unchanged(shown: Prepared, passed: Prepared, context: ToolContext) -> Prepared:
+    """Return the call as a guard passes it on, which `guard_changes` compares."""
+    return passed
 
 
 async def guard_again(guard: Step, prepared: Prepared, context: ToolContext) -> Prepared:
@@ -91,7 +115,7 @@ async def guard_again(guard: Step, prepared: Prepared, context: ToolContext) -> 
     Raises:
         Refused: the guard refuses the call.
     """
-    passed = await guard(prepared, context, _hand_back)
+    passed = await _wrap([guard], _hand_back, _unchanged)(prepared, context)
     assert isinstance(passed, Prepared)
     return passed
 
@@ -150,3 +174,6 @@ async def check_enabled(prepared: Prepared, context: ToolContext, proceed: Proce
     if not enabled:
         raise Disabled(f"The tool {tool.name!r} is not available now.")
     return await proceed(prepared)
+
+
+check_enabled.step_timeout = None  # type: ignore[attr-defined]  # the predicate has a deadline

@@ -98,6 +98,8 @@ class _Guard:
         inline: True to call a sync check on the event loop, not in a thread.
     """
 
+    step_timeout = None  # the check has a deadline
+
     def __init__(self, check: Callable[..., Any], name: str, inline: bool) -> None:
         self.check = check
         self.name = name

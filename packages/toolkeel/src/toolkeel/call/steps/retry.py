@@ -29,6 +29,7 @@ class Retry:
     """
 
     place: StepPlace = "retry"
+    step_timeout = None  # its waits have bounds of their own
 
     def __init__(self, attempts: int = 3, wait: float = 0.1, max_wait: float = 5.0) -> None:
         if attempts < 1:

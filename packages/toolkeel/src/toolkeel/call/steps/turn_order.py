@@ -168,6 +168,7 @@ def lock_resources(guards: Sequence[Step]) -> Step:
         # Nothing of its own can make it wait, but calls before it wait for a person or a guard.
         return await take_turn(prepared, context, lambda again: lock(again, context, proceed))
 
+    locked.step_timeout = None  # type: ignore[attr-defined]  # it waits for other calls
     return locked
 
 

@@ -150,6 +150,8 @@ class DefinitionGate:
         finally:
             del self._noted[context]
 
+    step.step_timeout = None  # type: ignore[attr-defined]  # the server has timeouts of its own
+
     def pin_state(self) -> PinState:
         """Return the approval state of the last known definition."""
         peer, now = self._peer, self._now

@@ -1,0 +1,152 @@
+"""The deadline of a step: the time that it takes itself, without the time inside `proceed`.
+
+The clock stops while the step waits for what it wraps, or for a person (`ToolContext.pause_deadline`).
+A step that exceeds its deadline is cancelled where it waits, as a body is, and left behind if it
+resists. An attribute `step_timeout` of a step replaces the run's `callback_timeout`: None for a step
+whose waits have a bound of their own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import types
+from collections.abc import Awaitable, Callable, Coroutine, Generator
+from typing import Any, TypeVar, cast
+
+from toolkeel.call.body.coroutine_deadline import TaskStopper, drive
+from toolkeel.call.body.stop_errors import WorkState
+from toolkeel.context import RunContext, ToolContext
+from toolkeel.errors import CallError, Suspend
+
+W = TypeVar("W")
+V = TypeVar("V")
+StepWork = Callable[[Callable[[W], Awaitable[V]]], Awaitable[V]]
+"""Starts a step with the function by which it proceeds."""
+LateError = Callable[[float, WorkState], Exception]
+"""Returns the error of a step that exceeded its deadline: the seconds, and what became of its work."""
+
+
+def step_name(step: object) -> str:
+    """Return the name of a step: that of its function or class."""
+    name: str = getattr(step, "__name__", type(step).__name__)
+    return name
+
+
+def step_timeout(step: object, run: RunContext) -> float | None:
+    """Return the seconds that a step may take itself, or None for no limit."""
+    seconds: float | None = getattr(step, "step_timeout", run.scope.callback_timeout)
+    return seconds
+
+
+async def run_step(
+    start: StepWork[W, V],
+    proceed: Callable[[W], Awaitable[V]],
+    seconds: float,
+    late: LateError,
+    context: ToolContext | None = None,
+) -> V:
+    """Run a step under its deadline, and return its value.
+
+    Args:
+        start: Starts it.
+        proceed: Runs what the step wraps; this time does not count.
+        seconds: Maximum time of the step itself.
+        late: Returns the error of a step that took longer.
+        context: The call, whose `pause_deadline` stops the clock; None for a model request.
+    """
+    clock = StepClock(seconds, late, context)
+
+    async def passing(what: W) -> V:
+        clock.stop()
+        try:
+            return await proceed(what)
+        finally:
+            clock.resume()
+
+    work = start(passing)
+    body = work if isinstance(work, types.CoroutineType) else _await(work)
+    return cast("V", await _run(cast("Coroutine[Any, Any, object]", body), clock))
+
+
+async def _await(work: Awaitable[V]) -> V:
+    return await work
+
+
+@types.coroutine
+def _run(body: Coroutine[Any, Any, object], clock: StepClock) -> Generator[Any, Any, object]:
+    clock.resume()
+    try:
+        waiting = body.send(None)
+    except StopIteration as ended:
+        return ended.value
+    finally:
+        clock.stop()
+    clock.resume()
+    return (yield from drive(body, waiting, clock))
+
+
+class StepClock(TaskStopper):
+    """A stopper whose deadline counts the time of a step alone.
+
+    Args:
+        seconds: Maximum time of the step itself.
+        late: Returns the error of a step that took longer.
+        context: The call; None for a model request.
+    """
+
+    __slots__ = ("_late", "_seconds", "_since", "_stops", "_task_context")
+
+    def __init__(self, seconds: float, late: LateError, context: ToolContext | None) -> None:
+        self._start_counting()
+        self.reason, self._closed, self._timer = "", False, None
+        self._on_stop = self._cancel
+        self._seconds_left = self._seconds = seconds
+        self._late, self._task_context = late, context
+        self._since, self._stops = 0.0, 1
+
+    def resume(self) -> None:
+        """Count the time from now on, unless something else still stops the clock."""
+        self._stops -= 1
+        if self._stops or self._closed:
+            return
+        if self._task_context is not None:
+            self._task_context.deadline_clock = self
+        self._since = self._loop.time()
+        self._timer = self._loop.call_later(self._seconds_left, self.request_stop, "timeout")
+
+    def stop(self) -> None:
+        """Stop the clock until `resume` has been called as often."""
+        self._stops += 1
+        if self._timer is None:
+            return
+        self._stop_timer()
+        self._seconds_left = max(self._seconds_left - (self._loop.time() - self._since), 0.0)
+        if self._task_context is not None and self._task_context.deadline_clock is self:
+            self._task_context.deadline_clock = None
+
+    def pause(self, paused: bool) -> None:
+        """Stop the clock while a person is asked, or continue it."""
+        (self.stop if paused else self.resume)()
+
+    def close(self) -> None:
+        """Stop the clock for good."""
+        self.stop()
+        self._closed = True
+
+    def error(self, work: WorkState) -> Exception:  # type: ignore[override]
+        return self._late(self._seconds, work)
+
+    def check_return(self, began: float) -> None:
+        if self.reason or self.task.cancelling() != self.cancels_before:
+            self.raise_outcome(None)
+
+    def raise_outcome(self, error: BaseException | None) -> None:
+        """Undo the clock's cancellations, then raise the error that the step ends with, if any."""
+        is_foreign = self.take_back_cancels()
+        if isinstance(error, Suspend):
+            return
+        if is_foreign and not isinstance(error, asyncio.CancelledError):
+            raise asyncio.CancelledError from error
+        if self.reason and not is_foreign and not isinstance(error, CallError):
+            cause = None if isinstance(error, asyncio.CancelledError) else error
+            raise self.error("stopped") from cause
