@@ -29,6 +29,7 @@ from toolkeel.model_interface import ModelRequest
 from toolkeel.sessions import KeepTurns, Session, Sessions
 from toolkeel.sessions.errors import DecisionRefused
 from toolkeel.sessions.run_from_journal import OnMessage
+from toolkeel.testing.scripted import Scripted, call
 
 
 class Clerk:
@@ -473,3 +474,33 @@ def test_in_any_order_nothing_is_lost_or_paid_twice_and_every_transcript_is_vali
         for name, value in ops:
             talk.step(name, value)
         talk.finish()
+
+
+@pytest.mark.parametrize("verdict", ["approve", "deny", "later"])
+def test_an_answer_accepted_beside_the_waiting_call_remains_the_result(
+    sessions: Sessions, verdict: str
+) -> None:
+    @tool(approval=True)
+    def pay(amount: int) -> str:
+        """Pay."""
+        return "paid"
+
+    first = ToolCall("f", "final_result", {"result": 1}), ToolCall("p", "pay", {"amount": 1})
+    model = Scripted(
+        [AssistantMessage(tool_calls=first)]
+        + [call("final_result", {"result": number}) for number in (2, 3, 4)]
+    )
+    agent = Agent(model, [pay], output_type=int)
+    session = sessions.open("ada", on_message="answer")
+    [ticket] = agent.run_sync("please", session=session).pending
+    assert agent.run_sync("hello", session=session).output == 2
+    if verdict == "later":
+        assert agent.run_sync("hello again", session=session).output == 3
+    session.decide(ticket.deny("no") if verdict == "deny" else ticket.approve())
+    asked = len(model.requests)
+    for _ in range(2):
+        end = agent.run_sync(None, session=session)
+        assert (end.reason, end.output, end.pending) == ("answered", 1, ())
+    assert len(model.requests) == asked
+    assert results(session) == ["paid"] or verdict == "deny"
+    assert agent.run_sync("and now?", session=session).output == asked + 1

@@ -81,7 +81,7 @@ class Agent(Generic[C, T]):
         model_steps: Steps around each model request, outermost first.
         history: The policy that shortens long transcripts; by default that of the session.
         deps_type: The class of its runs' `deps`, for type checkers only.
-        callback_timeout: Seconds for each guardrail, guard, predicate, history policy, tool source
+        callback_timeout: Seconds for each guardrail, guard, step, predicate, history policy, tool source
             and function for instructions or handoffs; None for no bound.
 
     Raises:

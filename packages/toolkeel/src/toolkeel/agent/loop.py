@@ -28,7 +28,6 @@ from toolkeel.agent.prompt import Prompt, prompt_to_messages, session_prompt_to_
 from toolkeel.agent.result import END_REASONS, RunResult, find_end, output_of, repeat_output
 from toolkeel.agent.run_state import RunState
 from toolkeel.agent.session_interface import Conversation, SessionStart, dump_inner_runs
-from toolkeel.agent.transcript import last_turn
 from toolkeel.agent.turn.active_agent import ActiveAgent
 from toolkeel.agent.turn.model_caller import ModelCaller, unanswered_messages
 from toolkeel.agent.turn.run_calls import TurnCalls
@@ -338,7 +337,7 @@ class RunLoop(Generic[T]):
         if self._caller.forced:
             self._caller.stop_forcing()
         if self._attempts is not None:
-            self._attempts.take_results(*last_turn(self.context.transcript))
+            self._attempts.take_results(self.context.transcript)
             if self._attempts.has_value:
                 return "answered"
         return "returned" if self._calls.end_run(results) else None

@@ -17,6 +17,7 @@ from typing_extensions import TypeForm
 from toolkeel._records.record import record
 from toolkeel._records.typed_values import UnknownValue, UnsavedValue
 from toolkeel.agent.streamed_calls import PartialOutput
+from toolkeel.agent.transcript import last_turn, turns_before_repeat
 from toolkeel.call.arguments.validate import prepare
 from toolkeel.call.toolset import Toolset
 from toolkeel.define.explain.validation_errors import list_errors
@@ -124,15 +125,25 @@ class OutputAttempts:
         """Return an empty copy, for a further answer of the same run."""
         return OutputAttempts(self._plan)
 
-    def take_results(self, calls: Sequence[ToolCall], results: Sequence[ToolMessage]) -> None:
-        """Read a turn's results: store an accepted answer, else count one failed attempt if any was made.
+    def take_results(self, transcript: Sequence[Message]) -> None:
+        """Read the last turn's results: store an accepted answer, else count one failed attempt if any was made.
+
+        An answer accepted in the turn whose waiting calls the last turn repeats is the answer, too.
 
         Raises:
             OutputError: the model gave more invalid answers than it may correct.
         """
-        name = self._plan.form.tool.name
+        self._take_turn(*last_turn(transcript))
+        for calls, results in () if self.has_value else turns_before_repeat(transcript):
+            if any(self._is_answer(each) and not each.failed for each in results):
+                self._take_turn(calls, results)
+
+    def _is_answer(self, result: ToolMessage) -> bool:
+        return result.name == self._plan.form.tool.name
+
+    def _take_turn(self, calls: Sequence[ToolCall], results: Sequence[ToolMessage]) -> None:
         said = {call.id: call.arguments for call in calls}
-        answers = [result for result in results if result.name == name]
+        answers = [result for result in results if self._is_answer(result)]
         for result in answers if not self.has_value else ():
             if not result.failed:
                 self.has_value, self.value = True, self._value(result, said)

@@ -13,7 +13,6 @@ from toolkeel._records.record import notebook_html, record
 from toolkeel._records.tickets import Ticket
 from toolkeel.agent.output import OutputAttempts, OutputPlan
 from toolkeel.agent.run_state import RunState
-from toolkeel.agent.transcript import last_turn
 from toolkeel.call.correction_counts import Correction
 from toolkeel.errors import OutputError
 from toolkeel.events import EndReason
@@ -231,7 +230,7 @@ def repeat_output(transcript: list[Message], reason: EndReason, plan: OutputPlan
             if isinstance(last, AssistantMessage):
                 attempts.check_reply(last)
             else:
-                attempts.take_results(*last_turn(transcript))
+                attempts.take_results(transcript)
     return output_of(transcript, reason, attempts, "return")
 
 
@@ -278,7 +277,7 @@ def find_end(
         if not message.tool_calls and (was_killed or reason == "answered") and is_final[0](message):
             return reason
         if results and attempts is not None:
-            attempts.take_results(*last_turn(transcript))
+            attempts.take_results(transcript)
             return "answered" if attempts.has_value else None
         return "returned" if results and is_final[1](results) else None
     return None

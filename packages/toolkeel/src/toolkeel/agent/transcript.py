@@ -6,7 +6,7 @@ before any other message (provider quirks Q1 to Q5).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from toolkeel.messages import (
@@ -130,6 +130,24 @@ def make_placeholder(call: ToolCall) -> ToolMessage:
         "person has decided, the call is repeated below with its result."
     )
     return ToolMessage(text, call.id, call.name, "error", "skipped")
+
+
+def turns_before_repeat(
+    messages: Sequence[Message],
+) -> Iterator[tuple[tuple[ToolCall, ...], list[ToolMessage]]]:
+    """Yield the earlier turns whose calls the last turn repeats, latest first.
+
+    A repeated call has a placeholder as its result there; see `make_placeholder`.
+    """
+    turns = [place for place, each in enumerate(messages) if isinstance(each, AssistantMessage)]
+    repeated = {call.id: make_placeholder(call).text for call in last_turn(messages)[0]}
+    for start, end in zip(turns[-2::-1], turns[:0:-1], strict=True):
+        calls, results = last_turn(messages[start:end])
+        if repeated.keys().isdisjoint(call.id for call in calls):
+            continue
+        if not any(repeated.get(each.tool_call_id) == each.text for each in results):
+            return
+        yield calls, results
 
 
 def last_turn(messages: Sequence[Message]) -> tuple[tuple[ToolCall, ...], list[ToolMessage]]:

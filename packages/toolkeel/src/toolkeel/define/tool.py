@@ -104,6 +104,9 @@ class Step(Protocol):
     One with a method ``check_tool(tool)`` is asked when it is registered; what it cannot work with
     it refuses by a `SetupError`.
 
+    Its own time, without that inside `proceed`, is limited by the agent's `callback_timeout`, or by
+    an attribute `step_timeout` in seconds (None for no limit).
+
     ::
 
         async def logged(prepared: Prepared, context: ToolContext, proceed: Proceed) -> object:

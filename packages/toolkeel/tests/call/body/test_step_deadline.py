@@ -31,7 +31,7 @@ async def resist_in_a_task() -> None:
     await asyncio.ensure_future(resist())
 
 
-def result_of(steps: list[Any], tool_steps: list[Any] = [], **options: Any) -> ToolMessage:
+def result_of(steps: list[Any], tool_steps: Any = (), **options: Any) -> ToolMessage:
     @tool(steps=tool_steps)
     async def pay() -> str:
         """Pay."""
@@ -109,7 +109,7 @@ def test_a_model_step_that_takes_too_long_fails_its_run_which_can_be_resumed(
 
     agent = Agent(Scripted(["no"]), model_steps=[slow], callback_timeout=SHORT)
     run = agent.stream("hello")
-    with pytest.raises(TimeoutError, match="the model step 'slow' did not return within 0.05"):
+    with pytest.raises(TimeoutError, match="the model step 'slow' did not return"):
         list(run)
     assert run.reason == "failed"
     model = Scripted(["yes"])

@@ -176,11 +176,20 @@ def _do_nothing() -> None:
 
 @types.coroutine
 def run_coroutine(
-    body: Coroutine[Any, Any, object], context: ToolContext, timeout: float | None
+    body: Coroutine[Any, Any, object],
+    context: ToolContext,
+    timeout: float | None,
+    clock: TaskStopper | None = None,
 ) -> Generator[Any, Any, object]:
     """Await a body under its deadline and the run's cancel token, and return its value.
 
     A body that ignores its cancellation continues in a task of its own.
+
+    Args:
+        body: The body, not started.
+        context: Its call.
+        timeout: Maximum seconds; None for no limit.
+        clock: Stops the body in place of its deadline and the cancel token.
 
     Raises:
         TimedOut, Cancelled: the body was stopped, or cancelled itself.
@@ -195,24 +204,10 @@ def run_coroutine(
             raise overdue_error(context.tool_name, timeout) from None
         return ended.value
     except asyncio.CancelledError:  # only the body itself can have raised it before its first wait
+        if clock is not None:
+            raise
         raise self_cancelled_error(context.tool_name) from None
-    stopper = TaskStopper(context, timeout, perf_counter() - began)
-    value = yield from drive(body, waiting, stopper)
-    context.body_state = "done"
-    return value
-
-
-def drive(
-    body: Coroutine[Any, Any, object], waiting: Any, stopper: TaskStopper
-) -> Generator[Any, Any, object]:
-    """Run a waiting coroutine to its end, or leave it behind if it resists its stopper.
-
-    Args:
-        body: The coroutine.
-        waiting: What it waits for now.
-        stopper: Stops it, and decides what its end means.
-    """
-    began = perf_counter()
+    stopper = clock or TaskStopper(context, timeout, perf_counter() - began)
     try:
         while True:
             try:
@@ -228,7 +223,7 @@ def drive(
                 began = perf_counter()
                 waiting = body.send(None)
     except StopIteration as ended:
-        stopper.check_return(began)
+        stopper.finish(began)
         return ended.value
     except (asyncio.CancelledError, Exception, Suspend) as error:
         stopper.raise_outcome(error)
@@ -311,6 +306,11 @@ class TaskStopper(Stopper):
         """Move the body, still running, to its own task. Return the error that ends its call."""
         detach(body, error, self._loop, GRACE)
         return self.error("running") if self.reason else error
+
+    def finish(self, began: float) -> None:
+        """Record that the body has returned, or raise if it was stopped or is too late."""
+        self.check_return(began)
+        self.context.body_state = "done"
 
     def check_return(self, began: float) -> None:
         """Raise unless the value that a body returned counts, since it came in time.

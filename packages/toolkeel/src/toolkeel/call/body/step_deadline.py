@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import asyncio
 import types
-from collections.abc import Awaitable, Callable, Coroutine, Generator
-from typing import Any, TypeVar, cast
+from collections.abc import Awaitable, Callable
+from typing import TypeVar, cast
 
-from toolkeel.call.body.coroutine_deadline import TaskStopper, drive
+from toolkeel.call.body.coroutine_deadline import TaskStopper, run_coroutine
 from toolkeel.call.body.stop_errors import WorkState
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.errors import CallError, Suspend
@@ -63,26 +63,17 @@ async def run_step(
         finally:
             clock.resume()
 
-    work = start(passing)
-    body = work if isinstance(work, types.CoroutineType) else _await(work)
-    return cast("V", await _run(cast("Coroutine[Any, Any, object]", body), clock))
+    clock.resume()
+    try:
+        work = start(passing)
+        body = work if isinstance(work, types.CoroutineType) else _await(work)
+        return cast("V", await run_coroutine(body, cast("ToolContext", context), None, clock))
+    finally:
+        clock.close()
 
 
 async def _await(work: Awaitable[V]) -> V:
     return await work
-
-
-@types.coroutine
-def _run(body: Coroutine[Any, Any, object], clock: StepClock) -> Generator[Any, Any, object]:
-    clock.resume()
-    try:
-        waiting = body.send(None)
-    except StopIteration as ended:
-        return ended.value
-    finally:
-        clock.stop()
-    clock.resume()
-    return (yield from drive(body, waiting, clock))
 
 
 class StepClock(TaskStopper):
@@ -130,13 +121,14 @@ class StepClock(TaskStopper):
 
     def close(self) -> None:
         """Stop the clock for good."""
-        self.stop()
-        self._closed = True
+        if not self._closed:
+            self.stop()
+            self._closed = True
 
     def error(self, work: WorkState) -> Exception:  # type: ignore[override]
         return self._late(self._seconds, work)
 
-    def check_return(self, began: float) -> None:
+    def finish(self, began: float) -> None:
         if self.reason or self.task.cancelling() != self.cancels_before:
             self.raise_outcome(None)
 

@@ -45,9 +45,7 @@ def stop_error(
     return Cancelled(f"{text} {_STATE_TEXTS[work]}", details)
 
 
-def late_step_error(
-    context: ToolContext, step: str, seconds: float, work: WorkState
-) -> TimedOut:
+def late_step_error(context: ToolContext, step: str, seconds: float, work: WorkState) -> TimedOut:
     """Return the error for a call whose step took too long.
 
     Args:
