@@ -14,6 +14,7 @@ from toolkeel.messages import ToolMessage, UserMessage
 from toolkeel.testing.scripted import Scripted, call
 
 SHORT = 0.05
+PAID: list[int] = []
 
 
 async def never() -> None:
@@ -21,10 +22,10 @@ async def never() -> None:
 
 
 async def resist() -> None:
-    ends = asyncio.get_running_loop().time() + 60
-    while asyncio.get_running_loop().time() < ends:
+    """Ignore two cancellations: at the deadline, and when it is left behind."""
+    for _ in range(2):
         with suppress(asyncio.CancelledError):
-            await asyncio.sleep(60)
+            await asyncio.sleep(3)
 
 
 async def resist_in_a_task() -> None:
@@ -35,9 +36,11 @@ def result_of(steps: list[Any], tool_steps: Any = (), **options: Any) -> ToolMes
     @tool(steps=tool_steps)
     async def pay() -> str:
         """Pay."""
+        PAID.append(1)
         await asyncio.sleep(0)
         return "paid"
 
+    PAID.clear()
     options = {"callback_timeout": SHORT, **options}
     agent = Agent(Scripted([call("pay"), "end"]), [pay], steps=steps, **options)
     result = agent.run_sync("go")
@@ -59,9 +62,19 @@ def test_a_step_that_takes_too_long_fails_its_call(place: str, wait: Any) -> Non
     if wait is not never and place != "agent":
         wait = never  # one place with each way to resist
     result = result_of([slow], []) if place == "agent" else result_of([], [slow])
-    assert result.kind == "timeout"
+    assert result.kind == "timeout" and PAID == []
     assert "the step 'slow' around it did not return within 0.05 seconds" in result.text
     assert "not started" in result.text
+
+
+def test_a_step_that_was_stopped_cannot_proceed_any_more() -> None:
+    async def stubborn(prepared: Any, context: Any, proceed: Any) -> object:
+        with suppress(asyncio.CancelledError):
+            await never()
+        return await proceed(prepared)
+
+    result = result_of([stubborn])
+    assert result.kind == "timeout" and "not started" in result.text and PAID == []
 
 
 def test_a_step_that_takes_too_long_after_the_body_says_that_its_work_was_done() -> None:

@@ -57,6 +57,8 @@ async def run_step(
     clock = StepClock(seconds, late, context)
 
     async def passing(what: W) -> V:
+        if clock.reason:  # it was stopped, and nothing it does counts any more
+            raise clock.error("running")
         clock.stop()
         try:
             return await proceed(what)
