@@ -198,7 +198,7 @@ def _undetailed(
 
 
 def _described(tools: Iterable[AnyTool]) -> Iterator[Source]:
-    """Yield as a stranger's source each server whose tools' descriptions it wrote itself."""
+    """Yield a source for each tool whose description a stranger wrote."""
     for tool in tools:
         if callable(words := tool.metadata.get(WORDS)) and (whose := words()):
             yield Source("stranger", str(whose), "(what its tools are said to do)", origin_of(tool))

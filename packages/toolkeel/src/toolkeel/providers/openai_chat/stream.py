@@ -131,7 +131,7 @@ class StreamDecoder(Decoder):
         return deltas
 
     def read_response(self, reply: object) -> list[Delta]:
-        """Decode a complete answer into deltas: a completion, or its choice or message alone.
+        """Decode a complete answer into deltas, and record why it ended.
 
         Raises:
             ModelError: if it is an error, or cannot be an answer.

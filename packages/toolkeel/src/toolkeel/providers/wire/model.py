@@ -141,7 +141,7 @@ class WireModel:
     async def _request_reply(
         self, request: ModelRequest, corrections: int = 0
     ) -> AsyncGenerator[Deltas]:
-        """Yield the reply to a request in parts.
+        """Yield the reply to a request in parts; raise `ModelError` for a malformed one.
 
         Args:
             request: The request, with a correction if the last reply could not be read.
