@@ -12,7 +12,13 @@ import pytest
 from toolkeel.errors import ToolError
 from toolkeel.executors.process_tree import CommandNotStarted, CommandResult, EndReason
 from toolkeel_workspace.sandbox.confine import Sandbox
-from toolkeel_workspace.shell.command import Command, describe_failure, make_shell_argv, run_command
+from toolkeel_workspace.shell.command import (
+    Command,
+    derive_effects,
+    describe_failure,
+    make_shell_argv,
+    run_command,
+)
 from toolkeel_workspace.shell.output_tail import OutputTail
 
 
@@ -74,3 +80,25 @@ def test_why_a_command_failed_is_told_by_who_ended_it(
     killed = CommandResult(139, "exit", b"", b"", 0.0, "SIGSEGV")
     assert describe_failure(killed, 2) == "Command was killed by SIGSEGV (exit code 139)."
     assert not describe_failure(CommandResult(0, "exit", b"", b"", 0.0), 2)
+
+
+@pytest.mark.parametrize("mode", ["workspace", "read-only"])
+@pytest.mark.parametrize(
+    ("backend", "network", "outside"),
+    [
+        ("none", False, True),
+        ("none", True, True),
+        ("bubblewrap", False, False),
+        ("bubblewrap", True, True),
+        ("bubblewrap", ["example.org"], True),
+    ],
+)
+def test_a_command_reaches_outside_without_confinement_or_with_a_network(
+    mode: Any, backend: Any, network: Any, outside: bool, tmp_path: Path
+) -> None:
+    sandbox = Sandbox("off", [tmp_path])
+    sandbox.mode, sandbox.backend, sandbox.network = mode, backend, network
+    effects = derive_effects(sandbox)
+    assert (effects.open_world, effects.stranger) == (outside, outside)
+    assert effects.read_only == (mode == "read-only" and not network)
+    assert effects.resources[0].startswith(f"file:{tmp_path}") == (backend != "none")

@@ -94,3 +94,10 @@ def test_a_definition_is_cleaned_as_its_texts_are(text: str) -> None:
     visible, removed = remove_hidden(text)
     cleaned, found = clean_definition({"name": "x", "description": text})
     assert cleaned["description"] == visible and bool(found) == bool(removed)
+
+
+def test_of_many_hidden_characters_the_first_twenty_are_named_and_all_are_counted() -> None:
+    hidden = [chr(0xE0020 + number) for number in range(25)]
+    _, [found] = clean_definition({"name": "x", "description": "a" + "".join(hidden)})
+    assert found.characters == tuple(f"U+{ord(char):04X}" for char in hidden[:20])
+    assert found.count == 25

@@ -107,7 +107,9 @@ def test_arguments_that_a_guard_changed_are_validated_and_recorded() -> None:
     assert changes == [("a", ("the guard cap changed amount from 500 to 100",))]
 
 
-@pytest.mark.parametrize("changed", [{"amount": "much"}, {"amount": 1, "bogus": 2}, [1], "{}", {}])
+@pytest.mark.parametrize(
+    "changed", [{"amount": "much"}, {"amount": 1, "bogus": 2}, [1], [("amount", 1)], "{}", {}]
+)
 def test_arguments_that_a_guard_made_invalid_are_the_guards_fault(changed: object) -> None:
     [message] = run(paying(input_guard(lambda p, c: Allow(changed), "bad guard")), {"amount": 5})
     assert message.kind == "refused"

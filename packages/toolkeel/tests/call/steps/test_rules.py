@@ -274,3 +274,17 @@ def test_a_rule_that_denies_an_address_is_about_where_it_leads(url: str) -> None
     rules = Rules(deny=["fetch(url=http://x.example/secrets/*)"])
     assert rules.action("fetch", {"url": url}) == rules.action("fetch", {"url": [url]}) == "deny"
     assert rules.action("fetch", {"url": "http://x.example/other"}) is None
+
+
+def test_an_argument_is_looked_for_only_in_tools_that_are_closed_and_known() -> None:
+    def note(text: str) -> str:
+        """Note it."""
+        return text
+
+    def tag(text: str, **more: str) -> str:
+        """Tag it."""
+        return text
+
+    with pytest.raises(SetupError, match="note has no argument 'words'; it has text"):
+        Toolset([tool(note)], rules=Rules(deny=["note(words=a)"]))
+    Toolset([tool(note), tool(unknown_keys="allow")(tag)], rules=Rules(deny=["tag(words=a)"]))
