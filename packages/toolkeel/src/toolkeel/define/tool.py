@@ -102,10 +102,7 @@ class Step(Protocol):
     It runs before approval. One with an attribute `place` runs after it, in the order of `Place`
     (limits, then the cache, then retries, then the body), and passes on the arguments as they are.
     One with a method ``check_tool(tool)`` is asked when it is registered; what it cannot work with
-    it refuses by a `SetupError`.
-
-    Its own time, without that inside `proceed`, is limited by the agent's `callback_timeout`, or by
-    an attribute `step_timeout` in seconds (None for no limit).
+    it refuses by a `SetupError`. An attribute `step_timeout` replaces the agent's `callback_timeout`.
 
     ::
 

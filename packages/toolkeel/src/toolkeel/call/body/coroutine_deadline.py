@@ -49,7 +49,7 @@ import types
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from contextlib import suppress
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, TypeGuard, cast
+from typing import Any, TypeAlias, TypeGuard, cast
 
 from toolkeel.call.body.detached_tasks import detach
 from toolkeel.call.body.stop_errors import (
@@ -63,8 +63,7 @@ from toolkeel.context import ToolContext
 from toolkeel.define.tool import Prepared
 from toolkeel.errors import CallError, Cancelled, Suspend, TimedOut
 
-if TYPE_CHECKING:
-    from toolkeel.call.steps.compose import Handler
+Handler: TypeAlias = Callable[[Prepared, ToolContext], Awaitable[object]]
 
 GRACE = 1.0
 """Seconds a body may take to clean up after it was asked to stop."""
@@ -186,10 +185,7 @@ def run_coroutine(
     A body that ignores its cancellation continues in a task of its own.
 
     Args:
-        body: The body, not started.
-        context: Its call.
-        timeout: Maximum seconds; None for no limit.
-        clock: Stops the body in place of its deadline and the cancel token.
+        clock: Stops the body in place of deadline and token.
 
     Raises:
         TimedOut, Cancelled: the body was stopped, or cancelled itself.
@@ -203,10 +199,10 @@ def run_coroutine(
         if timeout is not None and perf_counter() - began > timeout:
             raise overdue_error(context.tool_name, timeout) from None
         return ended.value
-    except asyncio.CancelledError:  # only the body itself can have raised it before its first wait
-        if clock is not None:
-            raise
-        raise self_cancelled_error(context.tool_name) from None
+    except (
+        asyncio.CancelledError
+    ) as error:  # only the body can have raised it before its first wait
+        raise _early_cancel(error, context, clock) from None
     stopper = clock or TaskStopper(context, timeout, perf_counter() - began)
     try:
         while True:
@@ -230,6 +226,13 @@ def run_coroutine(
         raise
     finally:
         stopper.close()
+
+
+def _early_cancel(
+    error: BaseException, context: ToolContext, clock: TaskStopper | None
+) -> BaseException:
+    """Return the error of a body that raised `CancelledError` before its first wait."""
+    return self_cancelled_error(context.tool_name) if clock is None else error
 
 
 def stop_on_cancel(handler: Handler) -> Handler:
