@@ -246,7 +246,12 @@ def collections_keep_their_types() -> None:
         """Show."""
         return f"{pair.second} {sorted(unique)} {both} {names}"
 
-    given = {"pair": {"first": 1, "second": "b"}, "unique": [2, 1], "both": [1, "x"], "names": {"ü": 1}}
+    given = {
+        "pair": {"first": 1, "second": "b"},
+        "unique": [2, 1],
+        "both": [1, "x"],
+        "names": {"ü": 1},
+    }
     assert call(show, given).content == "b [1, 2] (1, 'x') {'ü': 1.0}"
 
 

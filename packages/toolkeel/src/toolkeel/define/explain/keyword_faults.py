@@ -73,9 +73,11 @@ def _is_exact(value: Any, path: Path) -> bool:
         if isinstance(value, dict):
             if isinstance(part, int) or "" in value or part not in value:
                 return False
-        elif not isinstance(value, list) or not isinstance(part, int) or part >= len(value):
+            value = value[part]
+        elif isinstance(value, list) and isinstance(part, int) and part < len(value):
+            value = value[part]
+        else:
             return False
-        value = value[part]
     return not isinstance(value, dict) or "" not in value
 
 
