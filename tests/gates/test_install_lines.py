@@ -178,7 +178,8 @@ def test_every_command_of_a_document_runs_with_its_own_install_line(
 ) -> None:
     text = (ROOT / name).read_text("utf-8")
     tools = [block.code for block in program(text)] if name in THEIR_OWN else [MY_TOOLS]
-    (tmp_path / "my_tools.py").write_text(MY_TOOLS, "utf-8")
+    if "my_tools.py" in text:
+        (tmp_path / "my_tools.py").write_text(MY_TOOLS, "utf-8")
     (tmp_path / "tools.py").write_text(tools[0], "utf-8")
     (tmp_path / "missing_import.py").write_text("import nosuchpackage\n", "utf-8")
     (tmp_path / "docs").mkdir()

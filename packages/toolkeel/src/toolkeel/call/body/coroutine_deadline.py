@@ -180,12 +180,9 @@ def run_coroutine(
     timeout: float | None,
     clock: TaskStopper | None = None,
 ) -> Generator[Any, Any, object]:
-    """Await a body under its deadline and the run's cancel token, and return its value.
+    """Await a body under its deadline and the run's cancel token, or a `clock`; return its value.
 
     A body that ignores its cancellation continues in a task of its own.
-
-    Args:
-        clock: Stops the body in place of deadline and token.
 
     Raises:
         TimedOut, Cancelled: the body was stopped, or cancelled itself.
