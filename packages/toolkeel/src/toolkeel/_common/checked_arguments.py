@@ -242,8 +242,8 @@ def _object(cls: Any, listed: bool) -> ArgumentKind | None:
 
 
 def _has_any(value: object, members: Iterable[str]) -> bool:
-    """Return True if an object has one of the members, without evaluating its properties."""
-    by_itself = hasattr(type(value), "__getattr__")  # then there is nothing to be visible
+    """Return True if an object has one of the members, or ``__getattr__``, without evaluating properties."""
+    by_itself = hasattr(type(value), "__getattr__")  # it may have any member
     return by_itself or any(
         getattr_static(value, name, _has_any) is not _has_any for name in members
     )

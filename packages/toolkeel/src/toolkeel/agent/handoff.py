@@ -247,7 +247,9 @@ def find_agent(first: AgentLike, name: str) -> tuple[AgentLike, Handoff | None] 
 
 
 def remove_tool_calls(history: HandoffHistory) -> list[Message]:
-    """Return a history without calls, results and replies that have no text, as an `input_filter`.
+    """Return the messages of a history without calls and results, for use as an `input_filter`.
+
+    Replies that have no text are left out.
 
     >>> from toolkeel.messages import ToolCall
     >>> seen = [UserMessage("hi"), AssistantMessage("", (ToolCall("1", "f"),)), ToolMessage("x", "1")]
@@ -263,7 +265,7 @@ def remove_tool_calls(history: HandoffHistory) -> list[Message]:
 
 
 def flatten_history(history: HandoffHistory) -> list[Message]:
-    """Return a history as one user message of text, as an `input_filter`.
+    """Return a history as one user message of text, for use as an `input_filter`.
 
     A model then does not imitate another agent's calls. The person's last message stays a message of its own.
     """

@@ -165,7 +165,7 @@ def _share_tickets(
 
 
 def check_pending_calls(state: RunState, given: Container[str], tools: Toolset) -> list[Ticket]:
-    """Raise unless the tools of waiting calls exist, are unchanged, and still require a decision.
+    """Raise unless the waiting calls' tools exist, decided calls are unchanged, and the rest need decisions.
 
     Args:
         state: A saved run.
@@ -201,7 +201,10 @@ def check_pending_calls(state: RunState, given: Container[str], tools: Toolset) 
 
 
 def _would_ask(ticket: Ticket, tools: Toolset) -> bool:
-    """Return True if a waiting call would require a decision again under the present tools and rules."""
+    """Return True if a waiting call would require a decision again under the present tools and rules.
+
+    An approval function counts as a yes: it is not called.
+    """
     tool, rules = tools[ticket.tool], tools.rules
     shell, places = str(tool.metadata.get("shell", "")), partial(resolve_argument, tool)
     rule = rules.rule(tool.name, ticket.arguments, shell, places) if rules is not None else None

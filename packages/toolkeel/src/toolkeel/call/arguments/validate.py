@@ -273,9 +273,9 @@ def revalidate(prepared: Prepared) -> Prepared:
 
 
 def revalidate_each_try(last: Handler) -> Handler:
-    """Return a handler that validates the arguments anew for each try of `last`.
+    """Return a handler that runs `last` with newly validated copies of the arguments.
 
-    An earlier try may have changed them in place.
+    So a try that changes them in place does not affect the next one.
     """
 
     async def renewed(prepared: Prepared, context: ToolContext) -> object:

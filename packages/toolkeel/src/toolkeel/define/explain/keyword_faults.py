@@ -68,7 +68,10 @@ def sent_path(value: object, fault: jsonschema_rs.ValidationError) -> Path:
 
 
 def _is_exact(value: Any, path: Path) -> bool:
-    """Tell if a path can mean no other place: it has no number for a key, and passes no empty key."""
+    """Return True if a path leads to a place of a value, and can mean no other.
+
+    A number for an object's key, or an empty key in an object on the way or at the end, makes it ambiguous.
+    """
     for part in path:
         if isinstance(value, dict):
             if isinstance(part, int) or "" in value or part not in value:
@@ -82,12 +85,12 @@ def _is_exact(value: Any, path: Path) -> bool:
 
 
 def _is_of_first_value(fault: jsonschema_rs.ValidationError) -> bool:
-    """Tell if a fault of an object that takes no keys has the value of its first key, not its own."""
+    """Return True if a fault's instance is the first key's value: the object's schema allows no keys."""
     return fault.kind.name == "falseSchema" and fault.schema_path[-1:] == ["additionalProperties"]
 
 
 def _possible_paths(value: object, path: Path) -> Iterator[Path]:
-    """Yield the places that a path without empty keys may mean, that with the fewest of them first."""
+    """Yield the full paths that a path without empty keys may mean, those with fewest empty keys first."""
     if not path:
         yield ()
     elif isinstance(value, dict):

@@ -30,7 +30,10 @@ KEYS: Mapping[str, Mapping[str, object]] = {
     "boolean": {"enum": ["true", "false"]},
     "decimal number": {"pattern": DECIMAL, "format": "decimal"},
 }
-"""What the keys of a dict look like that are no text; no number but a float's has two forms."""
+"""Schemas of the property names for a dict whose keys are not text, by the keys' type.
+
+An integer has only one form.
+"""
 MAX_FLAGS = 256  # sums of flags that are spelt out
 
 
@@ -235,7 +238,10 @@ class ToolSchemaGenerator(GenerateJsonSchema):
 
 
 def _kind_of_keys(keys: Mapping[str, Any]) -> str:
-    """Return the row of `KEYS` for a schema of keys; a union counts as numbers."""
+    """Return the name of the row of `KEYS` for a schema of keys, or a text that names no row.
+
+    A union of integers and floats is ``number``, one with `DECIMAL` is ``decimal number``, any other "".
+    """
     kinds = [each.get("type") for each in keys.get("anyOf", (keys,))]
     if DECIMAL in [each.get("pattern") for each in keys.get("anyOf", ())]:
         return "decimal number"

@@ -236,7 +236,7 @@ class SessionStore(ABC):
         return True
 
     def unlock(self, id: int) -> None:  # noqa: B027
-        """Release a session that `try_lock` has locked."""
+        """Release a session that `try_lock` has locked. The default does nothing."""
 
     def set_writer(self, id: int, writer: Writer) -> None:  # noqa: B027
         """Record the process that has locked a session, to be shown to others. The default does nothing.
@@ -245,7 +245,7 @@ class SessionStore(ABC):
         """
 
     def get_writer(self, id: int) -> Writer | None:
-        """Return the process that was recorded last, or None."""
+        """Return the process that `set_writer` recorded last, or None. The default returns None."""
         return None
 
     # — what a store may do faster —
