@@ -235,7 +235,10 @@ def repeat_output(transcript: list[Message], reason: EndReason, plan: OutputPlan
 
 
 def _last_text(messages: list[Message], reason: EndReason) -> str:
-    """Return the last reply's text, or for ``returned`` the texts of the last turn's results."""
+    """Return the text of the last message if it is a reply, else an empty text.
+
+    For ``returned``, return the texts of the results at the transcript's end, one to a line.
+    """
     if reason == "returned":
         texts = []
         for message in reversed(messages):

@@ -63,6 +63,8 @@ def load_file(path: Path) -> ModuleType:
 def load_module(name: str, folder: Path | None = None) -> ModuleType | None:
     """Import a module by its dotted name. Return None if there is none.
 
+    Puts the folder on ``sys.path``, where it stays.
+
     Args:
         name: Dotted.
         folder: Searched first; the current folder by default, as with ``python -m``.

@@ -166,7 +166,9 @@ def _collect_from_object(value: object, label: str) -> list[Part]:
 
 
 def _rename_tool(value: object, name: object, label: str) -> AnyTool:
-    """Return the one tool in a value, renamed to its key.
+    """Return the one tool in a value, as a copy with its key as the name if that differs.
+
+    A key that is not text is converted to text.
 
     Raises:
         SetupError: if the value has none or several.

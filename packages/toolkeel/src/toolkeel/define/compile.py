@@ -90,6 +90,9 @@ class CompiledFunction:
 def compile_function(function: Callable[..., Any], request: DefinitionRequest) -> CompiledFunction:
     """Read a callable and compile its validators.
 
+    A missing description is replaced by that of `request.parameters`, or else by the name with spaces.
+    Warns if a docstring is missing and the request has neither a description nor parameters.
+
     Raises:
         DefinitionError: naming the function, the parameter and the fix.
     """

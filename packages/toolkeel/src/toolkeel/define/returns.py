@@ -42,7 +42,7 @@ class OutputSchema:
 
     Args:
         schema: JSON Schema of the result; an object.
-        check: Accepts the value, or raises `ValueError`.
+        check: Returns the validated value, converted to the annotation's type, or raises `ValueError`.
     """
 
     schema: Mapping[str, object]

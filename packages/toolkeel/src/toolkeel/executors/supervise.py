@@ -240,7 +240,13 @@ def _wait_for_command(child: int, wake: int, lifeline: int) -> int | None:
 
 
 def _report_leftovers(notice: str, most: int, output: int) -> None:
-    """Print the names of at most `most` processes that the command left running."""
+    """Print the names of the processes that the command left running; nothing without any, or off Linux.
+
+    Args:
+        notice: Format with one ``%s`` for the names.
+        most: Maximum number of names; the others are counted.
+        output: Descriptor to write to; failures to write are ignored.
+    """
     if sys.platform != "linux":
         return
     left = [name for pid in sorted(_find_descendants(os.getpid())) if (name := _read_name(pid))]

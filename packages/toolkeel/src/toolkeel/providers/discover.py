@@ -76,7 +76,11 @@ class Server:
 
 
 def _list_ollama(asker: ServerClient) -> list[LocalModel] | None:
-    """List models by https://docs.ollama.com/api; return None if another program answers."""
+    """List models by https://docs.ollama.com/api; return None if another program answers.
+
+    Models that cannot complete a text are left out. Those beyond the first `_SHOWN` are listed without
+    their abilities if the server's list has none.
+    """
     listed = asker.fetch("/api/tags").get("models")
     if not isinstance(listed, list):
         return None
@@ -97,7 +101,10 @@ def _list_ollama(asker: ServerClient) -> list[LocalModel] | None:
 
 
 def _list_lmstudio(asker: ServerClient) -> list[LocalModel] | None:
-    """List models by https://lmstudio.ai/docs/developer/rest; None if another program answers."""
+    """List models by https://lmstudio.ai/docs/developer/rest; None if another program answers.
+
+    Embedding models are left out. An older server is asked as `_list_openai` asks.
+    """
     found = asker.fetch("/api/v1/models").get("models")
     if not isinstance(found, list):
         return _list_openai(asker)
@@ -116,7 +123,10 @@ def _list_lmstudio(asker: ServerClient) -> list[LocalModel] | None:
 
 
 def _list_openai(asker: ServerClient) -> list[LocalModel] | None:
-    """List models by OpenAI's ``/v1/models``, or return None if another program answers."""
+    """List models by OpenAI's ``/v1/models``, or return None if another program answers.
+
+    Models without a name, or with "embed" in it, are left out. A failed request raises: see `_probe`.
+    """
     answer = asker.fetch("/v1/models")
     listed = answer.get("data")
     if not isinstance(listed, list) or answer.get("object") not in (None, "list"):
@@ -130,7 +140,10 @@ def _list_openai(asker: ServerClient) -> list[LocalModel] | None:
 
 
 def _list_llamacpp(asker: ServerClient) -> list[LocalModel] | None:
-    """List a llama.cpp server's model with context and template; None if another answers."""
+    """List a llama.cpp server's model; None if another program answers.
+
+    Its context length and its tools are those that the server reports about the model it has loaded.
+    """
     models = _list_openai(asker)
     if not models or (facts := find_facts("llamacpp", asker, models[0].name)) is None:
         return models

@@ -113,13 +113,18 @@ class ApprovalQueue:
         return None if decided.decision == decision else decided
 
     def _write_once(self, decision: Decision, who: str) -> Decided:
-        """Store a decision and return it, or the one stored before; raise SetupError if nothing is pending."""
+        """Replace a ticket in the store by its decision, and return that, or the decision stored before.
+
+        Raises:
+            SetupError: the ticket is not stored, or differs from the one decided about.
+        """
         first: list[Decided] = []
 
         def write(value: dict[str, Any]) -> Mapping[str, Any] | None:
-            """Return the item with the decision; None if it has one or its ticket has another seal.
+            """Return the new item: only the decision and who made it, without the ticket.
 
-            Appends the decision that applies to `first`; appends nothing if the seal differs.
+            Return None, so that the item stays, if it has a decision or no ticket with the decision's seal.
+            Appends the new or the stored decision to `first`; nothing if there is neither.
             """
             if "decision" in value:
                 told = Decision.from_dict(value["decision"])

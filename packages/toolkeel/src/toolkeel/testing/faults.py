@@ -211,7 +211,12 @@ def _waiting(original: Callable[..., Any], hit: Hit) -> Callable[..., Any]:
 
 
 def _strike(fault: Fault, args: Iterable[object]) -> None:
-    """Raise, kill the process or cancel the current task, as a fault says."""
+    """Raise the fault's error, kill the process or cancel the current task; nothing for other actions.
+
+    Args:
+        fault: The fault.
+        args: Arguments of the call that fails; before an error, coroutines among them are closed.
+    """
     if fault.action == "raise":
         _drop(args)
         raise fault.error(f"a fault at {fault.point!r}")
@@ -222,7 +227,7 @@ def _strike(fault: Fault, args: Iterable[object]) -> None:
 
 
 async def _delay(fault: Fault) -> None:
-    """Wait as a fault says: forever, or until others have run."""
+    """Wait forever for ``hang``, or some turns of the event loop for ``cancel`` and ``reorder``."""
     if fault.action == "hang":
         await asyncio.get_running_loop().create_future()
     elif fault.action == "cancel":

@@ -103,7 +103,15 @@ def split_arguments(
 async def _run_in_executor(
     prepared: Prepared, context: ToolContext, running: Coroutine[Any, Any, object]
 ) -> object:
-    """Wait for a body that an executor runs. Its failures are raised as if the body had failed."""
+    """Wait for a body that an executor runs, check its result, and mark the body as done.
+
+    Raises:
+        ToolError: the body raised it.
+        Crashed: the executor or the body raised anything else; `__cause__` is that exception.
+        TimedOut, Cancelled: it was stopped.
+        InvalidOutput: its result does not match the output schema.
+        SetupError: the body raised it.
+    """
     tool = prepared.tool
     try:
         value = await run_coroutine(running, context, tool.timeout)

@@ -303,7 +303,12 @@ def _modern_reference(node: Node, names: Mapping[str, str], old: bool) -> Node:
 
 
 def _modern_keywords(node: Node) -> Node:
-    """Return one node with older keywords replaced by those of 2020-12."""
+    """Return one node, not those inside it, with older keywords replaced by those of 2020-12.
+
+    Replaces a list in ``items``, ``additionalItems``, ``dependencies`` and boolean
+    ``exclusiveMinimum`` and ``exclusiveMaximum``. An empty ``enum`` becomes ``"not": {}``. Identifiers
+    and ``definitions`` stay.
+    """
     result = {key: value for key, value in node.items() if key not in _OLD_KEYWORDS}
     if isinstance(node.get("items"), list):
         result["prefixItems"] = result.pop("items")

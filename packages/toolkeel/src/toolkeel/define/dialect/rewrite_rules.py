@@ -264,7 +264,10 @@ def _require_all(before: Node, after: Node, place: SchemaPlace, run: Conversion)
 
 
 def _optional(before: Schema, after: Schema, place: SchemaPlace, run: Conversion) -> Schema:
-    """Return the schema of an optional property so that it admits null."""
+    """Return the schema of an optional property so that it admits null; a boolean unchanged.
+
+    Reports a loss if null was a value already and is not the default.
+    """
     if isinstance(before, bool) or isinstance(after, bool):
         return after
     if not admits_null(before, run.defs):
@@ -276,7 +279,11 @@ def _optional(before: Schema, after: Schema, place: SchemaPlace, run: Conversion
 
 
 def _inner(child: Schema, keys: Location, place: SchemaPlace, run: Conversion) -> Schema:
-    """Rewrite a schema inside a node; one to which no rule applies is only copied."""
+    """Rewrite a schema inside a node and everything in it.
+
+    A boolean that is a switch, as of ``additionalProperties``, is returned unchanged; other booleans
+    are rewritten as schemas. A scalar to which no rule applies is copied.
+    """
     if isinstance(child, bool):
         return child if keys[0] in _SWITCHES else rewrite(child, place.child(*keys), run)
     known = run.dialect.keywords

@@ -255,7 +255,7 @@ def plain_function(function: Function) -> Function:
 
 
 def _sources_of_hints(function: Function) -> Iterator[Any]:
-    """Yield the objects whose annotations apply. The last one wins."""
+    """Yield the unwrapped function, or a class, its ``__new__`` and ``__init__``; hints of later ones win."""
     plain = inspect.unwrap(plain_function(function))
     if isinstance(plain, type):
         yield plain

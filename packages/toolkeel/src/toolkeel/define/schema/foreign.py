@@ -132,7 +132,12 @@ def _places(schema: Schema, place: Location) -> Iterator[tuple[Location, dict[st
 
 
 def allow_null(schema: dict[str, Any]) -> None:
-    """Make a schema admit null, too, in place, as OpenAPI's ``nullable`` means."""
+    """Make a schema admit null, too, in place, as OpenAPI's ``nullable`` means.
+
+    A ``type`` that is one word becomes a list with ``"null"``, and an ``enum`` beside it gets None.
+    If ``type`` is a list with ``"null"``, nothing changes.
+    Any other schema becomes ``{"anyOf": [schema, {"type": "null"}]}``.
+    """
     if isinstance(schema.get("type"), str):
         schema["type"] = [schema["type"], "null"]
         if isinstance(schema.get("enum"), list) and None not in schema["enum"]:

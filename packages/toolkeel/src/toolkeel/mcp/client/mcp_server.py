@@ -223,6 +223,7 @@ class MCPServer(ServerContents):
         return [tool for tool in made if tool is not None]
 
     async def _list(self) -> tuple[Connection, dict[str, types.Tool]]:
+        """Return the connection, and the server's tools by its names, requested again unless still valid."""
         connection = self._get_connection()
         return connection, await connection.tools(fresh=True)
 

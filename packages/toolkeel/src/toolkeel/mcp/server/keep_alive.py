@@ -71,7 +71,11 @@ class BoundedConnection(H11Protocol):
     _is_aborted = False
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
-        """Start the request timer; abort the longest idle connection if there are too many."""
+        """Start the request timer; with too many connections, abort one.
+
+        Others that are idle go first, those without any request before the longest idle; if all others are
+        busy, this one is aborted.
+        """
         super().connection_made(transport)
         self._idle_since = self.loop.time()
         self._start_request_timer()
@@ -82,7 +86,10 @@ class BoundedConnection(H11Protocol):
 
     @property
     def is_idle(self) -> bool:
-        """True if no request is being answered here."""
+        """True if no request is being answered here, and `abort` was not called.
+
+        A request that is still arriving is not being answered.
+        """
         answers = self._request_timer is None and self.cycle and not self.cycle.response_complete
         return not self._is_aborted and (not answers or self.transport.is_closing())
 

@@ -98,7 +98,10 @@ class _BadRequestAnswer:
 
 
 def _better_answer(body: bytes, answer: bytes) -> bytes:
-    """Return an error answer with the id and the reason of an unreadable body; others unchanged."""
+    """Return the answer to a refused body. An unreadable body's gets the body's id and the reason.
+
+    The answer is unchanged if the body is readable, or if the answer is no JSON object.
+    """
     try:
         error: Any = from_json(answer)
         read_message(body)

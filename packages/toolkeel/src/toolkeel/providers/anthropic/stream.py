@@ -146,7 +146,7 @@ class StreamDecoder(BlockDecoder[MessageBlock]):
         return self._usage_before_pauses + super().usage()
 
     def finish_reason(self) -> FinishReason:
-        """Return why the message ended; one without a reason ended normally."""
+        """Return why the message ended. One without a reason ended with "tool_calls" or "stop"."""
         return (
             super().finish_reason()
             if self._reason

@@ -214,9 +214,9 @@ class BedrockEncoder(ClaudeEncoder[BedrockProfile]):
         return "reasoningContent" in as_dict(entry)
 
     def mark_for_cache(self, blocks: Sequence[Json]) -> list[Json]:
-        """Return blocks with a cache point at the end, if the model accepts one.
+        """Return a list of the blocks, with a cache point if the model accepts one.
 
-        None after a document or video.
+        It follows the last block that is no document, video or sound; there is none without such a block.
         """
         marked = list(blocks)
         for index in range(len(marked) * self._profile.caches_prompt, 0, -1):
@@ -238,7 +238,8 @@ class BedrockEncoder(ClaudeEncoder[BedrockProfile]):
     def media_blocks(self, block: Image | Audio | File) -> list[Json]:
         """Encode a picture, video or sound, or a document after a text that gives its name.
 
-        None if it cannot.
+        Return no blocks for what the wire or the model does not accept, and a text for a picture that is
+        too large.
         """
         source = _source(block)
         kind, form = media_form(block)
@@ -258,7 +259,11 @@ class BedrockEncoder(ClaudeEncoder[BedrockProfile]):
         return [intro, {"document": {"format": form, "name": label, "source": source}}]
 
     def _label(self, name: str) -> str:
-        """Return and reserve a legal name for a document, unique in the transcript."""
+        """Return and reserve a legal name for a document, unique in the transcript in any letter case.
+
+        It is the file's name without its extension and with a space for illegal characters, 180 characters
+        at most, "document" if nothing is left; a number is added if it is taken.
+        """
         stem = _LABEL.sub(" ", name.rpartition(".")[0] or name).strip()[:180] or "document"
         label, number = stem, 1
         while label.lower() in self._labels:

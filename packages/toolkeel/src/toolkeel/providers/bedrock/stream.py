@@ -127,7 +127,7 @@ class StreamDecoder(BlockDecoder[ConverseBlock]):
         return deltas
 
     def finish_reason(self) -> FinishReason:
-        """Return why the answer ended; a guardrail that only masked words did not end it."""
+        """Return why the answer ended: "stop" if a guardrail only masked words, else as the base class."""
         if self._reason == "guardrail_intervened" and is_only_masked(self._extra.get("trace")):
             return "stop"
         return super().finish_reason()

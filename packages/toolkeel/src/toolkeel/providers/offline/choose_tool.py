@@ -177,7 +177,10 @@ class ToolScorer:
     def best(
         self, text: str, start: int, end: int, threshold: float
     ) -> tuple[ToolDefinition | None, float]:
-        """Return the best tool for a stretch of text with its score, or None below the threshold."""
+        """Return the best tool for ``text[start:end]``, or None below the threshold, and the best score.
+
+        Words inside quotes, addresses and paths do not count. Without tools the score is 0.
+        """
         values = [v for v in find_values(text) if start <= v.start and v.end <= end]
         spoken = list(text[start:end])
         for value in values:

@@ -209,7 +209,7 @@ class StreamDecoder(Decoder):
         return self._read_choices(listed, ("delta", "message"))
 
     def finish_reason(self) -> FinishReason:
-        """Return why the answer ended."""
+        """Return why the answer ended: "refusal" for any refusal, else as the base class."""
         return "refusal" if self._refused else super().finish_reason()
 
     def _read_chunk(self, data: Json) -> list[Json]:

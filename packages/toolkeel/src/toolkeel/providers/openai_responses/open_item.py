@@ -58,7 +58,11 @@ class OpenItem(Block):
         return message_text(self.wire)
 
     def complete_wire(self) -> None:
-        """Write pieces into the item's own form, if their content is missing there."""
+        """Set `wire` to the item's complete form.
+
+        The arguments or text of the pieces are added if the form has none, and citations that arrived
+        alone are added to each text without its own.
+        """
         received = "".join(self.pieces)
         if received and not self.full_text():
             if self.type in CALLS:
@@ -71,7 +75,7 @@ class OpenItem(Block):
             self.wire = {**self.wire, "content": parts}
 
     def _content(self) -> Iterable[tuple[int, object]]:
-        """Return the item's content parts with their indexes."""
+        """Return the item's content parts with their indexes; none if it has no content."""
         return enumerate(as_list(self.wire.get("content")))
 
     def _cite(self, index: int, part: Json) -> Json:

@@ -147,7 +147,7 @@ class StreamDecoder(Decoder):
         return bool(self._status)
 
     def finish_reason(self) -> FinishReason:
-        """Return why the response ended, by its status."""
+        """Return why the response ended, by its status: "error" for an unlisted or missing one."""
         if self.mistake():
             return "error"
         if self._status == "incomplete":

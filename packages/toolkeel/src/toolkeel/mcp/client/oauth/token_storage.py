@@ -111,7 +111,10 @@ class Tokens:
         await self._save({"client": _as_json(client_info)})
 
     async def delete_client(self) -> bool:
-        """Delete a client that the server no longer knows. Return True if a new one may register."""
+        """Delete a stored client that the server no longer knows, and its tokens.
+
+        Return True if a new client may register: not if one was registered beforehand.
+        """
         await self._save({"client": None, "tokens": None})
         return self._registered is None
 
@@ -121,7 +124,10 @@ class Tokens:
         return None if found is None else OAuthMetadata.model_validate(found)
 
     async def set_metadata(self, metadata: OAuthMetadata | None) -> None:
-        """Store the authorization server's metadata, so that tokens are sent nowhere else."""
+        """Store the authorization server's metadata, so that tokens are sent nowhere else.
+
+        None changes nothing: stored metadata stays.
+        """
         if metadata is not None:
             await self._save({"server": _as_json(metadata)})
 
@@ -170,7 +176,7 @@ class Tokens:
         )
 
     async def _save(self, more: dict[str, object]) -> None:
-        """Store data besides what is stored, in the keyring, or else in the file."""
+        """Merge data into the stored login, in the keyring, or in the file if that fails."""
         data = {**await self._load(), **more}
         ring = self._keyring()
         if ring is not None:
