@@ -428,8 +428,8 @@ def test_an_empty_object_before_arguments_is_a_placeholder(pieces: list[str]) ->
 @pytest.mark.parametrize("reason", ["max_tokens", "end_turn"])
 def test_unsigned_thinking_never_goes_to_claude(reason: str) -> None:
     blocks = [
-        {"type": "text", "text": "I think."},
         {"type": "thinking", "thinking": "T", "signature": ""},
+        {"type": "text", "text": "I think."},
     ]
     reply = anthropic.decode({"model": "m", "content": blocks, "stop_reason": reason})
     for model in ("claude-sonnet-4-0", "m"):

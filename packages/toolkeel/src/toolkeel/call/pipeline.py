@@ -132,7 +132,7 @@ async def run_call(call: ToolCall, tools: ToolLookup, run: RunContext) -> CallOu
         fatal = stop or _fatal_error(cause if isinstance(cause, Suspend) else error)
         if message.kind == "unknown_outcome" and run.recorder is None:
             fatal = None  # only a session asks what happened
-        del cause  # by its traceback it would hold itself
+        del cause, failed  # by its traceback an error would hold itself
         ENCLOSING.set(enclosing)
         return _finish(run, call, prepared, context, message, fatal)
     ENCLOSING.set(enclosing)  # no `reset`: a body left behind goes on in another context
