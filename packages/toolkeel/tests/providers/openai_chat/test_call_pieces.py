@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise, zip_longest
 from typing import Any
@@ -469,7 +470,10 @@ def test_pieces_that_repeat_all_arguments_so_far_are_one_call(
     tracker, deltas = CallTracker(), list[Delta]()
     for index, (id, name, text) in enumerate(made):
         ends = sorted({min(one, len(text)) for one in at} | {1, len(text)})
-        sent = [text[:end] for end in ends if text[:end].rstrip()[-1:] not in (":", "[", ",", "")]
+        sent = [text[:end] for end in ends if not re.search(r'[:\[,]\s*$|^\{\s*"$', text[:end])]
+        assume(
+            not re.match(r'\{\s*"[\s,:}\]]', text)
+        )  # `{` and what follows a key can be a key's end
         for number, part in enumerate(sent):
             head = {"id": id} if has_id or not number else {}
             function = {"arguments": part, **({} if number else {"name": name})}

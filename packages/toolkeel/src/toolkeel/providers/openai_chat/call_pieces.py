@@ -1,9 +1,9 @@
 """Decide which call a streamed piece belongs to.
 
 By the specification a piece has its call's ``index``, and the first one its ``id`` and ``name``.
-Servers that imitate the wire give every call index 0, change the id within a call, omit index or id,
-send the name late, in pieces or every time, put one call under two indexes, use one id for two calls,
-or send everything twice. `CallTracker` finds the call by what can be trusted in each case:
+Imitators give every call index 0, change the id within a call, omit index or id, send the name late,
+in pieces or every time, put one call under two indexes, use one id for two calls, or repeat pieces.
+`CallTracker` finds the call by what can be trusted in each case:
 
 1. a known id: that call;
 2. a new id: a new call, except that a piece without a name continues the unfinished call at its
@@ -12,13 +12,14 @@ or send everything twice. `CallTracker` finds the call by what can be trusted in
 4. neither: the call at the same position of the list, or the open call, which got the last piece.
 
 A name then shows if it is another call after all: a call with arguments already has its name.
-Arguments that follow complete arguments without any such sign wait until the next call or the end;
-then repeated ones and placeholders are dropped and others become calls of the same name.
+Other arguments after complete ones wait until the next call or the end; then repeated ones and
+placeholders are dropped, and the rest become calls of the same name.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 
 from toolkeel._records.record import NOTHING
@@ -38,6 +39,7 @@ from toolkeel.providers.wire.plain_json import (
 _KNOWN_KEYS = frozenset({"index", "id", "type", "function", "custom"})
 _PLACEHOLDERS = ("{}", "null")
 """Arguments that a proxy sends first and replaces at the same index, as in Anthropic's block start."""
+_QUOTED_BRACE = re.compile(r'\s*\{\s*"(?:$|[\s,:}\]])')
 _LONG_INDEX = 10
 _decode_one = json.JSONDecoder().raw_decode
 
@@ -122,8 +124,7 @@ class _OpenCall:
     def append(self, text: str, *, replaces: bool = True) -> str:
         """Append a piece of the arguments. Return the part that is new and certain.
 
-        A piece after the end of the arguments does not belong to them, but arguments that were only a
-        placeholder so far are replaced by it if `replaces` is True.
+        A piece after the end does not belong to them, but replaces a placeholder if `replaces` is True.
         """
         is_object = text.lstrip()[:1] == "{"
         begins = is_object or ("null" in text and text.strip() == "null")
@@ -147,9 +148,10 @@ class _OpenCall:
 
     def _without_repetition(self, text: str) -> str:
         """Return a piece without the arguments so far, which some servers repeat in each piece."""
-        # where an inner object may start, the piece can be one that only looks alike
         before = "".join(self.pieces) if text.startswith(self.pieces[0]) else ":"
-        return text if before.rstrip()[-1:] in (":", "[", ",") else text.removeprefix(before)
+        # where an inner object may start, or a string end with `{`, the piece can only look alike
+        is_alike = before.rstrip()[-1:] in (":", "[", ",") or _QUOTED_BRACE.match(before)
+        return text if is_alike else text.removeprefix(before)
 
     @property
     def is_placeholder(self) -> bool:
@@ -289,9 +291,9 @@ class CallTracker:
 
     def _unindexed_call(self, index: int | None) -> _OpenCall | None:
         """Return the call that `index` counts to, if its own pieces had no index so far."""
-        in_range = index is not None and 0 <= index < len(self._calls)
-        call = self._calls[index] if in_range and index is not None else None
-        return None if call is None or call in self._by_index.values() else call
+        if index is None or not 0 <= index < len(self._calls):
+            return None
+        return None if self._calls[index] in self._by_index.values() else self._calls[index]
 
     def _is_another(self, call: _OpenCall, piece: _Piece) -> bool:
         """Return True if the piece's name shows that it starts another call."""
@@ -351,10 +353,9 @@ class CallTracker:
 def _continues(call: _OpenCall, piece: _Piece) -> bool:
     """Return True if a piece whose id is new is still part of the call found at its place.
 
-    The caller has matched the index already. The piece starts another call if it has another tool's
-    name, if it brings text after arguments that are complete, or if it starts an object while
-    arguments are under way (a piece with an index and no name may). A piece with a name and a call
-    with an id must also bring text that continues the arguments.
+    The caller has matched the index. The piece starts another call if it has another tool's name, brings
+    text after complete arguments, or starts an object while arguments are under way (a piece with an
+    index and no name may). A piece with a name must also continue the arguments of a call with an id.
     """
     if not call.id:
         same_name = not piece.name or not call.name or piece.name == call.name
@@ -375,9 +376,7 @@ def _number(index: object) -> int | None:
 
 def _objects(text: str) -> list[Json] | None:
     """Return the JSON objects that `text` consists of (``null`` is an empty one), or None."""
-    values: list[Json] = []
-    text = text.strip()
-    position = 0
+    values, text, position = list[Json](), text.strip(), 0
     try:
         while position < len(text):
             value, position = _decode_one(text, position)
