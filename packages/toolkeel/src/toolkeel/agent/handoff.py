@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import takewhile
 from typing import Any, Protocol, TypeAlias, Unpack, get_args
 
 from toolkeel._common.checked_arguments import checked
@@ -205,17 +206,22 @@ def find_pending_handoff(
 ) -> Handoff | None:
     """Return the handoff whose call succeeded in the last turn of a saved transcript, or None.
 
-    A run that was saved between the call and the handoff makes it when it is resumed.
+    A run that was saved between the call and the handoff makes it when it is resumed. If a message came
+    after the turn, the handoff is open only where a call of the turn has not run: it waited, and the
+    message took its place.
 
     Args:
         messages: A saved transcript.
         handoffs: Handoffs of the agent that owns the run, by tool name.
     """
-    for message in reversed(messages):
-        if not isinstance(message, ToolMessage):
-            break
-        handoff = handoffs.get(message.name)
-        if handoff is not None and not message.failed and message.text == handoff.result_text:
+    since = takewhile(lambda each: not isinstance(each, AssistantMessage), reversed(messages))
+    results = [each for each in since if isinstance(each, ToolMessage)]
+    has_message = bool(messages) and not isinstance(messages[-1], ToolMessage)
+    if has_message and not any(each.kind in ("skipped", "cancelled") for each in results):
+        return None
+    for result in results:
+        handoff = handoffs.get(result.name)
+        if handoff is not None and not result.failed and result.text == handoff.result_text:
             return handoff
     return None
 
@@ -230,17 +236,19 @@ def find_agent(first: AgentLike, name: str) -> tuple[AgentLike, Handoff | None] 
     Returns:
         The agent and the handoff that leads to it (None for `first`), or None if there is no such agent.
     """
-    seen, reached = {first.name}, [(first, None)]
-    waiting: list[tuple[AgentLike, Handoff | None]] = list(reached)
-    while waiting:
-        agent, by = waiting.pop(0)
-        if agent.name == name:
-            return agent, by
+    return next((found for found in list_agents(first) if found[0].name == name), None)
+
+
+def list_agents(first: AgentLike) -> Iterator[tuple[AgentLike, Handoff | None]]:
+    """Yield an agent and those reachable by handoffs, nearest first, each with the handoff to it."""
+    seen = {first.name}
+    waiting: list[tuple[AgentLike, Handoff | None]] = [(first, None)]
+    for agent, by in waiting:
+        yield agent, by
         for handoff in agent.handoffs:
             if handoff.agent.name not in seen:
                 seen.add(handoff.agent.name)
                 waiting.append((handoff.agent, handoff))
-    return None
 
 
 # — filters —

@@ -233,15 +233,17 @@ class RunLoop(Generic[T]):
             run.recorder.start(began, run.transcript, run.loop_state.instruction_count)
             run.recorder.exclude_unsavable(run.state)
         tools = await active.gather_tools()
+        lenders = await active.find_lenders(start, tools)
         if isinstance(start, RunState):
             done, folder = self._is_continued, active.plan.used_tickets
-            resuming.resume(run, start, self._decisions, tools, folder, is_accepted=done)
+            known = tools.with_tools_of(lenders)
+            resuming.resume(run, start, self._decisions, known, folder, is_accepted=done)
         self._use_tools(tools)
+        self._calls.resumed_tools = self._calls.tools.with_tools_of(lenders)
         restore_labels(run, run.transcript, self._calls.tools)
         resuming.restore_permits(run, start)
         self._caller.unchecked_messages = unanswered_messages(run.transcript)
-        handoffs = active.plan.handoffs  # the run may have stopped right after a handoff
-        run.loop_state.pending_handoff = find_pending_handoff(run.transcript, handoffs)
+        run.loop_state.pending_handoff = find_pending_handoff(run.transcript, active.plan.handoffs)
         self._is_set_up = True
 
     def _use_tools(self, tools: Toolset) -> None:

@@ -116,12 +116,12 @@ def resume(
     """
     if run.recorder is not None:
         changed = {
-            t.id for t in _own_tickets(state) if t.tool in tools and _has_changed(t, tools[t.tool])
+            t.id for t in own_tickets(state) if t.tool in tools and _has_changed(t, tools[t.tool])
         }
         given = {id: each for id, each in given.items() if id not in changed}
     own = check_pending_calls(state, given, tools)
     if run.approver is not None and not is_accepted:
-        own = _own_tickets(state := _share_tickets(run, state, given, folder))
+        own = own_tickets(state := _share_tickets(run, state, given, folder))
     if given and not is_accepted:
         if run.recorder is None:
             mark_decided(folder, given)
@@ -129,7 +129,7 @@ def resume(
         else:
             claimed = claim_decisions(folder, given, run.id)
             state = _without_tickets(state, given.keys() - claimed.keys())
-            own, given = _own_tickets(state), claimed
+            own, given = own_tickets(state), claimed
     run.loop_state.decisions = decisions_by_call(own, given)
     for call_id, inner in state.inner.items():
         run.loop_state.inner_runs[call_id] = Resumed(inner, given)
@@ -178,7 +178,7 @@ def check_pending_calls(state: RunState, given: Container[str], tools: Toolset) 
     Raises:
         SetupError: naming the tool; no decision is used up.
     """
-    own = _own_tickets(state)
+    own = own_tickets(state)
     for ticket in own:
         if ticket.tool not in tools:
             raise SetupError(
@@ -215,7 +215,7 @@ def _would_ask(ticket: Ticket, tools: Toolset) -> bool:
     return bool(tool.approval) if rule is None else rule.action != "allow"
 
 
-def _own_tickets(state: RunState) -> list[Ticket]:
+def own_tickets(state: RunState) -> list[Ticket]:
     """Return the tickets of the run itself, without those of inner runs."""
     within = {ticket.id for inner in state.inner.values() for ticket in inner.state.pending}
     return [ticket for ticket in state.pending if ticket.id not in within]
@@ -229,6 +229,11 @@ def _without_tickets(state: RunState, ids: Container[str]) -> RunState:
     }
     pending = tuple(ticket for ticket in state.pending if ticket.id not in ids)
     return dataclasses.replace(state, pending=pending, inner=inner)
+
+
+def fits_tool(ticket: Ticket, tools: Toolset) -> bool:
+    """Return True if a waiting call's tool is among these, unchanged."""
+    return ticket.tool in tools and not _has_changed(ticket, tools[ticket.tool])
 
 
 def _has_changed(ticket: Ticket, tool: AnyTool) -> bool:

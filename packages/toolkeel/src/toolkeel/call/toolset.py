@@ -20,7 +20,7 @@ from toolkeel.call.compose_tool import compose_tool
 from toolkeel.call.enclosing_run import join_run, refuse_waiting
 from toolkeel.call.pipeline import Entry
 from toolkeel.call.steps.compose import Handler
-from toolkeel.call.steps.rules import Rules, check_rules
+from toolkeel.call.steps.rules import Rules, check_rules, join_rules
 from toolkeel.call.steps.taint import can_act
 from toolkeel.call.truncate import KEEPER, Keeper
 from toolkeel.context import RunContext
@@ -30,7 +30,7 @@ from toolkeel.define.names import check_name, wire_names
 from toolkeel.define.options import check_steps
 from toolkeel.define.similar_tool_names import equivalent_names, nearest_tools
 from toolkeel.define.tool import AnyTool, Step
-from toolkeel.define.tool_mistakes import explain_non_list
+from toolkeel.define.tool_mistakes import explain_non_list, owner_of
 from toolkeel.errors import DuplicateToolError, SetupError, UnknownTool
 from toolkeel.messages import ToolCall, ToolMessage
 
@@ -108,6 +108,7 @@ class Toolset(NotebookDisplay):
         self._aliases: dict[str, str] | None = None
         self._within: tuple[Toolset, Toolset] | None = None
         self._tainted_handlers: dict[str, Handler] = {}
+        self._lenders: Mapping[str, Toolset] = {}
         self.keeper: Keeper | None = None
         for item in unpack_tools(tools):
             self._add(item)
@@ -124,7 +125,7 @@ class Toolset(NotebookDisplay):
             if first.function is made.function:
                 raise DuplicateToolError(f"{made.name!r} is listed twice; list it once")
             raise DuplicateToolError(
-                f"two tools are called {made.name!r}: {_owner(first)} and {_owner(made)}; give one "
+                f"two tools are called {made.name!r}: {owner_of(first)} and {owner_of(made)}; give one "
                 "of them another name, @tool('name'), of an agent .as_tool('name'), or use with_prefix"
             )
         self.has_secrets = self.has_secrets or _has_secrets(made)
@@ -187,6 +188,8 @@ class Toolset(NotebookDisplay):
     def tainted_handler(self, entry: Entry) -> Handler:
         """Return a tool's handler for a run with taint labels, which may require approval."""
         made = entry.tool
+        if (lender := self._lenders.get(made.name)) is not None:
+            return lender.tainted_handler(entry)
         if self.rules is not None or made.approval or not can_act(made):
             return entry.handler
         if (handler := self._tainted_handlers.get(made.name)) is None:
@@ -250,7 +253,7 @@ class Toolset(NotebookDisplay):
             return self
         if self._within is None or self._within[0] is not outer:
             steps = [s for s in outer.steps if _reaches_inside(s) and s not in self.steps]
-            rules = _join_rules(outer.rules, self.rules)
+            rules = join_rules(outer.rules, self.rules)
             same = not steps and rules is self.rules
             self._within = outer, self if same else self.with_steps(*steps, rules=rules)
         return self._within[1]
@@ -262,6 +265,17 @@ class Toolset(NotebookDisplay):
         other._aliases = other._within = None
         other._tainted_handlers = {}
         other.has_secrets = self.has_secrets or _has_secrets(extra)
+        return other
+
+    def with_tools_of(self, lenders: Mapping[str, Toolset]) -> Toolset:
+        """Return a set with tools of other sets, by name, each within the steps and rules of its own set."""
+        other, sets = copy.copy(self), (self, *lenders.values())
+        lent = {name: lender.find(name) for name, lender in lenders.items()}
+        other._entries, other._lenders = {**self._entries, **lent}, lenders
+        other._aliases = other._within = None
+        other.has_secrets = any(each.has_secrets for each in sets)
+        other.has_barriers = any(each.has_barriers for each in sets)
+        other.has_ends_run = any(each.has_ends_run for each in sets)
         return other
 
     @checked
@@ -356,11 +370,6 @@ def _reaches_inside(step: Step) -> bool:
     return getattr(step, "place", None) in (None, "limit") and getattr(step, "inside", True)
 
 
-def _join_rules(outer: Rules | None, own: Rules | None) -> Rules | None:
-    """Return both sets of rules as one, the only one, or None if there are none."""
-    return own if outer is None or outer is own else outer if own is None else outer | own
-
-
 def unpack_tools(tools: Iterable[Toolish]) -> Iterable[Toolish]:
     """Return the tools of a set with its steps, so that they can join another set.
 
@@ -383,13 +392,6 @@ def unpack_tools(tools: Iterable[Toolish]) -> Iterable[Toolish]:
         )
         for item in tools
     ]
-
-
-def _owner(item: AnyTool) -> str:
-    """Return the dotted name of the function that a tool was made of."""
-    function = cast("Any", item.function)
-    module = getattr(function, "__module__", None) or type(function).__module__
-    return f"{module}.{getattr(function, '__qualname__', item.name)}"
 
 
 def as_toolset(tools: Toolset | Iterable[Toolish]) -> Toolset:

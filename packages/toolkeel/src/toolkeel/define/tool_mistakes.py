@@ -95,3 +95,10 @@ def explain_non_list(tools: object) -> str:
 def _as_name(text: str) -> str:
     """Return a text if it can be a Python name, else ``the_function``."""
     return text if text.isidentifier() else "the_function"
+
+
+def owner_of(item: Any) -> str:
+    """Return the dotted name of the function that a tool was made of."""
+    function = item.function
+    module = getattr(function, "__module__", None) or type(function).__module__
+    return f"{module}.{getattr(function, '__qualname__', item.name)}"

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from toolkeel.agent.guardrail import Guardrail
-from toolkeel.agent.handoff import AgentLike, Handoff, HandoffHistory, find_agent
+from toolkeel.agent.handoff import AgentLike, Handoff, HandoffHistory, find_agent, list_agents
 from toolkeel.agent.history import Cut, TranscriptWindow
 from toolkeel.agent.output import check_no_tool_ends_run
 from toolkeel.agent.plan import Plan
 from toolkeel.agent.prompt import insert_instructions
+from toolkeel.agent.resume import fits_tool, own_tickets
 from toolkeel.agent.run_state import RunState
 from toolkeel.call.steps.label_sources import restore_labels
-from toolkeel.call.tool_sources import SourceReader
+from toolkeel.call.tool_sources import SourceReader, gather_tools
 from toolkeel.call.toolset import Toolset
 from toolkeel.context import RunContext
 from toolkeel.errors import SetupError
@@ -39,6 +40,7 @@ class ActiveAgent:
         self.before: tuple[Plan, ...] = ()
         self.max_turns = plan.max_turns
         self._run = run
+        self._first: AgentLike = run.agent  # type: ignore[assignment]
         self._outer_toolset: Toolset | None = run.scope.toolset
         self._reader: SourceReader | None = None
 
@@ -60,7 +62,7 @@ class ActiveAgent:
         """
         if not state.previous_agents:
             return
-        first: AgentLike = self._run.agent  # type: ignore[assignment]
+        first = self._first
         agent, by = first, None
         plans: dict[str, Plan] = {}
         for name in (*state.previous_agents, state.agent):
@@ -104,6 +106,29 @@ class ActiveAgent:
         if plan.output is not None:
             check_no_tool_ends_run(tools)
         return tools
+
+    async def find_lenders(self, start: object, tools: Toolset) -> dict[str, Toolset]:
+        """Return the toolsets of other agents that made waiting calls of a saved run, by tool name.
+
+        A call that fits no tool of the active agent was made by an agent that has handed over since.
+
+        Args:
+            start: The saved run; another start has no waiting calls.
+            tools: The tools of the active agent.
+        """
+        tickets = own_tickets(start) if isinstance(start, RunState) else []
+        left = [each for each in tickets if not fits_tool(each, tools)]
+        lenders: dict[str, Toolset] = {}
+        for agent, _ in list_agents(self._first) if left else ():
+            plan: Plan = agent.plan_for(self.plan.requested)
+            theirs = plan.tools
+            if plan.sources:
+                theirs = await gather_tools(plan.sources, theirs, self._run)
+            theirs = theirs.within(self._find_outer())
+            for ticket in left:
+                if fits_tool(ticket, theirs):
+                    lenders.setdefault(ticket.tool, theirs)
+        return lenders
 
     def _find_outer(self) -> Toolset | None:
         """Return the toolset whose steps and rules apply around the agent's own, or None.

@@ -26,11 +26,13 @@ class TurnCalls:
 
     Attributes:
         tools: The tools that can be called; set before the first turn.
+        resumed_tools: The tools of a resumed turn instead: other agents may have made its calls.
         waits: Calls that wait for a person or have not finished, by call id.
         corrections: How often the model corrected its calls.
     """
 
     tools: Toolset
+    resumed_tools: Toolset | None = None
 
     def __init__(self, run: RunContext) -> None:
         self.waits: Mapping[str, Suspend] = {}
@@ -52,9 +54,11 @@ class TurnCalls:
         """
         run, recorder = self._run, self._run.recorder
         run.loop_state.joined_runs.clear()
+        if not resumed:
+            self.resumed_tools = None
         if recorder is not None:
             await self._record_intents(recorder, calls, resumed)
-        batch = self._batch = self.tools.batch(calls, run)
+        batch = self._batch = self._in_use.batch(calls, run)
         try:
             await batch.run()
         finally:
@@ -84,14 +88,19 @@ class TurnCalls:
             if message is not None or not self._is_repeatable(call)
         ]
 
+    @property
+    def _in_use(self) -> Toolset:
+        return self.tools if self.resumed_tools is None else self.resumed_tools
+
     def _is_repeatable(self, call: ToolCall) -> bool:
-        return _is_repeatable(self.tools, call)
+        return _is_repeatable(self._in_use, call)
 
     def end_run(self, results: Sequence[ToolMessage]) -> bool:
         """Return True if every result is a success of a tool with `ends_run`, so that it is the answer."""
-        tools = self.tools
+        tools = self._in_use
         return tools.has_ends_run and all(
-            not result.failed and tools.find(result.name).tool.ends_run for result in results
+            not result.failed and result.name in tools and tools.find(result.name).tool.ends_run
+            for result in results
         )
 
     def _append(self, results: Sequence[ToolMessage], resumed: bool) -> None:
@@ -105,7 +114,7 @@ class TurnCalls:
     ) -> None:
         """Write the intents of calls to the journal. If that fails, no call starts and all are skipped."""
         try:
-            await recorder.record_intents(calls, partial(_is_resumable, self.tools))
+            await recorder.record_intents(calls, partial(_is_resumable, self._in_use))
         except BaseException:
             self._append([skip_call(call, self._run) for call in calls], resumed)
             raise

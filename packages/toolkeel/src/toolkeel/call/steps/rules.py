@@ -354,3 +354,8 @@ def check_tool_name(what: str, name: str, tools: Sequence[AnyTool], fix: str = "
     if not any(tool.injected for tool in tools):
         raise SetupError(text + fix)
     log.warning("%s", text)  # a body that has the context may call tools of its own
+
+
+def join_rules(outer: Rules | None, own: Rules | None) -> Rules | None:
+    """Return both sets of rules as one, the only one, or None if there are none."""
+    return own if outer is None or outer is own else outer if own is None else outer | own
