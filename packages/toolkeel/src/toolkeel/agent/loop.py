@@ -228,8 +228,7 @@ class RunLoop(Generic[T]):
         self._caller.window.initial_count = len(run.transcript)
         text = await active.instruct(start.instructions if isinstance(start, RunState) else None)
         if run.recorder is not None:
-            names = active.plan.agent, active.plan.model.name
-            began = run.recorder.make_start(*names, text)
+            began = run.recorder.make_start(active.plan.agent, active.plan.model.name, text)
             run.recorder.start(began, run.transcript, run.loop_state.instruction_count)
             run.recorder.exclude_unsavable(run.state)
         tools = await active.gather_tools()
