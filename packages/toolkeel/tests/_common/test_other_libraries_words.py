@@ -126,6 +126,16 @@ def test_an_import_within_a_function_or_under_another_name_is_refused_with_ours_
         exec("from toolkeel import no_such_name")
 
 
+@pytest.mark.parametrize(
+    ("word", "options"),
+    [("timing", ["instructions"]), ("usages", ["state"]), ("stored", ["history"])],
+)
+def test_a_word_that_only_shares_letters_with_an_option_suggests_nothing(
+    word: str, options: list[str]
+) -> None:
+    assert str(unknown_option_error("Agent", word, options)).endswith(repr(word))
+
+
 def test_no_table_names_a_word_that_is_ours() -> None:
     known = {*ToolOptions.__annotations__, "name", "description", "parameters"}
     agent = {*inspect.signature(Agent.__init__).parameters}

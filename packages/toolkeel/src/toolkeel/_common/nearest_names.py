@@ -9,7 +9,8 @@ MAX_LENGTH = 128
 """Longest name that is compared, in characters: comparing takes time that grows with both lengths."""
 MAX_NAMES = 1000
 """Most names that a name is compared with: those nearest to it in length."""
-
+SURE = 0.7
+"""Similarity from which one name may be suggested alone."""
 MARGIN = 0.15
 """A name that is this much less alike than the nearest one is left out."""
 
@@ -69,5 +70,5 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     >>> did_you_mean("serch", ["search", "read"])
     "; did you mean 'search'?"
     """
-    near = nearest_names(name, known, 1)
+    near = nearest_names(name, known, 1, SURE)
     return f"; did you mean {near[0]!r}?" if near else ""

@@ -153,12 +153,19 @@ def check_preview(name: str, metadata: object) -> None:
     """Raise unless the preview in a tool's metadata, if there is one, can be called.
 
     Raises:
-        DefinitionError: the preview takes other parameters than the dict of the arguments.
+        DefinitionError: the preview is no function, or takes other parameters than the dict of the
+            arguments.
     """
     preview = metadata.get(PREVIEW) if isinstance(metadata, Mapping) else None
-    if callable(preview):
-        what = f"{name}: the preview in metadata"
-        _check_call(what, preview, [({},)], "one dict of all arguments", "def preview(arguments)")
+    if preview is None:
+        return
+    what = f"{name}: the preview in metadata"
+    if not callable(preview):
+        raise DefinitionError(
+            f"{what} is {preview!r:.60}; write def preview(arguments), which returns the text, or give "
+            "your value another key"
+        )
+    _check_call(what, preview, [({},)], "one dict of all arguments", "def preview(arguments)")
 
 
 def check_steps(steps: Iterable[Any]) -> None:
