@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from tests.waiting import until
 from toolkeel import Agent, ModelError, Rules, RunContext, ToolCall, ToolError, Toolset, tool
 from toolkeel.agent.transcript import repair
-from toolkeel.call.body import coroutine_deadline
+from toolkeel.call.body import task_cancels
 from toolkeel.call.failure_message import unknown_outcome_message
 from toolkeel.errors import RequestRejected, SetupError
 from toolkeel.executors.process import Process
@@ -293,13 +293,13 @@ def _line(*cells: str) -> str:
 
 @contextlib.contextmanager
 def _quietly() -> Iterator[None]:
-    usual, coroutine_deadline.GRACE = coroutine_deadline.GRACE, 0.05
+    usual, task_cancels.GRACE = task_cancels.GRACE, 0.05
     logging.disable(logging.CRITICAL)
     try:
         yield
     finally:
         logging.disable(logging.NOTSET)
-        coroutine_deadline.GRACE = usual
+        task_cancels.GRACE = usual
 
 
 def happens(how: Callable[[], Ended]) -> Ended:

@@ -31,7 +31,7 @@ from toolkeel import (
 )
 from toolkeel.agent.result import RunResult
 from toolkeel.agent.run import Run
-from toolkeel.call.body import coroutine_deadline
+from toolkeel.call.body import task_cancels
 from toolkeel.call.body.thread_pool import shared_pool
 from toolkeel.context import CancelToken
 from toolkeel.errors import ModelError
@@ -44,9 +44,9 @@ from toolkeel.testing import Scripted, call
 @pytest.fixture(autouse=True)
 def short_grace() -> Iterator[None]:
     """Bodies that resist get little time."""
-    usual, coroutine_deadline.GRACE = coroutine_deadline.GRACE, 0.05
+    usual, task_cancels.GRACE = task_cancels.GRACE, 0.05
     yield
-    coroutine_deadline.GRACE = usual
+    task_cancels.GRACE = usual
     until_sync(lambda: not shared_pool().leaked)
 
 

@@ -39,7 +39,7 @@ from toolkeel import (
     Toolset,
     tool,
 )
-from toolkeel.call.body import coroutine_deadline
+from toolkeel.call.body import task_cancels
 from toolkeel.call.body.thread_pool import shared_pool
 from toolkeel.context import CancelToken
 from toolkeel.errors import DefinitionError, DuplicateToolError, InjectionError
@@ -53,9 +53,9 @@ RAN: list[str] = []
 def fresh() -> Iterator[None]:
     """Nothing has run yet, and bodies that resist get little time."""
     RAN.clear()
-    usual, coroutine_deadline.GRACE = coroutine_deadline.GRACE, 0.05
+    usual, task_cancels.GRACE = task_cancels.GRACE, 0.05
     yield
-    coroutine_deadline.GRACE = usual
+    task_cancels.GRACE = usual
     until_sync(lambda: not shared_pool().leaked)
 
 

@@ -43,7 +43,7 @@ from toolkeel import (
 )
 from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.agent.run import Run
-from toolkeel.call.body import coroutine_deadline
+from toolkeel.call.body import task_cancels
 from toolkeel.call.steps.cache import Cache
 from toolkeel.call.steps.call_limits import CallLimit, ConcurrencyLimit
 from toolkeel.call.steps.guard import Allow, Reject, Stop, input_guard, output_guard
@@ -447,9 +447,9 @@ def _was_edited(events: list[Event], call_id: str) -> bool:
 @pytest.fixture(autouse=True)
 def hurry() -> Iterator[None]:
     """Bodies that resist get little time."""
-    usual, coroutine_deadline.GRACE = coroutine_deadline.GRACE, 0.02
+    usual, task_cancels.GRACE = task_cancels.GRACE, 0.02
     yield
-    coroutine_deadline.GRACE = usual
+    task_cancels.GRACE = usual
 
 
 def play(examples: int, steps: int) -> None:

@@ -23,7 +23,7 @@ from toolkeel import (
     Toolset,
     tool,
 )
-from toolkeel.call.body import coroutine_deadline
+from toolkeel.call.body import task_cancels
 from toolkeel.call.steps.cache import Cache
 from toolkeel.call.steps.call_limits import CallLimit
 from toolkeel.call.steps.guard import Allow, input_guard, output_guard
@@ -134,11 +134,11 @@ def test_whatever_fails_and_wherever_what_is_said_of_the_body_is_so(
     if action in ("hang", "reorder") and not INSIDE[point]:
         action = "raise"
     witness = Witness(form, fails)
-    usual, coroutine_deadline.GRACE = coroutine_deadline.GRACE, 0.05
+    usual, task_cancels.GRACE = task_cancels.GRACE, 0.05
     try:
         message = asyncio.run(play(witness, Fault(point, action, hit), how))
     finally:
-        coroutine_deadline.GRACE = usual
+        task_cancels.GRACE = usual
     if message is not None:  # else its listeners failed, or the whole turn was taken away
         check(message, witness)
         if message.kind == "cancelled" and not witness.began and point not in ("run", "thread"):

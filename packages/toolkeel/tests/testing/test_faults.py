@@ -35,7 +35,7 @@ from toolkeel import (
     Injected as Marker,
 )
 from toolkeel._records.messages_json import load_message
-from toolkeel.call.body import coroutine_deadline
+from toolkeel.call.body import task_cancels
 from toolkeel.call.steps.cache import Cache
 from toolkeel.call.steps.call_limits import CallLimit
 from toolkeel.call.steps.guard import Allow, input_guard, output_guard
@@ -161,7 +161,7 @@ def as_told(events: Sequence[Event], calls: Sequence[ToolCall]) -> list[ToolCall
 
 async def play(world: World, *faults: Fault, rescue: str = "") -> tuple[Faults, Any]:
     """Run under a fault plan; what hangs is ended by the token, or by a cancellation."""
-    usual, coroutine_deadline.GRACE = coroutine_deadline.GRACE, 0.05
+    usual, task_cancels.GRACE = task_cancels.GRACE, 0.05
     try:
         with Faults(*faults) as plan:
             agent = world.agent()
@@ -184,7 +184,7 @@ async def play(world: World, *faults: Fault, rescue: str = "") -> tuple[Faults, 
                 outcome = error
             return plan, outcome
     finally:
-        coroutine_deadline.GRACE = usual
+        task_cancels.GRACE = usual
 
 
 def go(make: Callable[[], Any]) -> Any:

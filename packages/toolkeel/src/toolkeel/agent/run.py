@@ -18,8 +18,8 @@ from toolkeel._records.record import NotebookDisplay
 from toolkeel.agent.loop import RunLoop
 from toolkeel.agent.result import RunResult
 from toolkeel.call.arguments.partial_value import PartialItem
-from toolkeel.call.body.coroutine_deadline import GRACE_ONLY
 from toolkeel.call.body.sync_bridge import SyncIterator
+from toolkeel.call.body.task_cancels import GRACE_ONLY
 from toolkeel.errors import SetupError
 from toolkeel.events import Event, Streamed
 from toolkeel.messages import Message, Usage, UserMessage

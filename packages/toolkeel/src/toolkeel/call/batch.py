@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Sequence
 
 from toolkeel.call.arguments.validate import argument_text, is_large
-from toolkeel.call.body.coroutine_deadline import GRACE, GRACE_ONLY
 from toolkeel.call.body.stop_errors import not_started_error
+from toolkeel.call.body.task_cancels import GRACE, GRACE_ONLY
 from toolkeel.call.failure_message import failure_message, interrupted_message
 from toolkeel.call.pipeline import ToolLookup, run_call
 from toolkeel.call.steps.turn_order import end_turn

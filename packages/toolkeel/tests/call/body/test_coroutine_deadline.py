@@ -17,8 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.waiting import run, until
-from toolkeel.call.body import coroutine_deadline, detached_tasks
-from toolkeel.call.body.coroutine_deadline import GRACE_ONLY, run_coroutine
+from toolkeel.call.body import detached_tasks, task_cancels
+from toolkeel.call.body.coroutine_deadline import run_coroutine
+from toolkeel.call.body.task_cancels import GRACE_ONLY
 from toolkeel.context import CancelToken, RunContext, ToolContext
 from toolkeel.errors import Cancelled, TimedOut, ToolError
 from toolkeel.messages import ToolCall
@@ -36,9 +37,9 @@ def timers() -> int:
 @pytest.fixture(autouse=True)
 def short_grace() -> Iterator[None]:
     """Bodies that resist get less time here than in earnest."""
-    usual, coroutine_deadline.GRACE = coroutine_deadline.GRACE, 0.05
+    usual, task_cancels.GRACE = task_cancels.GRACE, 0.05
     yield
-    coroutine_deadline.GRACE = usual
+    task_cancels.GRACE = usual
 
 
 def context(token: CancelToken | None = None) -> ToolContext[Any]:

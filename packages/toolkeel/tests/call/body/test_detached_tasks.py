@@ -6,8 +6,10 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any
 
+import pytest
+
 from tests.waiting import until
-from toolkeel.call.body import detached_tasks
+from toolkeel.call.body import detached_tasks, task_cancels
 
 
 def _first(body: Coroutine[Any, Any, object]) -> None:
@@ -29,14 +31,15 @@ def test_a_body_left_behind_runs_to_its_end() -> None:
     async def main() -> None:
         body = stubborn()
         _first(body)
-        detached_tasks.detach(body, ValueError("enough"), asyncio.get_running_loop(), 0.05)
+        detached_tasks.detach(body, ValueError("enough"), asyncio.get_running_loop())
         await until(lambda: not detached_tasks._detached)
 
     asyncio.run(main())
     assert seen == ["enough", "done"]
 
 
-def test_a_body_left_behind_holds_no_loop_up_that_ends() -> None:
+def test_a_body_left_behind_holds_no_loop_up_that_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(task_cancels, "GRACE", 0.05)
     seen: list[str] = []
 
     async def stubborn() -> None:
@@ -50,7 +53,7 @@ def test_a_body_left_behind_holds_no_loop_up_that_ends() -> None:
     async def main() -> None:
         body = stubborn()
         _first(body)
-        detached_tasks.detach(body, asyncio.CancelledError(), asyncio.get_running_loop(), 0.05)
+        detached_tasks.detach(body, asyncio.CancelledError(), asyncio.get_running_loop())
         await until(lambda: seen)
 
     asyncio.run(main())  # which ends

@@ -80,6 +80,15 @@ def test_an_older_dialect_is_told_by_its_words(given: Any, value: object, fits: 
         ({"type": "integer"}, {"type": ["integer", "null"]}),
         ({"type": ["integer", "null"]}, {"type": ["integer", "null"]}),
         ({"enum": ["a"], **STRING}, {"enum": ["a", None], "type": ["string", "null"]}),
+        ({"const": "a", **STRING}, {"anyOf": [{"const": "a", **STRING}, {"type": "null"}]}),
+        (
+            {"allOf": [STRING], **STRING},
+            {"anyOf": [{"allOf": [STRING], **STRING}, {"type": "null"}]},
+        ),
+        (
+            {"not": {"type": "null"}, "type": ["string", "null"]},
+            {"anyOf": [{"not": {"type": "null"}, "type": ["string", "null"]}, {"type": "null"}]},
+        ),
         ({"$ref": "#/$defs/a"}, {"anyOf": [{"$ref": "#/$defs/a"}, {"type": "null"}]}),
     ],
 )
@@ -87,6 +96,7 @@ def test_nullable_takes_null_as_those_mean_it_who_write_it(given: Any, kept: Any
     shared = {"$defs": {"a": STRING}}
     found, problems = make_compilable({**properties(x={**given, "nullable": True}), **shared})
     assert (found, problems) == ({**properties(x=kept), **shared}, ())
+    assert compile_json_schema(found).is_valid({"x": None})
     assert (
         make_compilable({**properties(x=given), "nullable": True}, root="object")[0]["type"]
         == "object"

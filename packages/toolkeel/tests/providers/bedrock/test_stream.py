@@ -298,13 +298,15 @@ def test_nothing_that_the_service_sends_makes_it_fail(told: list[Event]):
 
 
 def test_an_answer_that_a_guardrail_masked_is_an_answer() -> None:
-    def ended(action: str) -> str:
+    def ended(action: str, *calls: Event) -> str:
         assessed = {"g": [{"sensitiveInformationPolicy": {"piiEntities": [{"action": action}]}}]}
         trace = {"guardrail": {"outputAssessments": assessed}}
         events = [
             piece(0, text="{NAME} is here."),
+            *calls,
             {"messageStop": {"stopReason": "guardrail_intervened"}},
         ]
         return reply_of(*events, {"metadata": {"trace": trace}}).finish_reason
 
     assert (ended("ANONYMIZED"), ended("BLOCKED")) == ("stop", "filtered")
+    assert ended("ANONYMIZED", *use(1, "t", "f")) == "tool_calls"

@@ -1,7 +1,8 @@
 """Where a tool's body runs, and how it is stopped.
 
 stop_errors         errors of calls that were stopped
-coroutine_deadline  the deadline and cancel of an async body: timer, cancel token, foreign cancellation
+coroutine_deadline  the deadline and cancel of an async body: timer, cancel token, what its call ends with
+task_cancels        whose cancellations a task has had, ours or foreign, and the seconds of grace after one
 step_deadline       the deadline of a step, without the time inside what it wraps
 detached_tasks      bodies that ignored their cancellation and continue without their calls
 start_thread        the start of a thread, refused under gevent or where none is left

@@ -8,8 +8,8 @@ are distinguished from foreign ones.
 
 Two signals stop a body: its deadline, a timer of the loop, and the run's cancel token. Both call
 `Stopper.request_stop`, which stores the reason first and then cancels the task. The task counts
-cancellations (`Task.cancelling`). Those since the body started are either ours (`_own_cancels`) or
-foreign. When the body has ended, `raise_outcome` takes ours back (`Task.uncancel`), so
+cancellations (`Task.cancelling`). Those since the body started are either ours or foreign, which
+`TaskCancels` distinguishes. When the body has ended, `raise_outcome` takes ours back (`Task.uncancel`), so
 `asyncio.timeout` and `TaskGroup` around and inside the body keep counting correctly. Then:
 
 - a foreign cancellation is left: `CancelledError` propagates, whatever the body made of it;
@@ -19,7 +19,10 @@ foreign. When the body has ended, `raise_outcome` takes ours back (`Task.uncance
 A body that was asked to stop, or whose task was canceled with `GRACE_ONLY`, has `GRACE` seconds to clean
 up. Then it continues in a task of its own (`detached_tasks`) and its call is answered without it. Any other
 foreign cancellation is passed to the body, which then takes as long as it takes. A future that ignores cancellation cannot
-hold the call either: it is awaited through `TaskStopper.wait_for`, which ends with the grace time.
+hold the call either: it is awaited through `TaskCancels.wait_for`, which ends with the grace time.
+
+The deadline of a step differs in what its clock counts and which error it raises: `StepClock`, in
+`step_deadline`, is the other `CoroutineStopper`.
 
 ::
 
@@ -36,20 +39,17 @@ hold the call either: it is awaited through `TaskStopper.wait_for`, which ends w
        v
     detached: the call has its result, the body continues in its own task
 
-Before Python 3.13 a `TaskGroup` that fails cancels its parent task and never takes that back. No
-public name distinguishes this cancellation from a foreign one, so `_is_exiting_task_group` inspects
-the group. Sync bodies run in threads, which cannot be stopped: see `run_in_thread`.
+Sync bodies run in threads, which cannot be stopped: see `run_in_thread`.
 """
 
 from __future__ import annotations
 
 import asyncio
-import sys
 import types
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from contextlib import suppress
 from time import perf_counter
-from typing import Any, TypeAlias, TypeGuard, cast
+from typing import Any, Protocol, TypeAlias, cast
 
 from toolkeel.call.body.detached_tasks import detach
 from toolkeel.call.body.stop_errors import (
@@ -59,21 +59,59 @@ from toolkeel.call.body.stop_errors import (
     self_cancelled_error,
     stop_error,
 )
+from toolkeel.call.body.task_cancels import TaskCancels
 from toolkeel.context import ToolContext
 from toolkeel.define.tool import Prepared
 from toolkeel.errors import CallError, Cancelled, Suspend, TimedOut
 
 Handler: TypeAlias = Callable[[Prepared, ToolContext], Awaitable[object]]
 
-GRACE = 1.0
-"""Seconds a body may take to clean up after it was asked to stop."""
-
-GRACE_ONLY = "toolkeel: end within the time of grace"
-"""Message for `Task.cancel` that also gives a body which resists only `GRACE` seconds."""
-
 
 class Stopper:
-    """The signals that stop one waiting body: its deadline and the run's cancel token.
+    """Stops waiting work once: stores the reason, then calls back.
+
+    Args:
+        loop: The event loop of the work.
+        on_stop: Called once, in the loop, when the work must stop.
+
+    Attributes:
+        reason: Why the work must stop; empty if it need not.
+    """
+
+    __slots__ = ("_closed", "_loop", "_on_stop", "_timer", "reason")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, on_stop: Callable[[], object]) -> None:
+        self.reason: Reason = ""
+        self._loop = loop
+        self._on_stop = on_stop
+        self._closed = False
+        self._timer: asyncio.TimerHandle | None = None
+
+    def request_stop(self, reason: Reason) -> None:
+        """Store the reason and call `on_stop`. Do nothing after an earlier request or `close`."""
+        if not (self.reason or self._closed):
+            self.reason = reason
+            self._on_stop()
+
+    def _start_timer(self, seconds: float) -> None:
+        """Request the stop, for the reason "timeout", after some seconds."""
+        self._timer = self._loop.call_later(seconds, self.request_stop, "timeout")
+
+    def _stop_timer(self) -> None:
+        """Cancel and remove the timer, if there is one."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def close(self) -> None:
+        """Remove timer and callback: nothing is stopped from now on."""
+        self._closed = True
+        self._on_stop = _do_nothing  # it holds this object: nothing shall wait for the collector
+        self._stop_timer()
+
+
+class CallStopper(Stopper):
+    """Stops one waiting body at its deadline, or by the run's cancel token.
 
     Args:
         context: The call.
@@ -81,21 +119,9 @@ class Stopper:
         loop: The event loop of the body.
         on_stop: Called once, in the loop, when the body must stop.
         elapsed: Seconds that the body has run already.
-
-    Attributes:
-        reason: Why the body must stop; empty if it need not.
     """
 
-    __slots__ = (
-        "_closed",
-        "_loop",
-        "_on_stop",
-        "_seconds_left",
-        "_timeout",
-        "_timer",
-        "context",
-        "reason"
-    )  # fmt: skip
+    __slots__ = ("_seconds_left", "_timeout", "context")
 
     def __init__(
         self,
@@ -105,31 +131,21 @@ class Stopper:
         on_stop: Callable[[], object],
         elapsed: float = 0.0,
     ) -> None:
-        self.reason: Reason = ""
+        super().__init__(loop, on_stop)
         self.context = context
         self._timeout = timeout
-        self._loop = loop
-        self._on_stop = on_stop
-        self._closed = False
-        self._timer: asyncio.TimerHandle | None = None
         self._seconds_left = left = max((timeout or 0.0) - elapsed, 0.0)
         if timeout is not None:
             context.set_deadline(left)
             context.deadline_clock = self
             if not context.pause_count:
-                self._timer = loop.call_later(left, self.request_stop, "timeout")
+                self._start_timer(left)
         context.run.cancel.add_watcher(self, self._on_cancel)
 
     def _on_cancel(self) -> None:
         """Request the stop from any thread; do nothing once the loop has closed."""
         with suppress(RuntimeError):  # the loop has closed: there is nothing left to stop
             self._loop.call_soon_threadsafe(self.request_stop, "cancelled")
-
-    def request_stop(self, reason: Reason) -> None:
-        """Store the reason and call `on_stop`. Do nothing after an earlier request or the body's end."""
-        if not (self.reason or self._closed):
-            self.reason = reason
-            self._on_stop()
 
     def pause(self, paused: bool) -> None:
         """Stop the deadline while a person is asked, or continue with the time that was left."""
@@ -140,19 +156,11 @@ class Stopper:
             self._seconds_left = max(self.context.time_left or 0.0, 0.0)
         else:
             self.context.set_deadline(self._seconds_left)
-            self._timer = self._loop.call_later(self._seconds_left, self.request_stop, "timeout")
-
-    def _stop_timer(self) -> None:
-        """Cancel and remove the deadline's timer, if there is one."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+            self._start_timer(self._seconds_left)
 
     def close(self) -> None:
         """Stop watching the body: remove timer and watcher."""
-        self._closed = True
-        self._on_stop = _do_nothing  # it holds this object: nothing shall wait for the collector
-        self._stop_timer()
+        super().close()
         if self.context.deadline_clock is self:
             self.context.deadline_clock = None
         self.context.run.cancel.remove_watcher(self)
@@ -173,14 +181,36 @@ def _do_nothing() -> None:
 # — coroutines —
 
 
+class CoroutineStopper(Protocol):
+    """What `wait_until_end` needs to know of the signals that stop a coroutine.
+
+    Attributes:
+        reason: Why the coroutine must stop; empty if it need not.
+        cancels: The cancellations of its task.
+    """
+
+    reason: Reason
+    cancels: TaskCancels
+
+    def error(self, work: WorkState) -> Exception:
+        """Return the error of the stopped coroutine."""
+        raise NotImplementedError
+
+    def finish(self, began: float) -> None:
+        """Handle the coroutine's return; raise if it was stopped. `began`: start of its last step."""
+
+    def raise_outcome(self, error: BaseException | None) -> None:
+        """Undo our cancellations; raise the error that replaces `error`, the coroutine's, if any."""
+
+    def close(self) -> None:
+        """Stop watching the coroutine."""
+
+
 @types.coroutine
 def run_coroutine(
-    body: Coroutine[Any, Any, object],
-    context: ToolContext,
-    timeout: float | None,
-    clock: TaskStopper | None = None,
+    body: Coroutine[Any, Any, object], context: ToolContext, timeout: float | None
 ) -> Generator[Any, Any, object]:
-    """Await a body under its deadline and the run's cancel token, or a `clock`; return its value.
+    """Await a body under its deadline and the run's cancel token; return its value.
 
     A body that ignores its cancellation continues in a task of its own.
 
@@ -196,21 +226,38 @@ def run_coroutine(
         if timeout is not None and perf_counter() - began > timeout:
             raise overdue_error(context.tool_name, timeout) from None
         return ended.value
-    except (
-        asyncio.CancelledError
-    ) as error:  # only the body can have raised it before its first wait
-        raise _early_cancel(error, context, clock) from None
-    stopper = clock or TaskStopper(context, timeout, perf_counter() - began)
+    except asyncio.CancelledError:  # only the body can have raised it before its first wait
+        raise self_cancelled_error(context.tool_name) from None
+    stopper = TaskStopper(context, timeout, perf_counter() - began)
+    return (yield from wait_until_end(body, waiting, stopper))
+
+
+def wait_until_end(
+    body: Coroutine[Any, Any, object], waiting: Any, stopper: CoroutineStopper
+) -> Generator[Any, Any, object]:
+    """Drive a coroutine from its first wait to its end; return its value. Close the stopper.
+
+    Args:
+        body: The coroutine. If it ignores its cancellation, it continues in a task of its own.
+        waiting: What it waits for.
+        stopper: The signals that stop it.
+
+    Raises:
+        BaseException: the stopper's error, or the coroutine's own exception.
+    """
+    cancels = stopper.cancels
+    began = 0.0
     try:
         while True:
             try:
                 if type(waiting) is asyncio.Future:
                     yield waiting
                 else:
-                    yield from stopper.wait_for(waiting)
+                    yield from cancels.wait_for(waiting)
             except BaseException as error:
-                if stopper.is_grace_over(error, body):
-                    raise stopper.detach_body(body, error) from None
+                if cancels.is_grace_over(error, body):
+                    raise _detach(body, error, stopper) from None
+                began = perf_counter()
                 waiting = body.throw(error)
             else:
                 began = perf_counter()
@@ -225,11 +272,12 @@ def run_coroutine(
         stopper.close()
 
 
-def _early_cancel(
-    error: BaseException, context: ToolContext, clock: TaskStopper | None
+def _detach(
+    body: Coroutine[Any, Any, object], error: BaseException, stopper: CoroutineStopper
 ) -> BaseException:
-    """Return the error of a body that raised `CancelledError` before its first wait."""
-    return self_cancelled_error(context.tool_name) if clock is None else error
+    """Move a coroutine, still running, to its own task. Return the error that ends its call."""
+    detach(body, error, stopper.cancels.loop)
+    return stopper.error("running") if stopper.reason else error
 
 
 def stop_on_cancel(handler: Handler) -> Handler:
@@ -243,69 +291,18 @@ def stop_on_cancel(handler: Handler) -> Handler:
     return watching
 
 
-class TaskStopper(Stopper):
-    """A stopper that cancels the body's task, and counts whose cancellations it has had.
-
-    Those since the body started are ours or foreign. A body may swallow them; only the count shows
-    them.
+class TaskStopper(CallStopper):
+    """A stopper that cancels the body's task.
 
     Attributes:
-        task: The task in which the body waits.
-        cancels_before: Number of cancellations when the body started.
+        cancels: The cancellations of the task.
     """
 
-    __slots__ = ("_grace", "_is_over", "_own_cancels", "cancels_before", "task")
+    __slots__ = ("cancels",)
 
     def __init__(self, context: ToolContext, timeout: float | None, elapsed: float) -> None:
-        task = self._start_counting()
-        Stopper.__init__(self, context, timeout, task.get_loop(), self._cancel, elapsed)
-
-    def _start_counting(self) -> asyncio.Task[object]:
-        """Count cancellations of the current task from now on, and return the task."""
-        self.task = task = cast("asyncio.Task[object]", asyncio.current_task())
-        self._loop = task.get_loop()
-        # A signal handler may have cancelled the task in the very step in which the body began.
-        self.cancels_before = task.cancelling() - int(getattr(task, "_must_cancel", False))
-        self._own_cancels = 0
-        self._grace: asyncio.TimerHandle | None = None
-        self._is_over = False
-        return task
-
-    def wait_for(self, waiting: Any) -> Generator[Any, Any, None]:
-        """Wait for an awaitable that is no plain future and may ignore cancellation.
-
-        As in a task, a cancellation is passed on to the awaitable, and reaches the body only if it
-        refuses. The wait ends with the grace time.
-        """
-        if not _is_future_of(waiting, self._loop):
-            yield waiting
-            return
-        waiting._asyncio_future_blocking = False  # as a task does that takes a future on
-        while not waiting.done():
-            turn: asyncio.Future[None] = self._loop.create_future()
-            waiting.add_done_callback(lambda _, turn=turn: turn.done() or turn.set_result(None))
-            try:
-                yield from turn
-            except asyncio.CancelledError as error:
-                if self.is_grace_over(error, None) or not waiting.cancel(*error.args[:1]):
-                    raise
-
-    def is_grace_over(self, error: BaseException, body: object) -> bool:
-        """Count a cancellation of the task. Return True if the grace time is over."""
-        if isinstance(error, asyncio.CancelledError):
-            task = cast("asyncio.Task[object]", asyncio.current_task())
-            if task is not self.task:  # an outer body was left behind, and this one in it
-                self.task, self.cancels_before, self._own_cancels = task, task.cancelling(), 0
-            if GRACE_ONLY in error.args:
-                self._start_grace()
-            elif sys.version_info < (3, 13) and _is_exiting_task_group(body):
-                self._own_cancels += 1
-        return self._is_over
-
-    def detach_body(self, body: Coroutine[Any, Any, object], error: BaseException) -> BaseException:
-        """Move the body, still running, to its own task. Return the error that ends its call."""
-        detach(body, error, self._loop, GRACE)
-        return self.error("running") if self.reason else error
+        self.cancels = cancels = TaskCancels()
+        super().__init__(context, timeout, cancels.loop, cancels.cancel, elapsed)
 
     def finish(self, began: float) -> None:
         """Record that the body has returned, or raise if it was stopped or is too late."""
@@ -321,7 +318,7 @@ class TaskStopper(Stopper):
         Raises:
             TimedOut, Cancelled, asyncio.CancelledError: the body was stopped, or is too late.
         """
-        if self.reason or self.task.cancelling() != self.cancels_before:
+        if self.reason or self.cancels.has_any():
             self.raise_outcome(None)
             return
         deadline = self.context.deadline or began
@@ -334,7 +331,7 @@ class TaskStopper(Stopper):
         Args:
             error: The exception of the body; None if it returned.
         """
-        is_foreign = self.take_back_cancels()
+        is_foreign = self.cancels.take_back()
         if isinstance(error, Suspend):  # the call goes on later, whatever stopped its inner run now
             error.__cause__ = error.__cause__ if is_foreign else None
         elif is_foreign:
@@ -348,52 +345,7 @@ class TaskStopper(Stopper):
         elif isinstance(error, asyncio.CancelledError):
             raise self_cancelled_error(self.context.tool_name) from None
 
-    def take_back_cancels(self) -> bool:
-        """Take our cancellations of the task back; return True if there are foreign ones."""
-        if self._grace is not None:
-            self._grace.cancel()
-        for _ in range(self._own_cancels):
-            if self.task.cancelling() > self.cancels_before:
-                self.task.uncancel()
-        return self.task.cancelling() > self.cancels_before
-
-    def _cancel(self) -> None:
-        """Cancel the body's task, count it as our cancellation, and start the grace period."""
-        self._own_cancels += 1
-        self.task.cancel()
-        self._start_grace()
-
-    def _start_grace(self) -> None:
-        """Start the grace period, unless it runs already."""
-        if self._grace is None:
-            self._grace = self._loop.call_later(GRACE, self._end_grace)
-
-    def _end_grace(self) -> None:
-        """Cancel a task that outlived its grace period again, if its stop is still requested."""
-        self._grace = None
-        if self._closed:
-            return
-        if self.reason or self.task.cancelling() > self.cancels_before:
-            self._is_over = True
-            self._own_cancels += 1
-            self.task.cancel()
-
-
-def _is_exiting_task_group(body: object) -> bool:
-    """Return True if a body waits at the end of a `TaskGroup` that cancelled its task.
-
-    Before Python 3.13 the group never takes that cancellation back, and the task would count it
-    for ever.
-    """
-    while body is not None:
-        frame = getattr(body, "cr_frame", None)
-        if frame is not None and frame.f_code is asyncio.TaskGroup.__aexit__.__code__:
-            group = frame.f_locals["self"]
-            return bool(getattr(group, "_parent_cancel_requested", False))
-        body = getattr(body, "cr_await", None)
-    return False
-
-
-def _is_future_of(waiting: object, loop: asyncio.AbstractEventLoop) -> TypeGuard[Any]:
-    """Return True if an object is a future of this event loop."""
-    return isinstance(waiting, asyncio.Future) and waiting.get_loop() is loop
+    def close(self) -> None:
+        """Stop watching the body, and end its grace period."""
+        super().close()
+        self.cancels.close()

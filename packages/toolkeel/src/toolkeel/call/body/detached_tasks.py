@@ -8,6 +8,7 @@ import types
 from collections.abc import Coroutine, Generator
 from typing import Any, cast
 
+from toolkeel.call.body import task_cancels
 from toolkeel.errors import Cancelled
 
 log = logging.getLogger("toolkeel")
@@ -33,43 +34,39 @@ def detach(
     body: Coroutine[Any, Any, object],
     error: BaseException,
     loop: asyncio.AbstractEventLoop,
-    grace: float,
 ) -> None:
     """Continue a body in a task of its own, referenced until it ends. Its late exception is logged.
+
+    When its loop ends, the body has `GRACE` seconds to end.
 
     Args:
         body: The body, which waits.
         error: The exception that is thrown into it next.
         loop: Its event loop.
-        grace: Seconds that it has to end when its loop ends.
     """
-    task = loop.create_task(_run_detached(body, error, grace))
+    task = loop.create_task(_run_detached(body, error))
     _detached.add(task)
     task.add_done_callback(_forget)
 
 
-async def _run_detached(
-    body: Coroutine[Any, Any, object], error: BaseException, grace: float
-) -> object:
+async def _run_detached(body: Coroutine[Any, Any, object], error: BaseException) -> object:
     """Throw `error` into a body, run it to its end and return its result.
 
-    SystemExit becomes RuntimeError, because it would end the event loop.
-
-    Raises `RuntimeError` for SystemExit, which would end the event loop.
+    Raises:
+        RuntimeError: the body raised SystemExit, which would end the event loop.
+        BaseException: any other exception of the body, unchanged.
     """
     try:
-        return await _drive(body, error, grace)
+        return await _drive(body, error)
     except SystemExit as exit:  # it would end the event loop
         raise RuntimeError(f"the body raised SystemExit: {exit}") from exit
 
 
 @types.coroutine
-def _drive(
-    body: Coroutine[Any, Any, object], error: BaseException, grace: float
-) -> Generator[Any, Any, object]:
+def _drive(body: Coroutine[Any, Any, object], error: BaseException) -> Generator[Any, Any, object]:
     """Throw `error` into a body and run it to its end; return its result.
 
-    A first cancellation is passed to the body, and a second one follows after `grace` seconds: it
+    A first cancellation is passed to the body, and a second one follows after `GRACE` seconds: it
     closes the body and is raised.
     """
     task = cast("asyncio.Task[object]", asyncio.current_task())
@@ -84,7 +81,7 @@ def _drive(
                     body.close()
                     raise
                 warned = True
-                task.get_loop().call_later(grace, task.cancel)
+                task.get_loop().call_later(task_cancels.GRACE, task.cancel)
                 waiting = body.throw(thrown)
             except BaseException as thrown:
                 waiting = body.throw(thrown)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from toolkeel.call.body.coroutine_deadline import Stopper
+from toolkeel.call.body.coroutine_deadline import CallStopper
 from toolkeel.call.body.stop_errors import not_started_error, self_cancelled_error, stop_error
 from toolkeel.call.body.thread_pool import Job, ThreadPool, shared_pool
 from toolkeel.context import ToolContext
@@ -56,7 +56,7 @@ async def run_in_thread(
 
 def _submit(
     tool: AnyTool, body: Callable[[], object], context: ToolContext, threads: ThreadPool
-) -> tuple[Job, Stopper, Callable[[], bool]]:
+) -> tuple[Job, CallStopper, Callable[[], bool]]:
     """Submit the body. Return its job, its stopper, and a function that abandons it."""
     cancel = context.run.cancel
     started = abandoned = False
@@ -86,5 +86,5 @@ def _submit(
             job.future.set_exception(stop.error("running" if ran else "queued"))
 
     job = threads.submit(start)
-    stop = Stopper(context, tool.timeout, job.future.get_loop(), halt)
+    stop = CallStopper(context, tool.timeout, job.future.get_loop(), halt)
     return job, stop, drop

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import asyncio
 import types
-from collections.abc import Awaitable, Callable
-from typing import TypeVar, cast
+from collections.abc import Awaitable, Callable, Coroutine, Generator
+from typing import Any, TypeVar, cast
 
-from toolkeel.call.body.coroutine_deadline import TaskStopper, run_coroutine
+from toolkeel.call.body.coroutine_deadline import Stopper, wait_until_end
 from toolkeel.call.body.stop_errors import WorkState
+from toolkeel.call.body.task_cancels import TaskCancels
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.errors import CallError, Suspend
 
@@ -69,7 +70,7 @@ async def run_step(
     try:
         work = start(passing)
         body = work if isinstance(work, types.CoroutineType) else _await(work)
-        return cast("V", await run_coroutine(body, cast("ToolContext", context), None, clock))
+        return cast("V", await _run_coroutine(body, clock))
     finally:
         clock.close()
 
@@ -78,23 +79,37 @@ async def _await(work: Awaitable[V]) -> V:
     return await work
 
 
-class StepClock(TaskStopper):
+@types.coroutine
+def _run_coroutine(
+    body: Coroutine[Any, Any, object], clock: StepClock
+) -> Generator[Any, Any, object]:
+    """Await a step under its clock; return its value, or raise its exception or the clock's."""
+    try:
+        waiting = body.send(None)
+    except StopIteration as ended:
+        return ended.value
+    return (yield from wait_until_end(body, waiting, clock))
+
+
+class StepClock(Stopper):
     """A stopper whose deadline counts the time of a step alone.
 
     Args:
         seconds: Maximum time of the step itself.
         late: Returns the error of a step that took longer.
         context: The call; None for a model request.
+
+    Attributes:
+        cancels: The cancellations of the step's task.
     """
 
-    __slots__ = ("_late", "_seconds", "_since", "_stops", "_task_context")
+    __slots__ = ("_context", "_late", "_seconds", "_seconds_left", "_since", "_stops", "cancels")
 
     def __init__(self, seconds: float, late: LateError, context: ToolContext | None) -> None:
-        self._start_counting()
-        self.reason, self._closed, self._timer = "", False, None
-        self._on_stop = self._cancel
+        self.cancels = cancels = TaskCancels()
+        super().__init__(cancels.loop, cancels.cancel)
         self._seconds_left = self._seconds = seconds
-        self._late, self._task_context = late, context
+        self._late, self._context = late, context
         self._since, self._stops = 0.0, 1
 
     def resume(self) -> None:
@@ -102,10 +117,10 @@ class StepClock(TaskStopper):
         self._stops -= 1
         if self._stops or self._closed:
             return
-        if self._task_context is not None:
-            self._task_context.deadline_clock = self
+        if self._context is not None:
+            self._context.deadline_clock = self
         self._since = self._loop.time()
-        self._timer = self._loop.call_later(self._seconds_left, self.request_stop, "timeout")
+        self._start_timer(self._seconds_left)
 
     def stop(self) -> None:
         """Stop the clock until `resume` has been called as often."""
@@ -114,29 +129,32 @@ class StepClock(TaskStopper):
             return
         self._stop_timer()
         self._seconds_left = max(self._seconds_left - (self._loop.time() - self._since), 0.0)
-        if self._task_context is not None and self._task_context.deadline_clock is self:
-            self._task_context.deadline_clock = None
+        if self._context is not None and self._context.deadline_clock is self:
+            self._context.deadline_clock = None
 
     def pause(self, paused: bool) -> None:
         """Stop the clock while a person is asked, or continue it."""
         (self.stop if paused else self.resume)()
 
     def close(self) -> None:
-        """Stop the clock for good."""
+        """Stop the clock for good, and end the grace period."""
         if not self._closed:
             self.stop()
-            self._closed = True
+            super().close()
+            self.cancels.close()
 
-    def error(self, work: WorkState) -> Exception:  # type: ignore[override]
+    def error(self, work: WorkState) -> Exception:
+        """Return the error of a step that took too long; `work` is what became of its work."""
         return self._late(self._seconds, work)
 
     def finish(self, began: float) -> None:
-        if self.reason or self.task.cancelling() != self.cancels_before:
+        """Raise if the step was stopped or cancelled, although it returned."""
+        if self.reason or self.cancels.has_any():
             self.raise_outcome(None)
 
     def raise_outcome(self, error: BaseException | None) -> None:
         """Undo the clock's cancellations, then raise the error that the step ends with, if any."""
-        is_foreign = self.take_back_cancels()
+        is_foreign = self.cancels.take_back()
         if isinstance(error, Suspend):
             return
         if is_foreign and not isinstance(error, asyncio.CancelledError):

@@ -17,8 +17,8 @@ from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
 from contextlib import aclosing, suppress
 from typing import Any, Generic, TypeVar
 
-from toolkeel.call.body.coroutine_deadline import GRACE, GRACE_ONLY
 from toolkeel.call.body.start_thread import NoThread, start_thread
+from toolkeel.call.body.task_cancels import GRACE, GRACE_ONLY
 from toolkeel.errors import SetupError
 
 T = TypeVar("T")

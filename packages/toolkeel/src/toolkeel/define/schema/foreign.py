@@ -135,19 +135,25 @@ def allow_null(schema: dict[str, Any]) -> None:
     """Make a schema admit null, too, in place, as OpenAPI's ``nullable`` means.
 
     A ``type`` that is one word becomes a list with ``"null"``, and an ``enum`` beside it gets None.
-    If ``type`` is a list with ``"null"``, nothing changes.
-    Any other schema becomes ``{"anyOf": [schema, {"type": "null"}]}``.
+    If ``type`` is a list with ``"null"``, it stays. Any other schema, and one with a keyword that
+    refuses null whatever its type, such as ``const``, becomes ``{"anyOf": [schema, {"type": "null"}]}``.
     """
-    if isinstance(schema.get("type"), str):
-        schema["type"] = [schema["type"], "null"]
+    kinds = schema.get("type")
+    lists_null = isinstance(kinds, list) and "null" in kinds
+    if (isinstance(kinds, str) or lists_null) and _OF_ANY_TYPE.isdisjoint(schema):
+        schema["type"] = kinds if lists_null else [kinds, "null"]
         if isinstance(schema.get("enum"), list) and None not in schema["enum"]:
             schema["enum"] = [*schema["enum"], None]
-        return
-    if isinstance(schema.get("type"), list) and "null" in schema["type"]:
         return
     plain = dict(schema)
     schema.clear()
     schema["anyOf"] = [plain, {"type": "null"}]
+
+
+_OF_ANY_TYPE = frozenset([
+    "const", "allOf", "anyOf", "oneOf", "not", "if", "$ref", "$dynamicRef",
+])  # fmt: skip
+"""Keywords that can refuse null beside a ``type`` that admits it."""
 
 
 def _limit_depth(value: object, levels: int) -> tuple[Any, bool]:

@@ -127,9 +127,12 @@ class StreamDecoder(BlockDecoder[ConverseBlock]):
         return deltas
 
     def finish_reason(self) -> FinishReason:
-        """Return why the answer ended: "stop" if a guardrail only masked words, else as the base class."""
+        """Return why the answer ended.
+
+        A guardrail that only masked words ended nothing: "tool_calls" or "stop". Else as the base class.
+        """
         if self._reason == "guardrail_intervened" and is_only_masked(self._extra.get("trace")):
-            return "stop"
+            return "tool_calls" if self._call_count else "stop"
         return super().finish_reason()
 
     def provider_options(self) -> Mapping[str, object]:
