@@ -128,8 +128,16 @@ class Mask:
         return value
 
     def _hidden(self, schemas: list[object]) -> bool:
-        """Return True if no schema is known for a place, or one marks it as secret."""
-        return not schemas or any(map(_is_secret, self._applicable(schemas)))
+        """Return True if no schema is known for a place, or one marks it as secret.
+
+        A text that encodes a secret is one, too.
+        """
+        return not schemas or any(
+            _is_secret(each)
+            or ("contentSchema" in each and self._may_be_secret([each["contentSchema"]]))
+            for each in self._applicable(schemas)
+            if isinstance(each, Mapping)
+        )
 
     def _applicable(self, schemas: list[object]) -> Iterator[object]:
         """Yield the schemas that apply at the same place: references and branches, too."""

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkeel import Effects, Rules, SetupError, ToolCall, Toolset, tool
+from toolkeel import Effects, Rules, SetupError, ToolCall, ToolContext, Toolset, tool
 from toolkeel.call.steps.resources import resolve_argument
 from toolkeel.call.steps.rules import ORDER, parse_rule
 
@@ -274,6 +274,17 @@ def test_a_rule_that_denies_an_address_is_about_where_it_leads(url: str) -> None
     rules = Rules(deny=["fetch(url=http://x.example/secrets/*)"])
     assert rules.action("fetch", {"url": url}) == rules.action("fetch", {"url": [url]}) == "deny"
     assert rules.action("fetch", {"url": "http://x.example/other"}) is None
+
+
+def test_a_rule_for_an_unknown_tool_is_only_a_warning_beside_a_tool_with_a_context(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def orchestrate(context: ToolContext) -> str:
+        """Call other tools."""
+        return ""
+
+    Toolset([tool(orchestrate)], rules=Rules(deny=["inner(path=a)"]))
+    assert "no tool is called 'inner'" in caplog.text
 
 
 def test_an_argument_is_looked_for_only_in_tools_that_are_closed_and_known() -> None:

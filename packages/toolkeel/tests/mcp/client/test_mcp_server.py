@@ -236,6 +236,7 @@ def test_hidden_characters_are_out_of_the_description_and_reported(peer: MCPServ
     tools = Toolset(peer.tools())
     assert tools["hidden"].description == "Add two."
     assert "U+200B U+E0041" in str(peer.hidden["hidden"][0])
+    assert list(peer.hidden) == ["hidden"]
 
 
 @pytest.mark.slow

@@ -312,7 +312,7 @@ def drop_defaults(shown: dict[str, object], tool: AnyTool) -> dict[str, object]:
     arguments = tool.arguments
     if not arguments.defaults:
         return shown
-    own = canonical_json(arguments.defaults, arguments.aliases)
+    own = canonical_json(arguments.defaults, arguments.aliases, arguments.encode)
     return {
         key: value
         for key, value in shown.items()
@@ -360,7 +360,8 @@ def as_json(prepared: Prepared) -> dict[str, object]:
 
     Defaults are filled in; injected values are not there.
     """
-    return canonical_json(fill_defaults(prepared).arguments, prepared.tool.arguments.aliases)
+    arguments = prepared.tool.arguments
+    return canonical_json(fill_defaults(prepared).arguments, arguments.aliases, arguments.encode)
 
 
 class ArgumentsView(Mapping[str, object]):
@@ -369,17 +370,17 @@ class ArgumentsView(Mapping[str, object]):
     Arguments can be read by their advertised names and by the function's own.
     """
 
-    __slots__ = ("_arguments", "_keys")
+    __slots__ = ("_arguments", "_encode", "_keys")
 
     def __init__(self, prepared: Prepared) -> None:
         aliases, values = prepared.tool.arguments.aliases, fill_defaults(prepared).arguments
-        self._keys = aliases
+        self._keys, self._encode = aliases, prepared.tool.arguments.encode
         self._arguments = {aliases.get(name, name): (name, value) for name, value in values.items()}
 
     def __getitem__(self, key: str) -> object:
         key = key if key in self._arguments else self._keys[key]
         name, value = self._arguments[key]
-        return canonical_json({name: value}, self._keys)[key]
+        return canonical_json({name: value}, self._keys, self._encode)[key]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._arguments)
@@ -393,7 +394,6 @@ class ArgumentsView(Mapping[str, object]):
 
 def masked_json(prepared: Prepared) -> dict[str, object]:
     """Return the effective arguments as JSON with secrets masked."""
-    shown = as_json(prepared)
-    mask = prepared.tool.arguments.mask
+    shown, mask = as_json(prepared), prepared.tool.arguments.mask
     masked: dict[str, object] = shown if mask is None else mask.apply(shown)
     return masked

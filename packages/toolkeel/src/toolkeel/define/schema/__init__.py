@@ -3,6 +3,7 @@
 json_schema        the JSON Schema generator: pydantic's, adapted to what a tool shows
 model_fields       a pydantic model's fields as parameters, less those the program fills
 canonical          validated values as the JSON that a model could have sent
+serializer         arguments as JSON by their types, where values alone do not show what was sent
 closed_objects     closing of objects, and facts about a schema: strictness, secrets
 known_types        schema and validator of common types, without pydantic's compiler
 strict_core        pydantic's core schema without the places where it takes more than is advertised

@@ -26,6 +26,7 @@ from toolkeel.define.schema.closed_objects import (
     with_strict_validator,
 )
 from toolkeel.define.schema.json_schema import PathOnlyAlias, ToolSchemaGenerator, generate_schema
+from toolkeel.define.schema.serializer import argument_encoder
 from toolkeel.define.schema.strict_core import strict_validator
 from toolkeel.errors import DefinitionError
 
@@ -60,7 +61,7 @@ def from_annotations(
         raise no_json_form_error(title, {**annotations, **rest}, error) from error
     schema.pop("title", None)
     facts = close_objects(schema, forbid_unknown, is_strict_throughout(adapter.core_schema))
-    facts = replace(facts, has_loose_keywords=has_gap)
+    facts = replace(facts, has_loose_keywords=has_gap, encode=argument_encoder(adapter.core_schema))
     strict = strict_validator(adapter.core_schema)
     if strict is None:
         return schema, adapter.validator.validate_json, facts

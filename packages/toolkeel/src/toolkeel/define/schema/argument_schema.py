@@ -35,7 +35,7 @@ from toolkeel.define.reading.signature import (
     Parameter,
 )
 from toolkeel.define.schema.annotation_schema import from_annotations, no_json_form_error
-from toolkeel.define.schema.canonical import aliases_of
+from toolkeel.define.schema.canonical import Encode, aliases_of
 from toolkeel.define.schema.closed_objects import SchemaFacts, find_unknown_keys
 from toolkeel.define.schema.gaps import Gaps, check_fillable, find_gaps
 from toolkeel.define.schema.json_schema import advertise_default
@@ -58,23 +58,20 @@ class ArgumentSchema:
         validate_value: Returns those of a parsed value; raises `InvalidArguments` with all failing
             fields.
         has_untyped_values: True if some value has no type, so that an overflowing number could pass.
-        fill_defaults: Adds absent values that are made anew for each call: mutable defaults, those of
-            factories and of models.
+        fill_defaults: Adds absent values that are made anew for each call.
         aliases: The advertised names of parameters that have another name in the function.
         mask: Masks secret values; None if there are none.
         nested_properties: Properties that can contain more than scalars and lists of them; None if
             unknown.
         explain: Returns the error of `validate_value` for a text that `validate` refused, from its
-            error
-            and the parsed text; None if it cannot.
+            error and the parsed text; None if it cannot.
         model_validators: Runs a model's validators on the arguments and the injected values, and
-            returns
-            the arguments.
+            returns the arguments.
         defaults: Defaults of the function, by parameter, for whatever inspects a call; the body
-            fills in
-            its own.
+            fills in its own.
         validate_long: `validate` for long texts; None if it is the same.
         check_digits: Raises `InvalidArguments` if decimals in a text have more digits than are kept.
+        encode: Writes a parameter's value as it was sent; None if all values show that themselves.
     """
 
     schema: Mapping[str, object]
@@ -90,6 +87,7 @@ class ArgumentSchema:
     defaults: Mapping[str, object] = NOTHING
     check_digits: Callable[[str], None] | None = None
     validate_long: Validate | None = None
+    encode: Encode | None = None
 
 
 def from_parameters(
@@ -121,7 +119,11 @@ def from_parameters(
     closing = unknown_keys == "forbid"
     known = None if rest or keys else from_known_types(title, passed, closing)
     schema, validate, facts = known or from_annotations(title, passed, rest, closing)
-    defaults = {keys.get(name, name): field.default for name, field in passed.items()}
+    defaults = {
+        keys.get(name, name): facts.encode(name, field.default) if facts.encode else field.default
+        for name, field in passed.items()
+        if not any(field.default is none for none in (MISSING, MADE, ABSENT))
+    }
     _advertise(title, schema, defaults, validate)
     made = compile_arguments(title, schema, validate, _default_filler(passed), facts)
     if own := function_defaults(p for p in parameters if p.name in passed):
@@ -153,8 +155,7 @@ def _advertise(
     """Add the parameters' defaults to the schema that the model is shown."""
     refuses = functools.partial(_refuses, validate)
     for key, default in defaults.items():
-        if default is not MISSING and default is not MADE and default is not ABSENT:
-            advertise_default(title, schema, key, default, refuses)
+        advertise_default(title, schema, key, default, refuses)
 
 
 def _refuses(validate: Callable[..., object], key: str, value: object) -> bool:
@@ -278,6 +279,7 @@ def compile_arguments(
         checks.explain,
         validate_long=checks.validate,
         check_digits=checks.exact if gaps is not None and gaps.has_decimals else None,
+        encode=facts.encode,
     )
 
 

@@ -7,7 +7,7 @@ valid again: every key is the one the model is shown, and secrets are there in t
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 from pydantic import AliasChoices, BaseModel
@@ -17,20 +17,27 @@ if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
 
+Encode = Callable[[str, object], object]
+"""Writes a parameter's value, by the parameter's name."""
 _SCALARS = frozenset((str, int, float, bool, type(None)))
 
 
-def canonical_json(values: Mapping[str, object], keys: Mapping[str, str]) -> dict[str, object]:
+def canonical_json(
+    values: Mapping[str, object], keys: Mapping[str, str], encode: Encode | None = None
+) -> dict[str, object]:
     """Return validated arguments as the JSON data that the model could have sent.
 
     Args:
         values: By parameter name.
         keys: Advertised name by parameter, where they differ.
+        encode: Writes values that do not show what was sent; None if all do.
 
     >>> canonical_json({"at": {1, 1}, "n": None}, {"n": "N"})
     {'at': [1], 'N': None}
     """
-    plain = {keys.get(name, name): _to_plain(value) for name, value in values.items()}
+    if encode is not None:
+        values = {name: encode(name, value) for name, value in values.items()}
+    plain = {keys.get(name, name): to_plain(value) for name, value in values.items()}
     return dict(from_json(to_json(plain)))
 
 
@@ -67,7 +74,7 @@ def _is_named_tuple(value: object) -> TypeGuard[_NamedTuple]:
     return isinstance(value, tuple) and hasattr(value, "_asdict")
 
 
-def _to_plain(value: object) -> object:
+def to_plain(value: object) -> object:
     """Return `value` with models and named tuples as dicts and secrets in the clear."""
     if type(value) in _SCALARS:
         return value
@@ -76,40 +83,40 @@ def _to_plain(value: object) -> object:
     if hasattr(value, "__fields_set__"):
         return _of_old_model(value)
     if isinstance(value, dict):
-        return {key: _to_plain(item) for key, item in value.items()}
+        return {key: to_plain(item) for key, item in value.items()}
     if _is_named_tuple(value):
-        return _to_plain(value._asdict())
+        return to_plain(value._asdict())
     if isinstance(value, list | tuple | set | frozenset):
         return _to_plain_list(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {f.name: _to_plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        return {f.name: to_plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
     reveal = getattr(value, "get_secret_value", None)
-    return _to_plain(reveal()) if callable(reveal) else value
+    return to_plain(reveal()) if callable(reveal) else value
 
 
 def _to_plain_list(values: Collection[object]) -> list[object]:
     """Return items as a list, models as dicts and secrets in the clear."""
     if _SCALARS.issuperset(map(type, values)):  # most long ones
         return list(values)
-    return [_to_plain(item) for item in values]
+    return [to_plain(item) for item in values]
 
 
 def _of_old_model(model: Any) -> object:
     """Return the JSON data of a model of pydantic's first version."""
-    return _to_plain(model.dict(by_alias=True, exclude_unset=True))
+    return to_plain(model.dict(by_alias=True, exclude_unset=True))
 
 
 def _of_model(model: Any) -> object:
     """Return the JSON data of the fields that were set in a model."""
     if model.__pydantic_root_model__:
-        return _to_plain(model.root)
+        return to_plain(model.root)
     dumped = model.model_dump(mode="json", by_alias=False, exclude_unset=True)
     fields = type(model).model_fields
     keys = aliases_of({name: [info] for name, info in fields.items()})
     made = {}
     for name, shown in dumped.items():
         inner = getattr(model, name, None)
-        made[keys.get(name, name)] = _to_plain(inner) if _is_deep(inner) else shown
+        made[keys.get(name, name)] = to_plain(inner) if _is_deep(inner) else shown
     return made
 
 

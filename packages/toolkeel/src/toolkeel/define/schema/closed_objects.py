@@ -8,6 +8,7 @@ from typing import Any
 
 from toolkeel._records.record import record
 from toolkeel.define.explain.validation_errors import unknown_key
+from toolkeel.define.schema.canonical import Encode
 from toolkeel.define.secret import has_secret
 from toolkeel.define.subschemas import all_subschemas, resolve, schema_at
 from toolkeel.errors import FieldError
@@ -19,13 +20,13 @@ class SchemaFacts:
 
     Args:
         validator_options: Options of each call of pydantic's validator that make it strict; None if
-            it
-            is strict and closed without.
+            it is strict and closed without.
         has_open_objects: True if some objects accept keys that they do not name, where others do not.
         has_untyped_values: True if some value has no type, so that an overflowing number could pass.
         has_secrets: True if a value is to be masked.
         nested_properties: Properties that can contain more than scalars and lists of them.
         has_loose_keywords: True if pydantic accepts more than some keyword says.
+        encode: Writes a parameter's value as it was sent; None if all values show that themselves.
     """
 
     validator_options: Mapping[str, Any] | None
@@ -34,6 +35,7 @@ class SchemaFacts:
     has_secrets: bool
     nested_properties: tuple[str, ...]
     has_loose_keywords: bool = True
+    encode: Encode | None = None
 
 
 STRICT: Mapping[str, Any] = {"strict": True}

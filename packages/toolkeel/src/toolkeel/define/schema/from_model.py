@@ -20,6 +20,7 @@ from toolkeel.define.schema.canonical import aliases_of
 from toolkeel.define.schema.closed_objects import close_objects, with_strict_validator
 from toolkeel.define.schema.json_schema import generate_schema
 from toolkeel.define.schema.model_fields import without_fields
+from toolkeel.define.schema.serializer import argument_encoder
 from toolkeel.define.schema.strict_core import strict_validator
 from toolkeel.errors import DefinitionError
 
@@ -66,7 +67,11 @@ def from_model(
                 values[name] = info.get_default(call_default_factory=True, validated_data=values)
 
     unknown_keys = "allow" if own == "allow" else unknown_keys
-    facts = replace(close_objects(schema, unknown_keys == "forbid"), has_loose_keywords=has_gap)
+    facts = replace(
+        close_objects(schema, unknown_keys == "forbid"),
+        has_loose_keywords=has_gap,
+        encode=argument_encoder(adapter.core_schema),
+    )
     facts = facts if strict is None else with_strict_validator(facts)
     made = compile_arguments(title, schema, given, fill, facts)
     keys = aliases_of({name: [info] for name, info in model.model_fields.items()})

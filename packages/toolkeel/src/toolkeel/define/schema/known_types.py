@@ -27,6 +27,7 @@ from toolkeel.define.schema.closed_objects import (
     with_strict_validator,
 )
 from toolkeel.define.schema.json_schema import generate_schema
+from toolkeel.define.schema.serializer import argument_encoder
 from toolkeel.define.schema.strict_core import strict_validator
 
 Core: TypeAlias = dict[str, Any]
@@ -70,7 +71,7 @@ def from_known_types(
     for name, field in fields.items():
         _describe(schema, name, field.description)
     facts = close_objects(schema, forbid_unknown, is_strict_throughout(full))
-    facts = replace(facts, has_loose_keywords=has_gap)
+    facts = replace(facts, has_loose_keywords=has_gap, encode=argument_encoder(full))
     strict = strict_validator(full)
     if strict is None:
         return schema, SchemaValidator(full).validate_json, facts

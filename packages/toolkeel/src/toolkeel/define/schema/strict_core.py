@@ -85,7 +85,7 @@ class _Closing:
 
     def _part(self, key: str, stored: Any) -> Any:
         """Return what is under one key, schemas within it closed."""
-        if key in _HOLDERS:
+        if key in HOLDERS:
             return self._close_inside(stored)
         return stored
 
@@ -102,7 +102,7 @@ class _Closing:
         return stored
 
 
-_HOLDERS = frozenset({
+HOLDERS = frozenset({
     "schema", "items_schema", "keys_schema", "values_schema", "extras_schema", "json_schema",
     "python_schema", "lax_schema", "strict_schema", "arguments_schema", "var_args_schema",
     "var_kwargs_schema", "definitions", "choices", "steps", "fields",
