@@ -15,6 +15,7 @@ def test_every_code_is_its_own_and_is_listed_where_help_ends() -> None:
         exit_codes.SETUP,
         exit_codes.SUSPENDED,
         exit_codes.INTERRUPTED,
+        exit_codes.UNREAD,
         exit_codes.TERMINATED,
     ]
     listed = [int(number) for number in re.findall(r"\b\d+\b", exit_codes.EPILOG)]

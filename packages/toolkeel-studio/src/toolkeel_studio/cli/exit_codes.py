@@ -16,12 +16,14 @@ SETUP = 3
 SUSPENDED = 75
 """Calls wait for a person's approval: ``EX_TEMPFAIL`` of sysexits.h."""
 INTERRUPTED = 130
+UNREAD = 141
 TERMINATED = 143
-"""Ctrl-C: 128 and the signal's number, as shells count."""
+"""Ctrl-C, SIGPIPE, SIGTERM: 128 and the signal's number, as shells count."""
 
 EPILOG = (
     "Exit codes: 0 done, 1 the tool or the model failed, 2 wrong usage, 3 a target, model or "
-    "package cannot be used, 75 calls wait for approval, 130 interrupted, 143 terminated."
+    "package cannot be used, 75 calls wait for approval, 130 interrupted, 141 no reader of stdout, "
+    "143 terminated."
 )
 OPTIONS: dict[str, Any] = {
     "no_args_is_help": True,

@@ -13,6 +13,11 @@ from typing import Any, NoReturn
 from toolkeel import __version__
 from toolkeel.errors import CallError, ModelError, SetupError
 from toolkeel_studio.cli import exit_codes
+from toolkeel_studio.cli.terminal.standard_streams import (
+    OutputLost,
+    flush_output,
+    output_exit_code,
+)
 from toolkeel_studio.cli.terminal.streams import RED, echo, note, prepare_streams, show_warnings
 
 COMMANDS = {
@@ -127,7 +132,22 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """
     prepare_streams()
     show_warnings()
-    words = list(sys.argv[1:] if arguments is None else arguments)
+    code: int | str | None = exit_codes.OK
+    try:
+        _run_reporting(list(sys.argv[1:] if arguments is None else arguments))
+    except SystemExit as end:
+        code = end.code
+    except OutputLost:
+        pass
+    if lost := flush_output():
+        if not lost.is_unread:
+            note(f"toolkeel: {lost}", RED)
+        code = output_exit_code(code, lost)
+    sys.exit(code)
+
+
+def _run_reporting(words: Sequence[str]) -> None:
+    """Run the command, and report its errors in one line each."""
     try:
         _run(words)
     except exit_codes.UsageProblem as problem:
@@ -140,7 +160,6 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         _fail(error.text, exit_codes.FAILED)
     except KeyboardInterrupt:
         _fail("interrupted", exit_codes.INTERRUPTED)
-    sys.exit(exit_codes.OK)
 
 
 def _fail(text: str, code: int) -> NoReturn:

@@ -30,7 +30,8 @@ from toolkeel.messages import (
 )
 from toolkeel.observe.wording import compact, duration, one_line
 from toolkeel.providers.model_by_name import connect
-from toolkeel_studio.cli.terminal.progress import JsonView
+from toolkeel_studio.cli.terminal.progress import JsonView, Pausable
+from toolkeel_studio.cli.terminal.standard_streams import flush_output
 from toolkeel_studio.cli.terminal.streams import (
     BOLD,
     CYAN,
@@ -105,7 +106,7 @@ class Tour:
         self._as_json = as_json
         self._agent = Agent(connect("offline"), tools)
         self._events: list[Event] = []
-        self._json = JsonView()
+        self._json = Pausable(JsonView())
 
     def take(self) -> None:
         """Go from stop to stop."""
@@ -122,7 +123,8 @@ class Tour:
             for line in stop():
                 if not self._as_json:
                     layout([line])
-        self._json.close()
+            if flush_output():
+                return
 
     def _ask(self, prompt: str) -> RunResult:
         """Run a prompt and record its events."""

@@ -288,18 +288,17 @@ def _run(
 ) -> tuple[RunResult, CancelToken, str]:
     """Run the prompt. Return the result, the cancel token, and the part of the answer already written."""
     tokens: list[CancelToken] = []
-    lines = JsonView()
     spoken = ReplyView(view(agent.model.name), stdout_is_terminal())
     if not launch.as_json:
         note(_introduction(agent), DIM)
-    shown = Pausable(lines if launch.as_json else spoken)
+    shown = Pausable(JsonView() if launch.as_json else spoken)
     # A program that reads the events waits for none of them; only a screen waits.
     piped = launch.as_json and not stdout_is_terminal()
     pause: Callable[[], AbstractContextManager[None]] = nullcontext if piped else shown.paused
 
     async def run(token: CancelToken) -> RunResult:
         tokens.append(token)
-        lines.stop = token.cancel
+        shown.stop = token.cancel
         options: dict[str, Any] = {"cancel": token, "decisions": decisions}
         options["listeners"] = [shown, lambda event: counts.update([type(event)])]
         if (approver := _approver(launch, agent, token, pause)) is not None:

@@ -2,6 +2,7 @@
 
 text         text for a terminal: escaped, shortened, and of known width
 streams      the two streams of a command: answers on stdout, everything about them on stderr
+standard_streams  the streams of the process when one is closed, full, or has no reader
 two_columns  two sessions on a screen, in two columns or one below the other
 markdown     Markdown on a terminal, block by block
 interrupt    Ctrl-C: the first stops the calls and lets the run end, the second ends it

@@ -16,8 +16,9 @@ from typing import Any, NoReturn, TypeVar
 
 from toolkeel.call.body.sync_bridge import run_sync
 from toolkeel.context import CancelToken
-from toolkeel_studio.cli.exit_codes import FAILED, INTERRUPTED
+from toolkeel_studio.cli.exit_codes import FAILED, INTERRUPTED, UNREAD
 from toolkeel_studio.cli.exit_codes import TERMINATED as TERMINATED_CODE
+from toolkeel_studio.cli.terminal.standard_streams import NO_READER
 from toolkeel_studio.cli.terminal.streams import YELLOW, note
 
 T = TypeVar("T")
@@ -90,7 +91,8 @@ async def _limited(work: Coroutine[Any, Any, T], token: CancelToken, timeout: fl
 
 def exit_code(token: CancelToken) -> int:
     """Return the exit code of a program whose run was cancelled."""
-    return {BY_HAND: INTERRUPTED, TERMINATED: TERMINATED_CODE}.get(token.reason, FAILED)
+    codes = {BY_HAND: INTERRUPTED, TERMINATED: TERMINATED_CODE, NO_READER: UNREAD}
+    return codes.get(token.reason, FAILED)
 
 
 def _end_now(number: int, frame: FrameType | None) -> NoReturn:

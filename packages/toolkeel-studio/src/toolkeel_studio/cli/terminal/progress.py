@@ -6,10 +6,9 @@ outcome. Elsewhere each start and each end is a line of its own, written once.
 
 from __future__ import annotations
 
-import errno
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from time import monotonic
 from typing import Protocol
 
@@ -21,6 +20,7 @@ from toolkeel import events
 from toolkeel.messages import ToolCall, ToolMessage
 from toolkeel.model_interface import TextDelta
 from toolkeel.observe.wording import compact, count, duration, escaped, one_line
+from toolkeel_studio.cli.terminal.standard_streams import OutputLost
 from toolkeel_studio.cli.terminal.streams import echo, is_interactive, note
 from toolkeel_studio.cli.terminal.text import fit, signature, wrapped
 
@@ -55,9 +55,13 @@ class Pausable:
 
     Args:
         inner: The view.
+
+    Attributes:
+        stop: Called with the reason when stdout is lost, so that the run ends.
     """
 
     def __init__(self, inner: Display) -> None:
+        self.stop: Callable[[str], object] = bool
         self._inner = inner
         self._delayed: list[events.Event] | None = None
 
@@ -65,8 +69,11 @@ class Pausable:
         """Show it, or keep it for later."""
         if self._delayed is not None:
             self._delayed.append(event)
-        else:
+            return
+        try:
             self._inner(event)
+        except OutputLost as error:
+            self.stop(str(error))
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -79,11 +86,12 @@ class Pausable:
             held, self._delayed = self._delayed, None
             self._inner.show()
             for event in held:
-                self._inner(event)
+                self(event)
 
     def close(self) -> None:
         """Leave the screen in order."""
-        self._inner.close()
+        with suppress(OutputLost):
+            self._inner.close()
 
 
 def view(model: str = "", *, keep: bool = True) -> Display:
@@ -100,34 +108,11 @@ def view(model: str = "", *, keep: bool = True) -> Display:
 
 
 class JsonView(Display):
-    """Each event as one line of JSON on stdout, until its reader closes the pipe.
-
-    Attributes:
-        stop: Called once, when the pipe is closed.
-    """
-
-    def __init__(self) -> None:
-        self.stop: Callable[[], object] = bool
-        self._closed = False
+    """Each event as one line of JSON on stdout."""
 
     def __call__(self, event: events.Event) -> None:
         """Write it."""
-        if self._closed:
-            return
-        try:
-            echo(compact(events.event_dict(event)))
-        except BrokenPipeError:
-            self._closed = True
-            self.stop()
-
-    def close(self) -> None:
-        """End.
-
-        Raises:
-            BrokenPipeError: the reader closed the pipe.
-        """
-        if self._closed:
-            raise BrokenPipeError(errno.EPIPE, "nobody reads the events")
+        echo(compact(events.event_dict(event)))
 
 
 class Blind(Display):

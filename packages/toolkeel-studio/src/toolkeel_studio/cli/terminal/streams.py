@@ -16,12 +16,14 @@ from contextlib import contextmanager, redirect_stdout
 from typing import BinaryIO, TextIO
 
 from toolkeel.observe.wording import escaped
+from toolkeel_studio.cli.terminal.standard_streams import open_standard_streams
 
 BOLD, DIM, RED, GREEN, YELLOW, CYAN = "1", "2", "31", "32", "33", "36"
 
 
 def prepare_streams() -> None:
     """Let every text through: UTF-8 to files and pipes, what cannot be encoded made visible."""
+    open_standard_streams()
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is None:
