@@ -326,5 +326,11 @@ def test_an_agent_is_found_over_others_and_a_handoff_by_its_result() -> None:
     assert find_agent(first, "nobody") is None
     handoffs = {"transfer_to_billing": middle.handoffs[0]}
     done = ToolMessage(middle.handoffs[0].result_text, "1", "transfer_to_billing")
-    assert find_pending_handoff([done], handoffs) is middle.handoffs[0]
-    assert find_pending_handoff([done, UserMessage("x")], handoffs) is None
+    then = UserMessage("x")
+    assert find_pending_handoff([done], handoffs, "") is middle.handoffs[0]
+    assert find_pending_handoff([done, then], handoffs, "") is None
+    assert find_pending_handoff([done, then], handoffs, "triage") is middle.handoffs[0]
+    assert find_pending_handoff([done], handoffs, "billing") is None
+    once = {"transfer_to_billing": Handoff(desk, sticky=False)}
+    assert find_pending_handoff([done], once, "triage") is once["transfer_to_billing"]
+    assert find_pending_handoff([done, then], once, "triage") is None

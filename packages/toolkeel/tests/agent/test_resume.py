@@ -12,6 +12,7 @@ from toolkeel._records.tickets import Decision, Ticket, call_digest, new_id
 from toolkeel.agent.resume import Resumed, collect_decisions, collect_inner_runs
 from toolkeel.agent.resume import resume as resume_with
 from toolkeel.agent.run_state import InnerRun
+from toolkeel.call.batch import NO_LENDERS
 from toolkeel.call.steps.approve import definition_of
 from toolkeel.context import RunContext
 from toolkeel.errors import Suspend
@@ -34,9 +35,8 @@ def resume(run: RunContext[Any], prompt: Any, decisions: Any, tools: Any = (pay,
     given = collect_decisions(prompt, decisions)
     state = prompt.state if isinstance(prompt, Resumed) else prompt
     if isinstance(state, RunState):
-        resume_with(
-            run, state, given, Toolset(tools), None, is_accepted=isinstance(prompt, Resumed)
-        )
+        known = Toolset(tools), NO_LENDERS
+        resume_with(run, state, given, known, None, is_accepted=isinstance(prompt, Resumed))
 
 
 def ticket(call_id: str = "c1", digest: str = DIGEST) -> Ticket:

@@ -253,6 +253,27 @@ def test_a_message_in_place_of_what_waits_cancels_it(sessions: Sessions) -> None
     assert (paid, results(session)) == ([], [])
 
 
+def test_what_a_person_says_of_a_stopped_call_is_read_though_a_message_cancels_what_waits(
+    sessions: Sessions,
+) -> None:
+    @tool
+    def send() -> str:
+        """Send."""
+        return "sent"
+
+    agent = Agent(Scripted([call("send"), "lost", "done"]), [send])
+    agent.run_sync("send it", session=sessions["ada"])
+    lines = list(sessions.export("ada"))
+    last = next(n for n, line in enumerate(lines) if '"call_intended"' in line)
+    sessions.import_(lines[: last + 1], "stopped")
+    session = sessions.open("stopped", on_message="cancel")
+    [question] = agent.run_sync("and?", session=session).pending
+    session.decide(question.deny("it was sent"))
+    agent.run_sync(None, session=session)
+    [result] = [m for m in session.messages if isinstance(m, ToolMessage)]
+    assert (result.kind, "it was sent" in result.text) == ("unknown_outcome", True)
+
+
 def test_a_message_waits_with_the_call_if_nothing_else_is_said(sessions: Sessions) -> None:
     paid: list[int] = []
     session = sessions["ada"]

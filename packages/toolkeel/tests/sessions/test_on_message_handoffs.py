@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,8 +13,9 @@ import pytest
 from tests.agent.valid import problems
 from tests.waiting import run
 from toolkeel import Agent, ToolMessage, tool
+from toolkeel._records.entries import Deferred
 from toolkeel._records.tickets import Decision, Ticket
-from toolkeel.agent.handoff import Handoff
+from toolkeel.agent.handoff import Handoff, HandoffHistory
 from toolkeel.agent.run_state import RunState
 from toolkeel.define.options import external
 from toolkeel.messages import AssistantMessage, ToolCall, UserMessage
@@ -133,6 +136,47 @@ def test_the_repeated_call_runs_the_tool_of_the_agent_that_made_it(tmp_path: Pat
     assert (end.output, desk.paid) == ("two", [5, -5])
 
 
+@pytest.mark.parametrize("route", ["session", "export", "fork", "saved", "old journal"])
+def test_a_waiting_call_runs_with_the_tool_of_its_own_agent_though_both_define_it_alike(
+    tmp_path: Path, route: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @tool(approval=True)
+    def pay(amount: int) -> str:
+        """Pay."""
+        desk.paid.append(-amount)
+        return "paid"
+
+    if route == "old journal":
+        monkeypatch.setattr("toolkeel.sessions.run_from_journal.Deferred", _without_agent)
+    desk = Desk(
+        tmp_path, [PAY, HAND_OVER], second=[call("pay", {"amount": 7}, id="q")], tools=[pay]
+    )
+    desk.say("go")
+    desk.say("hi")
+    desk.say("and?")
+    session = desk.session
+    assert [each.arguments["amount"] for each in session.pending] == [5, 7]
+    if route == "export":
+        session = desk.sessions.import_(list(desk.sessions.export("ada")), "copy")
+    if route == "fork":
+        session = desk.sessions.fork("ada", "copy")
+    if route == "saved":
+        waiting = desk.first.run_sync(None, session=session, approver=lambda ticket: None)
+        saved = RunState.from_json(waiting.state.to_json())
+        end = desk.first.run_sync(saved, decisions=[each.approve() for each in saved.pending])
+    else:
+        for ticket in session.pending:
+            session.decide(ticket.approve())
+        end = desk.first.run_sync(None, session=session)
+        assert session.pending == ()
+    assert (end.output, end.agent.name) == ("two", "second")
+    assert sorted(desk.paid) == ([-7, -5] if route == "old journal" else [-7, 5])
+
+
+def _without_agent(*fields: Any) -> Deferred:
+    return Deferred(*fields[:6])
+
+
 def test_a_call_of_an_agent_that_had_the_run_for_one_message_gets_its_result(
     tmp_path: Path,
 ) -> None:
@@ -178,3 +222,44 @@ def test_a_handoff_beside_a_waiting_call_is_made_before_a_message_is_answered(
     assert (end.agent.name, problems(desk.session.messages)) == ("second", [])
     said = [m.text for m in desk.session.messages if isinstance(m, UserMessage)]
     assert said == ["go", "hi", "and now?"]
+
+
+@pytest.mark.parametrize("said", [None, "hi"])
+@pytest.mark.parametrize("broken", ["input_filter", "instructions", "cancelled", "killed"])
+def test_a_handoff_that_ended_behind_its_result_is_made_once_by_the_next_run(
+    tmp_path: Path, broken: str, said: str | None
+) -> None:
+    """Two calls make the handoff's result durable before the handoff itself is."""
+    faults, calls = [broken], []
+
+    def fail(where: str) -> None:
+        if where in faults:
+            faults.clear()
+            raise asyncio.CancelledError if where == "cancelled" else ValueError(where)
+
+    async def see_all(history: HandoffHistory) -> Any:
+        fail("input_filter")
+        fail("cancelled")
+        return history.messages
+
+    def instruct(context: Any) -> str:
+        fail("instructions")
+        return "Bill."
+
+    second = Agent(Scripted(["one", "two", "three"]), name="second", instructions=instruct)
+    handoff = Handoff(second, input_filter=see_all, on_handoff=lambda run, given: calls.append(1))
+    first = Agent(Scripted([HAND_OVER, "lost"]), name="first", handoffs=[handoff])
+    sessions = Sessions(tmp_path / "desk.db")
+    session = sessions["ada"]
+    with suppress(ValueError, asyncio.CancelledError):
+        first.run_sync("go", session=session)
+    if broken == "killed":
+        lines = list(sessions.export("ada"))
+        end = next(n for n, line in enumerate(lines) if '"call_ended"' in line)
+        session = sessions.import_(lines[: end + 1], "copy")
+    end_of_run = first.run_sync(said, session=session)
+    assert (end_of_run.agent.name, calls) == ("second", [1])
+    texts = [m.text for m in session.messages if isinstance(m, UserMessage)]
+    assert texts == ["go", *([said] if said else [])]
+    assert problems(session.messages) == []
+    assert first.run_sync("more", session=session).agent.name == "second"

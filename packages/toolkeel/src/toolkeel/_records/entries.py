@@ -227,6 +227,7 @@ class Deferred(RunEntry):
     Args:
         reply: A reply with this call alone, to repeat it when its `ticket` is decided.
         message: The placeholder.
+        agent: Name of the agent that made the call; empty in older journals.
     """
 
     kind: ClassVar = "deferred"
@@ -235,6 +236,7 @@ class Deferred(RunEntry):
     reply: AssistantMessage
     message: ToolMessage
     ticket: Ticket
+    agent: str = ""
 
 
 @record

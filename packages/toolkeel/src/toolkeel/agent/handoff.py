@@ -78,7 +78,8 @@ class Handoff:
         description: Tells the model when to hand over.
         input_type: Arguments of the tool, as a pydantic model or JSON Schema; none by default.
         on_handoff: Called before the handoff, with the run and the arguments; may be async. A
-            `ToolError` that it raises prevents the handoff and becomes the call's result.
+            `ToolError` that it raises prevents the handoff and becomes the call's result. It is called
+            again if its process was killed before the handoff; other `effects` have a person asked first.
         input_filter: Returns the messages that the other agent is shown; all by default. See
             `remove_tool_calls` and `flatten_history`.
         sticky: True if the other agent also answers the next runs of a session.
@@ -202,27 +203,29 @@ def _is_made_by_model(run: RunContext, context: ToolContext) -> bool:
 
 
 def find_pending_handoff(
-    messages: Sequence[Message], handoffs: Mapping[str, Handoff]
+    messages: Sequence[Message], handoffs: Mapping[str, Handoff], owner: str
 ) -> Handoff | None:
     """Return the handoff whose call succeeded in the last turn of a saved transcript, or None.
 
-    A run that was saved between the call and the handoff makes it when it is resumed. If a message came
-    after the turn, the handoff is open only where a call of the turn has not run: it waited, and the
-    message took its place.
+    A run that was saved or has failed between the call and the handoff makes it when it is resumed, also
+    if a message came after the turn. One that is not sticky ends with such a message, except where a call
+    of the turn has not run: it waited, and the message took its place.
 
     Args:
         messages: A saved transcript.
         handoffs: Handoffs of the agent that owns the run, by tool name.
+        owner: Name of the agent that owned the saved run; empty if that is not known.
     """
     since = takewhile(lambda each: not isinstance(each, AssistantMessage), reversed(messages))
     results = [each for each in since if isinstance(each, ToolMessage)]
     has_message = bool(messages) and not isinstance(messages[-1], ToolMessage)
-    if has_message and not any(each.kind in ("skipped", "cancelled") for each in results):
-        return None
+    has_waited = any(each.kind in ("skipped", "cancelled") for each in results)
     for result in results:
         handoff = handoffs.get(result.name)
-        if handoff is not None and not result.failed and result.text == handoff.result_text:
-            return handoff
+        if handoff is None or result.failed or result.text != handoff.result_text:
+            continue
+        if not has_message or has_waited or (handoff.sticky and owner):
+            return None if handoff.agent.name == owner else handoff
     return None
 
 

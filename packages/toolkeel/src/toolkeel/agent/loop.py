@@ -18,10 +18,10 @@ from typing import Any, Generic
 
 from typing_extensions import TypeVar
 
+from toolkeel._records.record import NOTHING
 from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.agent import resume as resuming
 from toolkeel.agent.guardrail import check_output
-from toolkeel.agent.handoff import find_pending_handoff
 from toolkeel.agent.output import OutputAttempts
 from toolkeel.agent.plan import Plan
 from toolkeel.agent.prompt import Prompt, prompt_to_messages, session_prompt_to_messages
@@ -141,6 +141,7 @@ class RunLoop(Generic[T]):
             counts,
             resuming.list_permits(run),
             resuming.collect_labels(run),
+            self._start.made_by if self._calls.lenders else NOTHING,
         )
 
     async def run(self) -> RunResult[T]:
@@ -235,14 +236,14 @@ class RunLoop(Generic[T]):
         lenders = await active.find_lenders(start, tools)
         if isinstance(start, RunState):
             done, folder = self._is_continued, active.plan.used_tickets
-            known = tools.with_tools_of(lenders)
+            known = tools, lenders
             resuming.resume(run, start, self._decisions, known, folder, is_accepted=done)
         self._use_tools(tools)
-        self._calls.resumed_tools = self._calls.tools.with_tools_of(lenders)
+        self._calls.lenders = lenders
         restore_labels(run, run.transcript, self._calls.tools)
         resuming.restore_permits(run, start)
         self._caller.unchecked_messages = unanswered_messages(run.transcript)
-        run.loop_state.pending_handoff = find_pending_handoff(run.transcript, active.plan.handoffs)
+        run.loop_state.pending_handoff = active.find_pending_handoff(start)
         self._is_set_up = True
 
     def _use_tools(self, tools: Toolset) -> None:
@@ -256,9 +257,8 @@ class RunLoop(Generic[T]):
         run = self.context
         if run.recorder is None:
             return
-        left = resuming.waiting_state(
-            run, self._start, self._calls.waits if self._is_set_up else None
-        )
+        waits = self._calls.waits if self._is_set_up else None
+        left = resuming.waiting_state(run, self._start, waits)
         how = "waiting" if left.pending else reason
         saved = dump_inner_runs(left) if how == "waiting" or self._calls.waits else None
         run.recorder.record_end(how, problem, run.state, saved)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from toolkeel._records.record import record
 from toolkeel._records.taint_sources import Permit, parse_source
@@ -24,7 +24,7 @@ from toolkeel._records.used_tickets import (
 from toolkeel.agent.run_state import InnerRun, RunState, joined_key
 from toolkeel.call.steps.approve import definition_of
 from toolkeel.call.steps.resources import resolve_argument
-from toolkeel.call.steps.rules import is_allowed
+from toolkeel.call.steps.rules import Rules, is_allowed
 from toolkeel.call.steps.taint import BUILDS
 from toolkeel.call.toolset import Toolset
 from toolkeel.context import RunContext
@@ -35,6 +35,8 @@ from toolkeel.messages import unanswered
 P = TypeVar("P")
 Decisions = Mapping[str, tuple[Ticket, Decision]]
 """What was decided, by ticket."""
+ToolsByCall: TypeAlias = tuple[Toolset, Mapping[str, Toolset]]
+"""The tools of a run, and those of other agents that made some of its calls, by call id."""
 
 
 @record
@@ -92,7 +94,7 @@ def resume(
     run: RunContext,
     state: RunState,
     given: Decisions,
-    tools: Toolset,
+    tools: ToolsByCall,
     folder: Path | None,
     *,
     is_accepted: bool,
@@ -103,7 +105,7 @@ def resume(
         run: The run that is resumed.
         state: Its saved state.
         given: Decisions with their tickets, by ticket id.
-        tools: The tools of the run.
+        tools: The tools of the run, and those of other agents that made calls, by call id.
         folder: Folder that marks used tickets; None for one in the user's data folder.
         is_accepted: True if the outer run has marked the decisions already.
 
@@ -116,7 +118,9 @@ def resume(
     """
     if run.recorder is not None:
         changed = {
-            t.id for t in own_tickets(state) if t.tool in tools and _has_changed(t, tools[t.tool])
+            ticket.id
+            for ticket, tool, _ in _with_tools(own_tickets(state), tools)
+            if tool is not None and _has_changed(ticket, tool)
         }
         given = {id: each for id, each in given.items() if id not in changed}
     own = check_pending_calls(state, given, tools)
@@ -164,13 +168,24 @@ def _share_tickets(
     return _without_tickets(state, used)
 
 
-def check_pending_calls(state: RunState, given: Container[str], tools: Toolset) -> list[Ticket]:
+def _with_tools(
+    tickets: Iterable[Ticket], tools: ToolsByCall
+) -> Iterator[tuple[Ticket, AnyTool | None, Toolset]]:
+    """Yield each ticket with the tool of its call, or None if there is no such tool, and its set."""
+    own, lenders = tools
+    for ticket in tickets:
+        found = lenders.get(ticket.call_id, own)
+        is_known = ticket.tool in found
+        yield ticket, found[ticket.tool] if is_known else None, found
+
+
+def check_pending_calls(state: RunState, given: Container[str], tools: ToolsByCall) -> list[Ticket]:
     """Raise unless the waiting calls' tools exist, decided calls are unchanged, and the rest need decisions.
 
     Args:
         state: A saved run.
         given: Ids of the decided tickets.
-        tools: The tools of the resumed run.
+        tools: See `resume`.
 
     Returns:
         The tickets of the run itself, not those of the runs within it.
@@ -179,19 +194,19 @@ def check_pending_calls(state: RunState, given: Container[str], tools: Toolset) 
         SetupError: naming the tool; no decision is used up.
     """
     own = own_tickets(state)
-    for ticket in own:
-        if ticket.tool not in tools:
+    for ticket, tool, of in _with_tools(own, tools):
+        if tool is None:
             raise SetupError(
                 f"a call of {ticket.tool!r} waits in this saved run, and there is no such tool "
                 "here; give the agent the tools it had. Nothing was used up"
             )
-        if ticket.id not in given and not _would_ask(ticket, tools):
+        if ticket.id not in given and not _would_ask(ticket, tool, of.rules):
             raise SetupError(
                 f"a call of {ticket.tool!r} waits for a person in this saved run, and by the "
                 "approval and rules given here it would run unasked: decide it first, or give "
                 "those it had. Nothing was used up"
             )
-        if ticket.id in given and _has_changed(ticket, tools[ticket.tool]):
+        if ticket.id in given and _has_changed(ticket, tool):
             raise SetupError(
                 f"the tool {ticket.tool!r}, or the ticket for its call, has changed since the "
                 "decision was made: go on without that decision, to be asked anew. Nothing was "
@@ -200,12 +215,11 @@ def check_pending_calls(state: RunState, given: Container[str], tools: Toolset) 
     return own
 
 
-def _would_ask(ticket: Ticket, tools: Toolset) -> bool:
+def _would_ask(ticket: Ticket, tool: AnyTool, rules: Rules | None) -> bool:
     """Return True if a waiting call would require a decision again under the present tools and rules.
 
     An approval function counts as a yes: it is not called.
     """
-    tool, rules = tools[ticket.tool], tools.rules
     shell, places = str(tool.metadata.get("shell", "")), partial(resolve_argument, tool)
     rule = rules.rule(tool.name, ticket.arguments, shell, places) if rules is not None else None
     if ticket.external or hasattr(tool.approval, "despite_rules"):

@@ -89,6 +89,7 @@ class RunState:
         counts: Counts of its limits, inner runs included; empty for a run without limits of its own.
         permits: What a person has permitted for the outermost run, beyond one call.
         labels: Taint labels of what the run has read, each with its source.
+        made_by: Names of the agents that made waiting calls before they handed over, by call id.
     """
 
     messages: tuple[Message, ...]
@@ -108,6 +109,7 @@ class RunState:
     counts: Mapping[str, int] = NOTHING  # type: ignore[assignment]
     permits: tuple[Permit, ...] = ()
     labels: tuple[str, ...] = ()
+    made_by: Mapping[str, str] = NOTHING  # type: ignore[assignment]
 
     def to_json(self, key: bytes = b"") -> str:
         """Return the run as JSON text, without the values that `omitted_values` names.
@@ -225,6 +227,9 @@ register_codecs(
         ),
         "Mapping[str, int]": Codec(
             (Mapping,), dict, lambda data: read_fields(data, dict.fromkeys(data, (int,)))
+        ),
+        "Mapping[str, str]": Codec(
+            (Mapping,), dict, lambda data: read_fields(data, dict.fromkeys(data, (str,)))
         ),
         "tuple[Cut, ...]": tuple_codec(record_codec(Cut)),
         "tuple[Permit, ...]": tuple_codec(record_codec(Permit)),

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
 
 from toolkeel.call.arguments.validate import argument_text, is_large
 from toolkeel.call.body.stop_errors import not_started_error
@@ -18,6 +20,7 @@ from toolkeel.events import ToolFinished, ToolStarted
 from toolkeel.messages import ToolCall, ToolMessage
 
 Fatal = BaseException | None
+NO_LENDERS: Mapping[str, Any] = MappingProxyType({})
 
 
 def check_calls(calls: Sequence[ToolCall]) -> None:
@@ -57,6 +60,7 @@ class Batch:
         tools: The toolset of their tools.
         run: The run that they belong to.
         max_concurrency: How many may run at once; None for all.
+        lenders: The toolsets of calls whose tools are of other sets, by call id.
 
     Attributes:
         results: One per call, in order; complete even if `run` raised. A call that waits for a
@@ -70,9 +74,11 @@ class Batch:
         tools: ToolLookup,
         run: RunContext,
         max_concurrency: int | None = None,
+        lenders: Mapping[str, ToolLookup] = NO_LENDERS,
     ) -> None:
         self.calls = calls
         self._tools = tools
+        self._lenders = lenders
         self._run = run
         self._max_concurrency = max_concurrency or len(calls)
         self._results: list[ToolMessage | None] = [None] * len(calls)
@@ -134,9 +140,11 @@ class Batch:
 
     async def _run_call(self, index: int) -> Fatal:
         """Run one call, store its result, and return what must be raised after the turn, or None."""
+        call = self.calls[index]
         if self._run.recorder is not None:
-            self._run.recorder.enter_call(self.calls[index])
-        self._results[index], fatal = await run_call(self.calls[index], self._tools, self._run)
+            self._run.recorder.enter_call(call)
+        tools = self._lenders.get(call.id, self._tools)
+        self._results[index], fatal = await run_call(call, tools, self._run)
         if isinstance(fatal, Suspend):
             self._suspended[index] = fatal
             self.suspended = {self.calls[n].id: wait for n, wait in sorted(self._suspended.items())}
@@ -147,7 +155,7 @@ class Batch:
     async def _run_together(self) -> None:
         """Run all calls in tasks. If cancelled, cancel them and wait for their cleanup."""
         self._done = asyncio.get_running_loop().create_future()
-        if self._tools.has_barriers or any(map(_may_be_large, self.calls)):
+        if self._tools.has_barriers or self._lenders or any(map(_may_be_large, self.calls)):
             self._barriers = {n for n, c in enumerate(self.calls) if self._is_exclusive(c)}
         self._start_calls()
         try:
@@ -180,7 +188,8 @@ class Batch:
     def _is_exclusive(self, call: ToolCall) -> bool:
         """Return True if no other call of the turn may run beside this one."""
         try:
-            tool = self._tools.find(call.name, self._run.loop_state.disabled_tools).tool
+            tools = self._lenders.get(call.id, self._tools)
+            tool = tools.find(call.name, self._run.loop_state.disabled_tools).tool
             is_ordered = bool(tool.effects.resources)
             return tool.sequential or (is_ordered and is_large(argument_text(call, tool)))
         except Exception:  # the call itself reports what is wrong with it

@@ -12,7 +12,7 @@ from toolkeel._common.checked_arguments import checked
 from toolkeel._common.other_libraries_words import attribute_hints
 from toolkeel._records.record import NotebookDisplay
 from toolkeel.call.arguments.mask import mask_tools
-from toolkeel.call.batch import Batch, check_calls
+from toolkeel.call.batch import NO_LENDERS, Batch, check_calls
 from toolkeel.call.body.run_body import invoke
 from toolkeel.call.body.sync_bridge import run_sync
 from toolkeel.call.body.thread_pool import ThreadPool
@@ -108,7 +108,6 @@ class Toolset(NotebookDisplay):
         self._aliases: dict[str, str] | None = None
         self._within: tuple[Toolset, Toolset] | None = None
         self._tainted_handlers: dict[str, Handler] = {}
-        self._lenders: Mapping[str, Toolset] = {}
         self.keeper: Keeper | None = None
         for item in unpack_tools(tools):
             self._add(item)
@@ -188,8 +187,6 @@ class Toolset(NotebookDisplay):
     def tainted_handler(self, entry: Entry) -> Handler:
         """Return a tool's handler for a run with taint labels, which may require approval."""
         made = entry.tool
-        if (lender := self._lenders.get(made.name)) is not None:
-            return lender.tainted_handler(entry)
         if self.rules is not None or made.approval or not can_act(made):
             return entry.handler
         if (handler := self._tainted_handlers.get(made.name)) is None:
@@ -267,17 +264,6 @@ class Toolset(NotebookDisplay):
         other.has_secrets = self.has_secrets or _has_secrets(extra)
         return other
 
-    def with_tools_of(self, lenders: Mapping[str, Toolset]) -> Toolset:
-        """Return a set with tools of other sets, by name, each within the steps and rules of its own set."""
-        other, sets = copy.copy(self), (self, *lenders.values())
-        lent = {name: lender.find(name) for name, lender in lenders.items()}
-        other._entries, other._lenders = {**self._entries, **lent}, lenders
-        other._aliases = other._within = None
-        other.has_secrets = any(each.has_secrets for each in sets)
-        other.has_barriers = any(each.has_barriers for each in sets)
-        other.has_ends_run = any(each.has_ends_run for each in sets)
-        return other
-
     @checked
     def filter(self, wanted: Callable[[AnyTool], bool]) -> Toolset:
         """Return the tools for which `wanted` is true."""
@@ -348,11 +334,24 @@ class Toolset(NotebookDisplay):
         """Run the calls of one turn from sync code, with or without a running event loop."""
         return run_sync(lambda: self.run(calls, run))
 
-    def batch(self, calls: Sequence[ToolCall], run: RunContext) -> Batch:
-        """Return the calls of one turn as a `Batch`, not started, for callers that outlive a cancel."""
+    def batch(
+        self,
+        calls: Sequence[ToolCall],
+        run: RunContext,
+        lenders: Mapping[str, Toolset] = NO_LENDERS,
+    ) -> Batch:
+        """Return the calls of one turn as a `Batch`, not started, for callers that outlive a cancel.
+
+        Args:
+            calls: In the model's order.
+            run: The run that they belong to.
+            lenders: The sets of calls whose tools are not of this set, by call id.
+        """
         if self.has_secrets:
             self.mask_secrets(run, calls)
-        return Batch(calls, self, run, self._max_concurrency)
+        for lender in lenders.values():
+            lender.mask_secrets(run, calls)
+        return Batch(calls, self, run, self._max_concurrency, lenders)
 
     def mask_secrets(self, run: RunContext, calls: Sequence[ToolCall] = ()) -> None:
         """Register the secret arguments of these tools with the run, which masks them."""

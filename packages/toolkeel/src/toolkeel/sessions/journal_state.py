@@ -67,6 +67,7 @@ class JournalState(RunCounts):
         instructions: The agent's instructions.
         open_tickets: Tickets that wait for a decision, by id.
         deferred: Calls that got a placeholder result and wait still, by the id of their ticket.
+        made_by: Names of the agents that made the repeated calls of the last reply, by call id.
         has_begun: False if the last run has repeated deferred calls and has not begun yet.
         outcome_tickets: Tickets that ask if a call happened, by id.
         decisions: Decisions on calls that have not run yet, by ticket id.
@@ -96,6 +97,7 @@ class JournalState(RunCounts):
         self.path: tuple[str, ...] = ()
         self.open_tickets: dict[str, Ticket] = {}
         self.deferred: dict[str, entries.Deferred] = {}
+        self.made_by: dict[str, str] = {}
         self.has_begun = True
         self.queued: dict[str, entries.Queued] = {}
         self._top = top
@@ -192,7 +194,7 @@ class JournalState(RunCounts):
         self.reason, self.turn, self.awaits_reply = "", entry.turn, True
 
     def _model_replied(self, seq: int, entry: entries.ModelReplied) -> None:
-        self.turn, self.awaits_reply = entry.turn, False
+        self.turn, self.awaits_reply, self.made_by = entry.turn, False, {}
         self._positions.clear()
         self._add_message(seq, entry.message)
 
@@ -234,9 +236,9 @@ class JournalState(RunCounts):
         self.last_run, self.has_begun = entries.RunBegan(entry.run), False
         self.reason, self.turn, self.awaits_reply = "waiting", 0, False
         self.suspended_state = None
-        for id in entry.tickets:
-            if (deferred := self.deferred.pop(id, None)) is not None:
-                self.open_tickets[id] = deferred.ticket
+        found = [self.deferred.pop(id) for id in entry.tickets if id in self.deferred]
+        self.open_tickets.update({each.ticket.id: each.ticket for each in found})
+        self.made_by = {each.ticket.call_id: each.agent for each in found}
         self._positions.clear()
         self._add_message(seq, entry.message)
 

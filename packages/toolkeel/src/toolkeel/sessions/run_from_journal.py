@@ -159,7 +159,8 @@ def _make_room(
     message is queued then.
     """
     fold = journal.state
-    if fold.reason == "waiting" and how == "cancel" and not fold.open_tickets.keys() & known.keys():
+    is_decided = not known.keys().isdisjoint(fold.open_tickets | fold.outcome_tickets)
+    if fold.reason == "waiting" and how == "cancel" and not is_decided:
         cancel_last_run(journal, MESSAGE_CAME)
         return
     calls, tickets = unanswered(fold.view.messages), dict(fold.open_tickets)
@@ -175,8 +176,8 @@ def _make_room(
             end_call(journal, call, MESSAGE_CAME)
         else:
             del tickets[ticket.id]
-            reply = AssistantMessage(tool_calls=(call,))
-            journal.append(Deferred(*place, reply, make_placeholder(call), ticket))
+            reply, by = AssistantMessage(tool_calls=(call,)), fold.made_by.get(call.id, fold.agent)
+            journal.append(Deferred(*place, reply, make_placeholder(call), ticket, by))
 
 
 def _take_inbox(journal: SessionJournal, run: RunContext, posts: list[Post], since: float) -> None:
@@ -366,10 +367,8 @@ def build_run_state(fold: JournalState, goes_on: bool) -> RunState:
     told, spent = (fold.instructions if fold.has_begun else None), fold.run_usage
     known = saved.counts if text else fold.counts  # of calls made in code, too
     counts = {**known, "requests": spent.requests, "tokens": spent.total_tokens}
-    inner = _nested_states(fold, saved.inner)
-    return replace(
-        state, inner=inner, instructions=told, usage=spent, cost=fold.cost, counts=counts
-    )
+    state = replace(state, inner=_nested_states(fold, saved.inner), made_by=fold.made_by)
+    return replace(state, instructions=told, usage=spent, cost=fold.cost, counts=counts)
 
 
 def end_of_turn(found: Sequence[StoredEntry], name: str, turn: int) -> int:

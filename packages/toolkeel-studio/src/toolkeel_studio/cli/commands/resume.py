@@ -191,7 +191,7 @@ def _check(saved: Saved, agent: Agent) -> None:
         if decision.verdict == "edit":
             _fits(ticket, decision.arguments, agent)
     if not agent.has_tool_sources:
-        check_pending_calls(saved.state, saved.decisions, agent.tools)
+        check_pending_calls(saved.state, saved.decisions, (agent.tools, {}))
 
 
 def _fits(ticket: Ticket, arguments: Arguments, agent: Agent) -> None:

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from toolkeel.agent.guardrail import Guardrail
-from toolkeel.agent.handoff import AgentLike, Handoff, HandoffHistory, find_agent, list_agents
+from toolkeel.agent.handoff import (
+    AgentLike,
+    Handoff,
+    HandoffHistory,
+    find_agent,
+    find_pending_handoff,
+    list_agents,
+)
 from toolkeel.agent.history import Cut, TranscriptWindow
 from toolkeel.agent.output import check_no_tool_ends_run
 from toolkeel.agent.plan import Plan
@@ -108,27 +115,42 @@ class ActiveAgent:
         return tools
 
     async def find_lenders(self, start: object, tools: Toolset) -> dict[str, Toolset]:
-        """Return the toolsets of other agents that made waiting calls of a saved run, by tool name.
+        """Return the toolsets of other agents that made waiting calls of a saved run, by call id.
 
-        A call that fits no tool of the active agent was made by an agent that has handed over since.
+        They have handed over since. Where the saved run does not say who made a call, or names an agent
+        that cannot be reached any more, it is the active agent, or the nearest that has the call's tool.
 
         Args:
             start: The saved run; another start has no waiting calls.
             tools: The tools of the active agent.
         """
-        tickets = own_tickets(start) if isinstance(start, RunState) else []
-        left = [each for each in tickets if not fits_tool(each, tools)]
+        if not isinstance(start, RunState):
+            return {}
+        agents = {agent.name: agent for agent, _ in list_agents(self._first)}
         lenders: dict[str, Toolset] = {}
-        for agent, _ in list_agents(self._first) if left else ():
-            plan: Plan = agent.plan_for(self.plan.requested)
-            theirs = plan.tools
-            if plan.sources:
-                theirs = await gather_tools(plan.sources, theirs, self._run)
-            theirs = theirs.within(self._find_outer())
-            for ticket in left:
-                if fits_tool(ticket, theirs):
-                    lenders.setdefault(ticket.tool, theirs)
-        return lenders
+        lent = {self.plan.agent: tools}
+        for ticket in own_tickets(start):
+            by = start.made_by.get(ticket.call_id, "")
+            for name in (by,) if by in agents else (self.plan.agent, *agents):
+                if name not in lent:
+                    lent[name] = await self._read_tools(agents[name])
+                if by in agents or fits_tool(ticket, lent[name]):
+                    lenders[ticket.call_id] = lent[name]
+                    break
+        return {id: theirs for id, theirs in lenders.items() if theirs is not tools}
+
+    async def _read_tools(self, agent: AgentLike) -> Toolset:
+        """Return the tools of an agent that had the run, within the run's steps and rules."""
+        plan: Plan = agent.plan_for(self.plan.requested)
+        tools = plan.tools
+        if plan.sources:
+            tools = await gather_tools(plan.sources, tools, self._run)
+        return tools.within(self._find_outer())
+
+    def find_pending_handoff(self, start: object) -> Handoff | None:
+        """Return the handoff that a saved run has called and not made yet, or None."""
+        owner = start.agent if isinstance(start, RunState) else ""
+        return find_pending_handoff(self._run.transcript, self.plan.handoffs, owner)
 
     def _find_outer(self) -> Toolset | None:
         """Return the toolset whose steps and rules apply around the agent's own, or None.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 
 from toolkeel._records.recorder import RESUMABLE, RunRecorder
 from toolkeel.agent.transcript import order_last_results
@@ -26,15 +25,15 @@ class TurnCalls:
 
     Attributes:
         tools: The tools that can be called; set before the first turn.
-        resumed_tools: The tools of a resumed turn instead: other agents may have made its calls.
+        lenders: The tools of other agents that made calls of a resumed turn, by call id.
         waits: Calls that wait for a person or have not finished, by call id.
         corrections: How often the model corrected its calls.
     """
 
     tools: Toolset
-    resumed_tools: Toolset | None = None
 
     def __init__(self, run: RunContext) -> None:
+        self.lenders: Mapping[str, Toolset] = {}
         self.waits: Mapping[str, Suspend] = {}
         self.corrections = Corrections()
         self._run = run
@@ -55,10 +54,10 @@ class TurnCalls:
         run, recorder = self._run, self._run.recorder
         run.loop_state.joined_runs.clear()
         if not resumed:
-            self.resumed_tools = None
+            self.lenders = {}
         if recorder is not None:
             await self._record_intents(recorder, calls, resumed)
-        batch = self._batch = self._in_use.batch(calls, run)
+        batch = self._batch = self.tools.batch(calls, run, self.lenders)
         try:
             await batch.run()
         finally:
@@ -88,19 +87,26 @@ class TurnCalls:
             if message is not None or not self._is_repeatable(call)
         ]
 
-    @property
-    def _in_use(self) -> Toolset:
-        return self.tools if self.resumed_tools is None else self.resumed_tools
+    def tools_for(self, call_id: str) -> Toolset:
+        """Return the tools of the agent that made a call of this turn."""
+        return self.lenders.get(call_id, self.tools)
 
     def _is_repeatable(self, call: ToolCall) -> bool:
-        return _is_repeatable(self._in_use, call)
+        return _is_repeatable(self.tools_for(call.id), call)
+
+    def _is_resumable(self, call: ToolCall) -> bool:
+        """Return True if a call may run again, or is an inner run, which continues from the journal."""
+        tools = self.tools_for(call.id)
+        return _is_repeatable(tools, call) or RESUMABLE in tools.find(call.name).tool.metadata
 
     def end_run(self, results: Sequence[ToolMessage]) -> bool:
         """Return True if every result is a success of a tool with `ends_run`, so that it is the answer."""
-        tools = self._in_use
-        return tools.has_ends_run and all(
+        if not (self.tools.has_ends_run or self.lenders):
+            return False
+        found = [(self.tools_for(each.tool_call_id), each) for each in results]
+        return all(
             not result.failed and result.name in tools and tools.find(result.name).tool.ends_run
-            for result in results
+            for tools, result in found
         )
 
     def _append(self, results: Sequence[ToolMessage], resumed: bool) -> None:
@@ -114,7 +120,7 @@ class TurnCalls:
     ) -> None:
         """Write the intents of calls to the journal. If that fails, no call starts and all are skipped."""
         try:
-            await recorder.record_intents(calls, partial(_is_resumable, self._in_use))
+            await recorder.record_intents(calls, self._is_resumable)
         except BaseException:
             self._append([skip_call(call, self._run) for call in calls], resumed)
             raise
@@ -127,8 +133,3 @@ def _is_repeatable(tools: Toolset, call: ToolCall) -> bool:
         return tool.effects.repeatable or tool.executor is external
     except Exception:  # there is no such tool, so nothing has run
         return True
-
-
-def _is_resumable(tools: Toolset, call: ToolCall) -> bool:
-    """Return True if a call may run again, or is an inner run, which continues from the journal."""
-    return _is_repeatable(tools, call) or RESUMABLE in tools.find(call.name).tool.metadata
