@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tomllib
 import venv
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ ROOT = Path(__file__).resolve().parents[1]
 OPTIONS = ["-q", "-m"] + ["not slow", "--timeout=120", "-n", "auto", "--dist=loadfile"]
 
 
+@cache
 def project(name: str) -> dict[str, Any]:
     """Read what a distribution declares."""
     return tomllib.loads((ROOT / "packages" / name / "pyproject.toml").read_text("utf-8"))
