@@ -55,9 +55,21 @@ def test_a_read_only_file_is_not_written_also_where_the_user_could(tmp_path: Pat
     path = tmp_path / "f"
     path.write_bytes(b"one")
     path.chmod(0o444)
-    with pytest.raises(ToolError, match=r"it is read-only \(mode 444\)"):
+    with pytest.raises(ToolError, match=r"it is read-only \(mode 444\).* with chmod u\+w\.$"):
         replace_file(Root(tmp_path), "f", b"two")
     assert path.read_bytes() == b"one"
+    path.chmod(0o644)
+    assert not replace_file(Root(tmp_path), "f", b"two")
+
+
+def test_a_file_of_several_names_is_not_written_until_it_has_one(tmp_path: Path) -> None:
+    path, other = tmp_path / "f", tmp_path / "g"
+    path.write_bytes(b"one")
+    other.hardlink_to(path)
+    with pytest.raises(ToolError, match=r"it has 2 names \(hard links\).* Remove it first"):
+        replace_file(Root(tmp_path), "f", b"two")
+    other.unlink()
+    assert not replace_file(Root(tmp_path), "f", b"two") and path.read_bytes() == b"two"
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,13 @@ from toolkeel.builtin.catalog import load_builtin
 from toolkeel.content import Image, Text
 from toolkeel.errors import ToolError
 from toolkeel.messages import ToolCall
-from toolkeel_workspace.files.file_tools import MAX_PICTURE_BYTES, Files, tools
+from toolkeel_workspace.files import line_window
+from toolkeel_workspace.files.file_tools import (
+    MAX_PICTURE_BYTES,
+    MAX_RECODED_BYTES,
+    Files,
+    tools,
+)
 from toolkeel_workspace.pictures import shrink
 from toolkeel_workspace.pictures.too_large import measure_picture
 
@@ -272,3 +278,30 @@ def test_options_go_to_the_builtin_that_is_loaded_by_name(tmp_path: Path) -> Non
     (tmp_path / "a.txt").write_text("hello")
     read, *_ = load_builtin("files", root=tmp_path)
     assert "hello" in str(read.invoke({"path": "a.txt"}).content)
+
+
+def test_what_is_too_large_to_be_decoded_says_what_to_do(place: Path) -> None:
+    with (place / "wide").open("wb") as file:
+        file.write("a\n".encode("utf-16"))
+        os.truncate(file.fileno(), MAX_RECODED_BYTES)
+    files = Files(place)
+    assert "UTF-16" in shown(files, "wide", limit=1)
+    os.truncate(place / "wide", MAX_RECODED_BYTES + 2)
+    with pytest.raises(ToolError) as wide:
+        files.read("wide")
+    assert "is UTF-16 and larger than 16.0 MB" in wide.value.text
+    assert wide.value.text.endswith("too large to be decoded. Convert it to UTF-8.")
+
+
+def test_a_line_behind_what_is_skipped_is_too_far_in(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(line_window, "MAX_SKIP_BYTES", 1 << 20)
+    with (place / "far").open("wb") as file:
+        file.write(b"a\n" * 5000)
+        os.truncate(file.fileno(), 2 * line_window.MAX_SCAN_BYTES)
+    with pytest.raises(ToolError, match="line 5002 is too far in to be read"):
+        Files(place).read("far", offset=5002)
+    os.truncate(place / "far", 10_000)
+    with pytest.raises(ToolError, match="has 5000 lines; line 5002 is past its end"):
+        Files(place).read("far", offset=5002)

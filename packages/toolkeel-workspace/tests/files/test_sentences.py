@@ -15,7 +15,8 @@ from toolkeel_workspace.files.apply_patch import apply_patch
 from toolkeel_workspace.files.workspace import Workspace
 
 Call = tuple[str, dict[str, Any]]
-Files = Mapping[str, str | bytes]
+Files = Mapping[str, str | bytes | Path]
+"""Content by path; a path as the content is a link to it."""
 
 
 class Sentence(NamedTuple):
@@ -153,6 +154,13 @@ SENTENCES = [
     Sentence("A carriage return at the end of a line is not part of it", {"f": "a\r\n"}, grep("a\\r"), {"f": "a\rb\n"}),
     Sentence("matches glob 'd/*'. A glob is below d/.", {"d/f": "a\n"}, grep("a", path="d", glob="d/*"), None, grep("a", path="d", glob="*")),
     Sentence("Plain characters in this pattern: !", {"f": ""}, find("!f"), {"!f": ""}),
+    Sentence("offset, limit and column count from 1.", {"f": "a\n"}, read(limit=0), None, read(limit=1)),
+    Sentence("The pattern is longer than any path: 4,096 characters at most.", {}, find("a" * 4097), None, find("a" * 4096)),
+    Sentence("It differs from old_text where it begins or ends. Quote it exactly.", {"f": "abc def\n"}, edit("\n\nabc def", "y"), {"f": "x\n\nabc def\n"}),
+    Sentence("'f' is a link to 'g'. Name the file itself.", {"g": "a", "f": Path("g")}, write("f"), {"g": "a", "f": "a"}),
+    Sentence("'f' goes through a link, which is not followed", {"f": Path("f")}, read(), {"f": ""}),
+    Sentence("'f' leaves the root through a link", {"f": Path("/etc/hostname")}, read(), {"g": "", "f": Path("g")}),
+    Sentence("There is no such file yet.", {}, write("x" * 300), {"d/x": ""}, write("d")),
 ]  # fmt: skip
 
 
@@ -161,7 +169,10 @@ def run(place: Path, files: Files, call: Call) -> str:
     for path, content in files.items():
         file = place / path
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(content if isinstance(content, bytes) else content.encode())
+        if isinstance(content, Path):
+            file.symlink_to(content)
+        else:
+            file.write_bytes(content if isinstance(content, bytes) else content.encode())
     workspace = Workspace(place, None)
     tools = Toolset([*workspace.tools, apply_patch(workspace)])
     [message] = tools.run_sync([ToolCall("c", *call)])

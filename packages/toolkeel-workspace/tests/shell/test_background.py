@@ -67,6 +67,18 @@ def test_a_prompt_is_reported_and_answered(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
+def test_input_for_a_command_that_closed_it_is_refused(tmp_path: Path) -> None:
+    async def main() -> None:
+        caller = Caller(tmp_path)
+        await caller.start("exec 0<&-; echo ready; sleep 600")
+        await caller.look_until("job-1", lambda text: "running" in text)
+        refused = await caller.call("job", id="job-1", input="5")
+        assert refused.failed and refused.text == "job-1 has closed its input."
+        await caller.call("job", id="job-1", stop=True)
+
+    asyncio.run(main())
+
+
 def test_a_silent_wait_for_input_is_reported_and_a_wait_for_time_is_not(tmp_path: Path) -> None:
     async def main() -> None:
         caller = Caller(tmp_path)
@@ -124,6 +136,7 @@ def test_jobs_are_bounded_in_number_and_in_time(tmp_path: Path) -> None:
         await asyncio.gather(*starts)
         refused = await caller.start("sleep 600")
         assert refused.failed and f"{MAX_JOBS} jobs run already (job-1, job-2" in refused.text
+        assert refused.text.endswith("; stop one first.")
         await caller.call("job", id="job-1", stop=True)
         short = await caller.call("bash", command="sleep 600", background=True, timeout=0.2)
         assert "Command timed out after 0.2 seconds" in short.text
