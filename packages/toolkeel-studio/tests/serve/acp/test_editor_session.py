@@ -14,7 +14,7 @@ from tests.serve.serving import run_node
 from tests.shared import ROOT
 from toolkeel import Agent, tool
 from toolkeel.approvals import Rules
-from toolkeel.effects import Effects
+from toolkeel.effects import Effects, acts
 from toolkeel.messages import ToolCall, ToolMessage
 from toolkeel.sessions import Sessions
 from toolkeel.testing import Scripted
@@ -121,6 +121,21 @@ def test_a_mode_accepts_changes_of_this_agent_s_own_workspace_alone(
             assert await session.accepts(ticket) is bool(expected)
 
     asyncio.run(check())
+
+
+def test_a_mode_that_accepts_edits_accepts_no_act_that_shows_a_preview(
+    sessions: Sessions, tmp_path: Path
+) -> None:
+    @tool(approval=True, effects=acts("to"), metadata={"preview": lambda call: f"pays {call['to']}"})
+    def pay(to: str) -> str:
+        """Pay somebody."""
+        return "paid"
+
+    agent = Agent(Scripted([ToolCall("c1", "pay", {"to": "eve"}), "Done."]), [pay])
+    session = EditorSession(agent, sessions, "s", str(tmp_path))
+    session.mode = "edit"
+    [ticket] = agent.run_sync("Pay.").pending
+    assert not asyncio.run(session.accepts(ticket))
 
 
 def test_a_link_out_of_the_folder_leads_outside(sessions: Sessions, tmp_path: Path) -> None:

@@ -50,6 +50,7 @@ def ticket(arguments: dict[str, Any], resources: tuple[str, ...], reason: str = 
             {"path": "a.py", "edits": [{"old_text": "x", "new_text": "y"}, {"old_text": 3}]},
             [("x", "y")],
         ),
+        ({"path": "a.py", "content": "\tx\u202e\u200b\r\n"}, [(None, "\tx\\u202e\\u200b\r\n")]),
         ({"path": "a.py"}, []),
     ],
 )
@@ -64,10 +65,11 @@ def test_a_permission_shows_what_a_call_changes_in_its_file(
 
 
 def test_a_permission_says_why_in_its_title_and_the_rest_below() -> None:
-    asked = permission_call(ticket({"content": "x"}, (), "it is new\n+ x"), "c1", "/project")
-    assert asked.title == "change: it is new" and asked.kind == "other"
+    why = "it is\u202e new\n+ x\x1b[2J"
+    asked = permission_call(ticket({"content": "x"}, (), why), "c1", "/project")
+    assert asked.title == "change: it is\\u202e new" and asked.kind == "other"
     [text] = asked.content or ()
-    assert text.content.text == "it is new\n+ x" and asked.locations == []
+    assert text.content.text == "it is\\u202e new\n+ x\\u001b[2J" and asked.locations == []
 
 
 def test_pages_that_a_reply_cites_are_links_behind_its_text() -> None:

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from toolkeel.call.body.start_thread import run_beside
+from toolkeel.call.steps.rules import RULED_AS
 from toolkeel.call.steps.taint import visible_labels
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.decorator import tool
@@ -116,7 +117,13 @@ class JobTool:
         started.on_end = partial(changes.report, context)
         return await self._show(started, context, "Started in the background. ")
 
-    @tool(effects=Effects(), timeout=MAX_TIMEOUT + 60, max_output=None, approval=True)
+    @tool(
+        effects=Effects(),
+        timeout=MAX_TIMEOUT + 60,
+        max_output=None,
+        approval=True,
+        metadata={RULED_AS: {"input": ("bash", "command")}},
+    )
     async def job(
         self,
         id: str,

@@ -24,7 +24,7 @@ from toolkeel._records.used_tickets import (
 from toolkeel.agent.run_state import InnerRun, RunState, joined_key
 from toolkeel.call.steps.approve import definition_of
 from toolkeel.call.steps.resources import resolve_argument
-from toolkeel.call.steps.rules import Rules, is_allowed
+from toolkeel.call.steps.rules import Rules, find_rule, is_allowed
 from toolkeel.call.steps.taint import BUILDS
 from toolkeel.call.toolset import Toolset
 from toolkeel.context import RunContext
@@ -220,8 +220,8 @@ def _would_ask(ticket: Ticket, tool: AnyTool, rules: Rules | None) -> bool:
 
     An approval function counts as a yes: it is not called.
     """
-    shell, places = str(tool.metadata.get("shell", "")), partial(resolve_argument, tool)
-    rule = rules.rule(tool.name, ticket.arguments, shell, places) if rules is not None else None
+    places = partial(resolve_argument, tool)
+    rule = find_rule(rules, tool, ticket.arguments, places) if rules is not None else None
     if ticket.external or hasattr(tool.approval, "despite_rules"):
         return True
     if ticket.labels and (BUILDS in tool.metadata or not is_allowed(tool, rule)):

@@ -104,6 +104,17 @@ def visible_row(text: str) -> str:
     return "".join(char if _is_seen(char) else _json_escape(char) for char in text)
 
 
+def visible_text(text: str) -> str:
+    r"""Format a text of several lines: its tabs and line ends stay, invisible characters are escapes.
+
+    >>> visible_text("a\tb\u200b\n")
+    'a\tb\\u200b\n'
+    """
+    return "".join(
+        char if char in "\t\r\n" or _is_seen(char) else _json_escape(char) for char in text
+    )
+
+
 def change_rows(reason: str) -> list[str]:
     """Return the lines of a ticket's reason after the first, such as its diff."""
     return [visible_row(row) for row in reason.split("\n")[1:]]

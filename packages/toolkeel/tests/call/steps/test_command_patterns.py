@@ -203,6 +203,37 @@ def test_no_way_of_quoting_hides_a_program_that_a_shell_would_run(word: str, bef
         assert may_mention("rm", word) and may_mention("rm", f"ls{before}{word}")
 
 
+@pytest.mark.parametrize(
+    ("pattern", "line"),
+    [
+        ("git push *", "git -C . push x"),
+        ("git push *", "cd a && git --no-pager -c user.name='a b' push"),
+        ("git push *", "echo $(git --git-dir=.git --work-tree . push)"),
+        ("git push *", "sh -c \"git -c user.name='a b' push\""),
+        ("git push", "/usr/lib/git-core/git-push x"),
+        ("pip install *", "pip -q install x"),
+        ("rm -rf *", "rm -v -rf x"),
+    ],
+)
+def test_options_before_a_word_do_not_hide_it_from_a_rule(pattern: str, line: str) -> None:
+    assert may_mention(pattern, line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["git commit -m push", "git log --grep push", "git stash push", "git add push", "git", "ls -l"],
+)
+def test_a_word_that_is_not_where_the_rule_has_it_is_another_one(line: str) -> None:
+    assert not may_mention("git push *", line)
+
+
+@given(
+    st.lists(st.sampled_from(["-C .", "-c a=b", "--bare", "-c 'x=y z'", "-P", '--git-dir="a b"']))
+)
+def test_no_number_of_options_hides_a_word(options: list[str]) -> None:
+    assert may_mention("git push *", " ".join(["git", *options[:20], "push"]))
+
+
 def test_another_tools_arguments_are_compared_as_they_were() -> None:
     rules = Rules(allow=["note(text=a*)"])
     assert rules.action("note", {"text": "a; b"}) == "allow"

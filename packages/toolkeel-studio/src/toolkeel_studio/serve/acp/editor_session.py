@@ -23,6 +23,7 @@ from toolkeel.context import ToolContext
 from toolkeel.define.folder_tools import in_folder
 from toolkeel.define.options import PREVIEW
 from toolkeel.define.tool import Prepared, Proceed
+from toolkeel.effects import Effects
 from toolkeel.errors import Refused, SetupError
 from toolkeel.sessions.sessions import Sessions
 from toolkeel_studio.serve.channel import Channels
@@ -100,10 +101,16 @@ class EditorSession:
         if self.mode != EDIT or ticket.labels or ticket.tool not in tools:
             return False
         tool = tools[ticket.tool]
-        if PREVIEW not in tool.metadata:
+        if PREVIEW not in tool.metadata or not _changes_files_alone(tool.effects):
             return False
         if ticket.digest != call_digest(tool.name, definition_of(tool), ticket.arguments):
             return False  # of another agent's tool
         state_reason = getattr(tool.approval, "despite_rules", None)
         reason = state_reason(ticket.arguments) if state_reason is not None else ""
         return not (await reason if inspect.isawaitable(reason) else reason)
+
+
+def _changes_files_alone(effects: Effects) -> bool:
+    """Return True if all that a tool declares to change are files."""
+    files = [str(key).startswith(FILE) for key in effects.resources]
+    return not effects.open_world and bool(files) and all(files)

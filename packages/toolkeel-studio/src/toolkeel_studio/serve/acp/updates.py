@@ -25,6 +25,7 @@ from toolkeel._records.record_json import describe_value, to_json_data
 from toolkeel._records.tickets import Ticket
 from toolkeel.content import Audio, Content, Image, Source
 from toolkeel.messages import ToolCall, ToolMessage
+from toolkeel.observe.wording import visible_text
 from toolkeel_studio.serve.call_arguments import call_arguments
 from toolkeel_studio.serve.contents import base64_of, is_on_web, media_of, plain_text
 from toolkeel_studio.serve.items import Item, is_said
@@ -108,6 +109,8 @@ def permission_options(approval_id: str) -> list[PermissionOption]:
 def permission_call(ticket: Ticket, call_id: str, folder: str) -> ToolCallUpdate:
     """Return the call that a permission is asked for: its arguments as they would run, and its changes.
 
+    Invisible characters are shown as escapes.
+
     Args:
         ticket: Of the call.
         call_id: The call's id.
@@ -116,10 +119,11 @@ def permission_call(ticket: Ticket, call_id: str, folder: str) -> ToolCallUpdate
     paths = [str(PurePath(folder, path)) for path in _paths(ticket)]
     changes = list(_changes(ticket.arguments)) if len(paths) == 1 else []
     is_edit = bool(paths) and not ticket.effects.get("read_only")
-    shown: list[Any] = [helpers.tool_content(helpers.text_block(ticket.reason))]
+    reason = visible_text(ticket.reason)
+    shown: list[Any] = [helpers.tool_content(helpers.text_block(reason))]
     if is_edit:
         shown += [helpers.tool_diff_content(paths[0], new, old) for old, new in changes]
-    first = ticket.reason.partition("\n")[0]
+    first = reason.partition("\n")[0]
     return ToolCallUpdate(
         tool_call_id=call_id,
         title=f"{ticket.tool}: {first}" if first else ticket.tool,
@@ -142,14 +146,14 @@ def _paths(ticket: Ticket) -> Iterator[str]:
 
 
 def _changes(arguments: Mapping[str, object]) -> Iterator[tuple[str | None, str]]:
-    """Yield the old and new texts of a change; None for a file that is replaced entirely."""
+    """Yield the old and new texts of a change as a person sees them; None for an entire file."""
     if isinstance(content := arguments.get("content"), str):
-        yield None, content
+        yield None, visible_text(content)
     edits = arguments.get("edits")
     for each in (arguments, *(edits if isinstance(edits, Sequence) else ())):
         match each:
             case {"old_text": str(old), "new_text": str(new)}:
-                yield old, new
+                yield visible_text(old), visible_text(new)
             case _:
                 pass
 

@@ -30,7 +30,7 @@ from toolkeel.call.steps.ask_approver import ask, report_decision
 from toolkeel.call.steps.compose import Handler, guard_changes
 from toolkeel.call.steps.join_approvals import predicate_failure, takes_context
 from toolkeel.call.steps.resources import resolve_argument
-from toolkeel.call.steps.rules import Rule, Rules, is_allowed
+from toolkeel.call.steps.rules import Rule, Rules, find_rule, is_allowed
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.options import PREVIEW, external
 from toolkeel.define.tool import AnyTool, ApprovalOption, Prepared, Step
@@ -168,11 +168,12 @@ class Approval:
 
     def _rule(self, prepared: Prepared) -> Rule | None:
         """Return the first rule that matches a call, or None without a match or without rules."""
-        shell = str(prepared.tool.metadata.get("shell", ""))
         if self._rules is None:
             return None
-        places = partial(resolve_argument, prepared.tool)
-        return self._rules.rule(prepared.tool.name, ArgumentsView(prepared), shell, places)
+        tool = prepared.tool
+        return find_rule(
+            self._rules, tool, ArgumentsView(prepared), partial(resolve_argument, tool)
+        )
 
     async def _reason(
         self, prepared: Prepared, context: ToolContext, rule: Rule | None

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import fnmatch
 import re
+from collections.abc import Sequence
 
-from toolkeel.call.steps.shell_parser import plain_line, runs_unread
+from toolkeel.call.steps.shell_parser import parse_commands, plain_line, runs_unread
 
 _PLAIN = re.compile(r"(?:[\w@%+:,./=-]|'[^'\\\x00-\x1f\x7f]*'|\"[^\"\\$`!\x00-\x1f\x7f]*\"| )+")
 MAX_LENGTH = 4096
@@ -90,7 +91,8 @@ def may_mention(pattern: str, command: str) -> bool:
 
     It is compared with the line, with each part between operators, quotes and signs, and with each
     of their ends, as they are written and without quotes and the folders of programs. A last ``*``
-    of its own matches no words, too. What only a shell can tell, such as a program that is named
+    of its own matches no words, too. Between two words of the pattern, a command may have options, each
+    with a value (``git -C x push``). What only a shell can tell, such as a program that is named
     by a variable, counts as a match (`shell_parser`); so does what is beyond `MAX_PARTS`, and a
     line of more characters than `MAX_SCANNED`, which would hold up the loop.
 
@@ -108,4 +110,26 @@ def may_mention(pattern: str, command: str) -> bool:
             for each in (end, _FOLDERS.sub("", end)):
                 if fnmatch.fnmatchcase(each, loose) or fnmatch.fnmatchcase(f"{each} ", loose):
                     return True
+    ends = (words[at:] for words in parse_commands(command) for at in range(len(words)))
+    if any(_matches_past_options(loose.split(), words) for words in ends):
+        return True
     return fnmatch.fnmatchcase(command, pattern) or runs_unread(command)
+
+
+def _matches_past_options(pattern: Sequence[str], words: Sequence[str]) -> bool:
+    """Return True if the words of a pattern are those of a command, options between them left out."""
+    program = _FOLDERS.sub("", words[0])
+    wanted, rest = pattern[:1], pattern[1:]
+    if rest and fnmatch.fnmatchcase(program, f"{wanted[0]}-{rest[0]}"):  # as git-push
+        wanted, rest = [program], rest[1:]
+    if not wanted or not fnmatch.fnmatchcase(program, wanted[0]):
+        return False
+    places = {1}
+    for word in rest if rest[-1:] != ["*"] else rest[:-1]:
+        for at in range(1, min(len(words), MAX_PARTS)):
+            if at in places and words[at].startswith("-"):
+                places |= {at + 1, at + 2}
+        places = {
+            at + 1 for at in places if at < len(words) and fnmatch.fnmatchcase(words[at], word)
+        }
+    return bool(places)

@@ -12,7 +12,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from toolkeel._common.checked_arguments import checked
 from toolkeel._records.record import record
@@ -30,6 +30,9 @@ Places: TypeAlias = Callable[[str, str], tuple[str, ...]]
 """Returns the place that a path in a named argument leads to, in each form that a rule may name."""
 _Resolve: TypeAlias = Callable[[str], tuple[str, ...]]
 
+RULED_AS = "ruled_as"
+"""Key of a tool's metadata: by argument, a tool and its argument of shell whose rules that deny or ask hold
+for this argument, too."""
 log = logging.getLogger("toolkeel")
 _WILD = frozenset("*?[")
 _LEADING = re.compile(r"^/+")
@@ -281,6 +284,26 @@ class Rules:
     ) -> Rule | None:
         """Return the first rule that matches a call, or None. See `Rule.matches`."""
         return next((r for r in self._rules if r.matches(tool, arguments, shell, places)), None)
+
+
+def find_rule(
+    rules: Rules, tool: AnyTool, arguments: Mapping[str, object], places: Places
+) -> Rule | None:
+    """Return the rule that decides about a call, or None.
+
+    Args:
+        rules: The rules.
+        tool: The tool.
+        arguments: The arguments of the call.
+        places: See `Places`.
+    """
+    found = [rules.rule(tool.name, arguments, str(tool.metadata.get("shell", "")), places)]
+    ruled_as: Any = tool.metadata.get(RULED_AS, {})
+    for argument, (other, name) in ruled_as.items():
+        if text := arguments.get(argument):
+            found.append(rules.rule(other, {name: text}, name))
+    strict = [rule for rule in found if rule is not None and rule.action != "allow"]
+    return min(strict, key=lambda rule: ORDER.index(rule.action), default=found[0])
 
 
 def _is_option(name: str, value: object) -> bool:

@@ -9,7 +9,7 @@ Files that are run (``./x``, ``bash x.sh``) are not read.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 _TEXT = frozenset([
@@ -74,6 +74,27 @@ def runs_unread(line: str, deep: int = 0) -> bool:
     return any(_is_unread(words, deep) for words in reader.commands) or any(
         runs_unread(body, deep + 1) for body in reader.bodies
     )
+
+
+def parse_commands(line: str, deep: int = 0) -> Iterator[list[str]]:
+    """Yield the words of each command in a line, also of those in its substitutions and quoted words.
+
+    Yields nothing for what cannot be parsed.
+
+    >>> list(parse_commands("git -c a=b push; sh -c 'ls -l'"))
+    [['git', '-c', 'a=b', 'push'], ['sh', '-c', 'ls -l'], ['ls', '-l']]
+    """
+    reader = _Reader(line)
+    try:
+        reader.read()
+    except (_Unclear, RecursionError):
+        return
+    quoted = list(reader.bodies)
+    for words in reader.commands:
+        yield [word.text for word in words]
+        quoted += [word.text for word in words if " " in word.text]
+    for inner in quoted if deep < _DEEPEST else ():
+        yield from parse_commands(inner, deep + 1)
 
 
 def plain_line(line: str) -> list[str]:
