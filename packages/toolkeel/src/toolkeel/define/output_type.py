@@ -11,6 +11,7 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from inspect import Parameter as Kind
 from typing import Annotated, Any, get_args, get_origin
 
@@ -27,9 +28,9 @@ from toolkeel.define.schema.argument_schema import (
     compile_arguments,
     from_parameters,
 )
-from toolkeel.define.schema.closed_objects import close_objects
-from toolkeel.define.schema.json_schema import CLOSED, ToolSchemaGenerator
-from toolkeel.define.subschemas import all_subschemas, resolve
+from toolkeel.define.schema.closed_objects import compile_core
+from toolkeel.define.schema.json_schema import GeneratedSchema, generate_schema
+from toolkeel.define.subschemas import resolve
 from toolkeel.define.tool import AnyTool, Tool
 from toolkeel.errors import DefinitionError
 from toolkeel.messages import ToolOutput
@@ -127,7 +128,7 @@ def compile_output_form(output_type: TypeForm[Any], name: str = OUTPUT_TOOL) -> 
     try:
         output_type = modernize(output_type)
         adapter: TypeAdapter[Any] = TypeAdapter(output_type)
-        schema = _with_root_object(adapter.json_schema(schema_generator=ToolSchemaGenerator))
+        generated = generate_schema(adapter.core_schema)
     except Exception as error:
         missing = undefined_name(output_type)
         why = (
@@ -136,13 +137,14 @@ def compile_output_form(output_type: TypeForm[Any], name: str = OUTPUT_TOOL) -> 
             else f"it has no JSON form ({describe_reason(error)}); use a type JSON can carry"
         )
         raise DefinitionError(f"output_type={title}: {why}") from error
-    for part in all_subschemas(schema):
-        part.pop(CLOSED, None)
+    schema = _with_root_object(generated.schema)
     message = str(schema.pop("description", ""))
     schema.pop("title", None)
     wrapped = schema.get("type") != "object"
     arguments = (
-        _compile_wrapped(name, output_type) if wrapped else _compile_object(name, schema, adapter)
+        _compile_wrapped(name, output_type)
+        if wrapped
+        else _compile_object(name, replace(generated, schema=schema), adapter)
     )
     wanted = read_output_tool(output_type)
     description = wanted.description
@@ -165,15 +167,17 @@ def _compile_wrapped(name: str, output_type: TypeForm[Any]) -> ArgumentSchema:
     return from_parameters(name, [value], {}, "forbid")
 
 
-def _compile_object(name: str, schema: dict[str, Any], adapter: TypeAdapter[Any]) -> ArgumentSchema:
+def _compile_object(name: str, made: GeneratedSchema, adapter: TypeAdapter[Any]) -> ArgumentSchema:
     """Compile arguments that are the answer itself, for types that are objects."""
-    validate = adapter.validator.validate_json
+    strict, facts = compile_core(adapter.core_schema, made, closing=True, is_own_root=False)
+    validate = (adapter.validator if strict is None else strict).validate_json
 
     def given(text: str | bytes, **options: Any) -> Values:
         """Validate a text as the answer, and return it under the one key."""
         return {_VALUE: validate(text, **options)}
 
-    return compile_arguments(name, schema, given, None, close_objects(schema, True))
+    arguments = compile_arguments(name, made.schema, given, None, facts)
+    return replace(arguments, encode=None)  # the one key is no field of the type
 
 
 def _tool(name: str, description: str, arguments: ArgumentSchema, accept: _Accept) -> AnyTool:

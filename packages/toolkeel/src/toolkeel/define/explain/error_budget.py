@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from toolkeel.define.subschemas import Schema, all_subschemas, list_of, recursive_definitions
-from toolkeel.errors import FieldError
+from toolkeel.errors import DefinitionError, FieldError
 
 if TYPE_CHECKING:
     from toolkeel.define.explain.mismatch import Mismatches
@@ -31,21 +31,35 @@ class BoundedValidator:
 
     Args:
         schema: Schema of all arguments.
+        judges_all: True if every call is judged here first. The schema is then compiled at once.
+        title: The tool's name, for messages.
+
+    Raises:
+        DefinitionError: a schema that is compiled at once does not compile.
     """
 
-    __slots__ = ("_mismatches", "_schema", "is_recursive", "is_wide")
+    __slots__ = ("_mismatches", "_schema", "is_recursive", "is_wide", "judges_all")
 
-    def __init__(self, schema: Schema) -> None:
+    def __init__(self, schema: Schema, judges_all: bool = False, title: str = "") -> None:
         self._schema = schema
         self._mismatches: Mismatches | None = None
         defs = schema.get("$defs")
         self.is_recursive = isinstance(defs, Mapping) and bool(recursive_definitions(defs))
         unions = "Of'" in repr(schema)  # which most have not, and a look at each part is dear
         self.is_wide = unions and any(map(_is_wide, all_subschemas(schema)))
+        self.judges_all = judges_all
+        if judges_all:
+            try:
+                self._judge()
+            except ValueError as error:
+                raise DefinitionError(
+                    f"{title}: a keyword that json_schema_extra or WithJsonSchema added is no valid JSON "
+                    f"Schema ({error!s:.200}); correct or remove it"
+                ) from error
 
     def runs_before_pydantic(self, size: int) -> bool:
         """Return True if a text of this many characters is judged here first."""
-        return self.is_recursive or size > (LARGE if self.is_wide else LONG)
+        return self.judges_all or self.is_recursive or size > (LARGE if self.is_wide else LONG)
 
     def refuses(self, text: str | bytes, value: object) -> bool:
         """Return True if a value surely does not fit, before pydantic would take too long.
@@ -59,9 +73,8 @@ class BoundedValidator:
             if isinstance(text, bytes)
             else (text.count("{") + text.count("["))
         )
-        return (count > SHALLOW or len(text) > LARGE) and not self._judge().validator.is_valid(
-            value
-        )
+        judged = self.judges_all or count > SHALLOW or len(text) > LARGE
+        return judged and not self._judge().validator.is_valid(value)
 
     def errors(self, value: object) -> list[FieldError]:
         """Return at most `MAX_ERRORS` errors, or an empty list if only the type's code refuses."""

@@ -1,6 +1,7 @@
 """Parameters become a JSON Schema and a validator: the part that knows pydantic.
 
 json_schema        the JSON Schema generator: pydantic's, adapted to what a tool shows
+enforced_keywords  which keywords of a schema pydantic enforces, and which an author added
 model_fields       a pydantic model's fields as parameters, less those the program fills
 canonical          validated values as the JSON that a model could have sent
 serializer         arguments as JSON by their types, where values alone do not show what was sent
@@ -9,6 +10,7 @@ known_types        schema and validator of common types, without pydantic's comp
 strict_core        pydantic's core schema without the places where it takes more than is advertised
 gaps               extra checks where pydantic accepts more than is advertised
 argument_schema    parameters become a JSON Schema and a validator
+budget_validator   validator of a tool's arguments: pydantic first, the advertised schema for what it lacks
 annotation_schema  schema and validator of annotated parameters, made by pydantic of all at once
 from_model         arguments described by a pydantic model (``parameters=``)
 from_json_schema   tools whose parameters are given as JSON Schema: compile once, judge values, fill in defaults

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any, NotRequired
 
 from pydantic import ConfigDict, TypeAdapter, with_config
@@ -19,15 +18,8 @@ from toolkeel._records.record import NOTHING
 from toolkeel.define.reading.annotations import modernize
 from toolkeel.define.reading.parameter import ParameterField, Values
 from toolkeel.define.reading.signature import MISSING
-from toolkeel.define.schema.closed_objects import (
-    SchemaFacts,
-    close_objects,
-    is_strict_throughout,
-    with_strict_validator,
-)
+from toolkeel.define.schema.closed_objects import SchemaFacts, compile_core
 from toolkeel.define.schema.json_schema import PathOnlyAlias, ToolSchemaGenerator, generate_schema
-from toolkeel.define.schema.serializer import argument_encoder
-from toolkeel.define.schema.strict_core import strict_validator
 from toolkeel.errors import DefinitionError
 
 
@@ -56,16 +48,13 @@ def from_annotations(
     }
     try:
         adapter: TypeAdapter[Any] = TypeAdapter(typed_dict(title, annotations, rest))
-        schema, has_gap = generate_schema(adapter.core_schema)
+        made = generate_schema(adapter.core_schema)
     except Exception as error:
         raise no_json_form_error(title, {**annotations, **rest}, error) from error
-    schema.pop("title", None)
-    facts = close_objects(schema, forbid_unknown, is_strict_throughout(adapter.core_schema))
-    facts = replace(facts, has_loose_keywords=has_gap, encode=argument_encoder(adapter.core_schema))
-    strict = strict_validator(adapter.core_schema)
-    if strict is None:
-        return schema, adapter.validator.validate_json, facts
-    return schema, strict.validate_json, with_strict_validator(facts)
+    made.schema.pop("title", None)
+    strict, facts = compile_core(adapter.core_schema, made, forbid_unknown)
+    validator = adapter.validator if strict is None else strict
+    return made.schema, validator.validate_json, facts
 
 
 def typed_dict(

@@ -16,8 +16,7 @@ from pydantic import ValidationError
 from pydantic_core import from_json, to_json
 
 from toolkeel._records.record import NOTHING, record
-from toolkeel.define.explain.cut_value import cut_value
-from toolkeel.define.explain.error_budget import MAX_ERRORS, BoundedValidator
+from toolkeel.define.explain.error_budget import BoundedValidator
 from toolkeel.define.explain.validation_errors import invalid_arguments, unknown_key
 from toolkeel.define.mutable_defaults import FactoryDefault
 from toolkeel.define.reading.parameter import (
@@ -35,13 +34,14 @@ from toolkeel.define.reading.signature import (
     Parameter,
 )
 from toolkeel.define.schema.annotation_schema import from_annotations, no_json_form_error
+from toolkeel.define.schema.budget_validator import BudgetValidator
 from toolkeel.define.schema.canonical import Encode, aliases_of
-from toolkeel.define.schema.closed_objects import SchemaFacts, find_unknown_keys
-from toolkeel.define.schema.gaps import Gaps, check_fillable, find_gaps
+from toolkeel.define.schema.closed_objects import SchemaFacts
+from toolkeel.define.schema.gaps import check_fillable, find_gaps
 from toolkeel.define.schema.json_schema import advertise_default
 from toolkeel.define.schema.known_types import from_known_types
 from toolkeel.define.secret import Mask
-from toolkeel.errors import DefinitionError, FieldError, InvalidArguments
+from toolkeel.errors import DefinitionError, InvalidArguments
 
 UnknownKeys = Literal["forbid", "ignore", "allow"]
 Validate = Callable[[str | bytes], Values]
@@ -119,12 +119,7 @@ def from_parameters(
     closing = unknown_keys == "forbid"
     known = None if rest or keys else from_known_types(title, passed, closing)
     schema, validate, facts = known or from_annotations(title, passed, rest, closing)
-    defaults = {
-        keys.get(name, name): facts.encode(name, field.default) if facts.encode else field.default
-        for name, field in passed.items()
-        if not any(field.default is none for none in (MISSING, MADE, ABSENT))
-    }
-    _advertise(title, schema, defaults, validate)
+    _advertise(title, schema, _own_defaults(passed, keys, facts.encode), validate)
     made = compile_arguments(title, schema, validate, _default_filler(passed), facts)
     if own := function_defaults(p for p in parameters if p.name in passed):
         made = replace(made, defaults=own)
@@ -143,6 +138,19 @@ def function_defaults(parameters: Iterable[Parameter]) -> dict[str, object]:
             or isinstance(parameter.default, FactoryDefault)
             or is_field(parameter.default)
         )
+    }
+
+
+def _own_defaults(
+    fields: Mapping[str, ParameterField], keys: Mapping[str, str], encode: Encode | None
+) -> dict[str, object]:
+    """Return the parameters' defaults, as the model would send them, by advertised name."""
+    return {
+        keys.get(name, name): encode(name, field.default) if encode else field.default
+        for name, field in fields.items()
+        if field.default is not MISSING
+        and field.default is not MADE
+        and field.default is not ABSENT
     }
 
 
@@ -262,9 +270,10 @@ def compile_arguments(
         validate = functools.partial(validate, **facts.validator_options)
     check_fillable(title, schema)
     gaps = find_gaps(schema, facts.has_loose_keywords)
-    checks = _Validator(title, schema, validate, facts.has_open_objects, gaps)
+    bounded = BoundedValidator(schema, facts.has_added_keywords, title)
+    checks = BudgetValidator(title, schema, validate, facts.has_open_objects, gaps, bounded)
     looked_at = gaps is not None and (gaps.has_loose_keywords or gaps.has_decimals)
-    if looked_at or checks.bounded.is_recursive or checks.bounded.is_wide:
+    if looked_at or bounded.judges_all or bounded.is_recursive or bounded.is_wide:
         validate = checks.validate
     mask = Mask(schema) if facts.has_secrets else None
     return ArgumentSchema(
@@ -281,119 +290,3 @@ def compile_arguments(
         check_digits=checks.exact if gaps is not None and gaps.has_decimals else None,
         encode=facts.encode,
     )
-
-
-class _Validator:
-    """Validator of arguments by pydantic that reports all errors in the model's words."""
-
-    __slots__ = ("_gaps", "_mixed", "_schema", "_title", "_validate", "bounded")
-
-    def __init__(
-        self,
-        title: str,
-        schema: Mapping[str, object],
-        validate: Callable[..., Values],
-        mixed: bool,
-        gaps: Gaps | None,
-    ) -> None:
-        self._gaps = gaps
-        self.bounded = BoundedValidator(schema)
-        self._title = title
-        self._schema = schema
-        self._validate = validate
-        self._mixed = mixed
-
-    def validate(self, text: str | bytes) -> Values:
-        """Return the values of JSON text, or raise `ValueError` if any check refuses them."""
-        judged = self.bounded.runs_before_pydantic(len(text))
-        gaps = self._gaps
-        if not judged and (gaps is None or not gaps.has_loose_keywords):
-            values = self._validate(text)
-            if gaps is not None and gaps.has_decimals:
-                self.exact(text if isinstance(text, str) else text.decode())
-            return values
-        try:
-            sent = from_json(text, cache_strings="none")
-        except TypeError:  # half a surrogate pair: reported as wrong by the validator
-            return self._validate(text)
-        if judged and self.bounded.refuses(text, sent):
-            raise ValueError(self._title)
-        values = self._validate(text)
-        if self._gaps is None:
-            return values
-        if self._gaps.has_loose_keywords and self._gaps.errors(sent, 1):
-            raise ValueError(self._title)
-        if self._gaps.has_decimals:
-            self.exact(text if isinstance(text, str) else text.decode())
-        return values
-
-    def exact(self, text: str) -> None:
-        """Raise for decimals that lose digits on their way through JSON numbers.
-
-        Raises:
-            InvalidArguments: naming them.
-        """
-        if self._gaps is not None and (wrong := self._gaps.find_lost_digits(text)):
-            raise invalid_arguments(self._title, wrong)
-
-    def explain(
-        self, error: ValueError, value: object, when: When | None = None
-    ) -> InvalidArguments | None:
-        """Return the error for the model from pydantic's; None if it is not about fields."""
-        if not isinstance(error, ValidationError):
-            return None
-        if error.error_count() > MAX_ERRORS:
-            return (
-                None if when else invalid_arguments(self._title, self._first_errors(error, value))
-            )
-        found = error.errors(include_url=False)
-        if not found or found[0]["type"] == "json_invalid" or (when and not when(found)):
-            return None
-        from toolkeel.define.explain.pydantic_errors import refused_fields  # late: for mistakes
-
-        return invalid_arguments(self._title, refused_fields(found, self._schema, value))
-
-    def check(self, value: Values) -> Values:
-        """Return the values of a parsed object.
-
-        Raises:
-            InvalidArguments: naming each invalid field.
-        """
-        schema = self._schema
-        text = to_json(value)
-        if self.bounded.runs_before_pydantic(len(text)) and self.bounded.refuses(text, value):
-            raise invalid_arguments(self._title, self.bounded.errors(value))
-        try:
-            values = self._validate(text)
-        except ValidationError as error:
-            from toolkeel.define.explain.pydantic_errors import pydantic_errors
-
-            many = error.error_count() > MAX_ERRORS
-            message = (
-                self._first_errors(error, value) if many else pydantic_errors(error, schema, value)
-            )
-            raise invalid_arguments(self._title, message) from None
-        # pydantic closes all objects or none; what it drops, the count of keys in the text shows.
-        if self._mixed and (unknown := list(find_unknown_keys(value, schema, schema, ()))):
-            raise invalid_arguments(self._title, unknown)
-        if self._gaps is not None and (wrong := self._gaps.errors(value)):
-            raise invalid_arguments(self._title, wrong)
-        return values
-
-    def _first_errors(self, error: ValidationError, value: object) -> list[FieldError]:
-        """Return the first of many errors, with work that does not grow with their number."""
-        if found := self.bounded.errors(value):
-            return found
-        from toolkeel.define.explain.pydantic_errors import refused_fields
-
-        shorter, cuts = cut_value(value, frozenset())
-        if cuts:
-            try:
-                self._validate(to_json(shorter))
-            except ValidationError as fewer:
-                first = fewer.errors(include_url=False)[:MAX_ERRORS]
-                told = refused_fields(first, self._schema, shorter)
-                if found := [each for each in told if each.path not in cuts]:
-                    return found
-        first = error.errors(include_url=False)[:MAX_ERRORS]
-        return refused_fields(first, self._schema, value)

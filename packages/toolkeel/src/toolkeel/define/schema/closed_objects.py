@@ -1,4 +1,4 @@
-"""Facts about a entire schema: which objects are closed, if it is strict, if it holds a secret."""
+"""Facts about an entire schema: which objects are closed, if it is strict, if it holds a secret."""
 
 from __future__ import annotations
 
@@ -6,9 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from pydantic_core import SchemaValidator
+
 from toolkeel._records.record import record
 from toolkeel.define.explain.validation_errors import unknown_key
 from toolkeel.define.schema.canonical import Encode
+from toolkeel.define.schema.json_schema import GeneratedSchema
+from toolkeel.define.schema.serializer import argument_encoder
+from toolkeel.define.schema.strict_core import strict_validator
 from toolkeel.define.secret import has_secret
 from toolkeel.define.subschemas import all_subschemas, resolve, schema_at
 from toolkeel.errors import FieldError
@@ -26,6 +31,7 @@ class SchemaFacts:
         has_secrets: True if a value is to be masked.
         nested_properties: Properties that can contain more than scalars and lists of them.
         has_loose_keywords: True if pydantic accepts more than some keyword says.
+        has_added_keywords: True if an author added a keyword that pydantic does not check at all.
         encode: Writes a parameter's value as it was sent; None if all values show that themselves.
     """
 
@@ -35,7 +41,32 @@ class SchemaFacts:
     has_secrets: bool
     nested_properties: tuple[str, ...]
     has_loose_keywords: bool = True
+    has_added_keywords: bool = False
     encode: Encode | None = None
+
+
+def compile_core(
+    core: Mapping[str, Any], made: GeneratedSchema, closing: bool, is_own_root: bool = True
+) -> tuple[SchemaValidator | None, SchemaFacts]:
+    """Close the objects of a schema, in place; return the validator without gaps, and the facts.
+
+    Args:
+        core: pydantic's core schema of all arguments.
+        made: The JSON Schema that was generated for it.
+        closing: True if unknown keys are refused at all.
+        is_own_root: True if the root's configuration is a tool's, and not a model's.
+
+    Returns:
+        The validator, None if pydantic's own has no gaps; and the facts.
+    """
+    facts = replace(
+        close_objects(made.schema, closing, is_own_root and is_strict_throughout(core)),
+        has_loose_keywords=made.has_loose_keywords,
+        has_added_keywords=made.has_added_keywords,
+        encode=argument_encoder(core),
+    )
+    strict = strict_validator(core)
+    return strict, facts if strict is None else with_strict_validator(facts)
 
 
 STRICT: Mapping[str, Any] = {"strict": True}

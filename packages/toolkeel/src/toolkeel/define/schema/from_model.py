@@ -17,11 +17,9 @@ from toolkeel.define.schema.argument_schema import (
     compile_arguments,
 )
 from toolkeel.define.schema.canonical import aliases_of
-from toolkeel.define.schema.closed_objects import close_objects, with_strict_validator
+from toolkeel.define.schema.closed_objects import compile_core
 from toolkeel.define.schema.json_schema import generate_schema
 from toolkeel.define.schema.model_fields import without_fields
-from toolkeel.define.schema.serializer import argument_encoder
-from toolkeel.define.schema.strict_core import strict_validator
 from toolkeel.errors import DefinitionError
 
 
@@ -42,15 +40,17 @@ def from_model(
     model = without_fields(model, hidden) if hidden else model
     adapter = TypeAdapter(model)
     try:
-        schema, has_gap = generate_schema(adapter.core_schema)
+        generated = generate_schema(adapter.core_schema)
     except (PydanticInvalidForJsonSchema, PydanticUserError) as error:
         fields = {name: Annotated[i.annotation, i] for name, i in model.model_fields.items()}
         raise no_json_form_error(title, fields, error) from error
-    schema = _describe_object(title, model, schema)
+    schema = _describe_object(title, model, generated.schema)
     own = model.model_config.get("extra")
     if own != "allow":
         schema["additionalProperties"] = False
-    strict = strict_validator(adapter.core_schema)
+    closing = unknown_keys == "forbid" and own != "allow"
+    generated = replace(generated, schema=schema)
+    strict, facts = compile_core(adapter.core_schema, generated, closing, is_own_root=False)
     validate = (adapter.validator if strict is None else strict).validate_json
 
     def given(text: str | bytes, **options: Any) -> Values:
@@ -66,13 +66,6 @@ def from_model(
             if name not in values:
                 values[name] = info.get_default(call_default_factory=True, validated_data=values)
 
-    unknown_keys = "allow" if own == "allow" else unknown_keys
-    facts = replace(
-        close_objects(schema, unknown_keys == "forbid"),
-        has_loose_keywords=has_gap,
-        encode=argument_encoder(adapter.core_schema),
-    )
-    facts = facts if strict is None else with_strict_validator(facts)
     made = compile_arguments(title, schema, given, fill, facts)
     keys = aliases_of({name: [info] for name, info in model.model_fields.items()})
     # A model has a configuration of its own, by which its numbers need not be finite.

@@ -10,6 +10,14 @@ from pydantic.errors import PydanticInvalidForJsonSchema
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import to_jsonable_python
 
+from toolkeel._records.record import record
+from toolkeel.define.schema.enforced_keywords import (
+    ENFORCED_TYPES,
+    MARK,
+    added_keywords,
+    enforced,
+    mark_enforced,
+)
 from toolkeel.define.subschemas import (
     DECIMAL,
     Schema,
@@ -52,23 +60,34 @@ _ZONES: Mapping[object, str] = {
     "naive": r"[Tt _][0-9:.]+$",
 }
 """How a date and time with a zone ends, and one without."""
-CLOSED = "x-closed"
-"""Marks, while a schema is made, what the validator takes exactly as it is advertised."""
 
 
-def generate_schema(core: Any) -> tuple[dict[str, Any], bool]:
-    """Generate the JSON Schema of a core schema.
+@record
+class GeneratedSchema:
+    """JSON Schema of a core schema, and what pydantic does not enforce of it.
 
-    Returns:
-        The schema; and True if its author added a keyword that pydantic checks less strictly
-        than it is advertised.
+    Args:
+        schema: The JSON Schema.
+        has_loose_keywords: True if its author added a keyword that pydantic checks less strictly
+            than it is advertised.
+        has_added_keywords: True if its author added a keyword that pydantic does not check at all,
+            as with ``json_schema_extra``.
     """
+
+    schema: dict[str, Any]
+    has_loose_keywords: bool
+    has_added_keywords: bool
+
+
+def generate_schema(core: Any) -> GeneratedSchema:
+    """Generate the JSON Schema of a core schema."""
     made = ToolSchemaGenerator().generate(core, mode="validation")
-    has_gap = False
+    is_loose = is_added = False
     for part in all_subschemas(made):
-        if part.pop(CLOSED, None) is None and has_loose_keyword(part):
-            has_gap = True
-    return made, has_gap
+        added = added_keywords(part)
+        is_loose = is_loose or (bool(added) and has_loose_keyword(part))
+        is_added = is_added or bool(added - {"format"})
+    return GeneratedSchema(made, is_loose, is_added)
 
 
 def has_loose_keyword(part: Schema) -> bool:
@@ -83,12 +102,6 @@ def has_loose_keyword(part: Schema) -> bool:
 FORMATS = ("date", "date-time", "time", "duration")
 
 
-def _closed(made: dict[str, Any]) -> dict[str, Any]:
-    """Mark a schema, in place, as exactly checked, and return it."""
-    made[CLOSED] = True
-    return made
-
-
 class ToolSchemaGenerator(GenerateJsonSchema):
     """pydantic's generator with support for `Secret` and without titles made from names.
 
@@ -96,28 +109,17 @@ class ToolSchemaGenerator(GenerateJsonSchema):
         PathOnlyAlias: a field is found by an `AliasPath` and by no name.
     """
 
-    def date_schema(self, schema: Any) -> dict[str, Any]:
-        return _closed(super().date_schema(schema))
+    def build_schema_type_to_method(self) -> Any:
+        """Return the method of each type; what those of `ENFORCED_TYPES` return is marked as enforced."""
+        return {
+            kind: enforced(method) if kind in ENFORCED_TYPES else method
+            for kind, method in super().build_schema_type_to_method().items()
+        }
 
     def datetime_schema(self, schema: Any) -> dict[str, Any]:
-        made = _closed(super().datetime_schema(schema))
+        made = super().datetime_schema(schema)
         zone = _ZONES.get(schema.get("tz_constraint"))
         return made if zone is None else {**made, "pattern": zone}
-
-    def time_schema(self, schema: Any) -> dict[str, Any]:
-        return _closed(super().time_schema(schema))
-
-    def timedelta_schema(self, schema: Any) -> dict[str, Any]:
-        return _closed(super().timedelta_schema(schema))
-
-    def literal_schema(self, schema: Any) -> dict[str, Any]:
-        return _closed(super().literal_schema(schema))
-
-    def set_schema(self, schema: Any) -> dict[str, Any]:
-        return _closed(super().set_schema(schema))
-
-    def frozenset_schema(self, schema: Any) -> dict[str, Any]:
-        return _closed(super().frozenset_schema(schema))
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         """Return False: titles made from names are not wanted."""
@@ -169,6 +171,12 @@ class ToolSchemaGenerator(GenerateJsonSchema):
     def ordered_dict_schema(self, schema: Any) -> dict[str, Any]:
         return self._with_keys(super().ordered_dict_schema(schema), schema)
 
+    def frozendict_schema(self, schema: Any) -> dict[str, Any]:
+        return self._with_keys(super().frozendict_schema(schema), schema)
+
+    def counter_schema(self, schema: Any) -> dict[str, Any]:
+        return self._with_keys(super().counter_schema(schema), schema)
+
     def _with_keys(self, made: dict[str, Any], schema: Any) -> dict[str, Any]:
         """Return a dict's schema, changed in place, with the form of its keys.
 
@@ -186,11 +194,13 @@ class ToolSchemaGenerator(GenerateJsonSchema):
                 "as keys, or a list of pairs"
             )
         if (kind := _kind_of_keys(keys)) in KEYS:
-            made["propertyNames"] = dict(KEYS[kind])
+            made["propertyNames"] = mark_enforced(dict(KEYS[kind]))
         for pattern, values in made.pop("patternProperties", {}).items():
-            made["propertyNames"] = {"pattern": pattern}
+            made["propertyNames"] = mark_enforced({"pattern": pattern})
             made["additionalProperties"] = values
-        return _closed(made)
+        if made.get("propertyNames", {}).keys() == {MARK}:  # any text
+            del made["propertyNames"]
+        return made
 
     def decimal_schema(self, schema: Any) -> dict[str, Any]:
         """Advertise decimals as numbers, or as texts of the exact pattern."""
@@ -207,7 +217,7 @@ class ToolSchemaGenerator(GenerateJsonSchema):
         if issubclass(schema["cls"], enum.Flag):
             made["enum"], message = flag_sums(schema["cls"]), _list_flags(schema["cls"])
             made["description"] = f"{made.get('description', '')} The sum of: {message}.".strip()
-        return _closed(made)
+        return made
 
     def dataclass_args_schema(self, schema: Any) -> dict[str, Any]:
         """Leave out fields that the constructor does not accept."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any, Literal, TypeAlias, Union, get_args, get_origin
 
 import typing_extensions
@@ -20,15 +19,8 @@ from pydantic_core import SchemaValidator
 
 from toolkeel.define.reading.parameter import ParameterField, Values
 from toolkeel.define.reading.signature import MISSING
-from toolkeel.define.schema.closed_objects import (
-    SchemaFacts,
-    close_objects,
-    is_strict_throughout,
-    with_strict_validator,
-)
+from toolkeel.define.schema.closed_objects import SchemaFacts, compile_core
 from toolkeel.define.schema.json_schema import generate_schema
-from toolkeel.define.schema.serializer import argument_encoder
-from toolkeel.define.schema.strict_core import strict_validator
 
 Core: TypeAlias = dict[str, Any]
 """A schema of pydantic-core, never changed once it is made."""
@@ -62,20 +54,17 @@ def from_known_types(
         known[name] = {"type": "typed-dict-field", "schema": core, "required": required}
     full = _typed_dict(title, known, definitions)
     try:
-        schema, has_gap = generate_schema(full)
+        made = generate_schema(full)
     except (
         PydanticUserError
     ):  # reported by the caller that asks pydantic, with the parameter's name
         return None
-    schema.pop("title", None)
+    made.schema.pop("title", None)
     for name, field in fields.items():
-        _describe(schema, name, field.description)
-    facts = close_objects(schema, forbid_unknown, is_strict_throughout(full))
-    facts = replace(facts, has_loose_keywords=has_gap, encode=argument_encoder(full))
-    strict = strict_validator(full)
-    if strict is None:
-        return schema, SchemaValidator(full).validate_json, facts
-    return schema, strict.validate_json, with_strict_validator(facts)
+        _describe(made.schema, name, field.description)
+    strict, facts = compile_core(full, made, forbid_unknown)
+    validator = SchemaValidator(full) if strict is None else strict
+    return made.schema, validator.validate_json, facts
 
 
 def _typed_dict(title: str, fields: dict[str, Core], definitions: dict[str, Core]) -> Any:

@@ -68,7 +68,7 @@ class _Closing:
         if "config" in core:
             made["config"] = self._config(core["config"])
         kind = core["type"]
-        if kind == "dict" and (form := _key_form(core.get("keys_schema", {}))) is not None:
+        if kind in _DICTS and (form := _key_form(core.get("keys_schema", {}))) is not None:
             self.count += 1
             made["keys_schema"] = _checked(form, made["keys_schema"])
         close = _CLOSERS.get(kind)
@@ -101,6 +101,8 @@ class _Closing:
             return (self._close_inside(stored[0]), *stored[1:])
         return stored
 
+
+_DICTS = ("dict", "frozendict", "ordered-dict", "counter")
 
 HOLDERS = frozenset({
     "schema", "items_schema", "keys_schema", "values_schema", "extras_schema", "json_schema",
