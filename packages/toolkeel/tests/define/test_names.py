@@ -12,6 +12,7 @@ from toolkeel.define.names import (
     NamePolicy,
     check_name,
     hashed_name,
+    unique_names,
     wire_name,
     wire_names,
 )
@@ -147,3 +148,9 @@ def test_a_hash_that_is_already_somebodys_name_grows() -> None:
 def test_the_same_name_twice_is_refused() -> None:
     with pytest.raises(DuplicateToolError, match="'a'"):
         wire_names(["a", "b", "a"])
+
+
+def test_names_of_a_listing_are_changed_only_where_they_must_and_never_collide() -> None:
+    names = unique_names(["a b", "a_b", "ok", "a  b", "查询"])
+    assert (names["a_b"], names["ok"], names["查询"]) == ("a_b", "ok", "查询")
+    assert len(set(names.values())) == 5 and all(map(check_name, names.values()))

@@ -1,6 +1,7 @@
 """What is written down: frozen records, their JSON, and the records that outlive a call or a run.
 
 record         frozen records (dataclasses) that cost no more to make than ordinary objects
+deferred       records that are made at their first use
 record_json    records as JSON and back (serialization), each field by its annotation
 stored_types   types that have a stored form besides JSON: the standard library's, and a program's own classes
 typed_values   values of a program as JSON and back (serialization), with their types: state, artifacts

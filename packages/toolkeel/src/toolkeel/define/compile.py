@@ -12,6 +12,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pydantic import BaseModel
+from pydantic_core import to_json
 from typing_extensions import TypeIs
 
 from toolkeel._records.record import record
@@ -19,6 +20,7 @@ from toolkeel.define.inject import FixedByPartial, InjectedOrDefault, InjectedPa
 from toolkeel.define.mutable_defaults import copy_factory
 from toolkeel.define.names import check_name
 from toolkeel.define.reading.docstring import Docstring, DocstringUse, parse_docstring
+from toolkeel.define.reading.parameter import Values
 from toolkeel.define.reading.signature import (
     MISSING,
     VAR_KEYWORD,
@@ -197,10 +199,7 @@ def _from_other_schema(
     Raises:
         DefinitionError: the schema is neither.
     """
-    from toolkeel.define.schema.from_json_schema import (
-        arguments_from_schema,
-        with_function_defaults,
-    )
+    from toolkeel.define.schema.from_json_schema import arguments_from_schema
     from toolkeel.define.schema.pydantic_v1 import arguments_from_v1_model, is_v1_model
 
     if is_v1_model(described):
@@ -222,7 +221,38 @@ def _from_other_schema(
     own = function_defaults(
         p for p in signature.parameters if p.name in known and p.name not in always
     )
-    return with_function_defaults(arguments, own) if own else arguments
+    return _with_function_defaults(arguments, own) if own else arguments
+
+
+def _with_function_defaults(made: ArgumentSchema, own: Mapping[str, object]) -> ArgumentSchema:
+    """Return the arguments with a function's own defaults added to those of the schema.
+
+    Args:
+        made: The arguments that the schema describes.
+        own: Defaults of parameters that have none there.
+    """
+    factories = {name: make for name, default in own.items() if (make := copy_factory(default))}
+    shown = {name: default for name, default in own.items() if _has_json(default)}
+    described = made.fill_defaults
+
+    def fill(values: Values) -> None:
+        """Add the schema's, then the function's defaults for absent values, in place."""
+        if described is not None:
+            described(values)
+        for name, make in factories.items():
+            if name not in values:
+                values[name] = make()
+
+    return dataclasses.replace(made, fill_defaults=fill if factories else described, defaults=shown)
+
+
+def _has_json(value: object) -> bool:
+    """Return True if a value has a JSON form."""
+    try:
+        to_json(value)
+    except ValueError:
+        return False
+    return True
 
 
 def _check_wrapper(name: str, signature: Signature) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from types import MappingProxyType
 
@@ -191,6 +192,24 @@ def _free_name(name: str, policy: NamePolicy, taken: set[str]) -> str:
         if alias not in taken:
             return alias
     raise DefinitionError(f"no free alias for tool name {name!r}; rename the tool")
+
+
+def unique_names(listed: Iterable[str]) -> dict[str, str]:
+    """Return names for tools by the server's names, changed only where necessary."""
+    import hashlib  # late, as in `hashed_name`
+
+    found: dict[str, str] = {}
+    for name in listed:
+        with suppress(DefinitionError):
+            found[name] = check_name(name)
+    taken = set(found.values())
+    for name in listed:
+        if name not in found:
+            alias = wire_name(name)
+            digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+            found[name] = f"{alias[:50]}_{digest}" if alias in taken else alias
+            taken.add(found[name])
+    return found
 
 
 def _check_unique(names: Iterable[str]) -> None:

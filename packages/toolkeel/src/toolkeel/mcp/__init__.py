@@ -11,6 +11,7 @@ consent         consent of a person before a server named by a file starts
 hidden_text     removal of invisible characters from a server's texts
 pins            definitions as a person approved them (rug pulls), compared at each call in client/tool
 page_links      the pages that tools name in their definitions (MCP Apps)
+tool_schemas    description and schemas of a server's tool, each compiled at its first use
 client          other programs' tools: connecting, reconnecting, calling
 transforms      changes of a tool's name, description and arguments by its user
 transformed_schemas  input schemas with other properties

@@ -11,6 +11,7 @@ from __future__ import annotations
 import base64
 import binascii
 import dataclasses
+import functools
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -25,7 +26,11 @@ from toolkeel._records.record import NOTHING
 from toolkeel.content import Audio, Block, Content, Data, File, Image, Text
 from toolkeel.define.dialect.definition import definition
 from toolkeel.define.returns import OutputSchema
-from toolkeel.define.schema.from_json_schema import compile_when_used
+from toolkeel.define.schema.from_json_schema import (
+    JsonSchemaValidator,
+    LazyValidator,
+    compile_when_used,
+)
 from toolkeel.define.tool import AnyTool, ToolOptions
 from toolkeel.effects import UNKNOWN, Effects
 from toolkeel.errors import InvalidOutput
@@ -302,14 +307,17 @@ def to_definition(
     return types.Tool.model_validate(body)
 
 
-def from_definition(tool: types.Tool) -> ToolOptions:
+def from_definition(definition: Mapping[str, Any]) -> ToolOptions:
     """Return the tool options that a peer's definition sets.
 
     The schema is kept as it is (``unknown_keys="allow"``). Annotations become `Effects` unchecked; the
     caller decides if they are trusted.
+
+    Args:
+        definition: The tool as ``tools/list`` has it.
     """
-    extras = {key: value for key, value in _dump(tool).items() if key in _EXTRAS}
-    effects = from_annotations(tool.annotations)
+    extras = {key: value for key, value in definition.items() if key in _EXTRAS}
+    effects = from_annotations(definition.get("annotations"))
     return {"effects": effects, "provider_options": extras, "unknown_keys": "allow"}
 
 
@@ -319,7 +327,11 @@ def output_from_schema(schema: Mapping[str, object]) -> OutputSchema:
     Args:
         schema: Schema of the result; one that compiles.
     """
-    compiled = compile_when_used(schema)
+    return output_from_validator(compile_when_used(schema))
+
+
+def output_from_validator(compiled: JsonSchemaValidator | LazyValidator) -> OutputSchema:
+    """Return the output schema of a peer's tool whose schema is compiled already."""
 
     def check(value: object) -> object:
         """Return the value unchanged.
@@ -331,7 +343,7 @@ def output_from_schema(schema: Mapping[str, object]) -> OutputSchema:
             raise ValueError("; ".join(map(str, compiled.errors(value)[:5])))
         return value
 
-    return OutputSchema(schema, check)
+    return OutputSchema(compiled.schema if isinstance(compiled.schema, Mapping) else {}, check)
 
 
 def to_annotations(effects: Effects) -> dict[str, object]:
@@ -348,18 +360,30 @@ def to_annotations(effects: Effects) -> dict[str, object]:
     }
 
 
-def from_annotations(annotations: types.ToolAnnotations | None) -> Effects:
+def from_annotations(annotations: Mapping[str, Any] | None) -> Effects:
     """Return the effects of a peer's hints, with the protocol's defaults.
 
-    >>> from_annotations(types.ToolAnnotations(read_only_hint=True)).read_only
+    >>> from_annotations({"readOnlyHint": True}).read_only
     True
     """
-    hints = {name: getattr(annotations, f"{name}_hint", None) for name in _HINTS}
-    known = {name: hint for name, hint in hints.items() if hint is not None}
+    return _from_hints(*((annotations or {}).get(hint) for hint in _HINTS))
+
+
+@functools.cache
+def _from_hints(*hints: bool | None) -> Effects:
+    """Return the effects of the hints that are not None."""
+    known = {
+        name: hint for name, hint in zip(_HINTS.values(), hints, strict=True) if hint is not None
+    }
     return dataclasses.replace(UNKNOWN, stranger=True, **known)  # whoever wrote what it tells
 
 
-_HINTS = ("read_only", "destructive", "idempotent", "open_world")
+_HINTS = {
+    "readOnlyHint": "read_only",
+    "destructiveHint": "destructive",
+    "idempotentHint": "idempotent",
+    "openWorldHint": "open_world",
+}
 
 
 def _mapping(value: object) -> Mapping[str, object]:

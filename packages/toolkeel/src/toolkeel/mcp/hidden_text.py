@@ -102,7 +102,7 @@ def clean_definition(
     Returns:
         A copy, and what was found where.
     """
-    if _is_plain_ascii(definition):
+    if _is_plain(definition):
         return dict(definition), ()
     found: list[HiddenCharacters] = []
 
@@ -118,16 +118,19 @@ def clean_definition(
     return _walk(definition, "", text, 0), tuple(found)
 
 
-def _is_plain_ascii(definition: Mapping[str, Any]) -> bool:
-    """Return True if a definition has only letters and signs of ASCII, as most have."""
+def _is_plain(definition: Mapping[str, Any]) -> bool:
+    """Return True if each character of a definition is visible by itself, as in most."""
     try:
-        text = to_json(definition)
+        text = to_json(definition).decode()
     except ValueError:
         return False
-    return text.isascii() and not _ESCAPED.search(text)
+    return text.isprintable() and not _NOT_PLAIN.search(text)
 
 
-_ESCAPED = re.compile(rb"\\[^nt\"\\]|\x7f")
+_NOT_PLAIN = re.compile(
+    rf"\\[^nt\"\\]|[{''.join(BLANK)}{chr(_SELECTORS[0])}-{chr(_SELECTORS[-1])}"
+    rf"{chr(_MORE_SELECTORS[0])}-{chr(_MORE_SELECTORS[-1])}]"
+)
 
 
 def _walk(value: Any, where: str, text: Callable[[str, str, bool], str], depth: int) -> Any:

@@ -34,10 +34,18 @@ SCHEMAS: st.SearchStrategy[Any] = st.recursive(
 )  # fmt: skip
 
 
-@given(SCHEMAS, VALUES)
+DIALECTS = st.none() | st.sampled_from([
+    "http://json-schema.org/draft-07/schema#", "https://json-schema.org/draft/2020-12/schema",
+    "http://json-schema.org/draft-04/schema#", "http://json-schema.org/draft-06/schema",
+    "https://json-schema.org/draft/2019-09/schema", "urn:none",
+])  # fmt: skip
+
+
+@given(SCHEMAS, DIALECTS, VALUES)
 def test_a_plain_schema_compiles_and_judges_as_when_compiled_at_once(
-    schema: Any, value: Any
+    schema: Any, dialect: str | None, value: Any
 ) -> None:
+    schema = schema if dialect is None else {"$schema": dialect, **schema}
     if is_plain(schema):
         assert compile_when_used(schema).is_valid(value) == compile_json_schema(schema).is_valid(
             value
@@ -47,10 +55,16 @@ def test_a_plain_schema_compiles_and_judges_as_when_compiled_at_once(
 @pytest.mark.parametrize("schema", [
     {"pattern": "("}, {"$ref": "#/a"}, {"type": "strng"}, {"enum": []}, {"required": ["a", "a"]},
     {"minLength": -1}, {"minimum": True}, {"nullable": True}, True, None, {"items": [{}]},
-    {"default": float("nan")}, {"maximum": float("inf")},
+    {"default": float("nan")}, {"maximum": float("inf")}, {"$schema": "urn:none"}, {"$schema": 5},
+    {"items": {"$schema": "http://json-schema.org/draft-07/schema#"}},
 ])  # fmt: skip
 def test_what_could_fail_is_not_plain(schema: Any) -> None:
     assert not is_plain(schema)
+
+
+def test_a_schema_of_the_usual_dialects_is_plain() -> None:
+    zod = {"$schema": "http://json-schema.org/draft-07/schema#", "additionalProperties": False}
+    assert is_plain({"type": "object", "properties": {"a": {"type": "string"}}, **zod})
 
 
 def test_what_is_nested_deeply_is_not_plain() -> None:

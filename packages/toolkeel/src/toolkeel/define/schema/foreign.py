@@ -12,11 +12,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from typing import Any, cast
 
-from pydantic_core import from_json, to_json
-
 from toolkeel.define.explain.phrases import short_json
 from toolkeel.define.explain.schema_limits import MAX_DEPTH, is_too_deep
-from toolkeel.define.schema.from_json_schema import compile_json_schema
+from toolkeel.define.schema.from_json_schema import (
+    JsonSchemaValidator,
+    LazyValidator,
+    compile_json_schema,
+)
 from toolkeel.define.schema.plain import is_plain
 from toolkeel.define.subschemas import (
     Location,
@@ -43,22 +45,32 @@ _OF_OBJECTS = frozenset(("properties", "required", "anyOf", "oneOf", "allOf", "$
 def make_compilable(schema: Schema, *, root: str = "") -> tuple[dict[str, Any], tuple[str, ...]]:
     """Return a schema that compiles, as close to another's as possible.
 
+    See `compile_foreign`.
+
+    >>> make_compilable({"type": "object", "properties": {"x": {"type": "strng", "maxLength": 9}}})
+    ({'type': 'object', 'properties': {'x': {'maxLength': 9}}}, ('#/properties/x/type "strng" is not checked: "strng" is not a JSON Schema type; leave it out to take any value',))
+    """
+    compiled, problems = compile_foreign(schema, root=root)
+    return cast("dict[str, Any]", compiled.schema), problems
+
+
+def compile_foreign(
+    schema: Schema, *, root: str = ""
+) -> tuple[JsonSchemaValidator | LazyValidator, tuple[str, ...]]:
+    """Compile a schema of another program, as close to it as possible.
+
     Args:
         schema: Another program's schema; it is not changed.
         root: ``"object"`` where a value of another kind can never come, as with arguments.
 
     Returns:
-        A copy, and a sentence for each keyword that was taken out.
+        The validator of a copy, and a sentence for each keyword that was taken out.
 
     Raises:
         DefinitionError: nothing in it compiles; never with a `root`.
-
-    >>> make_compilable({"type": "object", "properties": {"x": {"type": "strng", "maxLength": 9}}})
-    ({'type': 'object', 'properties': {'x': {'maxLength': 9}}}, ('#/properties/x/type "strng" is not checked: "strng" is not a JSON Schema type; leave it out to take any value',))
     """
     if (not root or schema.get("type") == root) and is_plain(schema):  # nothing of it can fail
-        copy: dict[str, Any] = from_json(to_json(schema))
-        return copy, ()
+        return LazyValidator(schema), ()
     retained = dict(schema)
     problems: list[str] = []
     if is_too_deep(retained):
@@ -68,18 +80,20 @@ def make_compilable(schema: Schema, *, root: str = "") -> tuple[dict[str, Any], 
     problems += _translate_openapi(retained)
     retained = _with_dialect(_with_root_type(retained, root))
     try:
-        return retained, (*problems, *_remove_faults(retained))
+        compiled, faults = _compile_without_faults(retained)
     except DefinitionError as error:
         if not root:
             raise
-        return _minimal_schema(retained), (*problems, f"only names and kinds are checked: {error}")
+        problems.append(f"only names and kinds are checked: {error}")
+        return compile_json_schema(_minimal_schema(retained)), tuple(problems)
+    return compiled, (*problems, *faults)
 
 
-def _remove_faults(schema: dict[str, Any]) -> list[str]:
-    """Remove the keywords that cannot be compiled from a schema, in place.
+def _compile_without_faults(schema: dict[str, Any]) -> tuple[JsonSchemaValidator, list[str]]:
+    """Remove the keywords that cannot be compiled from a schema, in place, and compile it.
 
     Returns:
-        A sentence for each keyword.
+        The validator, and a sentence for each keyword.
 
     Raises:
         DefinitionError: too many keywords are wrong, or the root is.
@@ -87,11 +101,9 @@ def _remove_faults(schema: dict[str, Any]) -> list[str]:
     problems: list[str] = []
     for _ in range(MOST):
         try:
-            compile_json_schema(schema)
+            return compile_json_schema(schema), problems
         except DefinitionError as error:
             problems.append(_remove_fault(schema, error))
-        else:
-            return problems
     raise DefinitionError(f"The JSON Schema has more than {MOST} keywords that cannot be run.")
 
 

@@ -11,17 +11,15 @@ import functools
 import re
 from collections.abc import Callable, Mapping
 from copy import deepcopy
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
-from pydantic_core import from_json, to_json
+from pydantic_core import from_json
 
 from toolkeel.define.explain.mismatch import Mismatches
 from toolkeel.define.explain.phrases import short_json
 from toolkeel.define.explain.schema_limits import check_work, to_plain_schema
 from toolkeel.define.explain.validation_errors import invalid_arguments
-from toolkeel.define.mutable_defaults import copy_factory
 from toolkeel.define.reading.parameter import Values
 from toolkeel.define.schema.argument_schema import ArgumentSchema, UnknownKeys
 from toolkeel.define.schema.plain import is_plain
@@ -196,6 +194,18 @@ def arguments_from_schema(
         compiled = compile_when_used(close_root(schema) if unknown_keys == "forbid" else schema)
     except DefinitionError as error:
         raise DefinitionError(f"Tool {name!r}: {error}") from error
+    return arguments_from_validator(name, compiled)
+
+
+def arguments_from_validator(
+    name: str, compiled: JsonSchemaValidator | LazyValidator
+) -> ArgumentSchema:
+    """Return the arguments of a tool whose schema is compiled already.
+
+    Args:
+        name: The tool's name, for messages.
+        compiled: Validator of an object.
+    """
 
     def validate(text: str | bytes) -> Values:
         """Return the values of JSON text, or raise `ValueError` if the schema refuses them."""
@@ -223,37 +233,6 @@ def arguments_from_schema(
     fills = fill if compiled.has_defaults else None
     # Some value of a schema nearly always has no type, and asking costs more than looking.
     return ArgumentSchema(advertised, validate, check, True, fills, mask=mask_of(advertised))
-
-
-def with_function_defaults(made: ArgumentSchema, own: Mapping[str, object]) -> ArgumentSchema:
-    """Return the arguments with a function's own defaults added to those of the schema.
-
-    Args:
-        made: The arguments that the schema describes.
-        own: Defaults of parameters that have none there.
-    """
-    factories = {name: make for name, default in own.items() if (make := copy_factory(default))}
-    shown = {name: default for name, default in own.items() if _has_json(default)}
-    described = made.fill_defaults
-
-    def fill(values: Values) -> None:
-        """Add the schema's, then the function's defaults for absent values, in place."""
-        if described is not None:
-            described(values)
-        for name, make in factories.items():
-            if name not in values:
-                values[name] = make()
-
-    return replace(made, fill_defaults=fill if factories else described, defaults=shown)
-
-
-def _has_json(value: object) -> bool:
-    """Return True if a value has a JSON form."""
-    try:
-        to_json(value)
-    except ValueError:
-        return False
-    return True
 
 
 def check_tool_schema(schema: object, tool: str = "") -> None:

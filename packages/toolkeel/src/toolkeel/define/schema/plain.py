@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -24,7 +25,7 @@ def is_plain(schema: object) -> bool:
     >>> is_plain({"properties": {"n": {"type": "int"}}}), is_plain({"pattern": "("})
     (False, False)
     """
-    level: list[Any] = [schema] if _is_small_object(schema) else [None]
+    level: list[Any] = [_without_dialect(schema)] if _is_small_object(schema) else [None]
     for _ in range(MAX_LEVELS):
         if len(level) > MAX_SCHEMAS or not all(map(_is_plain_alone, level)):
             return False
@@ -40,6 +41,16 @@ def _is_small_object(schema: object) -> bool:
         return isinstance(schema, dict) and len(to_json(schema)) <= MAX_BYTES
     except ValueError:  # no JSON, half a surrogate pair
         return False
+
+
+def _without_dialect(schema: Any) -> Any:
+    """Return a schema without the name of a dialect in which simple keywords mean the same."""
+    if _DIALECT.fullmatch(str(schema.get("$schema", ""))):
+        return {key: value for key, value in schema.items() if key != "$schema"}
+    return schema
+
+
+_DIALECT = re.compile(r"https?://json-schema\.org/(?:draft-0[67]|draft/20(?:19-09|20-12))/schema#?")
 
 
 def _is_plain_alone(schema: object) -> bool:

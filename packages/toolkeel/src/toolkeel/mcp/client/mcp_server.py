@@ -24,7 +24,7 @@ from toolkeel._common.checked_arguments import checked
 from toolkeel._common.needs_extra import needs_extra
 from toolkeel._records.record import NOTHING
 from toolkeel._records.taint_sources import UNREAD
-from toolkeel.errors import DefinitionError, SetupError, ToolError
+from toolkeel.errors import SetupError, ToolError
 
 with needs_extra("An MCP server", "mcp"):
     import mcp_types as types
@@ -34,6 +34,7 @@ from mcp.shared.exceptions import MCPError
 
 from toolkeel.call.body.sync_bridge import on_own_loop, run_sync
 from toolkeel.context import ToolContext
+from toolkeel.define.names import unique_names
 from toolkeel.define.tool import AnyTool
 from toolkeel.effects import Effects
 from toolkeel.mcp.call_span import annotate_span
@@ -53,11 +54,9 @@ from toolkeel.mcp.client.resources_prompts import ServerContents
 from toolkeel.mcp.client.sampling_and_roots import Roots, Sample, roots_callback, sampling_callback
 from toolkeel.mcp.client.tool import (
     CallFailed,
-    CompiledTool,
+    ToolCompiler,
     ToolServerPeer,
     Trust,
-    compile_server_tool,
-    unique_names,
 )
 from toolkeel.mcp.config import ServerConfig, find_server, read_config, with_overrides
 from toolkeel.mcp.consent import Prompter, check_consent
@@ -117,11 +116,6 @@ class MCPServer(ServerContents):
         consent: Agrees to start what a file names; see `toolkeel.mcp.consent`.
         required: False if a run goes on without its tools when it cannot be used; a warning says so.
 
-    Attributes:
-        problems: What was wrong with tools of the last listing, by name. Nearly always the tool
-            is there, and less is checked; one that cannot be used is "left out".
-        hidden: Characters nobody sees, taken out of the definitions of the last listing.
-
     Raises:
         SetupError: `source` names no server, or nobody has agreed to start it.
     """
@@ -160,8 +154,7 @@ class MCPServer(ServerContents):
         self.config, self.name, self.required = config, config.name, required
         self._declared = dict(effects), results == "ours"
         self.pins = pins if isinstance(pins, Pins) else Pins(pins)
-        self.problems: dict[str, str] = {}
-        self.hidden: dict[str, tuple[HiddenCharacters, ...]] = {}
+        self._compiler = ToolCompiler(config.name)
         self._transforms = {**config.transforms, **parse_transforms("transform=", transform)}
         self._only = None if only is None else frozenset(only)
         self._timeout = timeout = (config.timeout if timeout == TIMEOUT else None) or timeout
@@ -177,12 +170,24 @@ class MCPServer(ServerContents):
             roots_callback(roots),
             http_client,
         )
-        self._compiled_tools: dict[tuple[str, Trust, Pins, str], CompiledTool] = {}
         self._connections = Connections(self._options, headers if callable(headers) else None)
         self._calls: OpenCalls[Caller] = OpenCalls()
 
     def __repr__(self) -> str:
         return f"MCPServer({self.config.identity!r}, name={self.name!r})"
+
+    @property
+    def problems(self) -> dict[str, str]:
+        """What was wrong with tools of the last listing, by name.
+
+        Nearly always the tool is there, and less is checked; one that cannot be used is "left out".
+        """
+        return self._compiler.problems
+
+    @property
+    def hidden(self) -> dict[str, tuple[HiddenCharacters, ...]]:
+        """Characters nobody sees, taken out of the definitions of the last listing."""
+        return self._compiler.hidden
 
     @property
     def prefix(self) -> str:
@@ -207,13 +212,13 @@ class MCPServer(ServerContents):
         how = self._current_pin, self._send, self._timeout
         known = self.name, self.config.identity, self.trust, self.pins
         peer = ToolServerPeer(*known, *how, *self._declared)
-        self.problems, self.hidden = dict(connection.sift.problems), {}
+        self._compiler.start(connection.sift.problems, len(listed))
         shown = {name: self._transforms.get(name, {}).get("name", name) for name in listed}
         names = unique_names(shown.values())
-        if len(self._compiled_tools) > 2 * len(listed):
-            self._compiled_tools.clear()
         made = [
-            self._tool_or_none(peer, tool, names[shown[tool.name]])
+            self._compiler.compile(
+                peer, tool, names[shown[tool.name]], self._transforms.get(tool.name)
+            )
             for tool in listed.values()
             if (self._only is None or tool.name in self._only)
             and is_for_models(tool)
@@ -226,26 +231,6 @@ class MCPServer(ServerContents):
         """Return the connection, and the server's tools by its names, requested again unless still valid."""
         connection = self._get_connection()
         return connection, await connection.tools(fresh=True)
-
-    def _tool_or_none(self, peer: ToolServerPeer, listed: types.Tool, name: str) -> AnyTool | None:
-        """Return the tool, compiled or cached; None if it cannot be used. Log and record its problems."""
-        try:  # one that is as it was is not made anew for each run
-            key = (name, peer.trust, peer.pins, listed.model_dump_json())
-            made = self._compiled_tools[key] = self._compiled_tools.get(key) or compile_server_tool(
-                peer, listed, name, self._transforms.get(listed.name)
-            )
-        except (DefinitionError, ValueError) as error:
-            self.problems[listed.name] = f"left out: {error}"
-            log.warning("%s: the tool %r is left out: %s", self.name, listed.name, error)
-            return None
-        if made.problems:
-            known = [self.problems[listed.name]] if listed.name in self.problems else []
-            self.problems[listed.name] = "; ".join([*known, *made.problems])
-        if made.hidden:
-            self.hidden[listed.name] = made.hidden
-            found = "; ".join(map(str, made.hidden))
-            log.warning("%s: the tool %r hides characters: %s", self.name, listed.name, found)
-        return made.tool
 
     def tools(self) -> list[AnyTool]:
         """Return the tools, like `get_tools`, for synchronous code."""

@@ -10,35 +10,33 @@ from __future__ import annotations
 import dataclasses
 import functools
 import hashlib
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from contextlib import suppress
+import logging
+from collections.abc import Awaitable, Callable, Mapping
 from fnmatch import fnmatchcase
 from typing import Any, Literal, TypeAlias
 
 import mcp_types as types
 
+from toolkeel._records.deferred import deferred
 from toolkeel._records.record import NOTHING, record
 from toolkeel._records.taint_sources import UNREAD
 from toolkeel.call.steps.label_sources import ORIGIN, WORDS
 from toolkeel.call.steps.taint import OWN_RESULTS, is_server_approved
 from toolkeel.context import ToolContext
-from toolkeel.define.names import check_name, wire_name
+from toolkeel.define.names import check_name
 from toolkeel.define.returns import OutputSchema
-from toolkeel.define.schema.foreign import make_compilable
-from toolkeel.define.schema.from_json_schema import arguments_from_schema
 from toolkeel.define.tool import AnyTool, Prepared, Proceed, Tool, ToolOptions
 from toolkeel.effects import Effects, Resource, Shared
 from toolkeel.errors import DefinitionError, Kind
 from toolkeel.mcp.client.results import check_result, translate_error
-from toolkeel.mcp.content import from_definition, from_result, output_from_schema
+from toolkeel.mcp.content import from_definition, from_result
 from toolkeel.mcp.hidden_text import HiddenCharacters, clean_definition
 from toolkeel.mcp.pins import Pin, Pins, definition_diff, make_pin
+from toolkeel.mcp.tool_schemas import ToolSchemas
 from toolkeel.mcp.transforms import ToolTransform, TransformedTool, transform_tool
 from toolkeel.messages import ToolMessage
 
-MAX_DESCRIPTION = 10_000
-"""Characters of one tool's description that a model is shown."""
-
+log = logging.getLogger("toolkeel.mcp")
 Trust: TypeAlias = bool | Literal["pinned"]
 Send: TypeAlias = Callable[[str, dict[str, Any], ToolContext[Any]], Awaitable[types.CallToolResult]]
 
@@ -103,7 +101,20 @@ class ToolServerPeer:
         )
         found = declared or (stated if self.trust is True else None) or Effects()
         stranger = not self.is_ours if declared is None else declared.stranger or not self.is_ours
-        return dataclasses.replace(found, private=True, stranger=stranger)
+        return _of_results(found, stranger)
+
+
+@functools.lru_cache
+def _of_results(effects: Effects, stranger: bool) -> Effects:
+    """Return effects whose results are private, and a stranger's or not."""
+    return dataclasses.replace(effects, private=True, stranger=stranger)
+
+
+@functools.lru_cache
+def _with_place(effects: Effects, server: str, reads: bool) -> Effects:
+    """Return effects that keep a server's calls in order, unless they declare resources."""
+    place = (Shared if reads else Resource)(f"mcp:{server}")
+    return dataclasses.replace(effects, resources=effects.resources or (place,))
 
 
 @record
@@ -216,33 +227,22 @@ class DefinitionGate:
 
 @record
 class CompiledTool:
-    """A server's tool, compiled.
+    """A server's tool, whose schemas are compiled when they are first used.
 
     Args:
         tool: The tool.
         hidden: Invisible characters that were removed from its definition.
-        problems: Parts of its definition that are not used or not checked.
+        find_problems: Returns its problems; compiles the schemas.
     """
 
     tool: AnyTool
     hidden: tuple[HiddenCharacters, ...]
-    problems: tuple[str, ...]
+    find_problems: Callable[[], tuple[str, ...]]
 
-
-def unique_names(listed: Iterable[str]) -> dict[str, str]:
-    """Return names for tools by the server's names, changed only where necessary."""
-    found: dict[str, str] = {}
-    for name in listed:
-        with suppress(DefinitionError):
-            found[name] = check_name(name)
-    taken = set(found.values())
-    for name in listed:
-        if name not in found:
-            alias = wire_name(name)
-            digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
-            found[name] = f"{alias[:50]}_{digest}" if alias in taken else alias
-            taken.add(found[name])
-    return found
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """The parts of its definition that are not used or not checked."""
+        return self.find_problems()
 
 
 def compile_server_tool(
@@ -262,25 +262,81 @@ def compile_server_tool(
     raw = listed.model_dump(mode="json", by_alias=True, exclude_none=True)
     cleaned, hidden = clean_definition(raw)
     transformed = transform_tool(cleaned, change) if change else None
-    cleaned = dict(transformed.definition) if transformed else cleaned
-    shown = types.Tool.model_validate(cleaned)
-    parameters, problems = make_compilable(cleaned["inputSchema"], root="object")
-    output, unchecked = _compile_output(cleaned.get("outputSchema"))
-    description, cut = _shorten_description(shown.description or shown.title or "")
-    problems += unchecked + cut
-    gate = DefinitionGate(peer, listed.name, make_pin(peer.identity, raw))
+    if transformed:
+        cleaned = dict(transformed.definition)
+        types.Tool.model_validate(cleaned)
+    name = check_name(name or cleaned["name"])
+    schemas = ToolSchemas(name, cleaned)
+    output = None if cleaned.get("outputSchema") is None else deferred(schemas.output_schema)
+    gate = DefinitionGate(peer, listed.name, deferred(lambda: make_pin(peer.identity, raw)))
     call = _call_function(peer, listed.name, gate, output, transformed)
-    options: dict[str, Any] = {**_tool_options(peer, listed.name, shown, gate)}
-    # Servers tell what is absent from what is said: a default they state is theirs to fill in.
-    name = check_name(name or shown.name)
-    arguments = arguments_from_schema(name, parameters, "allow")
-    arguments = dataclasses.replace(arguments, fill_defaults=None)
-    description = description or _schema_description(parameters) or name.replace("_", " ")
+    options: dict[str, Any] = {**_tool_options(peer, listed.name, cleaned, gate)}
     made = dataclasses.replace(
-        _blank_tool(), name=name, description=description, function=call, arguments=arguments,
-        output=output, **options,
+        _blank_tool(), name=name, description=schemas.description, function=call,
+        arguments=deferred(schemas.argument_schema), output=output, **options,
     )  # fmt: skip
-    return CompiledTool(made, hidden, problems)
+    return CompiledTool(made, hidden, schemas.problems)
+
+
+class ToolCompiler:
+    """Compiles the tools of a server, each definition once, and records what is wrong with them.
+
+    Args:
+        server: The server's name, for the log.
+
+    Attributes:
+        hidden: Hidden characters that were removed from the definitions of the last listing.
+    """
+
+    def __init__(self, server: str) -> None:
+        self._server = server
+        self._known: dict[tuple[object, ...], CompiledTool] = {}
+        self._left_out: dict[str, str] = {}
+        self._compiled: list[tuple[str, CompiledTool]] = []
+        self.hidden: dict[str, tuple[HiddenCharacters, ...]] = {}
+
+    @property
+    def problems(self) -> dict[str, str]:
+        """The problems of the last listing, by the server's names; compiles the schemas of its tools."""
+        found = dict(self._left_out)
+        for name, made in self._compiled:
+            if problems := made.problems:
+                found[name] = "; ".join([*filter(None, [found.get(name)]), *problems])
+        return found
+
+    def start(self, problems: Mapping[str, str], count: int) -> None:
+        """Start a new listing.
+
+        Args:
+            problems: What is known of its problems, by the server's names.
+            count: Number of its tools.
+        """
+        self._left_out, self._compiled, self.hidden = dict(problems), [], {}
+        if len(self._known) > 2 * count:
+            self._known.clear()
+
+    def compile(
+        self, peer: ToolServerPeer, listed: types.Tool, name: str, change: ToolTransform | None
+    ) -> AnyTool | None:
+        """Return a tool of the listing; None if it cannot be used. Log and record what is wrong with it.
+
+        The arguments are those of `compile_server_tool`.
+        """
+        try:  # one that is as it was is not made anew for each run
+            key = (name, peer.trust, peer.pins, listed.model_dump_json())
+            made = self._known[key] = self._known.get(key) or compile_server_tool(
+                peer, listed, name, change
+            )
+        except (DefinitionError, ValueError) as error:
+            self._left_out[listed.name] = f"left out: {error}"
+            log.warning("%s: the tool %r is left out: %s", self._server, listed.name, error)
+            return None
+        self._compiled.append((listed.name, made))
+        if made.hidden:
+            self.hidden[listed.name] = made.hidden
+            found = "; ".join(map(str, made.hidden))
+            log.warning("%s: the tool %r hides characters: %s", self._server, listed.name, found)
+        return made.tool
 
 
 @functools.cache
@@ -292,12 +348,6 @@ def _blank_tool() -> AnyTool:
         raise NotImplementedError
 
     return Tool.from_schema("blank", "", {"type": "object"}, run, unknown_keys="allow")
-
-
-def _schema_description(schema: Mapping[str, Any]) -> str:
-    """Return the description in a schema, or an empty string."""
-    description = schema.get("description")
-    return description if isinstance(description, str) else ""
 
 
 def _call_function(
@@ -328,15 +378,14 @@ def _call_function(
 
 
 def _tool_options(
-    peer: ToolServerPeer, tool: str, shown: types.Tool, gate: DefinitionGate
+    peer: ToolServerPeer, tool: str, shown: Mapping[str, Any], gate: DefinitionGate
 ) -> ToolOptions:
     """Build the options of a server's tool: effects, timeout, approval step, metadata and tags."""
     options = from_definition(shown)
     effects = peer.effects_of(tool, options.get("effects"))
     # What an untrusted server says of order is taken.
-    if (reads := shown.annotations and shown.annotations.read_only_hint) is not None:
-        place = (Shared if reads else Resource)(f"mcp:{peer.name}")
-        effects = dataclasses.replace(effects, resources=effects.resources or (place,))
+    if (reads := (shown.get("annotations") or {}).get("readOnlyHint")) is not None:
+        effects = _with_place(effects, peer.name, reads)
     options["effects"] = effects
     options["timeout"], options["approval"] = peer.timeout, gate
     options["steps"] = (gate.step,)
@@ -347,26 +396,3 @@ def _tool_options(
     }
     options["tags"] = ("mcp", peer.name)
     return options
-
-
-def _compile_output(
-    schema: Mapping[str, object] | None,
-) -> tuple[OutputSchema | None, tuple[str, ...]]:
-    """Return the output schema, and what of it cannot be checked."""
-    if schema is None:
-        return None, ()
-    try:
-        usable, problems = make_compilable(schema)
-    except DefinitionError as error:
-        return None, (f"its results are not checked: {error}",)
-    return output_from_schema(usable), tuple(f"outputSchema {problem}" for problem in problems)
-
-
-def _shorten_description(description: str) -> tuple[str, tuple[str, ...]]:
-    """Shorten a description to `MAX_DESCRIPTION`. Return it and the problem."""
-    if len(description) <= MAX_DESCRIPTION:
-        return description, ()
-    return (
-        f"{description[:MAX_DESCRIPTION]} [cut here]",
-        (f"its description has {len(description):,} characters; {MAX_DESCRIPTION:,} are shown",),
-    )
