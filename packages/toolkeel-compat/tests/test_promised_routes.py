@@ -135,6 +135,8 @@ def run_by_graph(folder: Path, paid: list[str], *, fails: bool) -> Found:
             raise langchain.ToolException("no bank")
         return f"paid {amount}"
 
+    pay.handle_tool_error = True
+
     @langchain.tool
     def erase() -> str:
         """Erase."""

@@ -49,10 +49,12 @@ def test_a_summary_takes_the_place_of_older_messages_once(schema: Any) -> None:
     assert said(model, 1) == ["a", "one", "b"]
     assert said(model, 2) == [f"{summary}first summary", "two", "c"]
     assert said(model, 3) == [f"{summary}second summary", "three", "d"]
-    assert "human: a" in said(writer, 0)[0] and "first summary" in said(writer, 1)[0]
-    assert [one.text for one in state["messages"]][:4] == ["a", "one", "b", "two"]
-    assert len(state["messages"]) == 10 and "__summary__" not in state
-    assert "__summary__" not in agent.get_state(ADA).values
+    assert '<message type="human">a</message>' in said(writer, 0)[0]
+    assert "first summary" in said(writer, 1)[0]
+    for values in (state, agent.get_state(ADA).values):
+        texts = [one.text for one in values["messages"]]
+        assert texts == [f"{summary}third summary", "four", "e", "five"]
+        assert values.keys() <= {"messages", "mine"}
 
 
 def test_a_call_stays_with_its_results() -> None:
@@ -63,6 +65,20 @@ def test_a_call_stays_with_its_results() -> None:
     model = Scripted([call("look", {"word": "tea"}), "done"])
     create_agent(model, [look], middleware=[middleware]).invoke({"messages": "go"})
     assert said(model, 1)[1:] == ["", "found tea"]
+
+
+def test_a_call_is_summarized_with_its_arguments() -> None:
+    writer, model = (
+        Scripted(["summary"]),
+        Scripted([call("look", {"word": "<tea>"}, "1"), "done", "again"]),
+    )
+    summarizer = init_chat_model(writer)
+    middleware = SummarizationMiddleware(summarizer, trigger=("messages", 4), keep=("messages", 1))
+    agent = create_agent(model, [look], middleware=[middleware], checkpointer=InMemorySaver())
+    agent.invoke({"messages": "go"}, ADA)
+    agent.invoke({"messages": "on"}, ADA)
+    read = '<tool_call id="1" name="look">{"word": "&lt;tea&gt;"}</tool_call>'
+    assert read in said(writer, 0)[0]
 
 
 def test_every_limit_of_a_dict_counts_and_any_item_of_a_list() -> None:

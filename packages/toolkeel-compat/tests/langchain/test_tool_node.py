@@ -9,7 +9,8 @@ from typing import Annotated, Any
 
 import pytest
 
-from toolkeel import Agent, RunContext, SetupError, ToolCall, Toolset
+from toolkeel import Agent, RunContext, SetupError, ToolCall, ToolError, Toolset
+from toolkeel import tool as core_tool
 from toolkeel.approvals import Rules, Ticket
 from toolkeel.events import ToolFinished
 from toolkeel.testing.scripted import Scripted, call
@@ -24,7 +25,9 @@ from toolkeel_compat.langchain import (
     ToolMessage,
     ToolNode,
     ToolRuntime,
+    create_agent,
     tool,
+    wrap_tool_call,
 )
 from toolkeel_compat.langchain.tool_node import make_error_step
 
@@ -151,9 +154,50 @@ def test_an_error_that_is_not_handled_is_raised(handle: Any) -> None:
     assert [each.text for each in told] == ["'divide' failed, and the run was ended."]
 
 
-def test_by_default_a_crash_is_masked_and_a_tool_exception_told() -> None:
-    assert "internal error" in answers(None)[0]
-    assert answers(None, 13)[0] == "thirteen is unlucky"
+@pytest.mark.parametrize(("b", "error"), [(0, ZeroDivisionError), (13, ToolException)])
+def test_by_default_an_error_of_a_tool_is_raised(b: int, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        answers(None, b)
+    agent = create_agent(Scripted([call("divide", {"a": 1, "b": b}), "no"]), [divide])
+    with pytest.raises(error):
+        agent.invoke({"messages": "go"})
+
+
+@pytest.mark.parametrize("catches", [True, False])
+def test_a_wrapper_sees_the_error_itself_and_its_own_ends_the_run(catches: bool) -> None:
+    @wrap_tool_call
+    def guard(request: Any, handler: Any) -> ToolMessage:
+        try:
+            return handler(request)
+        except ZeroDivisionError:
+            if not catches:
+                raise OverflowError from None
+            return ToolMessage("by zero", request.tool_call["id"], status="error")
+
+    lines = [call("divide", {"a": 1, "b": 0}), "done"]
+    agent = create_agent(Scripted(lines), [divide], middleware=[guard])
+    if catches:
+        assert agent.invoke({"messages": "go"})["messages"][-2].text == "by zero"
+    else:
+        with pytest.raises(OverflowError):
+            agent.invoke({"messages": "go"})
+
+
+def test_what_a_tool_of_the_core_says_itself_goes_to_the_model() -> None:
+    @core_tool
+    def lacks(n: int) -> int:
+        """Lack."""
+        raise ToolError(f"there is no {n}")
+
+    @core_tool(on_crash=True)
+    def breaks(n: int) -> int:
+        """Break."""
+        return 1 // n
+
+    lines = [[call("lacks", {"n": 7}), call("breaks", {"n": 0})], "done"]
+    state = create_agent(Scripted(lines), [lacks, breaks]).invoke({"messages": "go"})
+    assert state["messages"][2].text == "there is no 7"
+    assert "by zero" in state["messages"][3].text
 
 
 def test_what_a_tool_says_itself_of_its_errors_comes_first() -> None:
@@ -193,10 +237,13 @@ async def later(error: ToolException) -> str:
 @pytest.mark.parametrize(
     ("handle", "text"),
     [
-        (True, "Error: ToolError('thirteen is unlucky')\n Please fix your mistakes."),
+        (True, "Error: ToolException('thirteen is unlucky')\n Please fix your mistakes."),
         ("Try another way.", "Try another way."),
-        (ToolException, "Error: ToolError('thirteen is unlucky')\n Please fix your mistakes."),
-        ((ValueError, ToolException), "Error: ToolError('thirteen is unlucky')\n Please fix your"),
+        (ToolException, "Error: ToolException('thirteen is unlucky')\n Please fix your mistakes."),
+        (
+            (ValueError, ToolException),
+            "Error: ToolException('thirteen is unlucky')\n Please fix your",
+        ),
         (later, "later: thirteen is unlucky"),
         (Words(), "called: thirteen is unlucky"),
         (Words().method, "method: thirteen is unlucky"),

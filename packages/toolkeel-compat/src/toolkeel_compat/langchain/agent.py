@@ -37,6 +37,7 @@ from toolkeel_compat.langchain.models.chat_models import (
     ChatModel,
     OwnModel,
     resolve_output_type,
+    send_plain_failures,
     to_chat_model,
     use_model,
 )
@@ -47,7 +48,7 @@ from toolkeel_compat.langchain.threads.human_review import HumanInTheLoopMiddlew
 from toolkeel_compat.langchain.threads.interrupts import (
     handle_interrupts,
 )
-from toolkeel_compat.langchain.tool_node import ToolNode
+from toolkeel_compat.langchain.tool_node import ToolNode, stop_at_error
 
 _REFUSED: Mapping[str, str] = {
     "interrupt_before": "HumanInTheLoopMiddleware asks before calls",
@@ -100,12 +101,13 @@ def create_agent(
         settings=chat.settings,
         output_type=form,
         steps=[
+            stop_at_error,
             *(one.report_decision for one in reviewers),
             *around_calls,
             make_command_step(merge_reducers(options)),
             handle_interrupts,
         ],
-        model_steps=[make_limit_step(middleware), *around_models],
+        model_steps=[make_limit_step(middleware), *around_models, send_plain_failures],
         max_turns=MAX_REQUESTS,
     )
     return CompiledAgent(agent, options)

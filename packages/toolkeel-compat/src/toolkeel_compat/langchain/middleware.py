@@ -31,6 +31,7 @@ from toolkeel_compat.langchain.messages import SystemMessage, convert_to_message
 from toolkeel_compat.langchain.models.chat_models import convert_tool_choice, use_model
 from toolkeel_compat.langchain.runtime import C, S
 from toolkeel_compat.langchain.streaming.stream_modes import HookUpdate
+from toolkeel_compat.langchain.threads.interrupts import CHANGES_KEY
 from toolkeel_compat.langchain.threads.message_ids import (
     get_id,
     make_id_step,
@@ -40,7 +41,6 @@ from toolkeel_compat.langchain.threads.message_ids import (
 
 R = TypeVar("R", default=Any)
 F = TypeVar("F", bound=Callable[..., Any])
-HOOKS = ("before_agent", "before_model", "after_model", "after_agent")
 WRAPS = ("wrap_model_call", "wrap_tool_call")
 _request_instructions: ContextVar[list[Any]] = ContextVar("_told")
 """The instructions that middleware has given a request, if any has; else they are the agent's."""
@@ -120,8 +120,8 @@ class AgentMiddleware(Generic[S, C, R]):
 
     ``before_agent``, ``before_model``, ``after_model`` and ``after_agent`` get the state and the runtime,
     and return changes of the state; ``wrap_model_call`` and ``wrap_tool_call`` get a request and the
-    handler that runs it. Their changes of messages affect what the model gets; the transcript keeps the
-    originals.
+    handler that runs it. What the first three return for messages changes the thread; the core's session
+    has the originals.
     """
 
     state_schema: Any = None
@@ -202,11 +202,13 @@ async def call_hook(function: Callable[..., Any], *args: Any) -> Any:
     return await asyncio.to_thread(function, *args)
 
 
-def split_instructions(request: CoreRequest, run: RunContext[Any]) -> tuple[list[Any], list[Any]]:
-    """Split a request's messages into its instructions and the others."""
+def split_instructions(
+    request: CoreRequest, run: RunContext[Any], state: Mapping[str, Any] = NOTHING
+) -> tuple[list[Any], list[Any]]:
+    """Split a request's messages into its instructions and the others, with the changes of a state."""
     own = _request_instructions.get(run.transcript[: run.loop_state.instruction_count])
     instructions = own if own and [*request.messages[:1]] == own else []
-    return [*instructions], read_transcript(request.messages[len(instructions) :], run.state)
+    return [*instructions], read_transcript(request.messages[len(instructions) :], state)
 
 
 def build_runtime(run: RunContext[Any]) -> Runtime[Any]:
@@ -227,6 +229,8 @@ class HookStep:
     def __init__(self, middleware: Sequence[Any], reducers: Reducers | None = None) -> None:
         self._middleware = middleware
         self._reducers = reducers
+        kinds = ("before_model", "after_model")
+        self._has_hooks = any(find_hook(one, kind) for one in middleware for kind in kinds)
 
     async def run_hooks(
         self,
@@ -254,14 +258,15 @@ class HookStep:
             returned = await call_hook(hook, state, build_runtime(run))
             update, goal = _read_update(kind, returned)
             name = getattr(one, "name", type(one).__name__)
-            (report or partial(_emit, run))(HookUpdate(f"{name}.{kind}", returned))
             for key, value in update.items():
                 if key == "messages":
                     before, state[key] = state[key], apply_update(state[key], value)
-                    record_changes(run.state, before, state[key])
+                    may_add = kind == "before_model" and goal is None
+                    record_changes(run.state, before, state[key], may_add=may_add)
                 elif key != "jump_to":
                     write_state(state, key, value, self._reducers)
                     run.state[key] = state[key]
+            (report or partial(_emit, run))(HookUpdate(f"{name}.{kind}", returned))
             if goal is not None:
                 return "end"
         return None
@@ -269,7 +274,9 @@ class HookStep:
     async def __call__(
         self, request: CoreRequest, run: RunContext[Any], proceed: SendRequest
     ) -> AssistantMessage:
-        instructions, shown = split_instructions(request, run)
+        if not self._has_hooks and CHANGES_KEY not in run.state:
+            return await proceed(request)
+        instructions, shown = split_instructions(request, run, run.state)
         state: dict[str, Any] = {**run.state, "messages": shown}
         if await self.run_hooks("before_model", state, run) is None:
             asked = dataclasses.replace(request, messages=[*instructions, *state["messages"]])
@@ -360,11 +367,7 @@ def build_steps(
     middleware: Sequence[Any], reducers: Reducers | None
 ) -> tuple[list[Any], list[Step]]:
     """Return the model steps and the tool-call steps of all middleware, outermost first."""
-    has_hooks = any(find_hook(one, kind) for one in middleware for kind in HOOKS)
-    models = [
-        HookStep(middleware, reducers) if has_hooks else None,
-        *map(_make_model_step, middleware),
-    ]
+    models = [HookStep(middleware, reducers), *map(_make_model_step, middleware)]
     calls = [
         make_wrapper_step(hook) for m in middleware if (hook := find_hook(m, WRAPS[1])) is not None
     ]

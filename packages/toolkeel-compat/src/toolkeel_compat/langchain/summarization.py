@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
+from xml.sax.saxutils import escape, quoteattr
 
 from toolkeel.errors import SetupError
 from toolkeel.messages import Message, ToolMessage
@@ -15,7 +17,6 @@ from toolkeel_compat.langchain.history import (
 from toolkeel_compat.langchain.messages import HumanMessage
 from toolkeel_compat.langchain.middleware import AgentMiddleware
 from toolkeel_compat.langchain.models.chat_models import ChatModel, init_chat_model
-from toolkeel_compat.langchain.threads.interrupts import SUMMARY_KEY
 
 SUMMARY_PROMPT = """\
 Summarize the conversation below for the assistant who continues it: the user's goals, decisions, \
@@ -29,8 +30,7 @@ _KINDS = ("tokens", "messages")
 class SummarizationMiddleware(AgentMiddleware):
     """Replaces older messages by a summary before a model request, once a limit is exceeded.
 
-    The transcript keeps the original messages. The summary is in the run's state, so that it is not
-    written again for each request.
+    The thread has the summary in their place from then on.
 
     Args:
         model: The model that writes the summary: its name, or a chat model.
@@ -67,31 +67,26 @@ class SummarizationMiddleware(AgentMiddleware):
     async def abefore_model(self, state: Mapping[str, Any], runtime: Any) -> Any:
         """Return the messages with a summary in place of the older ones; None to change nothing."""
         messages = list(state["messages"])
-        known: Mapping[str, Any] = state.get(SUMMARY_KEY) or {"count": 0, "text": ""}
-        done, text = int(known["count"]), str(known["text"])
-        shown = [HumanMessage(_PREFIX + text), *messages[done:]] if done else messages
-        if not any(self._is_exceeded(one, shown) for one in self.triggers):
-            return _replace(shown) if done else None
-        cut = self._find_cut(messages, done)
-        if cut <= done:
-            return _replace(shown) if done else None
-        older = [*shown[:1], *messages[done:cut]] if done else messages[:cut]
-        text = await self._summarize(older)
-        made = _replace([HumanMessage(_PREFIX + text), *messages[cut:]])
-        return {**made, SUMMARY_KEY: {"count": cut, "text": text}}
+        if not any(self._is_exceeded(one, messages) for one in self.triggers):
+            return None
+        cut = self._find_cut(messages)
+        if cut <= 0:
+            return None
+        summary = HumanMessage(_PREFIX + await self._summarize(messages[:cut]))
+        return {"messages": [RemoveMessage(REMOVE_ALL_MESSAGES), summary, *messages[cut:]]}
 
     def _is_exceeded(self, clause: Mapping[str, int], messages: Sequence[Message]) -> bool:
         """Return True if every limit of a clause is reached."""
         have = {"messages": len(messages), "tokens": self.token_counter(messages)}
         return all(have[kind] >= limit for kind, limit in clause.items())
 
-    def _find_cut(self, messages: Sequence[Message], done: int) -> int:
+    def _find_cut(self, messages: Sequence[Message]) -> int:
         """Return the number of messages to summarize; a call stays with its results."""
         kind, limit = self.keep
-        cut = max(len(messages) - limit, done)
+        cut = max(len(messages) - limit, 0)
         if kind == "tokens":
             cut = len(messages)
-            while cut > done and self.token_counter(messages[cut - 1 :]) <= limit:
+            while cut > 0 and self.token_counter(messages[cut - 1 :]) <= limit:
                 cut -= 1
         while 0 < cut < len(messages) and isinstance(messages[cut], ToolMessage):
             cut -= 1
@@ -106,15 +101,18 @@ class SummarizationMiddleware(AgentMiddleware):
         return reply.text.strip()
 
 
-def _replace(messages: Sequence[Message]) -> dict[str, Any]:
-    return {"messages": [RemoveMessage(REMOVE_ALL_MESSAGES), *messages]}
-
-
 def _format(message: Any) -> str:
-    """Return a message as a line: its type, its text and its calls."""
-    calls: Any = getattr(message, "tool_calls", ())
-    called = "".join(f" [calls {one.name}({one.arguments})]" for one in calls)
-    return f"{message.type}: {message.text}{called}"
+    """Return a message as XML: its type, its text and its calls."""
+    start, text = f'<message type="{message.type}">', escape(message.text)
+    calls = [
+        f"  <tool_call id={quoteattr(one.id)} name={quoteattr(one.name)}>"
+        f"{escape(json.dumps(one.args, ensure_ascii=False))}</tool_call>"
+        for one in getattr(message, "tool_calls", ())
+    ]
+    if not calls:
+        return f"{start}{text}</message>"
+    content = [f"  <content>{text}</content>"] if text else []
+    return "\n".join([start, *content, *calls, "</message>"])
 
 
 def _read_clause(clause: Any) -> Mapping[str, int]:

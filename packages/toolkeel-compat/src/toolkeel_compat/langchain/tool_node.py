@@ -14,7 +14,7 @@ from toolkeel.call.toolset import Toolish, as_toolset
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.subschemas import properties_of
 from toolkeel.define.tool import AnyTool, Prepared, Proceed, Step
-from toolkeel.errors import Crashed, RunStopped, SetupError, ToolError
+from toolkeel.errors import CallError, Crashed, RunStopped, SetupError, ToolError
 from toolkeel.messages import AssistantMessage
 from toolkeel.messages import ToolCall as CoreToolCall
 from toolkeel_compat.check_options import maybe_await
@@ -100,6 +100,10 @@ _REFUSED: Mapping[str, str] = {
 }
 
 
+class ToolException(ToolError):
+    """A tool's error under LangChain's name: without a handler it ends the run of an agent."""
+
+
 HandleErrors: TypeAlias = (
     bool | str | type[Exception] | tuple[type[Exception], ...] | Callable[[Any], str]
 )
@@ -175,6 +179,29 @@ async def _format_error(wanted: HandleErrors, error: Exception) -> str:
     return str(await maybe_await(wanted(error)))
 
 
+async def stop_at_error(prepared: Prepared, context: ToolContext[Any], proceed: Proceed) -> object:
+    """End the run when a tool or a wrapper raises, as LangChain's agents do by default.
+
+    What the tool's own handlers make of an error goes to the model, and so does a `ToolError` of the
+    core.
+
+    Raises:
+        RunStopped: An error was not handled.
+    """
+    tool = prepared.tool
+    try:
+        return await proceed(prepared)
+    except Exception as failure:
+        error, is_handled = failure, isinstance(failure, SetupError | CallError)
+        if isinstance(failure, Crashed) and isinstance(failure.__cause__, Exception):
+            error, is_handled = failure.__cause__, tool.on_crash is not False
+        elif isinstance(failure, ToolException):
+            is_handled = tool.on_error is not True
+        if is_handled:
+            raise
+        raise RunStopped(f"{tool.name!r} failed, and the run was ended.", error) from error
+
+
 class UnchainableMixin:
     """Refuses ``|`` with an error: there are no chains."""
 
@@ -214,7 +241,7 @@ class ToolNode(Invokable):
     Args:
         tools: Tools of any kind this package accepts.
         handle_tool_errors: What the model gets when a tool raises; see `HandleErrors`. By
-            default a `ToolException`'s text, and a masked sentence for anything else.
+            default the error is raised, unless the tool handles it.
         messages_key: The state's key for its messages.
         wrap_tool_call: ``(request, execute) -> ToolMessage`` around each call.
         awrap_tool_call: The same as a coroutine function; takes precedence.
@@ -234,6 +261,7 @@ class ToolNode(Invokable):
             self.tools = self.tools.with_steps(make_error_step(handle_tool_errors))
         if (wrapper := awrap_tool_call or wrap_tool_call) is not None:
             self.tools = self.tools.with_steps(make_wrapper_step(wrapper))
+        self.tools = self.tools.with_steps(stop_at_error)
         self._key = messages_key
 
     @property

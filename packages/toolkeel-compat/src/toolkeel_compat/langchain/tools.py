@@ -24,7 +24,6 @@ from toolkeel.errors import (
     DefinitionError,
     InjectionError,
     SetupError,
-    ToolError,
 )
 from toolkeel.messages import Message, ToolMessage, ToolOutput
 from toolkeel_compat.langchain.command import Command, to_tool_output
@@ -34,7 +33,6 @@ from toolkeel_compat.langchain.messages import convert_to_messages
 from toolkeel_compat.langchain.runtime import InjectedToolCallId
 from toolkeel_compat.langchain.tool_node import Config, Invokable, make_run_context, within
 
-ToolException = ToolError
 CORE_NAMES: Mapping[str, str] = {
     "args_schema": "parameters",
     "return_direct": "ends_run",

@@ -15,6 +15,8 @@ from toolkeel.messages import Usage
 from toolkeel.model_interface import CallDelta, Finish, TextDelta
 from toolkeel.testing.scripted import Scripted, call
 from toolkeel_compat.langchain import (
+    ChatAnthropic,
+    ChatOpenAI,
     HumanMessage,
     InMemoryStore,
     ToolMessage,
@@ -22,6 +24,7 @@ from toolkeel_compat.langchain import (
     init_chat_model,
     tool,
 )
+from toolkeel_compat.langchain.models.chat_models import plain_failures
 
 
 @pytest.mark.parametrize(
@@ -146,3 +149,10 @@ def test_a_streamed_reply_adds_up_to_the_whole_with_its_calls() -> None:
     assert whole.content == "Let me see."
     assert whole.tool_calls == [{"name": "add", "args": {"a": 1}, "id": "c1", "type": "tool_call"}]
     assert whole.usage_metadata == {"input_tokens": 7, "output_tokens": 3, "total_tokens": 10}
+
+
+@pytest.mark.parametrize(("make", "status"), [(ChatOpenAI, "success"), (ChatAnthropic, "error")])
+def test_a_failed_result_is_marked_only_where_the_wire_has_a_flag(make: Any, status: str) -> None:
+    failed = ToolMessage("no", "1", status="error")
+    model = make(model="gpt-5", api_key="x").model
+    assert [one.status for one in plain_failures([failed], model)] == [status]

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import count
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from toolkeel import SetupError
 from toolkeel.testing import Scripted, call
 from toolkeel_compat.langchain import (
     AIMessage,
@@ -19,7 +23,9 @@ from toolkeel_compat.langchain import (
     create_agent,
     init_chat_model,
     tool,
+    wrap_model_call,
 )
+from toolkeel_compat.langchain.threads.message_ids import read_transcript, record_changes
 
 CONFIG = {"configurable": {"thread_id": "1"}}
 UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-%s[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}"
@@ -110,3 +116,63 @@ def test_what_a_hook_replaces_by_id_stays_replaced() -> None:
     assert texts(state) == ["my ***", "ONE", "more", "TWO"]
     assert texts(agent.get_state(CONFIG).values) == texts(state)
     assert [one.text for one in model.requests[-1].messages] == ["my ***", "ONE", "more"]
+
+
+def test_what_a_hook_adds_stays_in_the_thread_and_counts_once() -> None:
+    @before_model
+    def remind(state: Any, runtime: Any) -> Any:
+        return {"messages": [HumanMessage(f"reminder {len(state['messages'])}")]}
+
+    @wrap_model_call
+    def trim(request: Any, handler: Any) -> Any:
+        return handler(request.override(messages=request.messages[-3:]))
+
+    @wrap_model_call
+    def watch(request: Any, handler: Any) -> Any:
+        shown.append([one.text for one in request.messages])
+        return handler(request)
+
+    shown: list[list[str]] = []
+    agent = create_agent(
+        Scripted([call("add", {"a": 1, "b": 2}), "three", "two"]),
+        [add],
+        middleware=[remind, trim, watch],
+        checkpointer=InMemorySaver(),
+    )
+    agent.invoke({"messages": "a"}, CONFIG)
+    state = agent.invoke({"messages": "b"}, CONFIG)
+    first = ["a", "reminder 1", "", "3", "reminder 4", "three"]
+    assert texts(state) == [*first, "b", "reminder 7", "two"]
+    assert texts(agent.get_state(CONFIG).values) == texts(state)
+    assert shown == [["a", "reminder 1"], ["", "3", "reminder 4"], ["three", "b", "reminder 7"]]
+
+
+def test_a_hook_that_moves_a_message_is_refused_with_what_to_write() -> None:
+    @before_model
+    def turn(state: Any, runtime: Any) -> Any:
+        return {"messages": [RemoveMessage("__remove_all__"), *reversed(state["messages"])]}
+
+    with pytest.raises(SetupError, match="RemoveMessage, and add a copy"):
+        create_agent(Scripted([]), middleware=[turn]).invoke({"messages": ["a", "b"]})
+
+
+@given(st.lists(st.lists(st.tuples(st.sampled_from("raw"), st.integers(0, 5)), max_size=4)))
+def test_a_transcript_is_read_as_it_was_changed(rounds: list[list[tuple[str, int]]]) -> None:
+    state: dict[str, Any] = {}
+    names, raw, shown = count(), list[Any](), list[Any]()
+    for changes in rounds:
+        raw.append(HumanMessage("said", id=f"s{next(names)}"))
+        shown = [*shown, raw[-1]]
+        after = [*shown]
+        for how, place in changes:
+            new = HumanMessage(f"text {next(names)}", id=f"n{next(names)}")
+            if how == "a":
+                after.insert(place, new)
+            elif place < len(after):
+                changed = HumanMessage(new.text, id=after[place].id)
+                after[place : place + 1] = [] if how == "r" else [changed]
+        record_changes(state, shown, after, may_add=True)
+        shown = after
+        read = read_transcript(raw, state)
+        assert [(one.id, one.text) for one in read] == [(one.id, one.text) for one in shown]
+        assert read_transcript(read, state) == read

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any, Generic, TypeVar, cast, get_origin
@@ -16,13 +16,15 @@ from toolkeel._records.record import record
 from toolkeel.agent.agent import Agent
 from toolkeel.agent.bind_tools import Bound, bind_tools
 from toolkeel.agent.reply_assembly import ReplyBuilder
+from toolkeel.agent.turn.steps import SendRequest
 from toolkeel.call.arguments.validate import prepare
 from toolkeel.call.body.sync_bridge import SyncIterator
 from toolkeel.call.toolset import Toolset
+from toolkeel.context import RunContext
 from toolkeel.define.output_type import OUTPUT_TOOL, OutputTool
 from toolkeel.define.tool import Tool
 from toolkeel.errors import InvalidArguments, OutputError, SetupError
-from toolkeel.messages import ToolCall
+from toolkeel.messages import AssistantMessage, Message, ToolCall, ToolMessage
 from toolkeel.model_interface import Model, ModelRequest, Settings, TextDelta
 from toolkeel.providers.model_by_name import connect
 from toolkeel_compat.langchain.convert_tool import to_tool
@@ -60,6 +62,7 @@ class ToolOutputModel:
 
     def __init__(self, model: Model) -> None:
         self.name, self.stream = model.name, model.stream
+        self.flags_failures = getattr(model, "flags_failures", True)
 
 
 def resolve_output_type(model: Model, form: Any) -> tuple[Model, Any]:
@@ -130,6 +133,29 @@ def convert_tool_choice(choice: Any) -> Any:
     if isinstance(choice, Mapping):
         choice = choice.get("name") or choice.get("function", {}).get("name") or choice["type"]
     return "required" if choice is True or choice == "any" else choice or None
+
+
+def plain_failures(messages: Sequence[Message], model: Model | None) -> Sequence[Message]:
+    """Return messages whose failed results are sent without ``Error:`` before them, as by LangChain.
+
+    Args:
+        messages: The messages of a request.
+        model: Its model; where the wire flags failures, nothing changes.
+    """
+    if getattr(model, "flags_failures", True):
+        return messages
+    return [
+        replace(one, status="success") if isinstance(one, ToolMessage) and one.failed else one
+        for one in messages
+    ]
+
+
+async def send_plain_failures(
+    request: ModelRequest, run: RunContext[Any], proceed: SendRequest
+) -> AssistantMessage:
+    """Send failed results as `plain_failures` says, as a model step."""
+    messages = plain_failures(request.messages, request.model)
+    return await proceed(replace(request, messages=messages))
 
 
 class StructuredModel(Invokable):
@@ -227,7 +253,8 @@ class ChatModel(Invokable):
         """Stream a reply as messages that add up to it: text chunks, then a message with the rest."""
         check_config(config)
         reply, has_text, id = ReplyBuilder(), False, make_reply_id()
-        async for one in self._bound.stream(convert_to_messages(messages)):
+        asked = plain_failures(convert_to_messages(messages), self.model)
+        async for one in self._bound.stream(asked):
             reply.add(one)
             if isinstance(one, TextDelta):
                 has_text = True
@@ -248,7 +275,8 @@ class ChatModel(Invokable):
             config: Tags and names are ignored; callbacks are refused.
         """
         check_config(config)
-        [reply] = convert_to_messages([await self._bound.ainvoke(convert_to_messages(messages))])
+        asked = plain_failures(convert_to_messages(messages), self.model)
+        [reply] = convert_to_messages([await self._bound.ainvoke(asked)])
         assert isinstance(reply, AIMessage)
         return reply if reply.id else cast("AIMessage", set_id(reply, make_reply_id()))
 

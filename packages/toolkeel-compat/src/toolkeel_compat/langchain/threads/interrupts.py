@@ -26,11 +26,9 @@ ANSWERS_KEY = "__interrupts__"
 """Where the run's state keeps what was answered, by call."""
 INNER_KEY = "__inner_interrupts__"
 """Where the run's state keeps the interrupts of agents that its tools run, by id."""
-SUMMARY_KEY = "__summary__"
-"""Where the run's state keeps the summary of older messages."""
 CHANGES_KEY = "__changed_messages__"
-"""Where the run's state keeps messages that replace others, by id; None for a removed one."""
-HIDDEN_KEYS = (ANSWERS_KEY, CHANGES_KEY, INNER_KEY, SUMMARY_KEY)
+"""Where the run's state keeps changes of messages by hooks: see `message_ids.record_changes`."""
+HIDDEN_KEYS = (ANSWERS_KEY, CHANGES_KEY, INNER_KEY)
 """Keys of the run's state that programs do not see."""
 _REASON_PREFIX = "interrupt: "
 """How the reason of a ticket begins; the value follows, as JSON."""

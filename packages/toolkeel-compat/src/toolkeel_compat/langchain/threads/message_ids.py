@@ -10,7 +10,7 @@ import dataclasses
 import hashlib
 import json
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from time import time_ns
 from typing import Any, Final
 from uuid import UUID, uuid4
@@ -19,6 +19,7 @@ from toolkeel._records.messages_json import dump_message, load_message
 from toolkeel._records.record import record
 from toolkeel.agent.turn.steps import ModelStep, SendRequest
 from toolkeel.context import RunContext
+from toolkeel.errors import SetupError
 from toolkeel.events import Emitted
 from toolkeel.messages import AssistantMessage, Message, ToolMessage
 from toolkeel.model_interface import ModelRequest
@@ -26,6 +27,8 @@ from toolkeel_compat.langchain.messages import convert_to_messages
 from toolkeel_compat.langchain.threads.interrupts import CHANGES_KEY
 
 _REPLY_PREFIX: Final = "lc_run--"
+_ADDED: Final = ""
+"""Where the changes have added messages, each with the id of the message before it; "" at the start."""
 
 
 @record
@@ -71,22 +74,32 @@ def add_ids(messages: Iterable[Message]) -> list[Any]:
 
 
 def read_transcript(messages: Sequence[Any], state: Mapping[str, Any]) -> list[Any]:
-    """Return the messages of a transcript with their ids, as hooks have removed and replaced them.
+    """Return the messages of a transcript with their ids, as hooks have changed them.
 
     Args:
         messages: Messages of the core.
         state: The state, with the changes of messages.
     """
-    changes: Mapping[str, Any] = state.get(CHANGES_KEY) or {}
     reply, made = None, []
     for one in convert_to_messages(messages):
         if isinstance(one, AssistantMessage):
             reply = get_id(one)
-        message = add_result_id(one, reply)
-        change = changes.get(get_id(message) or "", message)
+        made.append(add_result_id(one, reply))
+    changes: Mapping[str, Any] = state.get(CHANGES_KEY) or {}
+    return convert_to_messages(_apply_changes(made, changes)) if changes else made
+
+
+def _apply_changes(messages: list[Any], changes: Mapping[str, Any]) -> Iterator[Any]:
+    """Yield messages as changed: see `record_changes`. Insert those that were added into `messages`."""
+    for before, saved in changes.get(_ADDED, ()):
+        ids, message = [get_id(one) for one in messages], load_message(saved)
+        if get_id(message) not in ids:
+            at = ids.index(before) + 1 if before in ids else len(ids) if before else 0
+            messages.insert(at, message)
+    for one in messages:
+        change = changes[id] if (id := get_id(one)) and id in changes else one
         if change is not None:
-            made.append(message if change is message else load_message(change))
-    return convert_to_messages(made)
+            yield one if change is one else load_message(change)
 
 
 def add_result_id(message: Any, reply_id: str | None) -> Any:
@@ -101,25 +114,40 @@ def _derive_id(*known: str) -> str:
     return str(UUID(bytes=digest[:16], version=4))
 
 
-def record_changes(state: Any, before: Sequence[Any], after: Sequence[Any]) -> None:
-    """Record in a run's state which messages an update removed or replaced.
-
-    Do nothing if messages were also added: then the update is only for the next request.
+def record_changes(
+    state: Any, before: Sequence[Any], after: Sequence[Any], *, may_add: bool
+) -> None:
+    """Record in a run's state which messages an update removed, replaced and added.
 
     Args:
         state: The run's state.
         before: The messages before the update.
         after: The messages after it.
+        may_add: False to do nothing if messages were added: another record has them.
+
+    Raises:
+        SetupError: The update moves a message among those before it.
     """
-    known, left = {get_id(one): one for one in before}, {get_id(one): one for one in after}
-    if None in left or not left.keys() <= known.keys():
+    known = {id: one for one in before if (id := get_id(one))}
+    left = {id: one for one in after if (id := get_id(one))}
+    new = [id for id in left if id not in known]
+    if new and not may_add:
         return
-    changes: dict[str, Any] = {one: None for one in known if one and one not in left}
+    if [id for id in known if id in left] != [id for id in left if id in known]:
+        raise SetupError(
+            "a hook moved a message among older ones, where a thread keeps its place: remove it with "
+            "RemoveMessage, and add a copy with another id"
+        )
+    changes: dict[str, Any] = {id: None for id in known if id not in left}
     changes |= {
-        str(one): dump_message(message)
-        for one, message in left.items()
-        if message is not known[one]
+        id: dump_message(message)
+        for id, message in left.items()
+        if id in known and message is not known[id]
     }
+    if new:
+        order = ["", *left]
+        added = [[order[order.index(id) - 1], dump_message(left[id])] for id in new]
+        changes[_ADDED] = [*(state.get(CHANGES_KEY) or {}).get(_ADDED, ()), *added]
     if changes:
         state[CHANGES_KEY] = {**(state.get(CHANGES_KEY) or {}), **changes}
 

@@ -74,6 +74,8 @@ class WireModel:
     """Provider at any address; empty if the address decides."""
     hosts = ""
     """Wire whose own tools the server has, such as web search; empty if it has none."""
+    flags_failures = True
+    """True if the wire flags a failed result, so that its text need not begin with ``Error:``."""
 
     def __init__(
         self,

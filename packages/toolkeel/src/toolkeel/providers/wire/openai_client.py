@@ -84,6 +84,7 @@ class OpenAIModel(SdkModel):
     """A model behind one of the wires of OpenAI's SDK."""
 
     package: ClassVar[Any] = openai
+    flags_failures = False
 
     def _needs_dict_body(self, sdk: Any) -> bool:
         """Return True for Azure's client, which reads the model's name from a dict."""
