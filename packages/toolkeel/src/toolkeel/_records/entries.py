@@ -20,8 +20,7 @@ from toolkeel.messages import AssistantMessage, Message, ToolMessage, Usage
 def call_key(run: str, turn: int, position: int) -> str:
     """Return the permanent key of a call by its place in the run, for tools that must act only once.
 
-    The provider's id of the call is not used: such ids repeat, may be empty, and change when the
-    request is sent again.
+    The provider's id is not used: such ids repeat, may be empty, and change with each new request.
 
     >>> call_key("4f1c", 2, 0)
     '4f1c-2-0'
@@ -222,11 +221,10 @@ class Waits(RunEntry):
 
 @record
 class Deferred(RunEntry):
-    """A placeholder result of a call that waits, because the conversation continues without it.
+    """A placeholder result (`message`) of a call that waits while the conversation continues.
 
     Args:
         reply: A reply with this call alone, to repeat it when its `ticket` is decided.
-        message: The placeholder.
         agent: Name of the agent that made the call; empty in older journals.
     """
 

@@ -18,7 +18,6 @@ from typing import Any, Generic
 
 from typing_extensions import TypeVar
 
-from toolkeel._records.record import NOTHING
 from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.agent import resume as resuming
 from toolkeel.agent.guardrail import check_output
@@ -141,7 +140,7 @@ class RunLoop(Generic[T]):
             counts,
             resuming.list_permits(run),
             resuming.collect_labels(run),
-            self._start.made_by if self._calls.lenders else NOTHING,
+            resuming.collect_callers(self._start, self._calls.lenders),
         )
 
     async def run(self) -> RunResult[T]:

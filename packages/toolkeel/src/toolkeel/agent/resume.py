@@ -117,11 +117,8 @@ def resume(
     changed since gets a new ticket instead of an error.
     """
     if run.recorder is not None:
-        changed = {
-            ticket.id
-            for ticket, tool, _ in _with_tools(own_tickets(state), tools)
-            if tool is not None and _has_changed(ticket, tool)
-        }
+        found = _with_tools(own_tickets(state), tools)
+        changed = {ticket.id for ticket, tool, _ in found if tool and _has_changed(ticket, tool)}
         given = {id: each for id, each in given.items() if id not in changed}
     own = check_pending_calls(state, given, tools)
     if run.approver is not None and not is_accepted:
@@ -299,6 +296,16 @@ def collect_saved_values(
     if pool is None:
         return values, left, 0.0, {}
     return values, left, pool.cost, pool.counts
+
+
+def collect_callers(start: object, lenders: Mapping[str, Toolset]) -> Mapping[str, str]:
+    """Return the names of the agents that made the waiting calls of a saved run, by call id.
+
+    Args:
+        start: The saved run; another start has no waiting calls.
+        lenders: The tools of other agents that made calls of this turn; empty in later turns.
+    """
+    return start.made_by if lenders and isinstance(start, RunState) else {}
 
 
 def list_permits(run: RunContext) -> tuple[Permit, ...]:

@@ -174,12 +174,11 @@ class JournalState(RunCounts):
     def _run_began(self, seq: int, entry: entries.RunBegan) -> None:
         """Start a run: count it, set its agent, and clear what the last run's people wrote and permitted."""
         self.last_run, self.reason, self.turn, self.awaits_reply = entry, "", 0, False
-        self.has_begun = True
+        self.has_begun, self.run_count = True, self.run_count + 1
         self.senders.clear()
         self.permits.clear()
         self.path = self.path if entry.agent == self.agent else ()
         self.agent, self.instructions = entry.agent or self.agent, entry.instructions
-        self.run_count += 1
 
     def _person_said(self, seq: int, entry: entries.PersonSaid) -> None:
         self._add_message(seq, entry.message)
