@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from toolkeel._common.checked_arguments import ArgumentKind, check_values, kinds_of
+from toolkeel._common.loop_state import CALLBACK_TIMEOUT
+from toolkeel.call.body.callback import await_callback
 from toolkeel.errors import SetupError
 
 SECONDS: Final = ArgumentKind(
@@ -77,6 +79,16 @@ def _get_kinds(declares: type) -> Mapping[str, ArgumentKind | None]:
     return kinds_of(texts, declares.__module__)
 
 
-async def maybe_await(answer: Any) -> Any:
-    """Return a function's result, awaiting it if it is awaitable."""
-    return await answer if inspect.isawaitable(answer) else answer
+async def maybe_await(answer: Any, name: str = "") -> Any:
+    """Return a function's result, awaiting it if it is awaitable.
+
+    Args:
+        answer: What the function returned.
+        name: The function, where nothing around it has a deadline: it gets `CALLBACK_TIMEOUT`.
+
+    Raises:
+        CallbackTimeout: the named function took longer.
+    """
+    if not inspect.isawaitable(answer):
+        return answer
+    return await (await_callback(answer, CALLBACK_TIMEOUT, name) if name else answer)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -13,9 +14,11 @@ from toolkeel_compat.openai_agents import (
     Agent,
     MaxTurnsExceeded,
     ModelRefusalError,
+    RunConfig,
     RunErrorHandlerInput,
     RunErrorHandlerResult,
     Runner,
+    SQLiteSession,
     function_tool,
 )
 
@@ -88,3 +91,32 @@ def test_a_handler_answers_where_the_model_would_not() -> None:
     handlers = {"model_refusal": lambda about: f"sorry: {about.error.refusal}"}
     result = Runner.run_sync(agent(REFUSED), "go", error_handlers=handlers)
     assert result.final_output == "sorry: no way" and len(result.new_items) == 2
+
+
+@function_tool(needs_approval=True)
+def asks() -> str:
+    """Ask."""
+    return "asked"
+
+
+async def never(*about: Any) -> Any:
+    await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize("which", ["session_input_callback", "error handler", "tool_error_form"])
+def test_a_callback_around_a_run_that_hangs_ends_it(
+    which: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("toolkeel_compat.check_options.CALLBACK_TIMEOUT", 0.02)
+    with pytest.raises(TimeoutError, match=f"the {which}"):
+        if which == "error handler":
+            again(max_turns=never)
+        elif which == "session_input_callback":
+            config = RunConfig(session_input_callback=never)
+            Runner.run_sync(agent("x"), "go", session=SQLiteSession("ada"), run_config=config)
+        else:
+            clerk = Agent("B", tools=[asks], model=Scripted([call("asks"), "x"]))
+            waiting = Runner.run_sync(clerk, "go")
+            state = waiting.to_state()
+            state.reject(waiting.interruptions[0])
+            Runner.run_sync(clerk, state, run_config=RunConfig(tool_error_formatter=never))

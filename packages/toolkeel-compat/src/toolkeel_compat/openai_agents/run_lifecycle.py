@@ -261,7 +261,7 @@ class RunLifecycle:
         kind = "max_turns" if isinstance(error, MaxTurnsExceeded) else "model_refusal"
         handler = self.handlers.get(kind)
         returned = handler and await maybe_await(
-            handler(RunErrorHandlerInput(error, self.wrapper, made))
+            handler(RunErrorHandlerInput(error, self.wrapper, made)), f"the error handler {kind!r}"
         )
         if returned is None or isinstance(returned, RunErrorHandlerResult):
             return returned

@@ -250,7 +250,7 @@ class RunMemory:
         history = await self._session.get_items(*([] if limit is None else [limit]))
         join, new_items = self._config.session_input_callback, self._said
         joined = [*history, *new_items] if join is None else join(history, list(new_items))
-        run_input = list(await maybe_await(joined))
+        run_input = list(await maybe_await(joined, "the session_input_callback"))
         await self._session.add_items(new_items)  # kept whatever becomes of the run
         return run_input
 

@@ -195,9 +195,8 @@ class RunState:
             ):
                 continue
             about = ("approval_rejected", "function", ticket.tool, ticket.call_id)
-            text = await maybe_await(
-                formatter(ToolErrorFormatterArgs(*about, DEFAULT_REJECTION, context))
-            )
+            made = formatter(ToolErrorFormatterArgs(*about, DEFAULT_REJECTION, context))
+            text = await maybe_await(made, "the tool_error_formatter")
             self._decisions[ticket.id] = ticket.deny(
                 DEFAULT_REJECTION if text is None else str(text)
             )

@@ -7,7 +7,6 @@ instructions replace the previous ones.
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -18,12 +17,12 @@ from toolkeel._common.checked_arguments import checked
 from toolkeel._records.record import record
 from toolkeel.agent.history import message_to_text
 from toolkeel.agent.transcript import repair
-from toolkeel.call.body.callback import run_callback
+from toolkeel.call.body.callback import CallbackTimeout, run_callback
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.compile import ParametersSchema
 from toolkeel.define.tool import AnyTool, Tool, ToolOptions
 from toolkeel.effects import LABELS, Effects
-from toolkeel.errors import SetupError, ToolError
+from toolkeel.errors import SetupError, TimedOut, ToolError
 from toolkeel.messages import AssistantMessage, Message, ToolMessage, UserMessage
 
 HANDOFF_EFFECTS = Effects(read_only=True, idempotent=True, safe_after=LABELS)
@@ -131,6 +130,7 @@ class Handoff:
 
         Raises:
             ToolError: Code made the call, or another handoff of this turn is pending already.
+            TimedOut: `on_handoff` took longer than the run's `callback_timeout`.
         """
         run = context.run
         if not _is_made_by_model(run, context):
@@ -142,9 +142,14 @@ class Handoff:
                 "The conversation is handed over already in this turn; this was not done."
             )
         if self._on_handoff is not None:
-            made = self._on_handoff(run, arguments)
-            if inspect.isawaitable(made):
-                await made
+            name, seconds = f"on_handoff of {self.tool.name!r}", run.scope.callback_timeout
+            try:
+                await run_callback(self._on_handoff, run, arguments, seconds=seconds, name=name)
+            except CallbackTimeout as error:
+                raise TimedOut(
+                    f"The conversation was not handed over: {name} did not return within "
+                    f"{seconds:g} seconds."
+                ) from error
         run.loop_state.pending_handoff = self
         return self.result_text
 

@@ -18,7 +18,6 @@ starts with.
 from __future__ import annotations
 
 import asyncio
-import inspect
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Generic, TypeVar
 
@@ -31,6 +30,7 @@ from toolkeel.agent.prompt import prompt_to_messages
 from toolkeel.agent.result import RunResult
 from toolkeel.agent.resume import Resumed
 from toolkeel.agent.run import Run
+from toolkeel.call.body.callback import CallbackTimeout, run_callback
 from toolkeel.call.enclosing_run import check_depth
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.compile import ParametersSchema
@@ -149,9 +149,7 @@ async def _run(
     is_stopped = result.reason == "cancelled" or (result.reason == "limit" and _is_at_limit(outer))
     if is_stopped and outer.can_wait:
         raise Suspend(inner=result.state)
-    value = _tool_result_of(nesting, result)
-    if inspect.isawaitable(value):
-        value = await value
+    value = await _tool_result_of(nesting, result, outer.scope.callback_timeout)
     if isinstance(value, ToolOutput | ToolMessage):
         return value
     return ToolOutput(value, value, {"agent": nesting.agent, "run_id": result.run_id})
@@ -188,13 +186,16 @@ def join_call(run: Run[T], call: ToolContext | None) -> Run[T]:
     return run
 
 
-def _tool_result_of(nesting: AgentToolConfig[Any], result: RunResult[Any]) -> object:
+async def _tool_result_of(
+    nesting: AgentToolConfig[Any], result: RunResult[Any], seconds: float | None
+) -> object:
     """Return the answer of an ended inner run as the result of the call.
 
     Raises:
         Suspend: the inner run waits for a person, and so does this call.
         Cancelled: the inner run was cancelled.
         ToolError: there is no answer, for example because of a limit.
+        TimedOut: the function that makes the result took longer than `seconds`.
     """
     name = nesting.agent
     if result.reason == "waiting":
@@ -209,7 +210,16 @@ def _tool_result_of(nesting: AgentToolConfig[Any], result: RunResult[Any]) -> ob
         raise ToolError(
             f"The agent {name!r} gave no whole answer ({result.reason}): {result.output}"
         )
-    return result.output if nesting.output is None else nesting.output(result)
+    if nesting.output is None:
+        return result.output
+    what = "its output function"
+    try:
+        return await run_callback(nesting.output, result, seconds=seconds, name=what)
+    except CallbackTimeout as error:
+        raise TimedOut(
+            f"The agent {name!r} has answered, but {what} did not return within {seconds:g} seconds, "
+            "so there is no result."
+        ) from error
 
 
 def _may_still_be_running(run: RunContext) -> bool:

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from toolkeel.call.body.callback import run_callback
 from toolkeel.context import ToolContext
 from toolkeel.define.tool import AnyTool, ApprovalOption
 from toolkeel.errors import describe_error
@@ -62,8 +63,9 @@ class _Joined:
         for needs in self._parts:
             wanted: Any = needs
             if callable(needs):
-                wanted = needs(arguments, context) if takes_context(needs) else needs(arguments)
-                wanted = await wanted if inspect.isawaitable(wanted) else wanted
+                about = (arguments, context) if takes_context(needs) else (arguments,)
+                seconds = context.run.scope.callback_timeout
+                wanted = await run_callback(needs, *about, seconds=seconds, name="approval")
             if wanted:
                 return str(wanted) if isinstance(wanted, str) else True
         return False
