@@ -10,7 +10,8 @@ import pytest
 
 from toolkeel import Agent, ToolContext, tool
 from toolkeel.agent.result import RunResult
-from toolkeel.call.stored_labels import MOST_SOURCES, labels_to_store, record_stored_labels
+from toolkeel.call.steps.label_sources import MOST_SOURCES
+from toolkeel.call.stored_labels import labels_to_store, record_stored_labels
 from toolkeel.effects import PURE, acts, reads
 from toolkeel.events import Event, Tainted
 from toolkeel.sessions import KeyValueStore

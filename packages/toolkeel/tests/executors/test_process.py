@@ -20,6 +20,7 @@ from tests.executors.survivors import survivors
 from tests.shared import PYTHONPATH, optional
 from tests.waiting import until, until_sync
 from toolkeel import Injected, Tool, ToolCall, ToolMessage, Toolset, tool
+from toolkeel._records.taint_sources import Source
 from toolkeel.content import Image
 from toolkeel.context import RunContext
 from toolkeel.errors import DefinitionError, SetupError, ToolError
@@ -74,6 +75,23 @@ def test_failures_are_told_as_those_of_bodies_here() -> None:
     assert died.kind == "unknown_outcome" and "exited (3)" in died.text
     assert killed.kind == "unknown_outcome" and "was killed by SIGKILL" in killed.text
     assert bad.kind == "invalid_arguments"
+
+
+def test_labels_cross_to_a_process_and_back(tmp_path: Path) -> None:
+    """What a body reads there labels the run here, and what it stores there has the labels from here."""
+
+    def labels(read_before: bool, **arguments: object) -> list[str]:
+        run: RunContext[None] = RunContext()
+        if read_before:
+            run.get_taint().add(Source("stranger", "page"))
+        call = ToolCall("1", "remembers", {"path": str(tmp_path / "a.db"), **arguments})
+        asyncio.run(Toolset([tools.remembers]).run([call], run))
+        return [f"{each.label} {each.tool}" for each in run.get_taint().sources]
+
+    assert labels(False, key="a", puts=True) == labels(False, key="a", puts=False) == []
+    assert labels(True, key="b", puts=True) == ["stranger page"]
+    assert labels(False, key="b", puts=False) == ["stranger page"]
+    assert labels(False, key="a", puts=False, reads_page=True) == ["stranger page"]
 
 
 def test_where_the_programs_folder_is_gone_the_call_says_so(

@@ -126,7 +126,9 @@ def test_a_mode_accepts_changes_of_this_agent_s_own_workspace_alone(
 def test_a_mode_that_accepts_edits_accepts_no_act_that_shows_a_preview(
     sessions: Sessions, tmp_path: Path
 ) -> None:
-    @tool(approval=True, effects=acts("to"), metadata={"preview": lambda call: f"pays {call['to']}"})
+    @tool(
+        approval=True, effects=acts("to"), metadata={"preview": lambda call: f"pays {call['to']}"}
+    )
     def pay(to: str) -> str:
         """Pay somebody."""
         return "paid"

@@ -10,13 +10,14 @@ from toolkeel.call.body.sync_bridge import run_sync as run_sync
 from toolkeel.call.enclosing_run import join_run, refuse_waiting
 from toolkeel.call.failure_message import call_handler, failure_message
 from toolkeel.call.steps.call_limits import refuse_failing
+from toolkeel.call.steps.label_sources import record_stated
 from toolkeel.call.toolset import Toolset
 from toolkeel.context import ENCLOSING, RunContext, ToolContext
 from toolkeel.define.base_tool import require_bound
 from toolkeel.define.subschemas import properties_of, required_of
 from toolkeel.define.tool import AnyTool
 from toolkeel.errors import CallError, InvalidArguments, RunStopped, ToolError
-from toolkeel.messages import ToolCall
+from toolkeel.messages import ToolCall, ToolMessage, ToolOutput
 
 
 async def ainvoke(tool: AnyTool, value: object, run: RunContext | None) -> object:
@@ -68,10 +69,18 @@ async def _run_handler(tool: AnyTool, context: ToolContext) -> object:
     if run.scope.spending is not None and run.scope.spending.counts_calls:
         run.scope.spending.count_call(tool.name)
     entry = tools.find(tool.name)
-    if run.taint is None:
-        return await entry.handler(prepared, context)
-    run.loop_state.visible_taint = len(run.taint.sources)  # code knows all that the run has read
-    return await tools.tainted_handler(entry)(prepared, context)
+    handler = entry.handler
+    if run.taint is not None:  # code knows all that the run has read
+        run.loop_state.visible_taint = len(run.taint.sources)
+        handler = tools.tainted_handler(entry)
+    try:
+        value = await handler(prepared, context)
+    except CallError as error:
+        record_stated(run, error.details, call.id)
+        raise
+    if isinstance(value, ToolOutput | ToolMessage):
+        record_stated(run, value.details, call.id)
+    return value
 
 
 async def abatch(tool: AnyTool, values: Iterable[object], run: RunContext | None) -> list[object]:

@@ -45,7 +45,7 @@ from toolkeel.call.failure_message import call_handler, failure_message, unknown
 from toolkeel.call.result_message import render
 from toolkeel.call.steps.call_limits import record_result, refuse_failing
 from toolkeel.call.steps.compose import Handler
-from toolkeel.call.steps.label_sources import attach_labels
+from toolkeel.call.steps.label_sources import attach_labels, record_stated
 from toolkeel.call.truncate import Keeper
 from toolkeel.context import ENCLOSING, RunContext, ToolContext
 from toolkeel.define.tool import AnyTool, Prepared
@@ -179,6 +179,8 @@ def _finish(
     if fatal is not None and isinstance(fatal, Suspend):
         _report_suspension(run, call, message, fatal)
         return message, fatal
+    if message.details:
+        record_stated(run, message.details, call.id)
     if message.kind is not None or run.loop_state.failed_calls:
         record_result(run, call, message)
     if run.listeners:

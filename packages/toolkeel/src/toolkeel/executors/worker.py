@@ -18,7 +18,8 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import ModuleType
 from typing import NoReturn
 from weakref import WeakKeyDictionary
@@ -26,10 +27,12 @@ from weakref import WeakKeyDictionary
 from pydantic_core import from_json, to_json
 
 from toolkeel._records.messages_json import dump_message
+from toolkeel._records.taint_sources import dump_sources, load_sources
 from toolkeel.call.arguments.validate import prepare
 from toolkeel.call.body.run_body import invoke
 from toolkeel.call.result_message import render
-from toolkeel.context import RunContext, ToolContext
+from toolkeel.call.steps.label_sources import as_read_by_others, collect_sources
+from toolkeel.context import ENCLOSING, RunContext, ToolContext
 from toolkeel.define.tool import AnyTool
 from toolkeel.errors import CallError, Crashed, SetupError, describe_error
 from toolkeel.executors.frames import Message, MessageTooLarge, pack_message, receive_message
@@ -192,6 +195,8 @@ class RemoteContext(ToolContext):
     def __init__(self, call: ToolCall, request: Message, report: Report) -> None:
         run: RunContext = RunContext()
         run.id = request["run"]
+        for source in load_sources(request):
+            run.get_taint().add(source)
         super().__init__(call, call.name, run)
         self._idempotency_key: str = request["key"]
         self._send_report = report
@@ -240,13 +245,30 @@ def _run_body(tool: AnyTool, request: Message, report: Report) -> Message:
     call = ToolCall(request["id"], request["name"], request["arguments"])
     prepared = prepare(call, here)
     context = RemoteContext(call, request, report)
-    if here.body in ("async", "async_generator"):
-        value = asyncio.run(invoke(prepared, context))
-    else:
-        value = run_without_loop(prepared, context)
+    with _forward_sources(context, report):
+        if here.body in ("async", "async_generator"):
+            value = asyncio.run(invoke(prepared, context))
+        else:
+            value = run_without_loop(prepared, context)
     if _is_json(value):
         return {"value": value}
     return {"message": dump_message(render(prepared, value, 0.0))}
+
+
+@contextmanager
+def _forward_sources(context: RemoteContext, report: Report) -> Iterator[None]:
+    """Make a call the enclosing one of a block, unless there is one, then report what the block has read."""
+    enclosing = ENCLOSING.get()
+    if enclosing is None:
+        ENCLOSING.set(context)
+    try:
+        with collect_sources() as read:
+            yield
+    finally:
+        ENCLOSING.set(enclosing)
+        context.end()
+        if read:
+            report({"taint": dump_sources(as_read_by_others(read))})
 
 
 def _is_json(value: object, depth: int = 50) -> bool:

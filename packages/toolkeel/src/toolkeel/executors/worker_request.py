@@ -11,7 +11,10 @@ import sys
 from typing import Any
 
 from toolkeel._records.messages_json import load_message
+from toolkeel._records.taint_sources import dump_sources
 from toolkeel.call.arguments.validate import as_json, drop_defaults
+from toolkeel.call.steps.label_sources import record_stated
+from toolkeel.call.stored_labels import labels_to_store
 from toolkeel.context import ToolContext
 from toolkeel.define.tool import AnyTool, Prepared, Tool
 from toolkeel.errors import (
@@ -116,12 +119,15 @@ def make_request(prepared: Prepared, context: ToolContext, *, is_local: bool = F
         "key": context.idempotency_key,
         "seconds": context.time_left,
         "arguments": drop_defaults(as_json(prepared), tool),
+        "taint": dump_sources(labels_to_store()),
     }
 
 
 def forward_report(message: Message, context: ToolContext) -> None:
-    """Pass a report of the body (progress or a value) to the call's context."""
-    if "emit" in message:
+    """Pass a report of the body (progress, a value, what it has read) to the call's context."""
+    if "taint" in message:
+        record_stated(context.run, message, context.call.id)
+    elif "emit" in message:
         context.emit(message["emit"])
     elif "progress" in message:
         context.progress(*message["progress"])

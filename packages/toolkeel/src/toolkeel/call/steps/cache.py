@@ -17,7 +17,9 @@ from typing import Literal, TypeAlias
 
 from toolkeel._common.checked_arguments import checked
 from toolkeel._records.record import record
+from toolkeel._records.taint_sources import Source
 from toolkeel.call.arguments.validate import as_json
+from toolkeel.call.steps.label_sources import as_read_by_others, collect_sources, record_source
 from toolkeel.call.steps.resources import Branch, branches_of, overlaps, resource_keys
 from toolkeel.context import ToolContext
 from toolkeel.define.tool import AnyTool, Prepared, Proceed, StepPlace
@@ -36,12 +38,14 @@ class _CachedResult:
         expires: Time on the monotonic clock at which it expires.
         resources: The resources that it was read from.
         function: The body, referenced so that its `id` in the key stays unique.
+        sources: What its body has read: labels for each run that gets the result.
     """
 
     value: object
     expires: float
     resources: tuple[Branch, ...]
     function: object
+    sources: tuple[Source, ...] = ()
 
 
 class _Flight:
@@ -127,6 +131,8 @@ class Cache:
         while True:
             cached, flight = self._look_up(key)
             if cached is not None:
+                for source in cached.sources:
+                    record_source(context.run, source, context.call.id)
                 return copy.deepcopy(cached.value)
             if flight is None:
                 return await self._compute(key, prepared, proceed, resources)
@@ -185,8 +191,9 @@ class Cache:
         flight = self._flights[place] = _Flight(resources)
         landed = True  # those who wait look it up again; if it was stopped, one of them takes over
         try:
-            value = await proceed(prepared)
-            landed = self._store(key, value, flight, prepared)
+            with collect_sources() as read:
+                value = await proceed(prepared)
+            landed = self._store(key, value, flight, prepared, as_read_by_others(read))
             return value
         except Exception:
             landed = False
@@ -196,7 +203,14 @@ class Cache:
                 del self._flights[place]
             flight.landed.set_result(landed)
 
-    def _store(self, key: Hashable, value: object, flight: _Flight, prepared: Prepared) -> bool:
+    def _store(
+        self,
+        key: Hashable,
+        value: object,
+        flight: _Flight,
+        prepared: Prepared,
+        sources: tuple[Source, ...],
+    ) -> bool:
         """Cache a copy of a result. Return False if it cannot be cached."""
         try:
             mine = copy.deepcopy(value)
@@ -207,7 +221,7 @@ class Cache:
                 return False
             expires = monotonic() + self.ttl
             self._results[key] = _CachedResult(
-                mine, expires, flight.resources, prepared.tool.function
+                mine, expires, flight.resources, prepared.tool.function, sources
             )
             while len(self._results) > self.size:
                 self._results.popitem(last=False)

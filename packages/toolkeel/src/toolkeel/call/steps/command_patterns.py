@@ -102,18 +102,23 @@ def may_mention(pattern: str, command: str) -> bool:
     if len(command) > MAX_SCANNED:
         return True
     loose = pattern if pattern.endswith("*") else f"{pattern}*"
-    for parts in loose_words(command):
-        if len(parts) > MAX_PARTS:
-            return True
-        for start in range(len(parts)):
-            end = " ".join(parts[start:])
-            for each in (end, _FOLDERS.sub("", end)):
-                if fnmatch.fnmatchcase(each, loose) or fnmatch.fnmatchcase(f"{each} ", loose):
-                    return True
+    ways = loose_words(command)
+    if any(len(parts) > MAX_PARTS or _matches_end(loose, parts) for parts in ways):
+        return True
     ends = (words[at:] for words in parse_commands(command) for at in range(len(words)))
     if any(_matches_past_options(loose.split(), words) for words in ends):
         return True
     return fnmatch.fnmatchcase(command, pattern) or runs_unread(command)
+
+
+def _matches_end(pattern: str, parts: Sequence[str]) -> bool:
+    """Return True if a pattern matches the last words of a line, however many."""
+    for start in range(len(parts)):
+        end = " ".join(parts[start:])
+        for each in (end, _FOLDERS.sub("", end)):
+            if fnmatch.fnmatchcase(each, pattern) or fnmatch.fnmatchcase(f"{each} ", pattern):
+                return True
+    return False
 
 
 def _matches_past_options(pattern: Sequence[str], words: Sequence[str]) -> bool:

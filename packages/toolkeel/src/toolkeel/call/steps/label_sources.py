@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import partial
 from itertools import chain
 
@@ -43,6 +45,8 @@ PRIVATE = "private"
 """The tag of a tool that reads private data; those of ``file:`` and ``db:`` resources need none."""
 ORIGIN = "origin"
 """Key of a tool's metadata: the server that it belongs to (`Source.origin`)."""
+MOST_SOURCES = 20
+"""Sources of each label that are stored with a value: the last ones."""
 OURS = "ours"
 """Key of a tool's metadata: True if no stranger writes what it reads, whatever its resources."""
 
@@ -119,7 +123,7 @@ def with_labels(tool: AnyTool, last: Handler, *, is_strict: bool = False) -> Han
                 found += [
                     Source("stranger", tool.name, f"{path} ({by})"[:300]) for path, by in marks
                 ]
-            for source in (*found, *load_sources(stated)):
+            for source in found:
                 record_source(context.run, source, context.call.id)
             if files and not tool.effects.read_only:
                 _mark_changed(prepared, context.run, before)
@@ -142,6 +146,34 @@ def _mark_changed(
                 mark_file(path, str(found[-1]), below)
 
 
+_COLLECTED: ContextVar[tuple[dict[Source, None], ...]] = ContextVar("_COLLECTED", default=())
+
+
+@contextmanager
+def collect_sources() -> Iterator[dict[Source, None]]:
+    """Collect the sources that the code of a block records, also those that its run has already."""
+    found: dict[Source, None] = {}
+    token = _COLLECTED.set((*_COLLECTED.get(), found))
+    try:
+        yield found
+    finally:
+        _COLLECTED.reset(token)
+
+
+def as_read_by_others(sources: Iterable[Source]) -> tuple[Source, ...]:
+    """Return the last sources of each label as they count for other runs.
+
+    Attachments of a run's caller lose that origin, as they may be a stranger's for another caller.
+    """
+    found: dict[str, dict[Source, None]] = {}
+    for source in reversed(list(sources)):
+        of_label = found.setdefault(source.label, {})
+        if len(of_label) < MOST_SOURCES:
+            is_own = source.origin == CALLER
+            of_label[dataclasses.replace(source, origin="") if is_own else source] = None
+    return tuple(source for of_label in found.values() for source in of_label)
+
+
 def record_source(run: RunContext, source: Source, call_id: str | None = None) -> None:
     """Add a source of labels to the run, its journal and events, if it is new. Any thread may call this.
 
@@ -150,6 +182,8 @@ def record_source(run: RunContext, source: Source, call_id: str | None = None) -
         source: The source.
         call_id: Id of the call that has just read it; None if no call has.
     """
+    for collected in _COLLECTED.get():
+        collected[source] = None
     if run.get_taint().add(source, is_read=call_id is not None):
         if run.recorder is not None:
             run.recorder.record_taint(source.label, source.to_text())
@@ -165,6 +199,18 @@ def _emit_source(run: RunContext, source: Source, call_id: str | None) -> None:
     """Emit the event that the run has read from a source; `call_id` None: from no call."""
     about = call_id or "", source.label, source.tool, source.what
     run.emit(Tainted(*run.next_event_fields(), *about))
+
+
+def record_stated(run: RunContext, details: Mapping[str, object], call_id: str) -> None:
+    """Add the sources that a result's details state to its run.
+
+    Args:
+        run: The run.
+        details: Of the result.
+        call_id: Id of its call.
+    """
+    for source in load_sources(details):
+        record_source(run, source, call_id)
 
 
 def restore_labels(run: RunContext, messages: Iterable[Message], tools: Iterable[AnyTool]) -> None:
