@@ -1,6 +1,6 @@
 """A run by one of many routes, in steps: ``python -m tests.promised_run`` reads them, some for a process.
 
-The model notes typed values, then calls `erase`, which a rule denies, and `pay`, which a person must
+The model notes typed values and calls a tool with a step that hangs, then it calls `erase`, which a rule denies, and `pay`, which a person must
 approve. `pay` succeeds, raises an error that quotes a secret, or kills its process.
 """
 
@@ -65,8 +65,7 @@ class Model(Scripted):
     async def stream(self, request: ModelRequest) -> AsyncIterator[Delta | AssistantMessage]:
         write(self._log, "asked")
         said = [each for each in request.messages if isinstance(each, AssistantMessage)]
-        called = {each.name for reply in said for each in reply.tool_calls}
-        self._lines = iter([self._plan[min(len(called), 2)]])
+        self._lines = iter([self._plan[min(len(said), 2)]])
         async for delta in super().stream(request):
             yield delta
 
@@ -123,11 +122,24 @@ class Step:
                 os.kill(os.getpid(), signal.SIGKILL)
             return f"paid {amount}"
 
-        plan: list[Line] = [call("note"), [call("erase"), call("pay", {"amount": 5})], "done"]
+        async def hang(prepared: Any, context: Any, proceed: Any) -> object:
+            write(log, "hung")
+            await asyncio.Event().wait()
+
+        hang.step_timeout = 0.05  # type: ignore[attr-defined]
+
+        @tool(steps=[hang])
+        async def stall() -> str:
+            """Stall."""
+            write(log, "stalled")
+            return "stalled"
+
+        both = [call("erase"), call("pay", {"amount": 5})]
+        plan: list[Line] = [[call("note"), call("stall")], both, "done"]
         options: Any = {"used_tickets": self.folder / "used"}
         clerk = Agent(
             Model(log, plan),
-            [note, erase, pay],
+            [note, erase, pay, stall],
             name="clerk",
             **(options if self.is_outer else {}),
             rules=Rules(deny=["erase*"]) if self.is_outer else None,
@@ -271,6 +283,7 @@ class Step:
         forms = [TOKEN.encode(), json.dumps(TOKEN)[1:-1].encode(), quote(TOKEN).encode()]
         return {
             "asked": log.count("asked"), "paid": log.count("paid"), "erased": log.count("erased"),
+            "hung": log.count("hung"), "stalled": log.count("stalled"),
             "requests": used.requests,
             "typed": all(values.get(key) == value for key, value in NOTES.items()),
             "problems": [each for each in problems(messages) if not last.pending],

@@ -43,6 +43,9 @@ PROMISES: dict[str, Callable[[str, Found], bool]] = {
     ),
     "Each call has one result, in its place": lambda route, found: found["problems"] == [],
     "At the end nothing waits unseen": lambda route, found: found["pending"] == 0,
+    "A step that hangs ends at its deadline, and its call does not run": (
+        lambda route, found: (found["hung"], found["stalled"]) == (1, 0)
+    ),
 }
 PAGE = ROOT / "docs" / "project" / "promises.md"
 
@@ -110,8 +113,8 @@ def page() -> str:
         "## Under other libraries' names",
         "",
         "Generated, too; each cell with *yes* is a test of "
-        "`packages/toolkeel-compat/tests/test_promised_routes.py`, good and failing. A thread with a "
-        "checkpointer is a session, for which the kills above are made. `to_openai_agents`, "
+        "`packages/toolkeel-compat/tests/test_promised_routes.py`, good and failing; kills are made in "
+        "`test_killed_routes.py` beside it. `to_openai_agents`, "
         "`to_langchain` and `to_pydantic_ai` share one runner of calls, which is tested.",
         "",
         names_table(),

@@ -30,11 +30,13 @@ USED = "A used decision approves nothing, nor does one for another copy"
 COUNTED = "Each request counts once, and within the bound"
 PAIRED = "Each call has one result, in its place"
 WAITS = "At the end nothing waits unseen"
+HUNG = "A step that hangs ends at its deadline, and its call does not run"
 RUNNER, GRAPH = "`Runner` with a session", "`create_agent` with a checkpointer"
 BRIDGE = "a tool in their loop (`to_...`)"
 SECRET = "An injected value is in no event, journal, export or saved run, unless a body returns or stores it"
 NO_SECRET = "there is no `Injected` there"
 THEIRS = "their loop does this"
+CORE_STEP = "hooks, guardrails and middleware are steps of the core, with 30 seconds"
 ROUTES: dict[str, dict[str, str]] = {
     TYPED: {RUNNER: "a session there holds items, no state", GRAPH: "yes", BRIDGE: THEIRS},
     PAID: {RUNNER: "yes", GRAPH: "yes", BRIDGE: "yes"},
@@ -48,6 +50,7 @@ ROUTES: dict[str, dict[str, str]] = {
     },
     PAIRED: {RUNNER: "yes", GRAPH: "yes", BRIDGE: "yes"},
     WAITS: {RUNNER: "yes", GRAPH: "yes", BRIDGE: THEIRS},
+    HUNG: {RUNNER: CORE_STEP, GRAPH: CORE_STEP, BRIDGE: "yes"},
 }
 """What holds there, by promise and route; other words say why a promise is not made."""
 NOTED = {"when": datetime(2026, 11, 27, tzinfo=UTC), "sum": Decimal("5.10"), "raw": b"\x00\xff"}
@@ -197,11 +200,25 @@ def run_in_their_loop(folder: Path, paid: list[str], *, fails: bool) -> Found:
 
     results = [called(pay, {"amount": 5}, approves=yes) for yes in (False, True)]
     results.append(called(erase, {}, approves=False))
+
+    async def hang(prepared: Any, context: Any, proceed: Any) -> object:
+        await asyncio.Event().wait()
+
+    hang.step_timeout = 0.02  # type: ignore[attr-defined]
+
+    @toolkeel.tool(steps=[hang])
+    def stall() -> str:
+        """Stall."""
+        paid.append("stalled")
+        return "stalled"
+
+    stopped = called(stall, {}, approves=True).kind
     text = repr(results) + "".join(seen)
     return {
         SECRET: bool(seen) and not any(form in text for form in (token, quote(token))),
         PAIRED: [(each.tool_call_id, each.failed) for each in results]
         == [("c1", True), ("c1", fails), ("c1", True)],
+        HUNG: stopped == "timeout" and "stalled" not in paid,
     }
 
 

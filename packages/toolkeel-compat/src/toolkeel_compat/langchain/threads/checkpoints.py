@@ -20,6 +20,7 @@ from toolkeel._records.record import NOTHING, record
 from toolkeel._records.tickets import Ticket
 from toolkeel._records.typed_values import load_state as load_values
 from toolkeel.errors import SetupError
+from toolkeel.messages import unanswered
 from toolkeel.sessions.journal_state import JournalState
 from toolkeel.sessions.session import Session
 from toolkeel.sessions.sessions import Sessions
@@ -123,7 +124,8 @@ class InMemorySaver:
         values["messages"] = read_transcript(session.messages, session.state)
         waits, fold = tuple(session.pending), session.load_state()
         goes_on = fold.has_unfinished_run or not fold.last_run.run
-        following = ("tools",) if waits else ("model",) * goes_on
+        runs_tools = waits or (goes_on and unanswered(fold.view.messages))
+        following = ("tools",) if runs_tools else ("model",) * goes_on
         return StateSnapshot(values, following, config, tickets=waits)
 
     def history(self, config: Mapping[str, Any]) -> Iterator[StateSnapshot]:

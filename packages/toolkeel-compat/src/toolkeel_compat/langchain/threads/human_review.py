@@ -17,6 +17,7 @@ from toolkeel.define.base_tool import as_tool
 from toolkeel.define.tool import Prepared, Proceed
 from toolkeel.errors import Denied, SetupError
 from toolkeel.messages import ToolMessage
+from toolkeel.sessions.unknown_outcomes import QUESTION
 from toolkeel_compat.langchain.command import Command, to_tool_output
 from toolkeel_compat.langchain.messages import ToolCall
 from toolkeel_compat.langchain.threads.decisions import (
@@ -168,6 +169,8 @@ class HumanInTheLoopMiddleware:
 
     def _list_allowed(self, ticket: Ticket) -> Sequence[str]:
         """Return the decisions that are allowed about a call."""
+        if ticket.reason == QUESTION:
+            return ("approve", "reject", "respond")
         allowed = self._review_options.get(ticket.tool, {}).get("allowed_decisions", DECISIONS)
         return tuple(dict.fromkeys(allowed))
 
@@ -178,7 +181,10 @@ class HumanInTheLoopMiddleware:
         if callable(description):
             call = ToolCall(ticket.call_id, ticket.tool, arguments)
             description = description(call, state, runtime)
-        why = self.description_prefix if ticket.tool in self.interrupt_on else ticket.reason
+        is_usual = ticket.tool in self.interrupt_on and ticket.reason != QUESTION
+        why = self.description_prefix if is_usual else ticket.reason
+        if description and not is_usual:
+            return f"{why}\n\n{description}"
         return description or f"{why}\n\nTool: {ticket.tool}\nArgs: {arguments}"
 
 
