@@ -6,15 +6,17 @@ authorization server's own records.
 
 from __future__ import annotations
 
+import base64
 import json
 import secrets
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from urllib.parse import urlencode
+from contextlib import ExitStack, contextmanager, suppress
+from urllib.parse import parse_qsl, urlencode
 
 import httpx2
+import jwt
 import uvicorn
 from mcp.server.auth.provider import (
     AccessToken,
@@ -54,6 +56,8 @@ class Authority:
         refreshed: How often a token was.
         asked: The scopes of each request for a code.
         calls_need: A scope without which a call of a tool is refused.
+        programs: Secrets and public keys of programs that log in without a person, by id.
+        granted: The forms of their logins.
     """
 
     def __init__(self) -> None:
@@ -62,10 +66,13 @@ class Authority:
         self.refresh: dict[str, RefreshToken] = {}
         self.lifetime = 3600
         self.issuer = ""
+        self.own_issuer = ""
         self.drops_slash = False
         self.refuses: dict[str, str] = {}
         self.asked: list[list[str]] = []
         self.calls_need = ""
+        self.programs: dict[str, str] = {}
+        self.granted: list[dict[str, str]] = []
         self.logins = self.refreshed = self.registered = 0
         self._codes: dict[str, AuthorizationCode] = {}
 
@@ -136,6 +143,27 @@ class Authority:
         self.access[token] = AccessToken(token=token, client_id=id, scopes=scopes, expires_at=ends)
         self.refresh[again] = RefreshToken(token=again, client_id=id, scopes=scopes)
         return OAuthToken(access_token=token, refresh_token=again, expires_in=self.lifetime)
+
+    def grant(self, form: dict[str, str], basic: str) -> OAuthToken | None:
+        """Give a program a token for its secret or its signed assertion."""
+        if assertion := form.get("client_assertion", ""):
+            id = jwt.decode(assertion, options={"verify_signature": False})["sub"]
+            with suppress(jwt.PyJWTError):
+                jwt.decode(
+                    assertion, self.programs[id], ["ES256", "RS256"], audience=self.own_issuer
+                )
+                form["client_id"] = id
+        else:
+            id, _, secret = base64.b64decode(basic.removeprefix("Basic ")).decode().partition(":")
+            if self.programs.get(id) == secret:
+                form["client_id"] = id
+        if "client_id" not in form:
+            return None
+        self.granted.append(form)
+        client = OAuthClientInformationFull(client_id=form["client_id"], redirect_uris=None)
+        return self._token(client, form.get("scope", "").split()).model_copy(
+            update={"refresh_token": None}
+        )
 
     def goes_far_enough(self, bearer: str, message: bytes) -> bool:
         """Whether a token is good for a message."""
@@ -233,6 +261,31 @@ def dropping_slash(app: ASGIApp, authority: Authority) -> ASGIApp:
     return served
 
 
+def serving_programs(app: ASGIApp, authority: Authority) -> ASGIApp:
+    """Give tokens to programs, which the SDK's server does not."""
+
+    async def served(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope.get("path") != "/token":
+            await app(scope, receive, send)
+            return
+        request = Request(scope, receive)
+        body = await request.body()
+        form = dict(parse_qsl(body.decode()))
+        if form.get("grant_type") != "client_credentials":
+
+            async def again() -> Message:
+                return {"type": "http.request", "body": body, "more_body": False}
+
+            await app(scope, again, send)
+            return
+        token = authority.grant(form, request.headers.get("authorization", ""))
+        refusal = {"error": "invalid_client", "error_description": "unknown program"}
+        answer = refusal if token is None else token.model_dump(exclude_none=True)
+        await JSONResponse(answer, 401 if token is None else 200)(scope, receive, send)
+
+    return served
+
+
 @contextmanager
 def authorized() -> Iterator[tuple[str, Authority]]:
     """The address of a server that wants a login, and who gives it."""
@@ -258,6 +311,7 @@ def authorized() -> Iterator[tuple[str, Authority]]:
 
     app = asgi(ToolServer([echo]), auth=settings, token_verifier=authority)
     with ExitStack() as stack:
-        stack.enter_context(listening(dropping_slash(Starlette(routes=routes), authority), at))
+        behind = serving_programs(Starlette(routes=routes), authority)
+        stack.enter_context(listening(dropping_slash(behind, authority), at))
         stack.enter_context(listening(stepping_up(app, authority), here))
         yield f"{resource}/mcp", authority

@@ -52,6 +52,10 @@ METHODS: list[tuple[Any, str, list[str]]] = [
     (OAuthClientProvider, "_refresh_token", []),
     (OAuthClientProvider, "_add_auth_header", ["request"]),
     (OAuthClientProvider, "_auth_flow", ["request"]),
+    # oauth_flow, service_login: the SDK asks for the server's scopes, at the server's choice.
+    (OAuthClientProvider, "_expected_issuer", []),
+    (OAuthClientProvider, "_select_authorization_server", ["advertised"]),
+    (OAuthClientProvider, "_perform_authorization", []),
 ]
 
 

@@ -23,7 +23,7 @@ from mcp_types import CLIENT_CAPABILITIES_META_KEY, LOG_LEVEL_META_KEY
 from toolkeel._records.record import record
 from toolkeel.mcp.client.connection import Connection, ConnectionOptions
 from toolkeel.mcp.client.elicitation import OpenCalls, limit_concurrency
-from toolkeel.mcp.client.oauth.login import stored_login
+from toolkeel.mcp.client.oauth.login import find_login
 from toolkeel.mcp.client.raw_requests import MAX_CALLBACKS
 from toolkeel.mcp.config import ServerConfig
 from toolkeel.mcp.page_links import Pages
@@ -87,7 +87,7 @@ class ServerConnection:
         seconds = config.timeout or CALL_SECONDS, config.connect_timeout or CONNECT_SECONDS
         options = ConnectionOptions(
             config,
-            stored_login(config),
+            find_login(config),
             self._elicit,
             *seconds,
             self._sample,

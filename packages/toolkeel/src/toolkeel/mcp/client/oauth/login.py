@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 from urllib.parse import urlsplit
 
 import httpx2
@@ -21,12 +21,14 @@ from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAu
 from pydantic import AnyUrl
 
 from toolkeel._common.checked_arguments import checked
+from toolkeel._common.data_folder import expand_home
 from toolkeel._records.record import record
 from toolkeel.errors import SetupError, describe_error
 from toolkeel.mcp.client.oauth.browser import Browser, query_of
 from toolkeel.mcp.client.oauth.oauth_flow import LoginFlow, is_same_issuer
+from toolkeel.mcp.client.oauth.service_login import ServiceClient, ServiceLogin
 from toolkeel.mcp.client.oauth.token_storage import Tokens, system_keyring
-from toolkeel.mcp.config import ServerConfig
+from toolkeel.mcp.config import ServerConfig, is_url
 from toolkeel.mcp.state_files import mcp_state_folder
 
 PORT = 28_471
@@ -34,6 +36,7 @@ PORT = 28_471
 LOGIN = 300.0
 """Seconds a person may take to log in."""
 
+Grant: TypeAlias = Literal["authorization_code", "client_credentials"]
 LoginPrompt: TypeAlias = Callable[[str], Awaitable[str]]
 """Takes the address of a login and gives the address it redirected to in the end."""
 
@@ -47,6 +50,11 @@ class OAuth:
         scope: Scopes to request; those that the server names by default.
         client_id: Id of a client registered beforehand; otherwise it registers itself.
         client_secret: Its secret, if it has one.
+        grant: ``"client_credentials"`` for a login without a person, by the client's secret.
+        private_key: PEM file of the key that the client signs with instead; such a login needs no
+            person either.
+        issuer: Address of the only authorization server to log in at, which knows the client. A login
+            without a person needs it.
         client_metadata_url: An ``https`` address where this client's metadata is published; for
             servers that take it as the client's id.
         visit: Brings a person through the login; the browser by default.
@@ -60,6 +68,9 @@ class OAuth:
     scope: str | None = None
     client_id: str = ""
     client_secret: str = ""
+    grant: Grant = "authorization_code"
+    private_key: Path | None = None
+    issuer: str = ""
     client_metadata_url: str | None = None
     visit: LoginPrompt | None = None
     port: int = PORT
@@ -71,13 +82,13 @@ Auth: TypeAlias = OAuth | Literal["oauth"] | httpx2.Auth | None
 
 
 def resolve_auth(auth: Auth, config: ServerConfig) -> httpx2.Auth | None:
-    """Return what authorizes requests to a server; by default a stored login, or None if there is none.
+    """Return what authorizes requests to a server; by default what `find_login` finds.
 
     Raises:
         SetupError: the authorization cannot be used with this server.
     """
     if auth is None:
-        return stored_login(config)
+        return find_login(config)
     if isinstance(auth, httpx2.Auth):
         return auth
     if auth == "oauth":
@@ -86,6 +97,9 @@ def resolve_auth(auth: Auth, config: ServerConfig) -> httpx2.Auth | None:
         raise SetupError(f"auth={auth!r} is none: give 'oauth', OAuth(...) or an httpx2.Auth")
     if not config.url:
         raise SetupError(f"auth= is for servers with an address; {config.name} is a command")
+    if _is_service(auth):
+        client = _service_client(auth, config)
+        return ServiceLogin(config.url, client, _token_storage(auth, config, client.registration))
     here = "localhost" if "port" in config.oauth else "127.0.0.1"  # as its host has registered it
     redirect = f"http://{here}:{auth.port}/callback"
     secret = bool(auth.client_secret)
@@ -104,18 +118,47 @@ def resolve_auth(auth: Auth, config: ServerConfig) -> httpx2.Auth | None:
         callback_handler=lambda: login.end(flow.context.oauth_metadata),
         client_metadata_url=auth.client_metadata_url,
     )
+    flow.scope, flow.issuer, flow.server = auth.scope, auth.issuer, config.name
     return flow
+
+
+def _is_service(auth: OAuth) -> bool:
+    """Return True for a login without a person."""
+    return auth.grant == "client_credentials" or auth.private_key is not None
+
+
+def _service_client(auth: OAuth, config: ServerConfig) -> ServiceClient:
+    """Return the client of a login without a person.
+
+    Raises:
+        SetupError: an option is missing, or there is one too many.
+    """
+    where = f"the login to {config.name!r} needs no person (client_credentials), so it needs"
+    if not auth.client_id or bool(auth.client_secret) == (auth.private_key is not None):
+        raise SetupError(f"{where} a client_id, and either a client_secret or a private_key")
+    if not is_url(auth.issuer):
+        raise SetupError(
+            f"{where} issuer, the address of the authorization server that knows the client: its "
+            "secret is sent nowhere else"
+        )
+    secret = auth.client_secret, auth.private_key
+    return ServiceClient(config.name, auth.issuer, auth.client_id, *secret, auth.scope)
 
 
 def _oauth_from_config(config: ServerConfig) -> OAuth:
     """Return the OAuth settings of the server's file.
 
     Raises:
-        SetupError: its port is none.
+        SetupError: its port or grant is none.
     """
     fields: dict[str, Any] = dict(config.oauth)
+    where = f"{config.origin}: server {config.name!r}"
     if not str(fields.setdefault("port", PORT)).isdecimal():
-        raise SetupError(f"{config.origin}: server {config.name!r}: callbackPort is a number")
+        raise SetupError(f"{where}: callbackPort is a number")
+    if fields.get("grant", "client_credentials") not in get_args(Grant):
+        raise SetupError(f"{where}: grantType is {' or '.join(get_args(Grant))}")
+    if "private_key" in fields:
+        fields["private_key"] = Path(config.origin).parent / expand_home(fields["private_key"])
     return OAuth(**{**fields, "port": int(fields["port"])})
 
 
@@ -128,10 +171,14 @@ def _token_storage(
 
 
 def _token_path(auth: OAuth, config: ServerConfig) -> Path:
-    """Return the file of a login: one for each address, whatever files call the server."""
+    """Return the file of a login: one for each address, whatever files call the server.
+
+    A program's login and a person's are two.
+    """
     if auth.tokens is not None:
         return auth.tokens
-    digest = hashlib.sha256(config.identity.encode()).hexdigest()[:16]
+    whose = f"\n{auth.client_id}" if _is_service(auth) else ""
+    digest = hashlib.sha256(f"{config.identity}{whose}".encode()).hexdigest()[:16]
     folder = mcp_state_folder() / "logins"
     for known in sorted(folder.glob(f"*-{digest}.json")):
         return known
@@ -151,18 +198,41 @@ def _registered_client(auth: OAuth, redirect: str) -> OAuthClientInformationFull
     )
 
 
-def stored_login(config: ServerConfig) -> httpx2.Auth | None:
-    """Return the stored login to a server, or None."""
-    has_header = any(name.lower() == "authorization" for name in config.headers)
-    if not config.url or has_header or not _token_path(OAuth(), config).is_file():
+def find_login(config: ServerConfig) -> httpx2.Auth | None:
+    """Return a server's login: one without a person if its file has it, else a stored one, or None.
+
+    A login of its file that cannot be used fails when it is used, so that it affects no other server.
+    """
+    if not config.url or any(name.lower() == "authorization" for name in config.headers):
         return None
-    return resolve_auth("oauth", config)
+    try:
+        auth = _oauth_from_config(config)
+        if _is_service(auth) or _token_path(auth, config).is_file():
+            return resolve_auth(auth, config)
+    except SetupError as error:
+        return _UnusableLogin(error)
+    return None
+
+
+class _UnusableLogin(httpx2.Auth):
+    """Login that raises an error when it is used."""
+
+    def __init__(self, error: SetupError) -> None:
+        self._error = error
+
+    async def async_auth_flow(
+        self, request: httpx2.Request
+    ) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
+        """Raise the error."""
+        raise self._error
+        yield request
 
 
 async def delete_login(config: ServerConfig) -> None:
     """Delete the stored login to a server."""
-    if config.url and _token_path(OAuth(), config).is_file():
-        await _token_storage(OAuth(), config).delete()
+    auth = _oauth_from_config(config)
+    if config.url and _token_path(auth, config).is_file():
+        await _token_storage(auth, config).delete()
 
 
 class _Login:

@@ -20,6 +20,7 @@ import httpx2
 from mcp.client.auth import OAuthClientProvider, OAuthTokenError, utils
 from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
 
+from toolkeel.errors import SetupError
 from toolkeel.mcp.client.oauth.token_storage import Tokens
 
 Flow = AsyncGenerator[httpx2.Request, httpx2.Response]
@@ -31,9 +32,17 @@ class LoginFlow(OAuthClientProvider):
 
     Attributes:
         at_login: True while a person logs in; no time limit then applies.
+        needs_person: True if a person logs in.
+        scope: Scopes to request; None for those that the server names.
+        issuer: The only authorization server to log in at; empty for the one that the server names.
+        server: Name of the server, for errors.
     """
 
     at_login = False
+    needs_person = True
+    scope: str | None = None
+    issuer = ""
+    server = ""
     _refused = ""
 
     @property
@@ -80,7 +89,7 @@ class LoginFlow(OAuthClientProvider):
                 if response.status_code != 401:
                     return
                 self._refused = request.headers["authorization"]
-        self.at_login = True
+        self.at_login = self.needs_person
         try:
             async with aclosing(self._login(request, short)) as login:
                 with suppress(StopAsyncIteration):
@@ -134,11 +143,31 @@ class LoginFlow(OAuthClientProvider):
                     while (times := times + (sent is request)) < 2:
                         answer = yield sent
                         issuer = None if sent is request else self.context.auth_server_url
-                        sent = await flow.asend(await with_issuer(answer, issuer))
+                        answer = await with_issuer(answer, issuer)
+                        sent = await flow.asend(with_scope(answer, self.scope))
                 except StopAsyncIteration:
                     return
         self._add_auth_header(request)
         yield request
+
+    def _select_authorization_server(self, advertised: list[str]) -> str:
+        """Return the wanted authorization server if the server names it, else the first."""
+        same = (each for each in advertised if is_same_issuer(each, self.issuer))
+        return next(same, advertised[0])
+
+    def _expected_issuer(self) -> str:
+        """Return the authorization server that the server names.
+
+        Raises:
+            SetupError: it is not the wanted one.
+        """
+        named = super()._expected_issuer()
+        if self.issuer and not is_same_issuer(named, self.issuer):
+            raise SetupError(
+                f"the login to {self.server} was stopped: that server wants tokens of {named}, and its "
+                f"client is known to {self.issuer} (issuer)"
+            )
+        return named
 
     def _probe_challenge(self, short: httpx2.Response | None) -> httpx2.Request | None:
         """Build a request that checks the registration before the login page opens; None if unregistered.
@@ -170,6 +199,21 @@ class LoginFlow(OAuthClientProvider):
             self.context.oauth_metadata = None  # so that it is asked where to register
         if not self.context.is_token_valid():  # a good one tells what was granted
             self.context.clear_tokens()
+
+
+def with_scope(response: httpx2.Response, scope: str | None) -> httpx2.Response:
+    """Return a demand for a login that asks for other scopes: the SDK takes those of the server.
+
+    Args:
+        response: Response of the server; any other than 401 is returned unchanged.
+        scope: Scopes that the program wants; None: the response stays as it is.
+    """
+    if response.status_code != 401 or not scope:
+        return response
+    metadata = utils.extract_resource_metadata_from_www_auth(response)
+    where = f', resource_metadata="{metadata}"' if metadata else ""
+    headers = {"www-authenticate": f'Bearer scope="{scope}"{where}'}
+    return httpx2.Response(401, headers=headers, request=response.request)
 
 
 async def with_issuer(response: httpx2.Response, issuer: str | None) -> httpx2.Response:
