@@ -138,6 +138,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim("mcp/client/http.py", "refused the request",
           f"{MCP}test_http.py::test_a_refusal_is_told_with_its_status_and_a_broken_way_is_none",
           f"{MCP}test_http.py::test_an_answer_that_says_nothing_of_the_call_leaves_its_outcome_unknown"),
+    Claim("mcp/client/oauth/service_login.py", "was refused", f"{MCP}oauth/test_service_login.py::test_a_program_that_is_refused_is_told_by_whom_and_why", DOER),
     Claim("mcp/client/oauth/login.py", "was refused", f"{MCP}oauth/test_login.py::test_a_login_the_person_refuses_is_told", DOER),
     Claim("mcp/client/sampling_and_roots.py", "was refused", f"{MCP}test_sampling_and_roots.py::test_a_question_may_be_refused", DOER),
     Claim("mcp/client/elicitation.py", "not sent yet",

@@ -93,13 +93,7 @@ class ServiceLogin(LoginFlow):
     needs_person = False
 
     def __init__(self, url: str, client: ServiceClient, tokens: Tokens) -> None:
-        method = client.registration.token_endpoint_auth_method
-        metadata = OAuthClientMetadata(
-            redirect_uris=None,
-            grant_types=[_GRANT],
-            token_endpoint_auth_method=method,
-            scope=client.scope,
-        )
+        metadata = OAuthClientMetadata(redirect_uris=None, grant_types=[_GRANT], scope=client.scope)
         super().__init__(url, metadata, tokens)
         self.scope, self.issuer, self.server = client.scope, client.issuer, client.server
         self._client = client
