@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.sandbox.walls import need
 from toolkeel.errors import ToolError
 from toolkeel.executors.process_tree import CommandNotStarted, CommandResult, EndReason
 from toolkeel_workspace.sandbox.confine import Sandbox
@@ -18,6 +19,7 @@ from toolkeel_workspace.shell.command import (
     describe_failure,
     make_shell_argv,
     run_command,
+    without_terminal,
 )
 from toolkeel_workspace.shell.output_tail import OutputTail
 
@@ -27,6 +29,21 @@ def test_a_timeout_counts_from_one(timeout: float, tmp_path: Path) -> None:
     sandbox = Sandbox("off", [tmp_path])
     with pytest.raises(ToolError, match="counts from 1"):
         asyncio.run(run_command(sandbox, Command("true", make_shell_argv("true")), timeout=timeout))
+
+
+@pytest.mark.parametrize(
+    ("network", "env", "retries"),
+    [(False, {}, "0"), ("machine", {}, None), (False, {"PIP_RETRIES": "3"}, "3")],
+)
+def test_only_without_a_network_do_package_managers_fail_at_once(
+    tmp_path: Path, network: Any, env: dict[str, str], retries: str | None
+) -> None:
+    need("landlock")
+    made = without_terminal(Sandbox("workspace", [tmp_path], network=network, env=env))
+    assert made.env.get("PIP_RETRIES") == retries
+    assert made.env["npm_config_update_notifier"] == "false"
+    open_to_all = without_terminal(Sandbox("off", [tmp_path]))
+    assert "PIP_RETRIES" not in open_to_all.env
 
 
 def test_no_output_is_said(tmp_path: Path) -> None:

@@ -30,6 +30,10 @@ MAX_TIMEOUT = 600.0
 """Highest timeout, in seconds."""
 NO_TERMINAL_ENV = {"TERM": "dumb", "NO_COLOR": "1", "PAGER": "cat", "GIT_PAGER": "cat"}
 """Variables that tell programs there is no terminal."""
+NO_UPDATES_ENV = {"npm_config_update_notifier": "false", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+"""Variables that keep programs from looking for newer versions of themselves."""
+NO_NETWORK_ENV = {"npm_config_fetch_retries": "0", "PIP_RETRIES": "0"}
+"""Variables by which package managers fail at once where there is no network, and not after minutes."""
 MAX_OUTPUT = 64 << 20
 """Bytes of output after which a command is ended."""
 
@@ -37,10 +41,14 @@ MAX_OUTPUT = 64 << 20
 def without_terminal(sandbox: Sandbox) -> Sandbox:
     """Return a copy of a sandbox for commands of a model.
 
-    They print no colors, have a git identity, and report the processes that they leave running.
+    They print no colors, do not wait for a network that is not there, have a git identity, and report
+    the processes that they leave running.
     """
     made = copy.copy(sandbox)
-    made.env = {**NO_TERMINAL_ENV, **sandbox.env}
+    is_offline = made.backend != "none" and not made.network
+    made.env = (
+        NO_TERMINAL_ENV | NO_UPDATES_ENV | (NO_NETWORK_ENV if is_offline else {}) | sandbox.env
+    )
     if made.backend == "landlock":  # git fails if it may not read /etc/gitconfig
         made.env = {"GIT_CONFIG_NOSYSTEM": "1", **made.env}
     made.home_files = {".gitconfig": make_git_config()}
