@@ -220,6 +220,7 @@ def _forward_to_outer(run: RunContext, call: ToolContext | None, name: str) -> L
     call_id = "" if call is None else call.call.id
 
     def forward(event: Event) -> None:
+        """Emit an event as `Nested` in the enclosing run, unless its call has ended."""
         if call is None or not call.ended:  # no event of a call follows its end
             run.emit(Nested(*run.next_event_fields(), call_id, name, event))
 

@@ -146,7 +146,7 @@ def at_least(least: float, wanted: str) -> ArgumentKind:
 
 
 def _describe_value(value: object, quoted: bool) -> str:
-    """Describe a wrong value: numbers and quotable texts by content, others by their types."""
+    """Describe a wrong value: numbers, and texts if `quoted`, by content; others by their types."""
     if isinstance(value, int | float | NoneType) or (quoted and isinstance(value, str)):
         return repr(value)
     if isinstance(value, type):

@@ -98,7 +98,10 @@ class Redactor:
         return after if changed else before
 
     def _record(self, value: Any) -> Any:
-        """Return a dataclass with secrets replaced in its fields."""
+        """Return a dataclass with secrets replaced in its fields; the same object if it has none.
+
+        One that cannot be made with other fields becomes `MASK`.
+        """
         fields = [f for f in dataclasses.fields(value) if f.init]
         changed = {}
         for field in fields:
@@ -131,6 +134,7 @@ def _forms(secret: str) -> tuple[str, ...]:
     passed = secret.encode("utf-8", "surrogatepass")
 
     def escape(text: str) -> tuple[str, str, str]:
+        """Return a text as within JSON's quotes, with and without ASCII escapes, and as Python shows it."""
         return json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1], repr(text)[1:-1]
 
     once = *escape(secret), repr(passed)[2:-1]

@@ -96,6 +96,7 @@ def _dump_arguments(arguments: object) -> object:
 
 
 def _dump_content(content: Content) -> object:
+    """Return content as JSON-ready data: a text unchanged, else a list of blocks."""
     return content if isinstance(content, str) else [_dump_block(block) for block in content]
 
 

@@ -89,6 +89,7 @@ _MISSING: Any = object()
 
 
 def _values(self: Any) -> tuple[Any, ...]:
+    """Return the values of all fields, in order."""
     return tuple([getattr(self, name) for name in self.__match_args__])  # all fields, in order
 
 
@@ -98,17 +99,20 @@ def _reduce(self: Any) -> tuple[Any, ...]:
 
 
 def _eq(self: Any, other: object) -> Any:
+    """Compare the fields with those of another record of the same class; NotImplemented for others."""
     if other.__class__ is not self.__class__:
         return NotImplemented
     return _values(self) == _values(other)
 
 
 def _hash(self: Any) -> int:
+    """Return the hash of all fields."""
     return hash(_values(self))
 
 
 @reprlib.recursive_repr()
 def _repr(self: Any) -> str:
+    """Return the constructor call that makes an equal record."""
     shown = (f"{f.name}={getattr(self, f.name)!r}" for f in dataclasses.fields(self))
     return f"{type(self).__qualname__}({', '.join(shown)})"
 

@@ -216,7 +216,7 @@ class RunRecorder:
         await self.journal.commit()
 
     def _changes(self, request: ModelRequest) -> tuple[dict[str, object], tuple[str, ...]]:
-        """Return the settings and tool names that differ from those of the last request."""
+        """Return settings and tool names that changed since the last request; this one becomes the last."""
         settings: dict[str, object] = {}
         if request.settings is not self._sent.settings:
             old, new = self._sent.settings, request.settings

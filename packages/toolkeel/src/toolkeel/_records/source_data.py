@@ -42,6 +42,7 @@ def make_source(data: Any, spans: Spans = (), mark: str = "") -> Source | None:
 
 
 def _first(data: Json, keys: tuple[str, ...]) -> str:
+    """Return the first value under the keys that is a non-empty text or an integer, as text; else ""."""
     found = (data.get(key) for key in keys)
     return next((str(one) for one in found if isinstance(one, (str, int)) and str(one)), "")
 

@@ -51,10 +51,12 @@ def is_text(value: str) -> bool:
 
 
 def _base64(data: bytes | bytearray) -> str:
+    """Return bytes as base64 text."""
     return base64.b64encode(data).decode()
 
 
 def _bytes(text: str) -> bytes:
+    """Return the bytes of base64 text, or raise ValueError if it is none."""
     return base64.b64decode(text, validate=True)
 
 
@@ -81,6 +83,7 @@ def _load_datetime(kind: Any) -> Callable[[Any], Any]:
     """Return a function that loads what `_dump_datetime` wrote as a class."""
 
     def load(stored: Any) -> Any:
+        """Return the datetime or time, with its zone and fold."""
         made = kind.fromisoformat(stored[0]).replace(fold=stored[2])
         return made.replace(tzinfo=zoneinfo.ZoneInfo(stored[1])) if stored[1] else made
 

@@ -161,11 +161,13 @@ class RunValues(dict[str, object]):
         super().__setitem__(key, value)
 
     def setdefault(self, key: str, default: object = None) -> object:
+        """Return the value of a key, which gets `default` first if it is absent."""
         if key not in self:
             self[key] = default
         return self[key]
 
     def update(self, *more: Any, **values: object) -> None:
+        """Set several values, each as ``state[key] = value`` does."""
         for key, value in dict(*more, **values).items():
             self[key] = value
 

@@ -285,6 +285,7 @@ class TranscriptWindow:
 
 
 def _to_entry(cut: Cut) -> Compacted:
+    """Return the journal entry of a cut."""
     return Compacted("", cut.start, cut.stop, cut.messages, cut.policy, cut.usage, cut.name)
 
 

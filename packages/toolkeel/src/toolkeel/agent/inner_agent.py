@@ -96,6 +96,7 @@ def make_agent_tool(
     else:
 
         async def ask_with(context: ToolContext, /, **arguments: Any) -> object:
+            """Run the agent as the body of a call with the tool's own parameters."""
             return await _run(nesting, arguments, context)
 
         body = ask_with

@@ -263,6 +263,7 @@ class RunLoop(Generic[T]):
         run.recorder.record_end(how, problem, run.state, saved)
 
     def _emit_start(self) -> None:
+        """Emit `RunStarted` if there are listeners."""
         run, plan = self.context, self._active.plan
         if run.listeners:
             run.emit(RunStarted(*run.next_event_fields(), plan.model.name, plan.agent))

@@ -139,9 +139,17 @@ class OutputAttempts:
                 self._take_turn(calls, results)
 
     def _is_answer(self, result: ToolMessage) -> bool:
+        """Return True for a result of the output tool."""
         return result.name == self._plan.form.tool.name
 
     def _take_turn(self, calls: Sequence[ToolCall], results: Sequence[ToolMessage]) -> None:
+        """Store the first accepted answer of a turn's results, else count the last one as a failed attempt.
+
+        Do nothing without results of the output tool, or if there is an answer already.
+
+        Raises:
+            OutputError: there were more failed attempts than the model may correct.
+        """
         said = {call.id: call.arguments for call in calls}
         answers = [result for result in results if self._is_answer(result)]
         for result in answers if not self.has_value else ():

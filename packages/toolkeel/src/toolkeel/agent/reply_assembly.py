@@ -57,6 +57,7 @@ class _CallBuilder:
             self.provider_options = {**self.provider_options, **delta.provider_options}
 
     def call(self) -> ToolCall:
+        """Return the call as far as it has arrived."""
         return ToolCall(
             self.id, self.name, "".join(self.pieces), provider_options=self.provider_options
         )
@@ -72,6 +73,7 @@ class _ReasoningBuilder:
         self.signature = ""
 
     def reasoning(self, model: str) -> Reasoning:
+        """Return the block as far as it has arrived, as the reasoning of a model."""
         return Reasoning("".join(self.pieces), self.signature, model)
 
 

@@ -125,11 +125,13 @@ class Run(NotebookDisplay, RunLoop[T], Generic[T]):
             self.context.listeners = (*self.context.listeners, self._receive)
 
     def _receive(self, event: Event) -> None:
+        """Buffer an event, and wake the reader."""
         assert self._events is not None
         self._events.put(event)
         self._wake_reader()
 
     def _wake_reader(self, _: object = None) -> None:
+        """Wake the task that reads events, if it waits."""
         if self._wake is not None and not self._wake.done():
             self._wake.set_result(None)
 

@@ -195,6 +195,7 @@ def _signature(state: Json, key: bytes) -> str:
 
 
 def _dump_inner(inner: InnerRun) -> Json:
+    """Return a nested run's state and decision as JSON-ready data."""
     fields: Json = {"state": _dump_state(inner.state)}
     if inner.decision is not None:
         fields["decision"] = inner.decision.to_dict()
@@ -202,10 +203,12 @@ def _dump_inner(inner: InnerRun) -> Json:
 
 
 def _dump_state(state: RunState) -> Json:
+    """Return a state as JSON-ready data; `messages` and `pending` also if they are empty."""
     return {"messages": [], "pending": [], **dump_record(state)}
 
 
 def _load_state(data: object) -> RunState:
+    """Return the state that `_dump_state` wrote, or raise if a field is missing or wrong."""
     return load_record(data, RunState, ["messages", "pending"])
 
 

@@ -92,5 +92,6 @@ class PartialOutput:
         return self._value_of(self._text)
 
     def _value_of(self, text: PartialArguments) -> PartialItem:
+        """Return the answer in parsed arguments so far; None while they are empty."""
         value = text.value()
         return self._value_in(value) if len(value) else None

@@ -306,7 +306,7 @@ def _rewrite(tokens: list[str]) -> str:
 
 
 def _strip_leading_zeros(token: str) -> str:
-    """Strip the leading zeros of a whole number, which Python refuses."""
+    """Strip the leading zeros of a whole number, which Python refuses; any other token is unchanged."""
     return token.lstrip("0") or "0" if token.isdigit() else token
 
 

@@ -57,7 +57,7 @@ def clock(timezone: str = "local") -> dict[str, str]:
 
 
 def tools() -> tuple[AnyTool, ...]:
-    """Return the tools of this file."""
+    """Return the one tool of this file, `clock`."""
     return (clock,)
 
 

@@ -207,8 +207,13 @@ def _demo_options() -> Mapping[str, Mapping[str, object]]:
 def _pick_tool(tools: Toolset, name: str, base: str) -> AnyTool:
     """Return a tool by name.
 
+    Args:
+        tools: The tools to choose from.
+        name: The tool's name.
+        base: Where they come from, for the error.
+
     Raises:
-        SetupError: if there is none, with the nearest name.
+        SetupError: there is none; with the nearest name.
     """
     if name in tools:
         return tools[name]

@@ -81,7 +81,10 @@ def _compose_body(
     *,
     is_strict: bool,
 ) -> Handler:
-    """Return the handler that runs the body, with its innermost wrappers."""
+    """Return the handler that runs the body with its innermost wrappers: approval's answer, labels, secrets.
+
+    With `is_strict`, the results of tools whose effects are not declared are labeled, too.
+    """
     if approval is not None:
         last = _with_external_answer(approval, last)
     if made.effects.target:

@@ -39,8 +39,8 @@ class ConversationLabels:
     def _taint_of(self, conversation: object) -> Taint:
         """Return the labels of a conversation, creating them if it is new.
 
-        Texts are limited in number, the least recently used removed first; another object's labels
-        go when it is collected.
+        A conversation is identified by a text or an object. Of texts, the `MOST_NAMED` used last are stored;
+        the labels of an object go when it is collected.
         """
         if isinstance(conversation, str):
             taint = self._by_text.pop(conversation, None) or _new_taint()

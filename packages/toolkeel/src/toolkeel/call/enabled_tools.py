@@ -79,7 +79,7 @@ class EnabledTools:
         return self._last
 
     async def _enabled(self, item: AnyTool) -> bool:
-        """Return True if the tool can be called now. A predicate that raises disables the tool."""
+        """Return True if the tool can be called now. A predicate that raises is logged, and disables it."""
         if not callable(item.enabled):
             return item.enabled
         try:

@@ -44,7 +44,16 @@ def shorten(text: str, limit: int, keeper: Keeper | None = None, rest: str = NAR
 
 
 def _left_out(characters: int, text: str, keeper: Keeper | None, rest: str) -> str:
-    """Return a note of how much is missing and how to read it."""
+    """Return a note of how much is missing and how to read it.
+
+    Side effect: stores `text` with the keeper, if there is one.
+
+    Args:
+        characters: Number of characters left out.
+        text: The complete text.
+        keeper: Name of the tool that reads stored results, and the function that stores one.
+        rest: What to do instead if nothing is stored.
+    """
     note = f"{characters:,} of {len(text):,} characters left out here"
     name = keeper[1](text.encode("utf-8", "replace")) if keeper is not None else ""
     if keeper is not None and name:

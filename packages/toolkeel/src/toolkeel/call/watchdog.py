@@ -124,7 +124,7 @@ class _Heartbeat:
 
 
 class Watchdog:
-    """A thread that checks all event loops that run calls."""
+    """A thread that reports what blocks the event loops that run calls."""
 
     def __init__(self) -> None:
         self.forget()
@@ -135,7 +135,10 @@ class Watchdog:
         self._loops: dict[asyncio.AbstractEventLoop, _Heartbeat] = {}
 
     def watch(self) -> None:
-        """Check the running loop from now on, until it stops."""
+        """Look for code that blocks the running loop, from now on, until it stops.
+
+        The first loop starts the thread; where none can be started, nothing is watched.
+        """
         loop = asyncio.get_running_loop()
         if loop in self._loops:
             return
@@ -151,7 +154,7 @@ class Watchdog:
                 self._loops.clear()
 
     def _look(self) -> None:
-        """Check all loops periodically, forget those that ended, and return after the last."""
+        """Look at all loops, every `PERIOD` seconds; forget those that ended, and return after the last."""
         while True:
             sleep(PERIOD)
             for loop, heartbeat in list(self._loops.items()):

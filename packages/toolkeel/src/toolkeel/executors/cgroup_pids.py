@@ -46,6 +46,8 @@ def can_create_group() -> bool:
 def create_group(max_tasks: int) -> Path | None:
     """Create a group for one command; None if this system does not allow it.
 
+    Also removes groups of commands that have ended.
+
     Args:
         max_tasks: Limit of processes and threads in it.
     """

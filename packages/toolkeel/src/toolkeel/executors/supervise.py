@@ -67,7 +67,12 @@ class CommandSpec:
 
 
 def main(spec_file: int, lifeline: int) -> NoReturn:
-    """Run the command until it exits or the lifeline closes, kill its descendants, and exit as it did."""
+    """Run the command until it exits or the lifeline closes, kill its descendants, and exit as it did.
+
+    Args:
+        spec_file: Descriptor of the `CommandSpec` as JSON.
+        lifeline: Descriptor that closes when the starting process ends.
+    """
     for descriptor in (spec_file, lifeline):
         os.set_inheritable(descriptor, False)
     with os.fdopen(spec_file, "rb") as file:
@@ -95,7 +100,10 @@ def main(spec_file: int, lifeline: int) -> NoReturn:
 
 
 def _exec_command(spec: CommandSpec, parent: int) -> NoReturn:
-    """Replace this process by the command; on a failure, print it and exit with 125 to 127."""
+    """Replace this process by the command; on a failure, print it and exit with 125 to 127.
+
+    Exits at once if `parent` is no longer this process's parent.
+    """
     try:
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGCHLD, signal.SIGPIPE, signal.SIGINT):
@@ -221,7 +229,13 @@ def _close_streams() -> None:
 
 
 def _wait_for_command(child: int, wake: int, lifeline: int) -> int | None:
-    """Wait for the command and return its status; None if the lifeline closes first."""
+    """Wait for the command and return its status; None if the lifeline closes first.
+
+    Args:
+        child: Process id of the command.
+        wake: Descriptor that becomes readable when a child ends.
+        lifeline: Descriptor that closes when the starting process ends.
+    """
     poll = select.poll()
     poll.register(wake, select.POLLIN)
     poll.register(lifeline, select.POLLIN)

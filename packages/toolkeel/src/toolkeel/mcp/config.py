@@ -200,6 +200,7 @@ def _name_of(words: Sequence[str]) -> str:
 
 
 def _clean_name(text: str) -> str:
+    """Return a server's name with other characters replaced by ``_``; "server" if nothing is left."""
     return _NAME.sub("_", text).strip("_") or "server"
 
 

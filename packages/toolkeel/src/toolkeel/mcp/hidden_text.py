@@ -107,7 +107,7 @@ def clean_definition(
     found: list[HiddenCharacters] = []
 
     def text(value: str, where: str, readable: bool) -> str:
-        """Record hidden characters of a text; return it without them if it is for reading."""
+        """Record hidden characters of a text. Return it, without them if it is `readable` text."""
         cleaned, hidden = remove_hidden(value)
         if not hidden:
             return value

@@ -129,7 +129,11 @@ class _Files:
         self._add_manifests(pieces)
 
     def _add_manifests(self, pieces: Iterable[str]) -> None:
-        """Add the manifests of the runners that a command uses, from each folder upwards."""
+        """Add manifests and entry points, which a command executes without naming them.
+
+        Manifests are those of the runners that it uses, from each folder upwards; entry points such as
+        ``__main__.py`` are those of the folders that it names.
+        """
         manifests = _manifest_names(pieces)
         for folder in dict.fromkeys(up for each in self._folders for up in self._upwards(each)):
             for name in manifests:

@@ -204,18 +204,18 @@ class FieldReader:
         Raises:
             SetupError: a variable has neither value nor default, or only the host knows it.
         """
-        puts, host = self._host.variable_forms, self._host.name
-        if puts == "env" and (found := _HOST_ONLY.search(text)):
+        forms, host = self._host.variable_forms, self._host.name
+        if forms == "env" and (found := _HOST_ONLY.search(text)):
             raise SetupError(
                 f"{self._where} has {found[0]}, which only {host} knows: write what it stands for"
             )
-        if puts != "any" and not self._masked and (literal := _BARE.search(text)):
-            why = f"; ${{env:{literal[0][2:-1]}}} would be put in" if puts != "none" else ""
+        if forms != "any" and not self._masked and (literal := _BARE.search(text)):
+            why = f"; ${{env:{literal[0][2:-1]}}} would be put in" if forms != "none" else ""
             log.warning("%s: %s stays as it is, as in %s%s", self._where, literal[0], host, why)
         if self._host.has_dollar_variables:
             text = _DOLLAR.sub(r"${\1}", text)
         try:
-            return expand_variables(text, self._get, puts)
+            return expand_variables(text, self._get, forms)
         except KeyError as error:
             name = str(error.args[0])
             if name.startswith("input:"):
@@ -261,11 +261,17 @@ def expand_variables(text: str, get: Callable[[str], str | None], forms: str = "
     return _VARIABLE.sub(value, text)
 
 
-def _is_variable(form: str, name: str, puts: str) -> bool:
-    """Return True if a matched form is a variable for the file's host."""
+def _is_variable(form: str, name: str, forms: str) -> bool:
+    """Return True if the host of the file puts a value in place of a variable.
+
+    Args:
+        form: The word before the name, such as ``env:``; empty for ``${NAME}``.
+        name: The name.
+        forms: Which forms are variables; see `Host.variable_forms`.
+    """
     if form == "variable:":  # which stands for a key of the host's that names a variable
         return True
     if name.startswith("file:"):
-        return puts == "file"
+        return forms == "file"
     named = bool(form) or name in _BUILTIN_NAMES or name.startswith("input:")
-    return puts == "any" or (named and puts != "none")
+    return forms == "any" or (named and forms != "none")

@@ -94,6 +94,7 @@ def window_start(checkpoint: entries.Checkpoint) -> int:
 
 
 def _compacted(cut: Cut) -> entries.Compacted:
+    """Return a cut as the entry that a checkpoint contains."""
     return entries.Compacted("", cut.start, cut.stop, cut.messages, cut.policy, name=cut.name)
 
 

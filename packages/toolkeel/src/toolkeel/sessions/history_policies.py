@@ -165,7 +165,7 @@ class KeepTokens:
         """Return the range of the last turn's oldest steps to omit, never the last step, or None."""
         messages, left, stop = view.messages, sum(sizes) + NOTE, 0
         start = next(reversed(view.find_turn_starts()), 0)
-        while start < len(messages) and _is_prompt(messages[start]):
+        while start < len(messages) and _is_input(messages[start]):
             start += 1
         if start == len(messages) or not view.can_split_at(start):  # prompts alone
             return None
@@ -179,12 +179,12 @@ class KeepTokens:
                 if left <= low:
                     break
             passed = passed or is_step
-            left -= 0 if _is_prompt(messages[index]) else sizes[index]
+            left -= 0 if _is_input(messages[index]) else sizes[index]
         return (start, stop) if stop else None
 
 
-def _is_prompt(message: Message) -> bool:
-    """Return True for a message to the model that stays in the current turn."""
+def _is_input(message: Message) -> bool:
+    """Return True for a user's or system message; a note on omitted parts is none."""
     return isinstance(message, SystemMessage | UserMessage) and not is_omission_note(message)
 
 

@@ -97,19 +97,19 @@ async def begin_run(
     known |= {id: each.decision for id, each in fold.decisions.items()}
     speaks = bool(said or fold.queued)
     await _move_waiting_calls(journal, run, known, options.on_message if speaks else None)
-    goes_on = resumes_last_run(journal, bool(said))
-    run.id = fold.last_run.run if goes_on else run.id
+    resumes = resumes_last_run(journal, bool(said))
+    run.id = fold.last_run.run if resumes else run.id
     for decision in decisions:
         journal.append(Decided(run.id, decision))
     run.loop_state.settle_decision = partial(settle_decision, journal, run.id)
     pending = await resolve_unknown_calls(journal, run, known)
-    attach_journal(journal, run, goes_on)
+    attach_journal(journal, run, resumes)
     counted, asks = select_decisions(fold, known)
     if not asks and run.approver is None:
         pending += fold.open_tickets.values()
-    start = SessionStart(build_run_state(fold, goes_on), (), counted, tuple(pending))
+    start = SessionStart(build_run_state(fold, resumes), (), counted, tuple(pending))
     if not (pending or unanswered(fold.view.messages)):
-        return _add_messages(journal, run, start, said, options, goes_on=goes_on)
+        return _add_messages(journal, run, start, said, options, resumes=resumes)
     for message in said:  # it comes after the results of what waits
         journal.append(Queued(run.id, new_id(), message))
     if not pending:
@@ -198,7 +198,7 @@ def _add_messages(
     said: Sequence[Message],
     options: RunOptions,
     *,
-    goes_on: bool,
+    resumes: bool,
 ) -> SessionStart:
     """Return the start of a run with the queued messages and the new ones; no call is open.
 
@@ -208,7 +208,7 @@ def _add_messages(
     now = (*run.loop_state.inbox, *said)
     run.loop_state.inbox.clear()
     messages, name = start.state.messages, options.name
-    if now or (goes_on and messages):
+    if now or (resumes and messages):
         return replace(start, new_messages=now)
     if deferred := tuple(each.ticket for each in journal.state.deferred.values()):
         return replace(start, pending=deferred)
@@ -251,13 +251,13 @@ def select_decisions(
     return counted, bool(counted or late)
 
 
-def attach_journal(journal: SessionJournal, run: RunContext, goes_on: bool) -> None:
-    """Attach the session's recorder and state to a run."""
+def attach_journal(journal: SessionJournal, run: RunContext, resumes: bool) -> None:
+    """Attach the session's recorder, state and labels to a run; permits if it `resumes` the last one."""
     fold = journal.state
-    known, turn = len(fold.view.messages), fold.turn if goes_on else 0
+    known, turn = len(fold.view.messages), fold.turn if resumes else 0
     values = load_state(fold.state)
     run.recorder = recorder = SessionRecorder(journal, run.id, known, turn, values)
-    recorder.is_resumed = goes_on and fold.has_begun
+    recorder.is_resumed = resumes and fold.has_begun
     recorder.places, recorder.code = fold.view.positions, CodeCallJournal(journal)
     for key, value in values.items():
         run.state.setdefault(key, value)
@@ -266,7 +266,7 @@ def attach_journal(journal: SessionJournal, run: RunContext, goes_on: bool) -> N
     for label, texts in fold.taint.items():
         for text in texts:
             run.get_taint().add(parse_source(label, text))
-    for permit in fold.permits if goes_on else ():
+    for permit in fold.permits if resumes else ():
         run.get_taint().permit(permit)
 
 
@@ -279,8 +279,8 @@ def resumes_last_run(journal: SessionJournal, says: bool) -> bool:
     """
     fold = journal.state
     waits = unanswered(fold.view.messages)
-    goes_on = waits and not (says and fold.reason == "cancelled")
-    if fold.has_unfinished_run and (goes_on or not says):
+    resumes = waits and not (says and fold.reason == "cancelled")
+    if fold.has_unfinished_run and (resumes or not says):
         return True
     if fold.last_run.run and not fold.reason:  # its program was killed before the model answered
         journal.append(RunEnded(fold.last_run.run, "cancelled", "its program ended"))
@@ -356,13 +356,13 @@ def _nested_states(fold: JournalState, decisions: Mapping[str, InnerRun]) -> dic
     return found
 
 
-def build_run_state(fold: JournalState, goes_on: bool) -> RunState:
-    """Return the session as the state from which a run resumes or a new run starts."""
+def build_run_state(fold: JournalState, resumes: bool) -> RunState:
+    """Return the session as the state from which the last run `resumes`, or a new run starts."""
     text = fold.suspended_state
     saved = RunState.from_json(text, JOURNAL_KEY) if isinstance(text, str) else RunState(())
     messages, waiting = tuple(fold.view.messages), tuple(fold.open_tickets.values())
     state = RunState(messages, waiting, agent=fold.agent, previous_agents=fold.path)
-    if not goes_on:
+    if not resumes:
         return state
     told, spent = (fold.instructions if fold.has_begun else None), fold.run_usage
     known = saved.counts if text else fold.counts  # of calls made in code, too
@@ -372,7 +372,7 @@ def build_run_state(fold: JournalState, goes_on: bool) -> RunState:
 
 
 def end_of_turn(found: Sequence[StoredEntry], name: str, turn: int) -> int:
-    """Return the number of the last entry of a turn.
+    """Return the number of the last entry of a turn; 0 without entries.
 
     Args:
         found: All entries of a session.

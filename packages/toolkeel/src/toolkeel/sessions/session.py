@@ -311,6 +311,7 @@ class Session:
         return None if info is None else find_decision(self._storage.store, info, ticket)
 
     def _cancel(self, reason: str, who: str, sender: str) -> None:
+        """Post a cancel request, and apply it if no process writes to the session; do nothing without one."""
         if (info := self._find_info()) is not None:
             post_cancel(self._storage.store, info.id, who or user_name(), reason, sender)
             apply_cancels(self._storage, info.id)

@@ -92,6 +92,7 @@ class Arrival:
             self._leave()
 
     def _leave(self) -> None:
+        """Let the next run continue, and remove this one from the order."""
         if not self.queued.done():
             self.queued.set_result(None)
         self._arrivals.forget(self)
@@ -157,6 +158,7 @@ class WriterLocks:
             raise
 
     def _give_back(self, session: int, asked: asyncio.Future[bool]) -> None:
+        """Unlock a session if the attempt, which nobody waits for any more, has locked it."""
         if not asked.cancelled() and not asked.exception() and asked.result():
             self._store.unlock(session)
 

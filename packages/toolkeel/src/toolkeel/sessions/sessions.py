@@ -223,7 +223,10 @@ class Sessions:
         return target
 
     def _copy(self, parent: SessionInfo, target: Session, seq: int, *, edited: bool) -> None:
-        """Create a session as a copy of another up to an entry, which its first own entry names."""
+        """Create a session as a copy of another up to entry `seq`.
+
+        Its first own entry names the origin, and records if the request after it was `edited`.
+        """
         store, now, entry = self._storage.store, time(), Forked(parent.name, seq, edited)
         point = parent.checkpoint
         if point > seq:

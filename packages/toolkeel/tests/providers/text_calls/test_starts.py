@@ -37,6 +37,6 @@ def test_a_fence_around_a_call_is_never_refused_while_it_arrives(
     fence: str, language: str, size: int
 ) -> None:
     text = f"{fence}{language}\n{CALL}"
-    assert begins_fence(text, NAMES, over=False) is True
-    assert begins_fence(text[: max(size, 3)], NAMES, over=False) in (None, True)
-    assert begins_fence(f"{fence}{language}\nprint(1)", NAMES, over=False) is False
+    assert begins_fence(text, NAMES, is_final=False) is True
+    assert begins_fence(text[: max(size, 3)], NAMES, is_final=False) in (None, True)
+    assert begins_fence(f"{fence}{language}\nprint(1)", NAMES, is_final=False) is False

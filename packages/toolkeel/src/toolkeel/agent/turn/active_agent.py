@@ -218,6 +218,8 @@ class ActiveAgent:
     async def update_tools(self) -> Toolset | None:
         """Read the tool sources again if they report a change.
 
+        The run's labels then follow the new definitions, which may contain a stranger's text.
+
         Returns:
             The agent's tools, or None if they are the same.
         """

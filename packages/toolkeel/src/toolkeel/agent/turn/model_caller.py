@@ -238,6 +238,7 @@ class ModelCaller:
             return
 
         async def forget() -> None:
+            """Remove the lookup at the end of the run."""
             RESULTS.fallbacks.remove(find)
 
         self._can_read_cuts, find = True, full.find

@@ -37,6 +37,7 @@ class Redact:
         return await proceed(replace(request, messages=self._redact_messages(request.messages)))
 
     def _redact_messages(self, messages: Sequence[Message]) -> list[Message]:
+        """Return copies of the messages with each match replaced."""
         return [
             replace(message, content=self._redact_content(message.content)) for message in messages
         ]

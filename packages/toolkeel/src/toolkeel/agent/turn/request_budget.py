@@ -35,6 +35,7 @@ def mark_sending(run: RunContext, send: Send) -> Send:
     """Return a function that calls `send` with `SENDING` set to the run."""
 
     async def marked(request: ModelRequest) -> AssistantMessage:
+        """Send a request with `SENDING` set."""
         with sending(run):
             return await send(request)
 

@@ -92,6 +92,7 @@ class TurnCalls:
         return self.lenders.get(call_id, self.tools)
 
     def _is_repeatable(self, call: ToolCall) -> bool:
+        """Return True if a call may run again although its outcome is unknown."""
         return _is_repeatable(self.tools_for(call.id), call)
 
     def _is_resumable(self, call: ToolCall) -> bool:

@@ -176,7 +176,7 @@ class _Coercer:
     def _coerce_composed(
         self, value: object, schema: Schema, path: Path, within: tuple[int, ...]
     ) -> object:
-        """Return the value coerced by each schema that a schema is composed of, such as in ``allOf``."""
+        """Return the value coerced by ``$ref``, each of ``allOf``, and a branch of ``anyOf`` and ``oneOf``."""
         if "$ref" in schema:
             value = self.coerce_at(value, resolve(schema["$ref"], self.root), path, within)
         for part in list_of(schema, "allOf"):
@@ -221,7 +221,10 @@ class _Coercer:
     def _changed_for(
         self, value: object, branches: Sequence[object], path: Path, within: tuple[int, ...]
     ) -> object:
-        """Return the value as coerced by a branch, if all branches that accept it agree; else unchanged."""
+        """Return the value coerced by the branches that accept it, and add the changes, if all agree.
+
+        Otherwise count the value as wrong, and return it unchanged.
+        """
         tried: list[tuple[object, list[Coercion]]] = []
         for branch in branches:
             attempt = _Coercer(self.root, self.left, self.written)

@@ -232,6 +232,7 @@ def _as_sent(
 
 
 def _mask_changes(changes: tuple[Coercion, ...], mask: Mask) -> tuple[Coercion, ...]:
+    """Return the changes, with both values of a change to a secret argument masked."""
     return tuple(
         replace(change, before=MASK, after=MASK) if mask.is_secret(change.path) else change
         for change in changes

@@ -175,7 +175,7 @@ class CallStopper(Stopper):
 
 
 def _do_nothing() -> None:
-    pass
+    """Do nothing."""
 
 
 # — coroutines —

@@ -153,6 +153,7 @@ async def _run_non_coroutine(
 
 
 async def _await(value: Awaitable[object]) -> object:
+    """Await a value that is no coroutine, and return its result."""
     return await value
 
 

@@ -58,6 +58,7 @@ async def run_step(
     clock = StepClock(seconds, late, context)
 
     async def passing(what: W) -> V:
+        """Run what the step wraps, with the clock stopped; raise the step's error once it was stopped."""
         if clock.reason:  # it was stopped, and nothing it does counts any more
             raise clock.error("running")
         clock.stop()
@@ -76,6 +77,7 @@ async def run_step(
 
 
 async def _await(work: Awaitable[V]) -> V:
+    """Await a value that is no coroutine, and return its result."""
     return await work
 
 

@@ -297,6 +297,8 @@ async def _preview(prepared: Prepared, run: RunContext) -> str:
 async def _decision(question: ApprovalQuestion, run: RunContext) -> tuple[Ticket | None, Decision]:
     """Return the saved decision on a call, or ask the approver.
 
+    Emits what was decided, or, without an approver, that approval is requested.
+
     Returns:
         The saved ticket, or None if the approver was asked now or the call continues after a
         suspension; and the decision.

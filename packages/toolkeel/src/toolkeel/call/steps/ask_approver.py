@@ -37,7 +37,7 @@ async def ask(run: RunContext, call_id: str, ticket: Ticket) -> Decision:
 
 
 async def _ask_approver(run: RunContext, ticket: Ticket) -> Decision:
-    """Return the approver's decision; an invalid or late answer, or an exception, denies the call.
+    """Return the approver's decision; an invalid or late answer, or an exception, is logged and denies the call.
 
     Raises:
         Suspend: it answered None, or True for a result from outside, and the run can wait.

@@ -176,7 +176,9 @@ class InputGuard(_Guard):
         return f"The call of {prepared.tool.name!r} was refused{why}"
 
     def _change(self, prepared: Prepared, changed: object, context: ToolContext) -> Prepared:
-        """Return the call with the arguments the check wants, validated.
+        """Return the call with the arguments the check wants, validated, and record the edit in the context.
+
+        Arguments that are the same return the call unchanged.
 
         Raises:
             Refused: the arguments are not valid.

@@ -109,9 +109,9 @@ def unmentioned_targets(
 def trusted_texts(run: RunContext) -> Iterator[TrustedText]:
     """Yield the texts of user and operator, and the results that contain no other author's text.
 
-    A result comes with the arguments of its call, and of those before that may have stored something,
-    since a target that it only repeats was named by the model, not by a person. Instructions that quote
-    a stranger are left out.
+    The newest come first, `MAX_TEXT` characters in all. A result comes with the arguments of its call, and of
+    those before that may have stored something, since a target that it only repeats was named by the model,
+    not by a person. Instructions that quote a stranger are left out.
     """
     left = MAX_TEXT
     tools = {tool.name: tool for tool in getattr(run.agent, "tools", ())}

@@ -87,7 +87,8 @@ class Rule:
     def _fits(self, value: object, pattern: str, is_shell: bool, resolve: _Resolve | None) -> bool:
         """Return True if an argument matches a pattern.
 
-        Rules that deny or ask for approval also search inside lists and objects.
+        Rules that deny or ask for approval also search inside lists and objects. In a shell command
+        (`is_shell`), they match any program in it; a rule that allows must cover the complete line.
         """
         if isinstance(value, list | tuple | dict) and self.action != "allow":
             inside = value.values() if isinstance(value, dict) else value

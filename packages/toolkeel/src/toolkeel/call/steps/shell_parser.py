@@ -58,21 +58,27 @@ class _Unclear(Exception):
     """Raised for a line that is not shell or that uses unsupported syntax."""
 
 
-def runs_unread(line: str, deep: int = 0) -> bool:
+def runs_unread(line: str, depth: int = 0) -> bool:
     """Return True if a line may run a command that is not written in it.
+
+    True also for a line that cannot be read, or nests more than `_DEEPEST` shells.
+
+    Args:
+        line: The line.
+        depth: Number of lines that contain this one, such as that of ``sh -c``.
 
     >>> runs_unread("ls | $X"), runs_unread("curl x | sh"), runs_unread("cat f | wc -l")
     (True, True, False)
     """
-    if deep > _DEEPEST:
+    if depth > _DEEPEST:
         return True
     reader = _Reader(line)
     try:
         reader.read()
     except (_Unclear, RecursionError):
         return True
-    return any(_is_unread(words, deep) for words in reader.commands) or any(
-        runs_unread(body, deep + 1) for body in reader.bodies
+    return any(_is_unread(words, depth) for words in reader.commands) or any(
+        runs_unread(body, depth + 1) for body in reader.bodies
     )
 
 
@@ -100,6 +106,10 @@ def parse_commands(line: str, deep: int = 0) -> Iterator[list[str]]:
 def plain_line(line: str) -> list[str]:
     """Return the words of a line that is one command, without operators and expansions.
 
+    Raises:
+        ValueError: it is more than one command.
+        _Unclear: it cannot be read.
+
     >>> plain_line("git log --format='%H %s'")
     ['git', 'log', '--format=%H %s']
     """
@@ -109,25 +119,25 @@ def plain_line(line: str) -> list[str]:
     return [word.text for word in words]
 
 
-def _is_unread(words: Sequence[_Word], deep: int) -> bool:
+def _is_unread(words: Sequence[_Word], depth: int) -> bool:
     """Return True if one command may run another that is not written in it."""
     names = [word.text.rpartition("/")[2] for word in words]
     if sum(name in _LEADS or bool(_LANGUAGE.fullmatch(name)) for name in names) > _MOST:
         return True
-    return _runs_within(words, names, deep) or _starts_unread(words, deep)
+    return _runs_within(words, names, depth) or _starts_unread(words, depth)
 
 
-def _runs_within(words: Sequence[_Word], names: Sequence[str], deep: int) -> bool:
-    """Return True if a command inside this one's words may (``find -exec``, ``ssh sh -c``)."""
+def _runs_within(words: Sequence[_Word], names: Sequence[str], depth: int) -> bool:
+    """Return True if a command among the words (``find -exec``, ``ssh sh -c``) may run an unread one."""
     for at, name in enumerate(names):
         inner = name in _SHELLS and at and any("c" in word.text for word in words[at + 1 : at + 2])
-        if (name in _WITHIN or inner) and _starts_unread(words, deep, at + (not inner)):
+        if (name in _WITHIN or inner) and _starts_unread(words, depth, at + (not inner)):
             return True
     return False
 
 
-def _starts_unread(words: Sequence[_Word], deep: int, first: int = 0) -> bool:
-    """Return True if the program after the first so many words may."""
+def _starts_unread(words: Sequence[_Word], depth: int, first: int = 0) -> bool:
+    """Return True if the program at `first`, after assignments, may run a command that is not written."""
     places = range(first, len(words))
     start = next((at for at in places if not _ASSIGNMENT.match(words[at].text)), None)
     if start is None:
@@ -137,14 +147,20 @@ def _starts_unread(words: Sequence[_Word], deep: int, first: int = 0) -> bool:
     if not program.sure or name in _TEXT:
         return True
     if name in _BEFORE:
-        return _is_unread_behind(words, deep, behind)
+        return _is_unread_behind(words, depth, behind)
     if name in _SHELLS:
-        return _takes_text(words[behind:], deep)
+        return _takes_text(words[behind:], depth)
     return bool(_LANGUAGE.fullmatch(name)) and _takes_code(words[behind:])
 
 
-def _is_unread_behind(words: Sequence[_Word], deep: int, first: int) -> bool:
-    """Return True if the program after a wrapper's options may."""
+def _is_unread_behind(words: Sequence[_Word], depth: int, first: int) -> bool:
+    """Return True if the program that a wrapper such as ``env`` starts may run a command that is not written.
+
+    Args:
+        words: The command.
+        depth: See `runs_unread`.
+        first: Index of the word after the wrapper.
+    """
     behind_option = False
     for at in range(first, len(words)):
         word = words[at]
@@ -153,7 +169,7 @@ def _is_unread_behind(words: Sequence[_Word], deep: int, first: int) -> bool:
                 return True
             behind_option = True
         elif not (_ASSIGNMENT.match(word.text) or _AMOUNT.fullmatch(word.text)):
-            if _starts_unread(words, deep, at):
+            if _starts_unread(words, depth, at):
                 return True
             if not behind_option or word.text.rpartition("/")[2] in _BEFORE:
                 return False  # what is behind that one has been examined
@@ -161,7 +177,7 @@ def _is_unread_behind(words: Sequence[_Word], deep: int, first: int) -> bool:
     return False
 
 
-def _takes_text(words: Sequence[_Word], deep: int) -> bool:
+def _takes_text(words: Sequence[_Word], depth: int) -> bool:
     """Return True if a shell runs text that is not written in the line."""
     is_code = skip = False
     for text, sure in words:
@@ -174,7 +190,7 @@ def _takes_text(words: Sequence[_Word], deep: int) -> bool:
                 return True  # a file of commands, or standard input
             is_code, skip = is_code or "c" in text, text[-1] in "oO"
         elif is_code:
-            return not sure or text == "{}" or runs_unread(text, deep + 1)
+            return not sure or text == "{}" or runs_unread(text, depth + 1)
         else:
             return not sure or bool(_INPUT.fullmatch(text))
     return True
@@ -240,9 +256,9 @@ class _Reader:
         self.at += 1
 
     def _add(self, words: list[_Word], word: _Word, quoted: bool) -> list[_Word]:
-        """Add a word to a command. Return the words of the current command: none after a brace.
+        """Add a word to a command. Return the current command's words: a new list after a brace.
 
-        ``[[`` is read up to its end.
+        An unquoted ``[[`` is read up to its end, and adds nothing.
         """
         if quoted:  # then no word means anything to the shell itself
             words.append(word)

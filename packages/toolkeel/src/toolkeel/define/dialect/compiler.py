@@ -110,7 +110,7 @@ def _verbatim(schema: Mapping[str, object]) -> Compiled:
 
 
 def _object_type(node: Node) -> Node:
-    """Return `node` with the type object, or raise `DefinitionError` if it excludes objects."""
+    """Return `node` with the one type object, or raise `DefinitionError` if it excludes objects."""
     kinds = types_of(node) or {"object"}
     if "object" not in kinds:
         raise DefinitionError(

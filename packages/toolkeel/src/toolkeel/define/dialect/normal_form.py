@@ -277,6 +277,12 @@ def _upgrade(node: Any, names: Mapping[str, str], old: bool, depth: int) -> Sche
     """Return a schema in the newest spelling, with references by name, at every level.
 
     Raises `DefinitionError` for a part that is not a schema, or nested too deeply.
+
+    Args:
+        node: The schema.
+        names: Names of definitions by their references.
+        old: True for draft-07 and before, where only annotations count beside ``$ref``.
+        depth: Number of schemas around it.
     """
     if isinstance(node, bool):
         return node
@@ -294,7 +300,10 @@ def _upgrade(node: Any, names: Mapping[str, str], old: bool, depth: int) -> Sche
 
 
 def _modern_reference(node: Node, names: Mapping[str, str], old: bool) -> Node:
-    """Return the node with its reference by the new name; up to draft-07, only the reference."""
+    """Return the node with its reference by the new name; without any for an unknown one.
+
+    If `old` is True (up to draft-07), only annotations remain beside it.
+    """
     name = names.get(node["$ref"], "")
     rest = {key: value for key, value in node.items() if key != "$ref"}
     if old:

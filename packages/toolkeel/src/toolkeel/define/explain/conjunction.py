@@ -101,7 +101,10 @@ def _merge_schemas(one: Schema, other: Schema) -> Schema | None:
 
 
 def _are_contrary(schema: Schema, low: str, high: str) -> bool:
-    """Return True if no number is within a lower and an upper bound."""
+    """Return True if the keywords `low` and `high` are bounds that no number is between.
+
+    False if one of them is missing.
+    """
     least: Any = schema.get(low)
     most: Any = schema.get(high)
     if not _are_numbers(least, most):

@@ -62,7 +62,9 @@ class BoundedValidator:
         return self.judges_all or self.is_recursive or size > (LARGE if self.is_wide else LONG)
 
     def refuses(self, text: str | bytes, value: object) -> bool:
-        """Return True if a value surely does not fit, before pydantic would take too long.
+        """Return True if a large or deep value surely does not fit, for which pydantic would take too long.
+
+        False for any other value, without a check.
 
         Args:
             text: As it was sent.

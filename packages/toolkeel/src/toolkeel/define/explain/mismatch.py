@@ -284,12 +284,18 @@ class Mismatches:
         return suggest_option(phrase, both, value)
 
     def _some_take(self, value: object, where: Location, count: int) -> bool:
-        """Return True if a value fits at least one branch."""
+        """Return True if a value fits at least one of the `count` branches of the union at a place."""
         branches = (self._compiled((*where, index)) for index in range(count))
         return any(branch is not None and branch.is_valid(value) for branch in branches)
 
     def _tried(self, value: object, where: Location, count: int) -> dict[int, _Faults]:
-        """Return the faults of each branch that admits the value's type, by its index."""
+        """Return the first faults of each branch that admits the value's type, by the branch's index.
+
+        Args:
+            value: The value.
+            where: Place of the union in the schema.
+            count: Number of its branches.
+        """
         tried = {}
         for index in range(count):
             branch = self._compiled((*where, index))

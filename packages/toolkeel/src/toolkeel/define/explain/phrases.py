@@ -184,7 +184,7 @@ PLAIN: Mapping[object, str] = {
 
 
 def plain_type(schema: object) -> object:
-    """Return the type of a schema that says nothing else about its values, or None."""
+    """Return the type of a schema whose only constraint is one type, or None."""
     if type(schema) is not dict or not _BEYOND_TYPE.isdisjoint(schema):
         return None
     kind = schema.get("type")
@@ -357,6 +357,7 @@ _SHOWN = 36
 
 
 def _described_keys(value: Mapping[object, object]) -> str:
+    """Describe an object by its first keys; a large one by the number of its keys."""
     if not value:
         return "an empty object"
     text = f"an object with {quote_names([str(key)[:20] for key in list(value)[:_KEYS]])}"
@@ -371,6 +372,7 @@ def _digits(value: int) -> str:
 
 
 def _json(value: object) -> str:
+    """Return a value as JSON text, cut to 60 characters."""
     return cut(_encode(value), 60)
 
 

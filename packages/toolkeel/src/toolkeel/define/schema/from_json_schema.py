@@ -102,6 +102,7 @@ class LazyValidator:
 
     @functools.cached_property
     def _compiled(self) -> JsonSchemaValidator:
+        """The compiled validator, made at first use. Raises `DefinitionError` if the schema is wrong."""
         return compile_json_schema(self.schema)
 
     def __getattr__(self, name: str) -> Any:

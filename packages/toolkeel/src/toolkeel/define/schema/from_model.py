@@ -90,9 +90,10 @@ def _describe_object(title: str, model: type[BaseModel], schema: dict[str, Any])
 
 
 def _inline_root(schema: dict[str, Any]) -> dict[str, Any]:
-    """Replace the root ``$ref`` of a recursive model by what it refers to.
+    """Return the schema with what a root ``$ref`` refers to in its place, as recursive models need it.
 
-    Beside it, ``additionalProperties: false`` would refuse every key, as it does not see the properties.
+    Beside a ``$ref``, ``additionalProperties: false`` would refuse every key, as it does not see the
+    properties. A schema without it is returned unchanged.
     """
     found = schema.get("$defs", {}).get(str(schema.get("$ref", "")).removeprefix("#/$defs/"))
     if not isinstance(found, dict):

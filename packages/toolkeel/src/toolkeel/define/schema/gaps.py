@@ -67,9 +67,9 @@ class Gaps:
         self.has_loose_keywords = has_loose_keywords
         self.has_decimals = any(map(_is_decimal, all_subschemas(schema)))
 
-    def errors(self, value: object, most: int = MAX_ERRORS) -> list[FieldError]:
-        """Return the advertised schema's errors in JSON data that pydantic has accepted."""
-        return list(islice(self._at(value, self._root, ()), most))
+    def errors(self, value: object, limit: int = MAX_ERRORS) -> list[FieldError]:
+        """Return the advertised schema's errors in JSON data that pydantic has accepted, at most `limit`."""
+        return list(islice(self._at(value, self._root, ()), limit))
 
     def find_lost_digits(self, text: str) -> list[FieldError]:
         """Return errors for decimals with more digits than a JSON number holds here."""

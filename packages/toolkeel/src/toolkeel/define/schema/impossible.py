@@ -44,7 +44,13 @@ def require_possible(name: str, schema: Mapping[str, object]) -> None:
 def _find_contradictions(
     schema: Mapping[str, object], path: str, is_required: bool = True
 ) -> Iterator[tuple[str, str]]:
-    """Yield paths of properties and what contradicts itself there."""
+    """Yield paths of properties and what contradicts itself there, with the fix; at any depth.
+
+    Args:
+        schema: The schema.
+        path: Path of the property that it describes.
+        is_required: False if the property may be absent, so that it may admit no value.
+    """
     for why in _explain_ranges(schema), _explain_values(schema) if is_required else "":
         if why:
             yield path, why

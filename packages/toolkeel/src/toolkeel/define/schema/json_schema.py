@@ -117,6 +117,7 @@ class ToolSchemaGenerator(GenerateJsonSchema):
         }
 
     def datetime_schema(self, schema: Any) -> dict[str, Any]:
+        """Return the schema of a datetime, with a pattern if it needs or refuses a time zone."""
         made = super().datetime_schema(schema)
         zone = _ZONES.get(schema.get("tz_constraint"))
         return made if zone is None else {**made, "pattern": zone}
@@ -126,7 +127,7 @@ class ToolSchemaGenerator(GenerateJsonSchema):
         return False
 
     def json_or_python_schema(self, schema: Any) -> dict[str, Any]:
-        """Advertise a `Secret` as write-only."""
+        """Return pydantic's schema; that of a `Secret` with ``writeOnly``."""
         made = super().json_or_python_schema(schema)
         writes = schema.get("serialization", {}).get("function")
         if getattr(writes, "__name__", "") == "_serialize_secret":
@@ -166,9 +167,11 @@ class ToolSchemaGenerator(GenerateJsonSchema):
         return self.handle_invalid_for_json_schema(schema, "a class")
 
     def dict_schema(self, schema: Any) -> dict[str, Any]:
+        """Return the schema of a dict with the form of its keys, or raise `PydanticInvalidForJsonSchema`."""
         return self._with_keys(super().dict_schema(schema), schema)
 
     def ordered_dict_schema(self, schema: Any) -> dict[str, Any]:
+        """Return the schema of an OrderedDict with the form of its keys, as `dict_schema` does."""
         return self._with_keys(super().ordered_dict_schema(schema), schema)
 
     def frozendict_schema(self, schema: Any) -> dict[str, Any]:
@@ -226,14 +229,17 @@ class ToolSchemaGenerator(GenerateJsonSchema):
         return super().dataclass_args_schema(less)
 
     def model_field_schema(self, schema: Any) -> dict[str, Any]:
+        """Return the schema of a model's field, or raise `PathOnlyAlias`."""
         self._check_name(schema)
         return super().model_field_schema(schema)
 
     def typed_dict_field_schema(self, schema: Any) -> dict[str, Any]:
+        """Return the schema of a TypedDict's field, or raise `PathOnlyAlias`."""
         self._check_name(schema)
         return super().typed_dict_field_schema(schema)
 
     def dataclass_field_schema(self, schema: Any) -> dict[str, Any]:
+        """Return the schema of a dataclass's field, or raise `PathOnlyAlias`."""
         self._check_name(schema)
         return super().dataclass_field_schema(schema)
 
@@ -259,7 +265,7 @@ def _kind_of_keys(keys: Mapping[str, Any]) -> str:
 
 
 def flag_sums(kind: type[enum.Flag]) -> list[int]:
-    """Return every sum of a Flag's members.
+    """Return every sum of a Flag's members, 0 included, in ascending order.
 
     Raises:
         PydanticInvalidForJsonSchema: there are too many to be listed.

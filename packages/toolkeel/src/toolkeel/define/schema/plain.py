@@ -113,6 +113,7 @@ def _is_object(value: object) -> bool:
 
 
 def _is_text(value: object) -> bool:
+    """Return True for a text."""
     return isinstance(value, str)
 
 

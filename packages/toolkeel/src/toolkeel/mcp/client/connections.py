@@ -53,7 +53,8 @@ class Connections:
     def current(self) -> Connection:
         """Return the connection of the current run, made if there is none.
 
-        For the library's own loop only.
+        If there are more than `MAX_CONNECTIONS` then, the idle ones used least recently are closed. For the
+        library's own loop only.
 
         Raises:
             SetupError: the function that gives the headers failed.
@@ -66,10 +67,10 @@ class Connections:
         return found
 
     def _key(self) -> tuple[tuple[str, str], ...]:
-        """Return the headers of the current run, which identify its connection.
+        """Return the headers of the current run, which identify its connection; () if all runs share one.
 
         Raises:
-            SetupError: the function that gives them failed.
+            SetupError: the function that gives the headers failed.
         """
         if self._headers is None:
             return ()

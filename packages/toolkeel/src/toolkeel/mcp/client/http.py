@@ -178,6 +178,7 @@ class _EventStream(httpx2.AsyncByteStream):
         yield last if event == last else event + b"\n\n"  # cut short, it is none: it may come again
 
     async def aclose(self) -> None:
+        """Close the response's own stream."""
         await self._inner.aclose()
 
 

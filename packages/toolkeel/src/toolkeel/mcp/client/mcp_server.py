@@ -293,6 +293,7 @@ class MCPServer(ServerContents):
         """Call a tool, again if a lost session surely did not run it; raise CallFailed if there is no result."""
 
         async def progressed(progress: float, total: float | None, message: str | None) -> None:
+            """Report the server's progress as the call's."""
             context.progress(message or "", progress, total)
 
         for renewals in range(MAX_RENEWALS + 1):

@@ -326,7 +326,7 @@ def _messages(message: object) -> list[dict[str, Any]]:
 
 
 def _text(value: object) -> str:
-    """Return a value as JSON text, cut."""
+    """Return a value as JSON text, cut to `_BLOCK_TEXT` characters."""
     return json.dumps(value, ensure_ascii=False)[:_BLOCK_TEXT]
 
 

@@ -50,6 +50,7 @@ class ServerContents:
         __getattr__ = attribute_hints("MCPServer.")
 
     def _get_connection(self) -> Connection:
+        """Return the connection of the current run; a subclass defines it."""
         raise NotImplementedError
 
     async def instructions(self) -> str:

@@ -144,7 +144,10 @@ class DrainMiddleware:
                 state.metrics.in_flight -= 1
 
     def _close_after_answer(self, send: Send, is_health: bool = False) -> Send:
-        """Return a `send` that counts answers of 400 or more and, while draining, closes the connection."""
+        """Return a `send` that closes the connection while draining, and counts answers of 400 or more.
+
+        Answers to health checks are not counted.
+        """
 
         async def sent(message: Message) -> None:
             """Send a message; count a rejection, and close the connection while draining."""

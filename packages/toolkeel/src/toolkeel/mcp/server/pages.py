@@ -74,6 +74,7 @@ def ui_resource(
     )
 
     def page() -> str:
+        """Return the page's HTML."""
         return html
 
     return make(page)

@@ -44,6 +44,7 @@ class CallMetrics:
 
     @in_flight.setter
     def in_flight(self, number: int) -> None:
+        """Set the number and its gauge."""
         self._in_flight = number
         self._metrics.set(_IN_FLIGHT.name, number)
 

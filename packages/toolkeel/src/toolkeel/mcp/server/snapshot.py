@@ -169,7 +169,15 @@ def unknown_name_error(what: str, name: object, known: Iterable[str]) -> MCPErro
 
 
 def _serve_tool(entry: Entry, alias: str, may_ask: bool, names: Mapping[str, str]) -> ServedTool:
-    """Return a tool as it is served, with definition and structured output."""
+    """Return a tool as it is served, with definition and structured output.
+
+    Args:
+        entry: The tool in its toolset.
+        alias: Its name in this server's list.
+        may_ask: True if some step of the server may ask the client; a tool with injected parameters,
+            steps or approval may anyway.
+        names: Wire names by own names, for its results.
+    """
     tool = entry.tool
     structured = infer_structured_output(tool)
     definition = to_definition(tool, alias, structured.schema if structured else None)
@@ -183,7 +191,7 @@ def _serve_tool(entry: Entry, alias: str, may_ask: bool, names: Mapping[str, str
 
 
 def build_result(served: ServedTool, message: ToolMessage) -> types.CallToolResult:
-    """Convert a message to a call result, with checked structured content."""
+    """Convert a message to a call result; a failed one if its value does not fit the output schema."""
     if served.wire_names:
         message = with_wire_names(message, served.wire_names)
     if served.structured is None or message.failed:
@@ -231,7 +239,12 @@ def _list_digest(items: Sequence[BaseModel]) -> str:
 
 
 def _parse_cursor(cursor: str, stamp: str, length: int) -> int:
-    """Return the start of a page.
+    """Return the index at which a page starts.
+
+    Args:
+        cursor: As the client sent it.
+        stamp: Mark of the list's present state.
+        length: Length of the list.
 
     Raises:
         MCPError: the cursor does not belong to this list.

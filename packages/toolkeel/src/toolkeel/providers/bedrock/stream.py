@@ -177,7 +177,13 @@ class StreamDecoder(BlockDecoder[ConverseBlock]):
     # — blocks —
 
     def _read_block(self, index: int, key: str, body: object) -> list[Delta]:
-        """Decode a complete block."""
+        """Return the deltas of a complete block.
+
+        Args:
+            index: Its index in the answer.
+            key: Its kind, such as ``text`` or ``toolUse``.
+            body: Its content.
+        """
         fields = as_dict(body)
         if key == "text":
             return self._extend_block(index, key, body)

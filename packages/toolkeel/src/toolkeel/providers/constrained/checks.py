@@ -77,9 +77,9 @@ class CallCheck:
         self._has_calls = False
 
     def feed(self, delta: Delta | AssistantMessage) -> list[Delta | AssistantMessage]:
-        """Return the deltas that can be passed on after `delta`.
+        """Return the deltas that can be passed on after `delta`; withhold text that may be a wrong call.
 
-        Raise at the end of a reply that must not pass.
+        Raise `ModelError` at the end of a reply that must not pass.
         """
         if isinstance(delta, AssistantMessage):
             self._check(delta.text, bool(delta.tool_calls), delta.finish_reason)

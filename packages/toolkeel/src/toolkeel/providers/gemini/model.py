@@ -196,7 +196,7 @@ class _RecordingTransport(httpx2.BaseTransport):
 
 
 def _new_client(model: str, options: Mapping[str, Any], stream: bool) -> SdkClient:
-    """Make a client of our own, or raise `SetupError` if its settings are incomplete.
+    """Make a client of our own, for streams if `stream`; raise `SetupError` if its settings are incomplete.
 
     With Vertex AI, whose token changes, the SDK sends each request itself.
     """
@@ -227,7 +227,14 @@ def _new_client(model: str, options: Mapping[str, Any], stream: bool) -> SdkClie
 def _template(
     sdk: genai.Client, model: str, stream: bool, described: _RecordingTransport
 ) -> RequestTemplate:
-    """Let the SDK make a request that is not sent; return its address, headers and timeout."""
+    """Let the SDK make a request that is not sent; return its address, headers and timeout.
+
+    Args:
+        sdk: The client.
+        model: Name of the model.
+        stream: True for a request whose answer is streamed.
+        described: The SDK's transport, which stores the request.
+    """
     if stream:
         list(sdk.models.generate_content_stream(**_arguments(model)))
     else:

@@ -99,7 +99,9 @@ class StreamDecoder(Decoder):
         return deltas
 
     def handle_event(self, data: Json) -> list[Delta]:
-        """Return the deltas of one chunk. Code Assist puts it in an envelope.
+        """Return the deltas of one chunk, and record its usage, model, reason and sources.
+
+        Code Assist puts a chunk in an envelope.
 
         Raises:
             ModelError: the chunk reports an error.

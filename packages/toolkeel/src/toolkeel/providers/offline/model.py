@@ -162,7 +162,10 @@ def _output_call(turn: Turn, tools: Sequence[ToolDefinition]) -> list[Call]:
 def _answer(
     turn: Turn, planned: Sequence[PlannedCall], tools: Sequence[ToolDefinition], forbidden: bool
 ) -> str:
-    """Return the text of the reply: results, questions for missing arguments, or that no tool fits."""
+    """Return the text of the reply: results, questions for missing arguments, or that no tool fits.
+
+    With `forbidden`, the request permits no calls, and the text says so.
+    """
     language = language_of(turn.prompt)
     parts = _results(turn, planned, tools, language)
     parts += [sentences.ask_for(language, c.tool, c.missing) for c in planned if c.missing]

@@ -180,7 +180,7 @@ def _opens_sentence(text: str, start: int) -> bool:
 
 
 def _is_ordinary(word: str, opening: bool) -> bool:
-    """Return True for a stop word, or an everyday word that opens a sentence."""
+    """Return True for a stop word, or an everyday word where `opening` says that it opens a sentence."""
     lower = word.lower().replace("’", "'")
     if lower in lexicon.NOT_NAMES or not idea_of(lower):
         return True

@@ -61,6 +61,7 @@ class _Piece:
 
     @property
     def is_empty(self) -> bool:
+        """True if the piece has nothing of a call."""
         return not (self.id or self.name or self.text) and self.object is None
 
     @property
@@ -109,6 +110,7 @@ class _OpenCall:
 
     @property
     def has_arguments(self) -> bool:
+        """True if any part of the arguments has arrived."""
         return bool(self.pieces) or bool(self.object)
 
     @property

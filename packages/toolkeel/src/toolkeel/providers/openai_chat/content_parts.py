@@ -47,7 +47,13 @@ class PartReader:
         return thought, spoken
 
     def _add_reference(self, part: Json, end: int, length: int) -> None:
-        """Record a reference as a citation of its own text, or of the text since the last reference."""
+        """Record a reference as a citation of its own text, or of the text since the last reference.
+
+        Args:
+            part: The reference.
+            end: Length of the text before it.
+            length: Length of its own text, or 0.
+        """
         if length:
             self._cited = (end, end + length)
         elif end > self._cited[1]:

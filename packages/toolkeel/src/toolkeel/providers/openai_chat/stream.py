@@ -158,6 +158,7 @@ class StreamDecoder(Decoder):
         self.is_empty = not (self._reason or self._beside)
 
     def _has_output(self) -> bool:
+        """Return True if the reply has text, a call or other content so far."""
         return bool(self._call_count or self._text_length or self._has_more)
 
     def _with_own_names(self, pieces: list[CallDelta]) -> list[CallDelta]:
@@ -195,7 +196,8 @@ class StreamDecoder(Decoder):
     def _read_beside(self) -> list[Delta]:
         """Return the deltas of choices that are the answer after all: the first has none of it.
 
-        Either there is no first choice, or it says that it ends with calls and has none.
+        Either there is no first choice, and the reason to end is theirs, too; or it says that it ends with calls
+        and has none. Returns no deltas for a first choice with content.
         """
         first = self._beside[0].get("index") if self._beside else None
         if not (self._reason or self._has_output()):

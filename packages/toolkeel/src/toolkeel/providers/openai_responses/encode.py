@@ -250,7 +250,13 @@ class ResponsesEncoder(Encoder[ModelProfile]):
         return [_item_to_send(item, together) for item in items]
 
     def _call(self, call: ToolCall, ours: bool, together: bool) -> Json:
-        """Register a call and encode it; one of the provider's own tools in its original form."""
+        """Register a call and encode it; one of the provider's own tools in its original form.
+
+        Args:
+            call: The call.
+            ours: True if this server made it.
+            together: True if the reply's items are sent back together, with the ids that belong to them.
+        """
         wire_id = self._open.add(call)
         extra = dict(as_dict(call.provider_options.get(WIRE)))
         item = native_item(extra, wire_id)
@@ -357,7 +363,7 @@ def _is_item_id(id: object) -> bool:
 
 
 def _item_to_send(item: Json, together: bool) -> Json:
-    """Return a server's item in the form that is sent back."""
+    """Return a server's item in the form that is sent back; with its id only if all are sent (`together`)."""
     match item.get("type"):
         case "reasoning":
             return {"summary": [], **_without_nulls(item)}

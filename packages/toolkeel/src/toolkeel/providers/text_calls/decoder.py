@@ -109,7 +109,7 @@ class TextCalls:
         """Return the deltas that are decided after `delta`; buffer text that is not."""
         if isinstance(delta, TextDelta):
             self._buffer += delta.text
-            return self._read(over=False)
+            return self._read(is_final=False)
         if isinstance(delta, CallDelta):
             return [replace(delta, index=self._call_index(delta.index))]
         if isinstance(delta, Finish):
@@ -120,26 +120,26 @@ class TextCalls:
 
     def finish(self) -> list[Delta]:
         """Return the deltas that were waiting. The reply is over."""
-        return self._read(over=True)
+        return self._read(is_final=True)
 
     def _call_index(self, index: int) -> int:
         """Return a call's index among all calls of the reply, reserving one for a new call."""
         return self._numbers.setdefault(index, len(self._numbers))
 
-    def _read(self, over: bool) -> list[Delta]:
+    def _read(self, is_final: bool) -> list[Delta]:
         """Read the buffer as far as it is certain; return its text and calls as deltas."""
         deltas: list[Delta] = []
-        while self._buffer or (self._form is not None and over):
+        while self._buffer or (self._form is not None and is_final):
             before = self._buffer, self._form
             if self._form is None:
-                deltas += self._scan(over)
+                deltas += self._scan(is_final)
             else:
-                deltas += self._end_form(self._form, over)
+                deltas += self._end_form(self._form, is_final)
             if (self._buffer, self._form) == before:
                 break
         return _join_texts(deltas)
 
-    def _scan(self, over: bool) -> list[Delta]:
+    def _scan(self, is_final: bool) -> list[Delta]:
         """Emit text up to the next form, which is entered, or to a possible start of one."""
         buffer, at = self._buffer, 0
         for match in _TOKENS.finditer(buffer):
@@ -147,10 +147,10 @@ class TextCalls:
                 continue
             token = match.group()
             self._track_text(buffer[at : match.start()])
-            if not over and self._may_continue(match):
+            if not is_final and self._may_continue(match):
                 return self._emit_text(buffer, match.start())
             at = match.end()
-            form = self._form_at(match.start(), token, over)
+            form = self._form_at(match.start(), token, is_final)
             if form is not None:
                 emitted = self._emit_text(buffer, match.start())
                 if form is not _UNCERTAIN:
@@ -160,7 +160,7 @@ class TextCalls:
                 self._buffer = buffer[at:]
                 return []
             self._track_context(token)
-        end = len(buffer) if over else _certain_length(buffer)
+        end = len(buffer) if is_final else _certain_length(buffer)
         self._track_text(buffer[at:end])
         return self._emit_text(buffer, end)
 
@@ -171,15 +171,18 @@ class TextCalls:
             return match.end() == len(self._buffer)
         return any(len(one) > len(rest) and one.startswith(rest) for one in _MARKS)
 
-    def _form_at(self, at: int, token: str, over: bool) -> TextForm | None:
-        """Return the form that starts at `at`, if there is one."""
+    def _form_at(self, at: int, token: str, is_final: bool) -> TextForm | None:
+        """Return the form that starts at `at`, None if none does, or `_UNCERTAIN` until more text has arrived.
+
+        With `is_final`, no more text follows.
+        """
         if self._fence or self._backticks or self._is_thinking or not self._schemas:
             return None
         if token in _FORMS:
             return _FORMS[token]
         rest = self._buffer[at:]
         if token[0] in "`~" and len(token) > 2 and not self._prose.strip():
-            fenced = begins_fence(rest, self._schemas, over)
+            fenced = begins_fence(rest, self._schemas, is_final)
             return _UNCERTAIN if fenced is None else _FENCE if fenced else None
         if token not in ("[", "{"):
             return None
@@ -187,7 +190,7 @@ class TextCalls:
         json = begins_json(rest, self._schemas) if self._is_after_sentence() else False
         if listed or json:
             return _LIST if listed else _JSON
-        return _UNCERTAIN if not over and None in (listed, json) else None
+        return _UNCERTAIN if not is_final and None in (listed, json) else None
 
     def _is_after_sentence(self) -> bool:
         """Return True at the start of the reply, and after one short line or sentence."""
@@ -233,17 +236,20 @@ class TextCalls:
         self._searched = self._tries = self._value_at = 0
         self._brackets = BracketScanner("'\"" if form is _LIST else '"')
 
-    def _end_form(self, form: TextForm, over: bool) -> list[Delta]:
-        """Return the calls of the entered form, once its end has arrived."""
+    def _end_form(self, form: TextForm, is_final: bool) -> list[Delta]:
+        """Return the calls of the entered form, once its end has arrived; no deltas before.
+
+        With `is_final`, no more text follows: a form without an end becomes text.
+        """
         if form is _LIST:
             self._brackets.feed(self._buffer[self._searched :])
             self._searched, end = len(self._buffer), self._brackets.end
             if end and (calls := form.parse(self._buffer[:end], self._schemas)):
                 return self._emit_calls(calls, end)
-            return self._abandon_form(form) if end or over else []
+            return self._abandon_form(form) if end or is_final else []
         if form is _JSON and (ended := self._end_json()) is not None:
             return ended
-        if form is _FENCE and not over and self._is_past_fence():
+        if form is _FENCE and not is_final and self._is_past_fence():
             return self._abandon_form(form)
         while form.close and self._tries < _TRIES:
             end = self._buffer.find(form.close, self._searched)
@@ -254,11 +260,11 @@ class TextCalls:
                 return self._emit_calls(calls, end + len(form.close))
             self._tries += 1
             self._searched = end + len(form.close)
-        if over and form.close_is_optional:
+        if is_final and form.close_is_optional:
             body = _ENDS.sub("", self._buffer)
             if calls := form.parse(body, self._schemas):
                 return self._emit_calls(calls, len(self._buffer))
-        return self._abandon_form(form) if over or self._tries >= _TRIES else []
+        return self._abandon_form(form) if is_final or self._tries >= _TRIES else []
 
     def _end_json(self) -> list[Delta] | None:
         """End bare JSON at a closing tag, or at text that cannot belong to it; None: go on."""

@@ -13,21 +13,24 @@ _MARKS = tuple(form.open for form in FORMS)
 _LONGEST = max(map(len, _MARKS))
 
 
-def begins_fence(text: str, names: Iterable[str], over: bool) -> bool | None:
-    """Return True if `text` starts with a fence around a call, None while that is undecided."""
+def begins_fence(text: str, names: Iterable[str], is_final: bool) -> bool | None:
+    """Return True if `text` starts with a fence around a call, None while that is undecided.
+
+    With `is_final`, no more text follows, and nothing is undecided.
+    """
     head = FENCE_HEAD.match(text)
     body = text[head.end() :] if head else ""
     if head is None or not body:
-        return False if over else None
+        return False if is_final else None
     if head["language"] == "tool_code":
         body = f"[{body.removeprefix('[')}"
     marked = [True for mark in _MARKS if body.startswith(mark)]
-    maybe = [None for mark in _MARKS if mark.startswith(body)] if not over else []
+    maybe = [None for mark in _MARKS if mark.startswith(body)] if not is_final else []
     if marked or maybe:
         return (marked or maybe)[0]
     listed = begins_list(body, names) if body[0] == "[" else False
     json = begins_json(body, names)
-    return True if listed or json else None if not over and None in (listed, json) else False
+    return True if listed or json else None if not is_final and None in (listed, json) else False
 
 
 def begins_list(text: str, names: Iterable[str]) -> bool | None:

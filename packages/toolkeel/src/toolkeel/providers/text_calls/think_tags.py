@@ -75,12 +75,12 @@ class ThinkTags:
                 new = [delta]
             else:
                 self._buffer += delta.text
-                new = self._read(over=False)
+                new = self._read(is_final=False)
         elif isinstance(delta, Finish):
-            new = [*self._read(over=True), self._with_key(delta)]
+            new = [*self._read(is_final=True), self._with_key(delta)]
         else:
             if isinstance(delta, ReasoningDelta):  # the server has a parser
-                new = self._read(over=True)
+                new = self._read(is_final=True)
                 self._state = "off"
             new.append(delta)
         self._deltas += new
@@ -92,7 +92,7 @@ class ThinkTags:
 
     def finish(self) -> list[Delta]:
         """Return the deltas that were waiting. The reply is over."""
-        return self._read(over=True)
+        return self._read(is_final=True)
 
     def _with_key(self, end: Finish) -> Finish:
         """Return the end of the reply, with the key for reasoning if there was some in tags."""
@@ -119,27 +119,27 @@ class ThinkTags:
 
     # — reading —
 
-    def _read(self, *, over: bool) -> list[Delta]:
+    def _read(self, *, is_final: bool) -> list[Delta]:
         """Read the buffer as far as it is certain; return text and reasoning as deltas."""
         new: list[Delta] = []
-        while self._buffer or over:
+        while self._buffer or is_final:
             before = self._state, len(self._buffer)
             match self._state:
                 case "start":
-                    new += self._read_start(over)
+                    new += self._read_start(is_final)
                 case "text":
-                    new += self._read_text(over)
+                    new += self._read_text(is_final)
                 case "thinking":
-                    new += self._read_thinking(over)
+                    new += self._read_thinking(is_final)
                 case "inside":
-                    new += self._read_inside(over)
+                    new += self._read_inside(is_final)
                 case "off":
                     break
             if before == (self._state, len(self._buffer)):
                 break
         return new
 
-    def _read_start(self, over: bool) -> list[Delta]:
+    def _read_start(self, is_final: bool) -> list[Delta]:
         """Read where nothing but blanks came so far, or a closing tag was the last."""
         if self._has_thoughts or self._unopened is not None:
             self._buffer = self._buffer.lstrip(_BREAKS)
@@ -149,15 +149,18 @@ class ThinkTags:
             self._buffer = rest[len(OPEN) :]
             self._state, self._has_thoughts, self._is_blank = "thinking", True, True
             return blanks
-        if over or not OPEN.startswith(rest):
+        if is_final or not OPEN.startswith(rest):
             self._state = "text"
         return []
 
-    def _read_text(self, over: bool) -> list[Delta]:
-        """Read text up to a tag, which changes the state; return it as deltas."""
+    def _read_text(self, is_final: bool) -> list[Delta]:
+        """Return the text up to a tag, from the buffer; a tag changes the state.
+
+        Text that may be a part of a tag stays in the buffer, unless it `is_final`.
+        """
         found = _TAG.search(self._buffer)
-        if found is None or (found.end() == len(self._buffer) and not over):
-            return self._text(len(self._buffer) if over else _certain(self._buffer))
+        if found is None or (found.end() == len(self._buffer) and not is_final):
+            return self._text(len(self._buffer) if is_final else _certain(self._buffer))
         emitted = self._text(found.start())
         if self._fences.is_open():
             if found[0] == CLOSE and self._fenced_close is None and self._is_unopened():
@@ -185,23 +188,26 @@ class ThinkTags:
         self._fences.add(emitted)
         return [TextDelta(emitted)] if emitted else []
 
-    def _read_thinking(self, over: bool) -> list[Delta]:
-        """Read reasoning that began the reply, piece by piece."""
+    def _read_thinking(self, is_final: bool) -> list[Delta]:
+        """Return the reasoning at the reply's beginning, from the buffer, up to its closing tag.
+
+        Without the tag, only what cannot be a part of it, but all text if it `is_final`.
+        """
         if self._is_blank:
             self._buffer = self._buffer.lstrip(_BREAKS)
             self._is_blank = not self._buffer
         thought, tag, rest = self._buffer.partition(CLOSE)
-        if tag or over:
+        if tag or is_final:
             self._buffer = rest
             self._state = "start" if tag else self._state
         else:
             end = _certain(thought)
             end = len(thought[:end].rstrip(_BREAKS))
             thought, self._buffer = thought[:end], thought[end:]
-        thought = thought.rstrip(_BREAKS) if tag or over else thought
+        thought = thought.rstrip(_BREAKS) if tag or is_final else thought
         return [ReasoningDelta(thought)] if thought else []
 
-    def _read_inside(self, over: bool) -> list[Delta]:
+    def _read_inside(self, is_final: bool) -> list[Delta]:
         """Read behind an opening tag inside the text, which is text if it is never closed."""
         thought, tag, rest = self._buffer.partition(CLOSE)
         if tag:
@@ -209,10 +215,10 @@ class ThinkTags:
             self._pieces, self._buffer = [], rest
             self._state, self._has_thoughts = "start", True
             return [ReasoningDelta(joined)] if joined else []
-        end = len(thought) if over else _certain(thought)
+        end = len(thought) if is_final else _certain(thought)
         self._pieces.append(thought[:end])
         self._buffer = thought[end:]
-        if not over:
+        if not is_final:
             return []
         emitted, self._pieces, self._state = OPEN + "".join(self._pieces), [], "text"
         return [TextDelta(emitted)]

@@ -71,7 +71,7 @@ class EncodedTranscript:
         self.media_bytes = 0
 
     def add(self, message: Message, *, with_media: bool) -> None:
-        """Encode the next message, with its media or with notes in their place."""
+        """Append the next message to the encoded ones, with its media or with notes in their place."""
         self.media_bytes += media_size(message)
         append_json(
             self.buffer, self.encoder.add(message if with_media else without_media(message))

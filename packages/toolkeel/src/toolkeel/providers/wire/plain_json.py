@@ -146,7 +146,7 @@ def as_key(value: object) -> object:
 
 
 def as_count(value: object) -> int:
-    """Return `value` if it is a count, else 0."""
+    """Return `value` if it is a positive integer, else 0."""
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
 
 

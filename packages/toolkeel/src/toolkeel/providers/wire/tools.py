@@ -183,7 +183,7 @@ class WireTools:
 
     @cached_property
     def _renamed(self) -> Mapping[str, str]:
-        """Tools whose names differ on the wire."""
+        """Wire names of the tools whose wire names differ, by their own names."""
         return {name: alias for name, alias in self.names.items() if name != alias}
 
     def alias_to_call(self, name: str) -> str:

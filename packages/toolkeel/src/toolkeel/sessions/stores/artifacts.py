@@ -116,7 +116,7 @@ class Artifacts:
             (self.folder / digest).unlink(missing_ok=True)
 
     def _moved_in(self, value: Any) -> Any:
-        """Return a value with references replaced by the large values."""
+        """Return a value with references replaced by the large texts; raise SessionError if one is missing."""
         if isinstance(value, list):
             return [self._moved_in(item) for item in value]
         if not isinstance(value, dict):
@@ -128,7 +128,10 @@ class Artifacts:
 
 
 def _moved_out(value: Any, large: dict[str, bytes], limit: int) -> Any:
-    """Replace texts above a limit by references. Keys that resemble references are escaped."""
+    """Return a value with texts longer than `limit` replaced by references, and add them to `large`.
+
+    Keys that resemble references are escaped.
+    """
     if isinstance(value, str) and len(value) > limit:
         data = value.encode("utf-8", "surrogatepass")
         digest = hashlib.sha256(data).hexdigest()
@@ -142,8 +145,10 @@ def _moved_out(value: Any, large: dict[str, bytes], limit: int) -> Any:
 
 
 def _escaped(key: str) -> str:
+    """Return a key with ``$`` before it if it resembles a reference, else unchanged."""
     return f"${key}" if _ESCAPED.fullmatch(key) else key
 
 
 def _unescaped(key: str) -> str:
+    """Return the key that `_escaped` was passed."""
     return key[1:] if key != _MARK and _ESCAPED.fullmatch(key) else key

@@ -26,6 +26,7 @@ if sys.platform != "win32":
         return True
 
     def _unlock(descriptor: int, place: int) -> None:
+        """Unlock the byte at `place` of an open file."""
         fcntl.lockf(descriptor, fcntl.LOCK_UN, 1, place)
 
 else:  # pragma: no cover
@@ -41,6 +42,7 @@ else:  # pragma: no cover
         return True
 
     def _unlock(descriptor: int, place: int) -> None:
+        """Unlock the byte at `place` of an open file."""
         os.lseek(descriptor, place, os.SEEK_SET)
         msvcrt.locking(descriptor, msvcrt.LK_UNLCK, 1)
 

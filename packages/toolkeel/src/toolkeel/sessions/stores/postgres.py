@@ -129,6 +129,7 @@ class _Connection:
                 raise self._driver.OperationalError(text) from error
 
     def execute(self, sql: str, values: Sequence[object] = ()) -> Any:
+        """Execute a statement in SQLite's spelling, and return its cursor."""
         with self._limited():
             return self._raw.execute(_in_postgres_words(sql), values or None)
 
@@ -140,10 +141,12 @@ class _Connection:
 
     @property
     def in_transaction(self) -> bool:
+        """True while a transaction is open."""
         return not self.broken and self._raw.info.transaction_status != 0
 
     @property
     def broken(self) -> bool:
+        """True if the connection is closed or lost."""
         return bool(self._raw.closed)
 
     def close(self) -> None:
@@ -151,6 +154,7 @@ class _Connection:
 
 
 def _in_postgres_words(sql: str) -> str:
+    """Return a statement in PostgreSQL's spelling."""
     return "BEGIN" if sql == "BEGIN IMMEDIATE" else sql.replace("?", "%s")
 
 

@@ -379,6 +379,7 @@ def shared_database(path: str, make: type[Database] | None = None) -> Database:
 
 
 def _forget() -> None:
+    """Drop the parent's connections in a forked process, without closing them."""
     global _opening
     _abandoned.extend(_open.values())
     _open.clear()
