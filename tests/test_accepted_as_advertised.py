@@ -19,7 +19,7 @@ from tests.reading_phrases import Unmade, instance_of, read_phrase
 from toolkeel import Tool, ToolCall
 from toolkeel.call.arguments.validate import prepare
 from toolkeel.define.dialect.definition import FORMS, Form, definition
-from toolkeel.define.explain.phrases import describe_value
+from toolkeel.define.explain.value_phrases import describe_value
 from toolkeel.define.import_definition import parse_definition
 from toolkeel.define.schema.canonical import canonical_json
 from toolkeel.errors import FieldError, InvalidArguments

@@ -11,9 +11,10 @@ from pydantic import BaseModel, Field, SecretStr
 
 from tests.fuzz.parts import PARTS
 from toolkeel import RunState, SetupError, Tool, ToolCall, tool
+from toolkeel.call.arguments.canonical_arguments import as_json, fill_defaults, revalidate
 from toolkeel.call.arguments.parse import parse_arguments
 from toolkeel.call.arguments.partial import PartialArguments
-from toolkeel.call.arguments.validate import as_json, fill_defaults, prepare, revalidate
+from toolkeel.call.arguments.validate import prepare
 from toolkeel.define.tool import AnyTool
 from toolkeel.errors import (
     CallError,

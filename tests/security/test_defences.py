@@ -145,10 +145,10 @@ BREAKS = (
     ),
     Break(
         "T18: schemas may be fetched",
-        "toolkeel/define/schema/from_json_schema.py",
+        "toolkeel/define/schema/json_schema_validator.py",
         "offline=True",
         "offline=False",
-        "packages/toolkeel/tests/define/schema/test_from_json_schema.py::test_a_reference_to_a_server_is_refused_without_asking_it",
+        "packages/toolkeel/tests/define/schema/test_json_schema_validator.py::test_a_reference_to_a_server_is_refused_without_asking_it",
     ),
     Break(
         "T19: a step may give any number of bytes",
@@ -236,10 +236,10 @@ BREAKS = (
     ),
     Break(
         "T31: what a schema costs is not asked",
-        "toolkeel/define/schema/from_json_schema.py",
+        "toolkeel/define/schema/json_schema_validator.py",
         "unknown = check_work(plain)",
         "unknown: tuple[str, ...] = ()",
-        "packages/toolkeel/tests/define/schema/test_from_json_schema.py::test_a_schema_that_would_cost_too_much_is_refused_quickly",
+        "packages/toolkeel/tests/define/schema/test_json_schema_validator.py::test_a_schema_that_would_cost_too_much_is_refused_quickly",
     ),
     Break(
         "T32: a text is given whole",

@@ -9,12 +9,8 @@ from tests.shared import shared_file
 from toolkeel.call.arguments.coerce import coerce
 from toolkeel.call.arguments.parse import object_to_text, parse_arguments
 from toolkeel.define.explain.validation_errors import invalid_arguments
-from toolkeel.define.schema.from_json_schema import (
-    JsonSchemaValidator,
-    check_tool_schema,
-    close_root,
-    compile_json_schema,
-)
+from toolkeel.define.schema.from_json_schema import check_tool_schema, close_root
+from toolkeel.define.schema.json_schema_validator import JsonSchemaValidator, compile_json_schema
 
 # Published as right, but they name a variable of some program where their own schema wants a
 # list: no reading of the text makes it one.

@@ -12,7 +12,7 @@ from typing import Any
 
 from toolkeel._common.needs_extra import needs_extra
 from toolkeel._records.tickets import Approver, Decision, Ticket
-from toolkeel.call.arguments.validate import as_json
+from toolkeel.call.arguments.canonical_arguments import as_json
 from toolkeel.call.steps import guard
 from toolkeel.call.steps.taint import can_act
 from toolkeel.content import Block, Content, Data, File, Image, Text, data_url

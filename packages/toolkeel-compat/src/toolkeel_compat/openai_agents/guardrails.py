@@ -8,7 +8,7 @@ from typing import Any, ClassVar, TypeAlias
 
 from toolkeel._records.record import record
 from toolkeel.agent.guardrail import Guardrail
-from toolkeel.call.arguments.validate import as_json
+from toolkeel.call.arguments.canonical_arguments import as_json
 from toolkeel.call.steps import guard
 from toolkeel.call.steps.guard import Allow, Stop, Verdict
 from toolkeel.context import RunContext

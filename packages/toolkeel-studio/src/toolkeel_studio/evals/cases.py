@@ -11,7 +11,8 @@ from typing import Any, cast
 
 from toolkeel._common.nearest_names import did_you_mean
 from toolkeel._records.record import NOTHING, record
-from toolkeel.call.arguments.validate import as_json, prepare
+from toolkeel.call.arguments.canonical_arguments import as_json
+from toolkeel.call.arguments.validate import prepare
 from toolkeel.call.toolset import Toolset
 from toolkeel.define.tool import AnyTool
 from toolkeel.errors import CallError, SetupError

@@ -15,7 +15,7 @@ from toolkeel import events
 from toolkeel._records.entries import Decided
 from toolkeel._records.tickets import VERDICTS, Ticket
 from toolkeel.agent.agent import Agent
-from toolkeel.define.schema.from_json_schema import compile_json_schema
+from toolkeel.define.schema.json_schema_validator import compile_json_schema
 from toolkeel.errors import InvalidArguments
 from toolkeel.model_interface import CallDelta, TextDelta
 from toolkeel.observe.wording import one_line

@@ -8,9 +8,10 @@ from typing import Literal, TypeAlias
 
 from toolkeel._records.record import record
 from toolkeel._records.tickets import Decision, Reach, Ticket
-from toolkeel.call.arguments.validate import as_json, prepare
+from toolkeel.call.arguments.canonical_arguments import as_json
+from toolkeel.call.arguments.validate import prepare
 from toolkeel.call.toolset import Toolset
-from toolkeel.define.schema.from_json_schema import compile_json_schema
+from toolkeel.define.schema.json_schema_validator import compile_json_schema
 from toolkeel.errors import CallError, SetupError
 from toolkeel.messages import ToolCall
 from toolkeel.sessions.session import Session

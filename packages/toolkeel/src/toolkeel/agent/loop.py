@@ -78,8 +78,7 @@ class RunLoop(Generic[T]):
         self._caller = ModelCaller(self._active, context)
         self._calls = TurnCalls(context)
         self._attempts: OutputAttempts | None = None
-        self._turn_limit = ""
-        self._is_set_up = False
+        self._turn_limit, self._is_set_up = "", False
         self._result: RunResult[T] | None = None
         self._session = session
         self._new_decisions = decisions
@@ -87,11 +86,11 @@ class RunLoop(Generic[T]):
         self._undecided: tuple[Ticket, ...] = ()
         self._start = resuming.load_start(prompt, context)
         self._decisions = resuming.collect_decisions(prompt, decisions) if session is None else {}
-        start = self._start
-        messages = (
-            prompt_to_messages(start) if session is None else session_prompt_to_messages(start)
+        start, to_messages = (
+            self._start,
+            session_prompt_to_messages if session else prompt_to_messages,
         )
-        context.loop_state.transcript = messages
+        context.loop_state.transcript = to_messages(start)
         if isinstance(start, RunState):
             resuming.restore_context(context, start)
             self._caller.window.restore(start.cuts)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import get_args
 
+from toolkeel.call.arguments.canonical_arguments import revalidate_each_try, with_defaults
 from toolkeel.call.arguments.edits import validate_change
 from toolkeel.call.arguments.mask import collect_secrets
 from toolkeel.call.arguments.model_validators import ModelValidators
-from toolkeel.call.arguments.validate import revalidate_each_try, with_defaults
 from toolkeel.call.body.coroutine_deadline import stop_on_cancel
 from toolkeel.call.body.run_body import check_output, invoke
 from toolkeel.call.steps.approve import Approval, refuse_change

@@ -20,6 +20,7 @@ from toolkeel.define.inject import FixedByPartial, InjectedOrDefault, InjectedPa
 from toolkeel.define.mutable_defaults import copy_factory
 from toolkeel.define.names import check_name
 from toolkeel.define.reading.docstring import Docstring, DocstringUse, parse_docstring
+from toolkeel.define.reading.hints import plain_function, unwrap_partials
 from toolkeel.define.reading.parameter import Values
 from toolkeel.define.reading.signature import (
     MISSING,
@@ -28,9 +29,7 @@ from toolkeel.define.reading.signature import (
     BodyKind,
     Parameter,
     Signature,
-    plain_function,
     read_signature,
-    unwrap_partials,
 )
 from toolkeel.define.returns import OutputSchema, output_schema_of
 from toolkeel.define.schema.argument_schema import (

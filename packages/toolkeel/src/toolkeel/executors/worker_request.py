@@ -12,7 +12,7 @@ from typing import Any
 
 from toolkeel._records.messages_json import load_message
 from toolkeel._records.taint_sources import dump_sources
-from toolkeel.call.arguments.validate import as_json, drop_defaults
+from toolkeel.call.arguments.canonical_arguments import as_json, drop_defaults
 from toolkeel.call.steps.label_sources import record_stated
 from toolkeel.call.stored_labels import labels_to_store
 from toolkeel.context import ToolContext

@@ -26,13 +26,7 @@ from urllib.parse import urlsplit
 from toolkeel._common.data_folder import expand_home, find_home
 from toolkeel._records.record import NOTHING, record
 from toolkeel.errors import SetupError
-from toolkeel.mcp.hosts import (
-    find_entries,
-    host_of,
-    is_disabled,
-    read_file,
-    workspace_of,
-)
+from toolkeel.mcp.hosts import find_entries, host_of, is_disabled, read_file, workspace_of
 from toolkeel.mcp.server_entries import parse_entry
 from toolkeel.mcp.transforms import Transforms, parse_transforms
 from toolkeel.mcp.variables import FieldReader, read_env_file

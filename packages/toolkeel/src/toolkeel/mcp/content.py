@@ -26,7 +26,7 @@ from toolkeel._records.record import NOTHING
 from toolkeel.content import Audio, Block, Content, Data, File, Image, Text
 from toolkeel.define.dialect.definition import definition
 from toolkeel.define.returns import OutputSchema
-from toolkeel.define.schema.from_json_schema import (
+from toolkeel.define.schema.json_schema_validator import (
     JsonSchemaValidator,
     LazyValidator,
     compile_when_used,

@@ -27,7 +27,7 @@ from toolkeel._records.record import record
 from toolkeel.define.explain.validation_errors import invalid_arguments, unknown_key
 from toolkeel.define.names import check_name
 from toolkeel.define.schema.foreign import make_compilable
-from toolkeel.define.schema.from_json_schema import compile_json_schema
+from toolkeel.define.schema.json_schema_validator import compile_json_schema
 from toolkeel.define.subschemas import properties_of, required_of
 from toolkeel.errors import DefinitionError, InvalidArguments, SetupError
 from toolkeel.mcp.transformed_schemas import (

@@ -11,14 +11,7 @@ from time import time
 from typing import TypeAlias
 
 from toolkeel._common.cancel import get_logger
-from toolkeel._records.entries import (
-    Checkpoint,
-    Entry,
-    ModelReplied,
-    PersonSaid,
-    RunEnded,
-    Steered,
-)
+from toolkeel._records.entries import Checkpoint, Entry, ModelReplied, PersonSaid, RunEnded, Steered
 from toolkeel._records.entries_json import dump_entry, load_entry
 from toolkeel._records.record import NOTHING, record
 from toolkeel.messages import UserMessage

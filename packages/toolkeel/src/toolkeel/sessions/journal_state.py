@@ -1,6 +1,6 @@
 """The state of a session, computed from its journal.
 
-`JournalState.apply` takes one entry after the other. Transcript, tool state, usage, open tickets and
+`JournalState.apply` takes one entry after the other. Transcript (`TranscriptState`), tool state, usage, open tickets and
 calls of unknown outcome depend on the entries alone, so a process that reads the same journal
 computes the same state. The last run moves between these conditions::
 
@@ -24,7 +24,6 @@ call and nested run below it is closed as well. `checkpoint` stores a state at r
 
 from __future__ import annotations
 
-from bisect import insort
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -33,9 +32,8 @@ from toolkeel._records import entries
 from toolkeel._records.run_counts import RunCounts
 from toolkeel._records.taint_sources import Permit
 from toolkeel._records.tickets import Decision, Ticket
-from toolkeel.agent.history import Cut, HistoryView
-from toolkeel.agent.transcript import last_turn
-from toolkeel.messages import Message, ToolCall
+from toolkeel.agent.history import Cut
+from toolkeel.sessions.transcript_state import TranscriptState
 
 MESSAGE_ENTRIES = (
     *(entries.PersonSaid, entries.Steered, entries.ModelReplied, entries.CallEnded),
@@ -46,15 +44,13 @@ MAX_DEPTH = 200
 """How many runs may lie within each other."""
 
 
-class JournalState(RunCounts):
+class JournalState(RunCounts, TranscriptState):
     """The state of a session after some entries, or of a run nested in one of its runs.
 
     Args:
         top: The session's state, if this is that of a nested run.
 
     Attributes:
-        view: The messages that the model is shown next.
-        entry_numbers: Number of the entry of each message in `view`; 0 for a replacement.
         state: The values that tools wrote, as stored; see `toolkeel._records.typed_values`.
         taint: Taint labels with their sources.
         permits: What a person has permitted for the last run.
@@ -79,13 +75,11 @@ class JournalState(RunCounts):
         senders: Senders of inbox messages that have joined the last run.
         suspended_state: Saved counters of a run that waits or stopped within an inner run.
         run_count: Number of runs so far.
-        cuts: Replacements that the model is shown for parts of the transcript.
     """
 
     def __init__(self, top: JournalState | None = None) -> None:
-        super().__init__()
-        self.view = HistoryView()
-        self.entry_numbers: list[int] = []
+        RunCounts.__init__(self)
+        TranscriptState.__init__(self, is_nested=top is not None)
         self.state: dict[str, object] = {}
         self.taint: dict[str, tuple[str, ...]] = {}
         self.permits: dict[Permit, None] = {}
@@ -112,8 +106,6 @@ class JournalState(RunCounts):
         self.senders: set[str] = set()
         self.suspended_state: object = None
         self.run_count = 0
-        self.cuts: list[Cut] = []
-        self._positions: list[int] = []
 
     def apply(self, seq: int, entry: entries.Entry) -> None:
         """Apply one entry; `seq` is its number."""
@@ -159,16 +151,6 @@ class JournalState(RunCounts):
         """Calls of unknown outcome: the process was killed while they ran."""
         return tuple(self.open_calls.values())
 
-    def position_of(self, call: ToolCall) -> int:
-        """Return the index of an unanswered call in the last reply."""
-        calls = last_turn(self.view.messages)[0]
-        return next(index for index, each in enumerate(calls) if each is call)
-
-    def _add_message(self, seq: int, message: Message) -> None:
-        """Append a message to the view, with the number of its entry."""
-        self.view.add(message)
-        self.entry_numbers.append(seq)
-
     # — one for each kind of entry, called by `apply` to change the fields —
 
     def _run_began(self, seq: int, entry: entries.RunBegan) -> None:
@@ -181,21 +163,21 @@ class JournalState(RunCounts):
         self.agent, self.instructions = entry.agent or self.agent, entry.instructions
 
     def _person_said(self, seq: int, entry: entries.PersonSaid) -> None:
-        self._add_message(seq, entry.message)
+        self.add_message(seq, entry.message)
 
     def _steered(self, seq: int, entry: entries.Steered) -> None:
         """Move a queued message into the transcript, and remember its sender."""
         self.queued.pop(entry.id, None)
         self.senders.add(entry.who)
-        self._add_message(seq, entry.message)
+        self.add_message(seq, entry.message)
 
     def _model_asked(self, seq: int, entry: entries.ModelAsked) -> None:
         self.reason, self.turn, self.awaits_reply = "", entry.turn, True
 
     def _model_replied(self, seq: int, entry: entries.ModelReplied) -> None:
         self.turn, self.awaits_reply, self.made_by = entry.turn, False, {}
-        self._positions.clear()
-        self._add_message(seq, entry.message)
+        self.begin_turn()
+        self.add_message(seq, entry.message)
 
     def _call_intended(self, seq: int, entry: entries.CallIntended) -> None:
         """Add the call to the open ones."""
@@ -213,22 +195,13 @@ class JournalState(RunCounts):
                 made[key] = made[key][0], seq
             return
         self._forget(lambda ticket: ticket.call_id == entry.message.tool_call_id)
-        self._insert_result(seq, entry)
-
-    def _insert_result(self, seq: int, entry: entries.CallEnded | entries.Deferred) -> None:
-        """Insert a result among those of its turn, in the order of the calls."""
-        insort(self._positions, entry.position)
-        behind = len(self._positions) - 1 - self._positions.index(entry.position)
-        place = len(self.view.messages) - behind
-        self._add_message(seq, entry.message)
-        self.view.messages.insert(place, self.view.messages.pop())
-        self.entry_numbers.insert(place, self.entry_numbers.pop())
+        self.insert_result(seq, entry)
 
     def _deferred(self, seq: int, entry: entries.Deferred) -> None:
         """Insert the placeholder; the ticket stays."""
         self.open_tickets.pop(entry.ticket.id, None)
         self.deferred[entry.ticket.id] = entry
-        self._insert_result(seq, entry)
+        self.insert_result(seq, entry)
 
     def _repeated(self, seq: int, entry: entries.Repeated) -> None:
         """Continue like a run that waits for these tickets."""
@@ -238,8 +211,8 @@ class JournalState(RunCounts):
         found = [self.deferred.pop(id) for id in entry.tickets if id in self.deferred]
         self.open_tickets.update({each.ticket.id: each.ticket for each in found})
         self.made_by = {each.ticket.call_id: each.agent for each in found}
-        self._positions.clear()
-        self._add_message(seq, entry.message)
+        self.begin_turn()
+        self.add_message(seq, entry.message)
 
     def _close(self, key: str) -> None:
         """Remove a call from the open calls, with all calls and runs below it."""
@@ -331,15 +304,6 @@ class JournalState(RunCounts):
 
     def _compacted(self, seq: int, entry: entries.Compacted) -> None:
         self.cut(Cut(entry.start, entry.stop, entry.messages, entry.policy, name=entry.name))
-
-    def cut(self, cut: Cut) -> None:
-        """Replace a part of the transcript in requests."""
-        if self._top is None:  # a run within goes on from its whole transcript
-            start, stop = self.view.span(cut)
-            self.view.apply_cut(cut)
-            self.entry_numbers[start:stop] = [0] * len(cut.messages)
-        self.cuts = [c for c in self.cuts if not (cut.start <= c.start and c.stop <= cut.stop)]
-        self.cuts.append(cut)
 
     def _run_ended(self, seq: int, entry: entries.RunEnded) -> None:
         """Set the reason, and clear all that is open unless the run waits or can be resumed."""

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.call.arguments.test_parse import JSON
 from toolkeel.call.arguments.coerce import Coercion, coerce
-from toolkeel.define.schema.from_json_schema import compile_json_schema
+from toolkeel.define.schema.json_schema_validator import compile_json_schema
 
 INTEGER: dict[str, Any] = {"type": "integer"}
 NUMBER: dict[str, Any] = {"type": "number"}

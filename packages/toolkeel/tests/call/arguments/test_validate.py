@@ -13,9 +13,8 @@ from pydantic import BaseModel, Field
 
 from toolkeel import RunContext, Tool, ToolCall, Toolset, tool
 from toolkeel.call.arguments import validate
-from toolkeel.call.arguments.validate import ArgumentsView, as_json, prepare, revalidate
+from toolkeel.call.arguments.validate import prepare
 from toolkeel.define.secret import Secret
-from toolkeel.define.tool import Prepared
 from toolkeel.errors import InvalidArguments, MalformedArguments, TruncatedCall
 from toolkeel.events import Coerced, Event
 from toolkeel.providers import openai_responses
@@ -75,13 +74,6 @@ def test_any_json_is_accepted_with_the_right_types_or_refused(value: Any) -> Non
     assert type(arguments.get("nights", 1)) is int
 
 
-@given(st.text(), st.integers(-5, 5), st.lists(st.text(), max_size=3))
-def test_the_canonical_form_makes_the_same_arguments_again(name, nights, tags) -> None:
-    made = prepared(json.dumps({"name": name, "nights": nights, "tags": tags}))
-    assert revalidate(made).arguments == made.arguments
-    assert as_json(made) == {"name": name, "nights": nights, "tags": tags}
-
-
 @tool
 def plan(days: int, hours: float = 1.0, quick: bool = False, tags: list[int] | None = None) -> str:
     """Plan."""
@@ -125,29 +117,6 @@ def test_a_number_that_is_not_finite_is_refused_in_a_model_too(number: str) -> N
 
     with pytest.raises(MalformedArguments):
         prepare(ToolCall("1", "pay", f'{{"amount": {number}}}'), pay)
-
-
-class Deaf:
-    """A value that says nothing of itself."""
-
-    @property
-    def get_secret_value(self) -> object:
-        raise AssertionError("nobody asked for this one")
-
-
-def test_who_looks_at_one_argument_has_no_other_made_plain() -> None:
-    @tool
-    def put(path: Annotated[str, Field(alias="Path")], row: int = 1, rest: object = None) -> str:
-        """Put."""
-        return path
-
-    given = Prepared(ToolCall("1", "put"), put, {"path": "a/b", "rest": Deaf()})
-    shown = ArgumentsView(given)
-    assert (shown["Path"], shown["path"], shown["row"]) == ("a/b", "a/b", 1)
-    assert list(shown) == ["Path", "rest", "row"] and len(shown) == 3
-    assert "Path" in shown and "path" not in shown and shown.get("nobody", 7) == 7
-    plain = Prepared(ToolCall("1", "put"), put, {"path": "a", "rest": {"at": [1, "二"]}})
-    assert dict(ArgumentsView(plain)) == as_json(plain)
 
 
 def test_what_was_sent_is_shown_and_what_was_read_otherwise_is_listed() -> None:

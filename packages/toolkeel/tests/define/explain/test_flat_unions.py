@@ -7,9 +7,9 @@ from typing import Any
 from hypothesis import given, reject
 
 from tests.call.arguments.test_parse import JSON
-from tests.define.schema.test_from_json_schema import SCHEMAS
+from tests.define.schema.test_json_schema_validator import SCHEMAS
 from toolkeel.define.explain.flat_unions import UnionFreeSchema
-from toolkeel.define.schema.from_json_schema import compile_json_schema
+from toolkeel.define.schema.json_schema_validator import compile_json_schema
 from toolkeel.errors import DefinitionError
 
 

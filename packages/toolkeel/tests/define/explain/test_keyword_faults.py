@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from toolkeel.define.schema.from_json_schema import compile_json_schema
+from toolkeel.define.schema.json_schema_validator import compile_json_schema
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from toolkeel.define.explain.schema_limits import (
     check_work,
     to_plain_schema,
 )
-from toolkeel.define.schema.from_json_schema import compile_json_schema
+from toolkeel.define.schema.json_schema_validator import compile_json_schema
 from toolkeel.errors import DefinitionError
 
 

@@ -27,7 +27,8 @@ from hypothesis import strategies as st
 from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field, StringConstraints
 
 from toolkeel import Toolset, tool
-from toolkeel.call.arguments.validate import prepare, revalidate
+from toolkeel.call.arguments.canonical_arguments import revalidate
+from toolkeel.call.arguments.validate import prepare
 from toolkeel.define.output_type import compile_output_form
 from toolkeel.define.tool import AnyTool
 from toolkeel.errors import CallError, DefinitionError, InvalidArguments

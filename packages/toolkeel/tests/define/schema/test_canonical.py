@@ -29,7 +29,8 @@ from pydantic.alias_generators import to_camel
 from typing_extensions import TypedDict
 
 from toolkeel import ToolCall, tool
-from toolkeel.call.arguments.validate import as_json, fill_defaults, prepare, revalidate
+from toolkeel.call.arguments.canonical_arguments import as_json, fill_defaults, revalidate
+from toolkeel.call.arguments.validate import prepare
 from toolkeel.define.schema.canonical import aliases_of, canonical_json
 from toolkeel.define.tool import AnyTool
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkeel.define.schema.foreign import MOST, make_compilable
-from toolkeel.define.schema.from_json_schema import compile_json_schema
+from toolkeel.define.schema.json_schema_validator import compile_json_schema
 from toolkeel.errors import DefinitionError
 
 STRING = {"type": "string"}

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkeel.define.schema.from_json_schema import compile_json_schema, compile_when_used
+from toolkeel.define.schema.json_schema_validator import compile_json_schema, compile_when_used
 from toolkeel.define.schema.plain import MAX_LEVELS, is_plain
 
 ODD = st.none() | st.booleans() | st.integers(-2, 3) | st.floats() | st.sampled_from(

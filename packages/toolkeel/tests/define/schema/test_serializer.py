@@ -32,14 +32,14 @@ from typing_extensions import TypedDict
 
 from tests.define.calling import taking
 from toolkeel import ToolCall, tool
-from toolkeel.call.arguments.validate import (
+from toolkeel.call.arguments.canonical_arguments import (
     ArgumentsView,
     as_json,
     fill_defaults,
     masked_json,
-    prepare,
     revalidate,
 )
+from toolkeel.call.arguments.validate import prepare
 from toolkeel.define.tool import AnyTool
 
 T = TypeVar("T")

@@ -32,6 +32,7 @@ from toolkeel.messages import UserMessage
 from toolkeel.sessions import KeyValueStore, Session, Sessions
 from toolkeel.sessions.errors import SessionBusy, SessionError, SessionUnavailable
 from toolkeel.sessions.stores import postgres, sqlite
+from toolkeel.sessions.stores.postgres_connection import PostgresConnection
 from toolkeel.testing.scripted import Scripted, call
 
 pytestmark = pytest.mark.slow
@@ -287,7 +288,7 @@ def test_of_two_stores_that_write_the_same_none_ends_in_an_error(address: str) -
 def test_tables_of_a_later_version_are_refused(server: Server) -> None:
     address = server.new_database()
     Sessions(address).close()
-    connection = postgres._Connection(address)
+    connection = PostgresConnection(address)
     connection.execute("UPDATE version SET number = ?", (postgres.VERSION + 1,))
     connection.close()
     with pytest.raises(SessionError, match="upgrade toolkeel"):

@@ -20,7 +20,8 @@ from typing import TextIO, TypeAlias
 
 from toolkeel._records.record import record
 from toolkeel._records.tickets import Decision, Reach, Ticket
-from toolkeel.call.arguments.validate import as_json, prepare
+from toolkeel.call.arguments.canonical_arguments import as_json
+from toolkeel.call.arguments.validate import prepare
 from toolkeel.call.toolset import Toolset
 from toolkeel.errors import CallError, InvalidArguments
 from toolkeel.messages import ToolCall

@@ -21,7 +21,7 @@ from typing import Any
 
 from toolkeel._records.record import record
 from toolkeel.call.arguments.convert import EXACT, NOTHING, WrittenNumbers, convert, kinds_of
-from toolkeel.define.explain.phrases import short_json
+from toolkeel.define.explain.value_phrases import short_json
 from toolkeel.define.schema.argument_schema import UnknownKeys
 from toolkeel.define.subschemas import (
     COMPOSED,

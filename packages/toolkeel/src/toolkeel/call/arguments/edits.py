@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from toolkeel.call.arguments.validate import masked_json, revalidate
+from toolkeel.call.arguments.canonical_arguments import masked_json, revalidate
 from toolkeel.content import Text
 from toolkeel.context import Edit, ToolContext
-from toolkeel.define.explain.phrases import cut, short_json
+from toolkeel.define.explain.value_phrases import cut, short_json
 from toolkeel.define.tool import Prepared
 from toolkeel.events import Coerced
 from toolkeel.messages import ToolMessage

@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 
 from toolkeel._common.redact_secrets import MASK, Redactor, redact_in_logs
 from toolkeel._records.record import NOTHING
+from toolkeel.call.arguments.canonical_arguments import as_json
 from toolkeel.call.arguments.parse import parse_arguments
-from toolkeel.call.arguments.validate import as_json
 from toolkeel.call.steps.compose import Handler
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.secret import Mask

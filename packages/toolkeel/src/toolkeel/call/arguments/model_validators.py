@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolkeel.call.arguments.validate import revalidate
+from toolkeel.call.arguments.canonical_arguments import revalidate
 from toolkeel.context import ToolContext
 from toolkeel.define.inject import injected_values
 from toolkeel.define.tool import Prepared, Proceed

@@ -1,7 +1,8 @@
 """Steps around a body, composed when the tool is registered.
 
 compose             steps around a call, composed when a tool is registered, not when it is called
-shell_parser        reading a line of shell, to find commands that its words do not show
+shell_parser        whether a line of shell may run commands that its words do not show
+shell_reader        a line of shell, split into its commands
 command_patterns    which lines of shell a rule's pattern covers, or may be about
 rules               rules from outside the tools: the calls they deny, ask about or allow (enforced in `approve`)
 ask_approver        asking the run's approver: anything but a clear, timely answer for that call denies

@@ -22,8 +22,9 @@ from toolkeel._records.tickets import (
     call_digest,
     new_id,
 )
+from toolkeel.call.arguments.canonical_arguments import ArgumentsView, as_json, from_canonical
 from toolkeel.call.arguments.edits import record_edit
-from toolkeel.call.arguments.validate import ArgumentsView, as_json, from_canonical, prepare
+from toolkeel.call.arguments.validate import prepare
 from toolkeel.call.body.callback import CallbackTimeout, run_callback
 from toolkeel.call.steps import taint
 from toolkeel.call.steps.ask_approver import ask, report_decision
@@ -295,9 +296,7 @@ async def _preview(prepared: Prepared, run: RunContext) -> str:
 
 
 async def _decision(question: ApprovalQuestion, run: RunContext) -> tuple[Ticket | None, Decision]:
-    """Return the saved decision on a call, or ask the approver.
-
-    Emits what was decided, or, without an approver, that approval is requested.
+    """Return the saved decision on a call, or ask the approver; emit which, or the request of approval.
 
     Returns:
         The saved ticket, or None if the approver was asked now or the call continues after a

@@ -18,7 +18,7 @@ from typing import Literal, TypeAlias
 from toolkeel._common.checked_arguments import checked
 from toolkeel._records.record import record
 from toolkeel._records.taint_sources import Source
-from toolkeel.call.arguments.validate import as_json
+from toolkeel.call.arguments.canonical_arguments import as_json
 from toolkeel.call.steps.label_sources import as_read_by_others, collect_sources, record_source
 from toolkeel.call.steps.resources import Branch, branches_of, overlaps, resource_keys
 from toolkeel.context import ToolContext

@@ -14,8 +14,8 @@ from typing import Any, Final, TypeAlias
 
 from toolkeel._common.checked_arguments import checked
 from toolkeel._records.record import record
+from toolkeel.call.arguments.canonical_arguments import revalidate
 from toolkeel.call.arguments.edits import record_edit
-from toolkeel.call.arguments.validate import revalidate
 from toolkeel.call.body.callback import await_callback, run_callback
 from toolkeel.call.failure_message import call_handler, crash_error, failure_message
 from toolkeel.call.result_message import plain_text, render

@@ -17,7 +17,7 @@ from functools import cached_property
 from urllib.parse import unquote
 
 from toolkeel._records.taint_sources import INSTRUCTIONS, Taint, load_sources
-from toolkeel.call.arguments.validate import ArgumentsView
+from toolkeel.call.arguments.canonical_arguments import ArgumentsView
 from toolkeel.call.steps.addresses import (
     canonical_address,
     canonical_host,

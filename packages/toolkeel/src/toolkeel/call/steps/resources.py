@@ -16,7 +16,7 @@ from contextlib import suppress
 from typing import TypeAlias
 
 from toolkeel._common.path_patterns import secret_pattern
-from toolkeel.call.arguments.validate import ArgumentsView
+from toolkeel.call.arguments.canonical_arguments import ArgumentsView
 from toolkeel.call.steps.command_patterns import loose_words
 from toolkeel.define.subschemas import properties_of
 from toolkeel.define.tool import AnyTool, Prepared

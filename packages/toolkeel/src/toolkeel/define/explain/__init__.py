@@ -1,7 +1,8 @@
 """What is wrong with arguments, in words a model can act on.
 
 conjunction        what several schemas together admit, as a few plain alternatives
-phrases            schemas and values in short phrases: "an integer from 1 to 10", `"twelve" (a string)`
+phrases            schemas in short phrases: "an integer from 1 to 10"
+value_phrases      values and counts in short phrases: `"twelve" (a string)`, "2 keys"
 validation_errors  what is wrong with arguments, in words a model can act on
 closest_branch     which branch of a union was intended (anyOf, oneOf)
 pydantic_errors    pydantic's errors, in the same words

@@ -8,13 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolkeel._records.record import record
 from toolkeel.define.explain.conjunction import schemas_at
-from toolkeel.define.explain.phrases import (
-    count_noun,
-    describe_type,
-    describe_value,
-    quoted,
-    short_json,
-)
+from toolkeel.define.explain.phrases import describe_type
 from toolkeel.define.explain.validation_errors import (
     child_schemas,
     describe_expected,
@@ -23,6 +17,7 @@ from toolkeel.define.explain.validation_errors import (
     unknown_key,
     value_at,
 )
+from toolkeel.define.explain.value_phrases import count_noun, describe_value, quoted, short_json
 from toolkeel.define.subschemas import Location, Schema, properties_of, required_of
 from toolkeel.errors import FieldError
 

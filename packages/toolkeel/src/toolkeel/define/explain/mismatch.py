@@ -32,19 +32,13 @@ from toolkeel.define.explain.keyword_faults import (
     schema_place,
     sent_path,
 )
-from toolkeel.define.explain.phrases import (
-    cut,
-    describe_type,
-    describe_value,
-    join_phrases,
-    quoted,
-    short_json,
-)
+from toolkeel.define.explain.phrases import describe_type, join_phrases
 from toolkeel.define.explain.validation_errors import (
     suggest_option,
     value_at,
     wrong_tag,
 )
+from toolkeel.define.explain.value_phrases import cut, describe_value, quoted, short_json
 from toolkeel.define.subschemas import (
     Location,
     Schema,

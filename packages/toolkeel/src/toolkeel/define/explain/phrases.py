@@ -1,14 +1,13 @@
-"""Schemas and values in short phrases, of bounded length: "an integer from 1 to 10"."""
+"""Schemas in short phrases, of bounded length: "an integer from 1 to 10"."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
-from json.encoder import encode_basestring
 from typing import Any
 
 from toolkeel.define.explain.conjunction import plain_alternatives
+from toolkeel.define.explain.value_phrases import MAX_KEYS, count_noun, cut, cut_json, quoted
 from toolkeel.define.subschemas import (
     COMPOSED,
     DECIMAL,
@@ -19,15 +18,8 @@ from toolkeel.define.subschemas import (
     required_of,
 )
 
-# Made once: `json.dumps` with options makes an encoder at every call.
-_encode = json.JSONEncoder(ensure_ascii=False, default=str).encode
-
 _DEEPEST = 5  # types within each other that a phrase still spells out
 _OPTIONS = 20  # values of an enum that a phrase still lists
-_KEYS = 8  # keys of an object that a phrase still lists
-
-
-# — schemas —
 
 
 def describe_type(schema: object, root: Schema | None = None) -> str:
@@ -73,7 +65,7 @@ def join_phrases(alternatives: Sequence[Schema], root: Schema, depth: int = 1) -
 def _plain_phrase(schema: Schema, root: Schema, depth: int) -> str:
     """Describe the values of a schema without unions and references."""
     if "const" in schema:
-        return _json(schema["const"])
+        return cut_json(schema["const"])
     if "enum" in schema:
         return _one_of(schema["enum"])
     kind = schema.get("type")
@@ -227,8 +219,8 @@ def _held(schema: Schema, root: Schema, depth: int) -> str:
 
 def _tuple(first: list[Any], low: object, high: object, root: Schema, depth: int) -> str:
     """Describe a list whose first items have schemas of their own."""
-    parts = ", ".join(_phrase(each, root, depth + 1) for each in first[:_KEYS])
-    parts += ", …" if len(first) > _KEYS else ""
+    parts = ", ".join(_phrase(each, root, depth + 1) for each in first[:MAX_KEYS])
+    parts += ", …" if len(first) > MAX_KEYS else ""
     if (low is None and high is None) or low == high == len(first):
         return f"a list of {count_noun(len(first), 'item')} ({parts})"
     return f"a list of {_span(low, high)} items ({parts})"
@@ -270,34 +262,19 @@ def _object(schema: Schema, root: Schema, depth: int) -> str:
 def _keys(names: Sequence[Any], properties: Mapping[str, Any]) -> str:
     """Describe keys, with their value where it is fixed, which tells a union's branches apart."""
     shown = []
-    for name in names[:_KEYS]:
+    for name in names[:MAX_KEYS]:
         value = properties.get(name)
         shown.append(quoted(str(name)))
         if isinstance(value, (dict, Mapping)) and "const" in value:
-            shown[-1] += f": {_json(value['const'])}"
-    return ", ".join(shown) + (f", … ({len(names)} in all)" if len(names) > _KEYS else "")
-
-
-def count_noun(number: object, noun: str) -> str:
-    """Return a number with its noun, in the plural where needed.
-
-    >>> count_noun(1, "key"), count_noun(2, "key")
-    ('1 key', '2 keys')
-    """
-    return f"{number} {noun}{'s' * (number != 1)}"
-
-
-def quote_names(names: Collection[object]) -> str:
-    """Join the first few of many names in quotation marks."""
-    shown = ", ".join(quoted(str(name)) for name in list(names)[:_KEYS])
-    return f"{shown}, … ({len(names)} in all)" if len(names) > _KEYS else shown
+            shown[-1] += f": {cut_json(value['const'])}"
+    return ", ".join(shown) + (f", … ({len(names)} in all)" if len(names) > MAX_KEYS else "")
 
 
 def _one_of(options: object) -> str:
     """List the first options of an enum, and their number if there are more."""
     if not isinstance(options, Sequence) or isinstance(options, str):
         return "any value"
-    shown = ", ".join(_json(option) for option in options[:_OPTIONS])
+    shown = ", ".join(cut_json(option) for option in options[:_OPTIONS])
     if len(options) > _OPTIONS:
         shown += f", … ({len(options)} in all)"
     return shown if len(options) == 1 else f"one of {shown}"
@@ -306,8 +283,8 @@ def _one_of(options: object) -> str:
 def join_alternatives(phrases: Iterable[str]) -> str:
     """Join distinct phrases with commas and "or"."""
     distinct = list(dict.fromkeys(phrases))
-    if len(distinct) > _KEYS:
-        distinct = [*distinct[:_KEYS], "…"]
+    if len(distinct) > MAX_KEYS:
+        distinct = [*distinct[:MAX_KEYS], "…"]
     if "any value" in distinct:
         return "any value"
     separator = ", or " if any("," in each or " of " in each for each in distinct) else " or "
@@ -324,77 +301,3 @@ def alternatives(schemas: Sequence[object], root: Schema) -> list[Schema]:
 
 
 # — values —
-
-
-def describe_value(value: object) -> str:
-    """Describe a received value in at most 80 characters. Large values are only counted.
-
-    >>> describe_value("twelve")
-    '"twelve" (a string)'
-    >>> describe_value([1, 2, 3])
-    'a list of 3 items'
-    """
-    if value is None:
-        return "null"
-    if isinstance(value, str):
-        if len(value) <= _SHOWN:
-            return f"{quoted(value)} (a string)"
-        return f"{quoted(value[:_SHOWN] + '…')} (a string of {len(value):,} characters)"
-    if isinstance(value, bool):
-        return "true (a boolean)" if value else "false (a boolean)"
-    if isinstance(value, int):
-        return f"{_digits(value)} (an integer)"
-    if isinstance(value, float):
-        return f"{value!r} (a number)"
-    if isinstance(value, (list, tuple)):
-        return f"a list of {len(value)} items" if len(value) != 1 else "a list of 1 item"
-    if isinstance(value, (dict, Mapping)):
-        return _described_keys(value)
-    return f"a {cut(type(value).__name__, 40)}"
-
-
-_SHOWN = 36
-
-
-def _described_keys(value: Mapping[object, object]) -> str:
-    """Describe an object by its first keys; a large one by the number of its keys."""
-    if not value:
-        return "an empty object"
-    text = f"an object with {quote_names([str(key)[:20] for key in list(value)[:_KEYS]])}"
-    return text if len(text) <= 80 else f"an object with {len(value):,} keys"
-
-
-def _digits(value: int) -> str:
-    """Return an integer as text, a very large one as a power of ten."""
-    if value.bit_length() <= 128:
-        return str(value)
-    return f"about {'-' if value < 0 else ''}10^{int(value.bit_length() * 0.30103)}"
-
-
-def _json(value: object) -> str:
-    """Return a value as JSON text, cut to 60 characters."""
-    return cut(_encode(value), 60)
-
-
-def short_json(value: object) -> str:
-    """Return a value as JSON text, or a description if that is long.
-
-    >>> short_json("5"), short_json(True)
-    ('"5"', 'true')
-    """
-    if isinstance(value, (str, list, dict)) and len(value) > _SHOWN:
-        return describe_value(value)
-    text = _encode(value)
-    return text if len(text) <= 60 else describe_value(value)
-
-
-def quoted(text: str) -> str:
-    """Return a text as JSON writes it, with half surrogate pairs replaced."""
-    if not text.isascii():
-        text = text.encode("utf-8", "replace").decode()
-    return encode_basestring(text)
-
-
-def cut(text: str, length: int) -> str:
-    """Shorten a text to `length` characters."""
-    return text if len(text) <= length else text[: length - 1] + "…"

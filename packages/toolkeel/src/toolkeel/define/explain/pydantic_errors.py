@@ -14,15 +14,7 @@ from pydantic import ValidationError
 from toolkeel._records.record import record
 from toolkeel.define.explain.closest_branch import closest_branch, common_tag, fewest_faults
 from toolkeel.define.explain.conjunction import is_described, plain_alternatives
-from toolkeel.define.explain.phrases import (
-    FORMATS,
-    PLAIN,
-    alternatives,
-    cut,
-    describe_type,
-    describe_value,
-    plain_type,
-)
+from toolkeel.define.explain.phrases import FORMATS, PLAIN, alternatives, describe_type, plain_type
 from toolkeel.define.explain.validation_errors import (
     UNSENT,
     Path,
@@ -35,6 +27,7 @@ from toolkeel.define.explain.validation_errors import (
     value_at,
     wrong_tag,
 )
+from toolkeel.define.explain.value_phrases import cut, describe_value
 from toolkeel.define.subschemas import COMPOSED, Schema, resolve
 from toolkeel.errors import FieldError
 

@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 from pydantic_core import to_json
 
-from toolkeel.define.explain.phrases import short_json
+from toolkeel.define.explain.value_phrases import short_json
 from toolkeel.define.subschemas import (
     IN_PLACE,
     Schema,

@@ -14,14 +14,11 @@ from toolkeel._common.nearest_names import nearest_names
 from toolkeel.define.explain.conjunction import plain_alternatives
 from toolkeel.define.explain.phrases import (
     alternatives,
-    cut,
     describe_type,
-    describe_value,
     join_alternatives,
     join_phrases,
-    quote_names,
-    quoted,
 )
+from toolkeel.define.explain.value_phrases import cut, describe_value, quote_names, quoted
 from toolkeel.define.subschemas import Schema, allowed_values, properties_of, schema_at
 from toolkeel.errors import FieldError, InvalidArguments
 

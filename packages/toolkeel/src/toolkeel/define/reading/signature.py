@@ -8,7 +8,6 @@ import re
 import sys
 import typing
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from types import FrameType
 from typing import Any, Final, Literal, get_args, get_origin
 
@@ -18,10 +17,18 @@ from toolkeel._records.record import record
 from toolkeel.define.inject import FixedByPartial, InjectedParameter, marker_of, with_field_default
 from toolkeel.define.mutable_defaults import dataclass_field_factory
 from toolkeel.define.reading.annotations import unpacked_item
+from toolkeel.define.reading.hints import (
+    Function,
+    called_function,
+    function_hints,
+    plain_function,
+    resolve_hints,
+    unresolved_signature,
+    unwrap_partials,
+)
 from toolkeel.errors import DefinitionError
 
 BodyKind = Literal["async", "sync", "async_generator", "generator"]
-Function = Callable[..., Any]
 
 POSITIONAL_ONLY = inspect.Parameter.POSITIONAL_ONLY
 VAR_POSITIONAL = inspect.Parameter.VAR_POSITIONAL
@@ -97,12 +104,12 @@ def read_signature(function: Function, name: str | None, caller: FrameType | Non
     """
     title = function_name(function) if name is None else name
     try:
-        raw = _unresolved_signature(function)
+        raw = unresolved_signature(function)
     except (ValueError, TypeError) as error:
         raise DefinitionError(
             f"{title}: its signature cannot be read ({error}); wrap it in a function of your own"
         ) from None
-    hints = _hints(function, title, caller)
+    hints = resolve_hints(function, title, caller)
     bound = _bound_by_partial(function)
     parameters, injected, positional = [], [], []
     kinds = {p.kind for p in raw.parameters.values()}
@@ -186,7 +193,7 @@ def _parameters(
 
 def _keys(inner: Any, title: str, caller: FrameType | None) -> Iterator[Parameter]:
     """Yield the keys of a `TypedDict` as keyword-only parameters."""
-    for name, hint in _hints_of(inner, title, caller).items():
+    for name, hint in function_hints(inner, title, caller).items():
         required, annotation = name in inner.__required_keys__, hint
         while (origin := get_origin(annotation)) in QUALIFIERS:
             # what a postponed annotation says is not among the class's own required keys
@@ -234,37 +241,6 @@ def function_name(function: Function) -> str:
     return str(name)
 
 
-def unwrap_partials(function: Function) -> Function:
-    """Return the callable inside partials."""
-    while isinstance(function, functools.partial):
-        function = function.func
-    return function
-
-
-def _called(function: Function) -> Function:
-    """Return the function that runs, inside partials and callable objects."""
-    inner = unwrap_partials(function)
-    plain = inspect.isroutine(inner) or isinstance(inner, type)
-    return inner if plain else type(inner).__call__
-
-
-def plain_function(function: Function) -> Function:
-    """Return the function inside partials, methods and callable objects."""
-    inner = _called(function)
-    return getattr(inner, "__func__", inner)
-
-
-def _sources_of_hints(function: Function) -> Iterator[Any]:
-    """Yield the unwrapped function, or a class, its ``__new__`` and ``__init__``; hints of later ones win."""
-    plain = inspect.unwrap(plain_function(function))
-    if isinstance(plain, type):
-        yield plain
-        made = (getattr(plain, name) for name in ("__new__", "__init__"))
-        yield from filter(inspect.isfunction, made)
-    else:
-        yield plain
-
-
 def _is_method(function: Function, raw: inspect.Signature) -> bool:
     """Return True if a function in a class body still needs its instance."""
     first = next(iter(raw.parameters.values()), None)
@@ -299,94 +275,9 @@ def _bound_by_partial(function: Function) -> list[str]:
     return [one for one in inspect.signature(inner).parameters if one in fixed or one not in left]
 
 
-def _hints(function: Function, title: str, caller: FrameType | None) -> dict[str, Any]:
-    """Resolve annotations. Postponed ones also find the names around the definition."""
-    hints: dict[str, Any] = {}
-    for plain in _sources_of_hints(function):
-        hints |= _hints_of(plain, title, caller)
-    return hints
-
-
-def _unresolved_signature(function: Function) -> inspect.Signature:
-    """Return a signature whose annotations need not name anything yet."""
-    if sys.version_info >= (3, 14):
-        import annotationlib
-
-        return inspect.signature(function, annotation_format=annotationlib.Format.FORWARDREF)
-    return inspect.signature(function)
-
-
-def _raw_annotations(plain: Any) -> dict[str, Any]:
-    """Return annotations as they are; as texts, where one names what is not defined yet."""
-    try:
-        return getattr(plain, "__annotations__", {})
-    except NameError:  # since Python 3.14 they are evaluated when they are first read
-        if sys.version_info >= (3, 14):
-            import annotationlib
-
-            return annotationlib.get_annotations(plain, format=annotationlib.Format.STRING)
-        raise
-
-
-def _hints_of(plain: Any, title: str, caller: FrameType | None) -> dict[str, Any]:
-    """Return the resolved annotations of a function.
-
-    Raises:
-        DefinitionError: naming the parameter whose annotation cannot be resolved, and the fix.
-    """
-    annotations = _raw_annotations(plain)
-    if not any(isinstance(value, str) for value in annotations.values()):
-        try:
-            return typing.get_type_hints(plain, include_extras=True)
-        except Exception:  # a forward reference inside, such as list["Later"]
-            pass
-    try:
-        return typing.get_type_hints(plain, None, _locals(plain, caller), include_extras=True)
-    except Exception as error:
-        name, text = _unresolved(annotations, error)
-        raise DefinitionError(
-            f"{title}: the annotation of {name} cannot be resolved ({error}); "
-            f"import or define {text} before the tool, outside 'if TYPE_CHECKING'"
-        ) from error
-
-
-def _locals(plain: Function, caller: FrameType | None) -> Mapping[str, object]:
-    """Return the local names around the definition and in the function's closure."""
-    names: dict[str, object] = {}
-    frames: list[FrameType] = []
-    while caller is not None and len(frames) < 4:
-        if not str(caller.f_globals.get("__name__")).startswith("toolkeel."):
-            frames.append(caller)  # frames of our own on the way to the tool do not count
-        caller = caller.f_back
-    for frame in reversed(frames):
-        if frame.f_locals is not frame.f_globals:
-            names.update(frame.f_locals)
-    return names | _closed_over(plain)
-
-
-def _closed_over(plain: Function) -> dict[str, object]:
-    """Return the variables that the function closes over, as far as they exist already."""
-    code, cells = getattr(plain, "__code__", None), getattr(plain, "__closure__", None) or ()
-    names: dict[str, object] = {}
-    for name, cell in zip(code.co_freevars if code else (), cells, strict=False):
-        with suppress(ValueError):  # a name that is bound later, such as the tool's own
-            names[name] = cell.cell_contents
-    return names
-
-
-def _unresolved(annotations: Mapping[str, object], error: Exception) -> tuple[str, str]:
-    """Return the parameter that an unresolvable name belongs to, and the name."""
-    name = getattr(error, "name", None) or str(error)
-    for parameter, annotation in annotations.items():
-        if str(name) in str(annotation):
-            where = "the result" if parameter == "return" else f"parameter {parameter!r}"
-            return where, repr(name)
-    return "a parameter", repr(name)
-
-
 def _body_kind(function: Function) -> BodyKind:
     """Return how the body runs: async, sync, or a generator of either kind."""
-    inner = _called(function)
+    inner = called_function(function)
     if inspect.isasyncgenfunction(inner):
         return "async_generator"
     if inspect.iscoroutinefunction(inner):

@@ -13,7 +13,8 @@ argument_schema    parameters become a JSON Schema and a validator
 budget_validator   validator of a tool's arguments: pydantic first, the advertised schema for what it lacks
 annotation_schema  schema and validator of annotated parameters, made by pydantic of all at once
 from_model         arguments described by a pydantic model (``parameters=``)
-from_json_schema   tools whose parameters are given as JSON Schema: compile once, judge values, fill in defaults
+from_json_schema   tools whose parameters are given as JSON Schema
+json_schema_validator  a JSON Schema, compiled once: judges values, explains errors, fills in defaults
 pydantic_v1        arguments described by a model of pydantic's first version, which `pydantic.v1` still holds
 impossible         schemas that no value satisfies: keywords that contradict each other
 plain              schemas that surely compile, which are compiled when the first value comes

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from typing import Any, cast
 
-from toolkeel.define.explain.phrases import short_json
 from toolkeel.define.explain.schema_limits import MAX_DEPTH, is_too_deep
-from toolkeel.define.schema.from_json_schema import (
+from toolkeel.define.explain.value_phrases import short_json
+from toolkeel.define.schema.json_schema_validator import (
     JsonSchemaValidator,
     LazyValidator,
     compile_json_schema,

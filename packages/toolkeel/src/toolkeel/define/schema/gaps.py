@@ -18,8 +18,9 @@ from pathlib import PurePath
 from uuid import UUID
 
 from toolkeel.define.explain.error_budget import MAX_ERRORS
-from toolkeel.define.explain.phrases import cut, describe_type, describe_value, quoted
+from toolkeel.define.explain.phrases import describe_type
 from toolkeel.define.explain.validation_errors import describe_expected
+from toolkeel.define.explain.value_phrases import cut, describe_value, quoted
 from toolkeel.define.schema.json_schema import FORMATS, KEYS, has_loose_keyword
 from toolkeel.define.subschemas import (
     DECIMAL,

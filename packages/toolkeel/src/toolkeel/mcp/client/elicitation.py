@@ -22,7 +22,7 @@ from toolkeel._records.record import NOTHING, record
 from toolkeel._records.tickets import LIFETIME, Ticket, call_digest, new_id
 from toolkeel.call.steps.ask_approver import ask
 from toolkeel.context import ToolContext
-from toolkeel.define.schema.from_json_schema import JsonSchemaValidator, compile_json_schema
+from toolkeel.define.schema.json_schema_validator import JsonSchemaValidator, compile_json_schema
 from toolkeel.errors import DefinitionError, Suspend
 from toolkeel.mcp.hidden_text import remove_hidden
 

@@ -200,8 +200,7 @@ class MCPServer(ServerContents):
         """Return the server's tools, listed anew; connect if necessary.
 
         Raises:
-            SetupError: the server cannot be reached, or `only` or `transform` names a tool it does not
-            have.
+            SetupError: the server cannot be reached, or lacks a tool of `only` or `transform`.
         """
         connection, listed = await self._call_server(self._list)
         if missing := sorted({*(self._only or ()), *self._transforms} - listed.keys()):

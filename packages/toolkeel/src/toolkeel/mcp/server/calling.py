@@ -17,7 +17,7 @@ from pydantic import BaseModel, ValidationError
 from toolkeel._records.record import record
 from toolkeel._records.tickets import Ticket
 from toolkeel.context import ToolContext
-from toolkeel.define.schema.from_json_schema import compile_json_schema
+from toolkeel.define.schema.json_schema_validator import compile_json_schema
 from toolkeel.errors import SetupError, ToolError
 from toolkeel.mcp.content import from_blocks, to_blocks
 from toolkeel.mcp.hidden_text import BLANK

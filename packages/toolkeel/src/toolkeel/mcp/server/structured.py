@@ -19,7 +19,7 @@ from pydantic_core import from_json, to_jsonable_python
 from toolkeel._records.record import record
 from toolkeel.content import Audio, Data, File, Image, Text
 from toolkeel.define.schema.foreign import make_compilable
-from toolkeel.define.schema.from_json_schema import JsonSchemaValidator, compile_json_schema
+from toolkeel.define.schema.json_schema_validator import JsonSchemaValidator, compile_json_schema
 from toolkeel.define.tool import AnyTool
 from toolkeel.errors import DefinitionError
 from toolkeel.mcp.content import ABSENT

@@ -16,12 +16,7 @@ from toolkeel.model_interface import (
 )
 from toolkeel.providers.bedrock.profile import WIRE, BedrockProfile, media_form, unpack_bytes
 from toolkeel.providers.bedrock.stream import StreamDecoder
-from toolkeel.providers.claude import (
-    claude_reasoning,
-    is_claude,
-    longest_reply,
-    takes_temperature,
-)
+from toolkeel.providers.claude import claude_reasoning, is_claude, longest_reply, takes_temperature
 from toolkeel.providers.wire.media import omission_note
 from toolkeel.providers.wire.plain_json import (
     Json,

@@ -22,6 +22,7 @@ the top of ``call_pieces`` and in ``toolkeel.providers.chat_servers``.
 
 call_mode    how tools are called: native, in text, or held to a grammar; what ``auto`` chooses
 call_pieces  which call a streamed piece belongs to
+open_call    a call that is still arriving: what of its arguments is new, complete, or a placeholder
 content_parts  content in parts: thinking, text, and what the text cites
 profile      constants and options of the wire: options, finish reasons, statuses, usage
 stream       decodes answers, complete and streamed, into deltas

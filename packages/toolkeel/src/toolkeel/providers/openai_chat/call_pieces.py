@@ -19,171 +19,34 @@ placeholders are dropped, and the rest become calls of the same name.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 
 from toolkeel._records.record import NOTHING
 from toolkeel.model_interface import CallDelta
+from toolkeel.providers.openai_chat.open_call import CallPiece, OpenCall
 from toolkeel.providers.wire.plain_json import (
-    BracketScanner,
     Json,
-    SurrogateJoiner,
-    arguments_piece,
     arguments_text,
     as_dict,
-    as_text,
     clean,
     dumps,
 )
 
 _KNOWN_KEYS = frozenset({"index", "id", "type", "function", "custom"})
-_PLACEHOLDERS = ("{}", "null")
-"""Arguments that a proxy sends first and replaces at the same index, as in Anthropic's block start."""
-_QUOTED_BRACE = re.compile(r'\s*\{\s*"(?:$|[\s,:}\]])')
-_LONG_INDEX = 10
 _decode_one = json.JSONDecoder().raw_decode
-
-
-class _Piece:
-    """One element of ``delta.tool_calls``, with parts of any type."""
-
-    __slots__ = ("id", "index", "name", "object", "text")
-
-    def __init__(self, index: object, id: object, function: Json) -> None:
-        arguments = function.get("arguments")
-        if arguments is None:
-            arguments = function.get("input")
-        self.index = index if type(index) is int else _number(index)
-        self.id = "" if id == "null" else as_text(id)  # Mistral's, in later pieces
-        self.name = as_text(function.get("name"))
-        self.object: Json | None = arguments if isinstance(arguments, dict) else None
-        self.text = "" if self.object is not None else arguments_piece(arguments)
-
-    @property
-    def is_empty(self) -> bool:
-        """True if the piece has nothing of a call."""
-        return not (self.id or self.name or self.text) and self.object is None
-
-    @property
-    def is_blank(self) -> bool:
-        """True if the piece has at most a placeholder for arguments."""
-        return not self.object and self.text.strip() in ("", *_PLACEHOLDERS)
-
-    @property
-    def starts_object(self) -> bool:
-        """True if the text may be the start of an object."""
-        return self.text.lstrip().startswith("{")
-
-
-class _OpenCall:
-    """A call that is still arriving."""
-
-    __slots__ = (
-        "_end",
-        "_first",
-        "_scanned",
-        "_surrogates",
-        "call_index",
-        "id",
-        "is_repeated",
-        "name",
-        "object",
-        "pieces",
-        "surplus",
-    )
-
-    def __init__(self, number: int) -> None:
-        self.call_index = number
-        self.id = ""
-        self.name = ""
-        self.pieces: list[str] = []
-        self.object: Json | None = None
-        self.surplus: list[str] = []
-        """What came after the arguments were complete."""
-        self.is_repeated = False
-        """True if the surplus came with a name that starts a call, so that it may be empty."""
-        self._surrogates = SurrogateJoiner(keep_lone=True)
-        self._end = BracketScanner('"')
-        self._scanned = 0
-        self._first: str | None = ""
-        """The arguments without blanks, while they may still be a placeholder."""
-
-    @property
-    def has_arguments(self) -> bool:
-        """True if any part of the arguments has arrived."""
-        return bool(self.pieces) or bool(self.object)
-
-    @property
-    def is_complete(self) -> bool:
-        """True if the arguments so far are a complete object; scans new pieces and records that."""
-        if self.object:
-            return True
-        while self._scanned < len(self.pieces):
-            self._end.feed(self.pieces[self._scanned])
-            self._scanned += 1
-        return self._end.end > 0
-
-    def append(self, text: str, *, replaces: bool = True) -> str:
-        """Append a piece of the arguments. Return the part that is new and certain.
-
-        A piece after the end does not belong to them, but replaces a placeholder if `replaces` is True.
-        """
-        is_object = text.lstrip()[:1] == "{"
-        begins = is_object or ("null" in text and text.strip() == "null")
-        if is_object and replaces and self.is_placeholder and not self.surplus:
-            self.pieces, self._surrogates = [], SurrogateJoiner(keep_lone=True)
-            self._end, self._scanned, self._first = BracketScanner('"'), 0, ""
-        elif self.surplus or (self.pieces and begins and self.is_complete):
-            self.surplus.append(text)
-            self.is_repeated = self.is_repeated or not replaces
-            return ""
-        if is_object and 0 < len(self.pieces) <= len(text):
-            text = self._without_repetition(text)
-        text = self._surrogates.feed(text)
-        self.pieces.append(text)
-        if self._first is None:
-            return text
-        self._first += "".join(text.split())
-        if any(one.startswith(self._first) for one in _PLACEHOLDERS):
-            return ""
-        return self.release()
-
-    def _without_repetition(self, text: str) -> str:
-        """Return a piece without the arguments so far, which some servers repeat in each piece."""
-        before = "".join(self.pieces) if text.startswith(self.pieces[0]) else ":"
-        # where an inner object may start, or a string end with `{`, the piece can only look alike
-        is_alike = before.rstrip()[-1:] in (":", "[", ",") or _QUOTED_BRACE.match(before)
-        return text if is_alike else text.removeprefix(before)
-
-    @property
-    def is_placeholder(self) -> bool:
-        """True if the arguments so far may be replaced."""
-        return self._first in _PLACEHOLDERS
-
-    def release(self) -> str:
-        """Return and clear the arguments that were waiting, which are final now."""
-        waiting, self._first = self._first, None
-        return "" if waiting is None else "".join(self.pieces)
-
-    def set_name(self, name: str) -> bool:
-        """Set a name, a piece of one, or the same again. Return True if the name changed."""
-        if name == self.name:
-            return False
-        self.name = name if name.startswith(self.name) else self.name + name
-        return True
 
 
 class CallTracker:
     """Assigns the pieces of one reply to its calls."""
 
     def __init__(self) -> None:
-        self._calls: list[_OpenCall] = []
-        self._by_id: dict[str, _OpenCall] = {}
-        self._by_index: dict[int, _OpenCall] = {}
-        self._open: _OpenCall | None = None
-        self._with_surplus: dict[_OpenCall, None] = {}
-        self._deferred: dict[int | None, _Piece] = {}
-        self._by_position: dict[int, _OpenCall] = {}
+        self._calls: list[OpenCall] = []
+        self._by_id: dict[str, OpenCall] = {}
+        self._by_index: dict[int, OpenCall] = {}
+        self._open: OpenCall | None = None
+        self._with_surplus: dict[OpenCall, None] = {}
+        self._deferred: dict[int | None, CallPiece] = {}
+        self._by_position: dict[int, OpenCall] = {}
 
     def feed(self, entry: Json, position: int | None = None) -> list[CallDelta]:
         """Read one element of ``delta.tool_calls``. Return its new deltas.
@@ -196,7 +59,7 @@ class CallTracker:
         if more is not None:
             return [more]
         function = as_dict(entry.get("function")) or as_dict(entry.get("custom"))
-        piece = _Piece(entry.get("index"), entry.get("id"), function)
+        piece = CallPiece(entry.get("index"), entry.get("id"), function)
         extra = extra_keys(entry)
         at = self._call_at(piece, position)
         if piece.is_empty:
@@ -250,7 +113,7 @@ class CallTracker:
         ]
         return deltas
 
-    def _call_at(self, piece: _Piece, position: int | None) -> _OpenCall | None:
+    def _call_at(self, piece: CallPiece, position: int | None) -> OpenCall | None:
         """Return the call at a piece's index or list position, else the open one, or None."""
         if piece.index is not None:
             return self._by_index.get(piece.index)
@@ -259,7 +122,7 @@ class CallTracker:
             return self._open
         return listed if piece.name in ("", listed.name) else self._open
 
-    def _defer_id(self, piece: _Piece, at: _OpenCall | None) -> bool:
+    def _defer_id(self, piece: CallPiece, at: OpenCall | None) -> bool:
         """Return True, and remember the id, if `piece` is a bare new id at a complete call's place.
 
         The next piece at that index decides if it starts a call, and gets the id.
@@ -279,7 +142,7 @@ class CallTracker:
             return True
         return False
 
-    def _find_call(self, piece: _Piece, at: _OpenCall | None) -> _OpenCall | None:
+    def _find_call(self, piece: CallPiece, at: OpenCall | None) -> OpenCall | None:
         """Return the call that `piece` belongs to, or None for a new one."""
         known = self._by_id.get(piece.id) if piece.id else None
         if known is not None:
@@ -291,27 +154,27 @@ class CallTracker:
         stray = None if piece.name else self._unindexed_call(piece.index) or self._open
         return None if stray is None or stray.is_complete else stray
 
-    def _unindexed_call(self, index: int | None) -> _OpenCall | None:
+    def _unindexed_call(self, index: int | None) -> OpenCall | None:
         """Return the call that `index` counts to, if its own pieces had no index so far."""
         if index is None or not 0 <= index < len(self._calls):
             return None
         return None if self._calls[index] in self._by_index.values() else self._calls[index]
 
-    def _is_another(self, call: _OpenCall, piece: _Piece) -> bool:
+    def _is_another(self, call: OpenCall, piece: CallPiece) -> bool:
         """Return True if the piece's name shows that it starts another call."""
         if not piece.name or not call.name or piece.name == call.name:
             return False
         elsewhere = piece.index is not None and piece.index not in self._by_index
         return call.has_arguments or elsewhere
 
-    def _new_call(self) -> _OpenCall:
+    def _new_call(self) -> OpenCall:
         """Add a call to the reply, and return it."""
-        call = _OpenCall(len(self._calls))
+        call = OpenCall(len(self._calls))
         self._calls.append(call)
         return call
 
     def _extend_call(
-        self, call: _OpenCall, piece: _Piece, extra: Mapping[str, object], starts_call: bool
+        self, call: OpenCall, piece: CallPiece, extra: Mapping[str, object], starts_call: bool
     ) -> CallDelta | None:
         """Add a piece to its call; return the delta of what is new, or None if nothing is."""
         id = name = text = ""
@@ -352,7 +215,7 @@ class CallTracker:
         return deltas
 
 
-def _continues(call: _OpenCall, piece: _Piece) -> bool:
+def _continues(call: OpenCall, piece: CallPiece) -> bool:
     """Return True if a piece whose id is new is still part of the call found at its place.
 
     The caller has matched the index. The piece starts another call if it has another tool's name, brings
@@ -368,12 +231,6 @@ def _continues(call: _OpenCall, piece: _Piece) -> bool:
     if call.is_complete:
         return not piece.text
     return piece.index is not None or not (call.has_arguments and piece.starts_object)
-
-
-def _number(index: object) -> int | None:
-    """Return an index sent as text or as another kind of number; None if it is no index."""
-    text = str(index).removesuffix(".0")
-    return int(text) if text.isdecimal() and len(text) < _LONG_INDEX else None
 
 
 def _objects(text: str) -> list[Json] | None:

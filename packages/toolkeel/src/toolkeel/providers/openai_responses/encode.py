@@ -21,12 +21,7 @@ from toolkeel.providers.openai_responses.native_calls import (
     native_item,
 )
 from toolkeel.providers.openai_responses.previous_response import AT_SERVER, messages_to_send
-from toolkeel.providers.openai_responses.profile import (
-    CALLS,
-    WIRE,
-    message_text,
-    part_text,
-)
+from toolkeel.providers.openai_responses.profile import CALLS, WIRE, message_text, part_text
 from toolkeel.providers.openai_responses.stream import StreamDecoder
 from toolkeel.providers.wire.media import ERROR_PREFIXES, NO_OUTPUT, is_blank, text_without_media
 from toolkeel.providers.wire.part_order import arrange_blocks

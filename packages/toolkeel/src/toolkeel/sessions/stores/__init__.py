@@ -8,4 +8,5 @@ artifacts    large values of a journal, each in a file named by its SHA-256
 file_lock    one writer per session on one machine, by a lock of the kernel
 database_store  a store in SQL, and that in a SQLite file
 postgres     the same tables in PostgreSQL, for many machines
+postgres_connection  a connection to PostgreSQL with the interface of `sqlite3`
 """

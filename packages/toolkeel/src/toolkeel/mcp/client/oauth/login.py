@@ -229,7 +229,7 @@ class _UnusableLogin(httpx2.Auth):
 
 
 async def delete_login(config: ServerConfig) -> None:
-    """Delete the stored login to a server."""
+    """Delete the stored login to a server. Do nothing if there is none."""
     auth = _oauth_from_config(config)
     if config.url and _token_path(auth, config).is_file():
         await _token_storage(auth, config).delete()

@@ -1,0 +1,121 @@
+"""A connection to PostgreSQL with the interface of `sqlite3`."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from importlib import import_module
+from typing import Any, Final
+
+from toolkeel._common.needs_extra import needs_extra
+from toolkeel._common.postgres_link import (
+    STATEMENT_SECONDS,
+    deadlines,
+    shares_connections,
+    with_parameters,
+)
+from toolkeel.sessions.errors import SessionError
+from toolkeel.sessions.stores.sqlite import (
+    Unreachable,
+)
+
+_SHARED: Final = (
+    "a proxy between here and the server gives each transaction another connection, and the locks of "
+    "sessions belong to a connection: write the address of the server itself, or set the proxy's pool "
+    "mode to session for this database"
+)
+_PASSES: Final = re.compile("starting up|shutting down|recovery|too many|connection slots")
+"""In a server's refusals that pass by themselves."""
+
+
+def import_driver() -> Any:
+    """Import psycopg, or raise MissingExtraError with the install line."""
+    with needs_extra("PostgreSQL", "postgres"):
+        return import_module("psycopg")
+
+
+class PostgresConnection:
+    """A psycopg connection with the interface and exceptions of `sqlite3`, as far as our statements need.
+
+    Args:
+        address: URL of the database.
+
+    Raises:
+        sqlite3.OperationalError: the database cannot be reached.
+    """
+
+    def __init__(self, address: str) -> None:
+        self._driver = import_driver()
+        self._raw = self._connect(address)
+        try:
+            with self._as_sqlite():
+                if shares_connections(self._raw, partial(self._connect, address)):
+                    raise SessionError(_SHARED)
+            for setting in ("search_path TO toolkeel", "synchronous_commit TO on"):
+                self.execute(f"SET {setting}")
+        except BaseException:
+            self._raw.close()
+            raise
+
+    def _connect(self, address: str) -> Any:
+        """Connect, or raise sqlite3.OperationalError if the server refuses, or Unreachable if a retry may work."""
+        try:
+            return self._driver.connect(with_parameters(address), autocommit=True)
+        except self._driver.Error as error:
+            text = str(error).strip()
+            refused = "FATAL" in text and not _PASSES.search(text)
+            raise (sqlite3.OperationalError if refused else Unreachable)(text) from None
+
+    @contextmanager
+    def _as_sqlite(self) -> Iterator[None]:
+        """Raise psycopg's errors in the block as sqlite3.IntegrityError or sqlite3.OperationalError."""
+        try:
+            yield
+        except self._driver.IntegrityError as error:
+            raise sqlite3.IntegrityError(str(error)) from error
+        except self._driver.Error as error:
+            raise sqlite3.OperationalError(str(error).strip()) from error
+
+    @contextmanager
+    def _limited(self) -> Iterator[None]:
+        """Close the connection, and raise OperationalError, if statements in the block take too long."""
+        with self._as_sqlite(), deadlines.limit(self._raw.fileno(), STATEMENT_SECONDS) as is_late:
+            try:
+                yield
+            except self._driver.Error as error:
+                if not is_late():
+                    raise
+                text = f"the server has not answered for {STATEMENT_SECONDS:.0f} seconds"
+                raise self._driver.OperationalError(text) from error
+
+    def execute(self, sql: str, values: Sequence[object] = ()) -> Any:
+        """Execute a statement in SQLite's spelling, and return its cursor."""
+        with self._limited():
+            return self._raw.execute(in_postgres_words(sql), values or None)
+
+    def executemany(self, sql: str, rows: Iterable[Sequence[object]]) -> Any:
+        with self._limited():
+            cursor = self._raw.cursor()
+            cursor.executemany(in_postgres_words(sql), list(rows))
+            return cursor
+
+    @property
+    def in_transaction(self) -> bool:
+        """True while a transaction is open."""
+        return not self.broken and self._raw.info.transaction_status != 0
+
+    @property
+    def broken(self) -> bool:
+        """True if the connection is closed or lost."""
+        return bool(self._raw.closed)
+
+    def close(self) -> None:
+        self._raw.close()
+
+
+def in_postgres_words(sql: str) -> str:
+    """Return a statement in PostgreSQL's spelling."""
+    return "BEGIN" if sql == "BEGIN IMMEDIATE" else sql.replace("?", "%s")
