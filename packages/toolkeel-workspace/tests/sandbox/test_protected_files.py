@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkeel._common.path_patterns import secret_pattern
+from toolkeel._common.path_patterns import matching_pattern, may_begin, secret_pattern
 from toolkeel_workspace.sandbox import protected_files
 from toolkeel_workspace.sandbox.mounts import collect_paths
 from toolkeel_workspace.sandbox.protected_files import (
+    BUILD_FILES,
     PROTECTED,
     find_build_pattern,
     find_protected,
@@ -34,7 +35,14 @@ def test_each_pattern_counts_at_any_depth_and_with_what_is_below(pattern: str) -
 @pytest.mark.parametrize(
     "path",
     ["src/hooks/a", ".git/HEAD", ".gitignore", "env", ".env.example", "x.env", "a.github"]
-    + ["README.md", "src/main.py", "git/config", "docs/agents.txt", ".git/objects/ab/cd"],
+    + [
+        "README.md",
+        "docs/secrets.md",
+        "src/main.py",
+        "git/config",
+        "docs/agents.txt",
+        ".git/objects/ab/cd",
+    ],
 )
 def test_what_only_looks_alike_does_not_count(path: str) -> None:
     assert find_protected_pattern(path) == ""
@@ -52,6 +60,20 @@ def test_variants_of_env_files_count() -> None:
 )
 def test_other_ways_to_write_a_protected_name_count(path: str) -> None:
     assert find_protected_pattern(path)
+
+
+@given(st.text("agents.mdAGENTS~1git:. \u200dcredentialsé-_*", max_size=12))
+@pytest.mark.parametrize("patterns", [PROTECTED, BUILD_FILES])
+def test_the_quick_test_of_a_name_misses_no_pattern(patterns: tuple[str, ...], name: str) -> None:
+    for each in (name, *(f"{name}{pattern.replace('*', name)}" for pattern in patterns[:9])):
+        part = each.partition("/")[0]
+        assert may_begin(part, patterns) or not matching_pattern(part, patterns)
+
+
+@pytest.mark.parametrize("pattern", [*PROTECTED, *BUILD_FILES])
+def test_the_quick_test_of_a_name_knows_each_pattern(pattern: str) -> None:
+    first = pattern.partition("/")[0].replace("*", "x")
+    assert all(may_begin(each, (pattern,)) for each in (first, first.upper(), f"{first}. "))
 
 
 def test_what_builds_run_and_what_holds_secrets_is_told_apart() -> None:
@@ -123,6 +145,21 @@ def test_environments_that_share_files_with_others_are_found(tmp_path: Path) -> 
     (tmp_path / "root" / ".venv" / "lib" / "x.py").hardlink_to(cache)
     (tmp_path / "root" / "node_modules" / "lib" / "y.js").touch()
     assert list(find_shared_environments(tmp_path / "root")) == [tmp_path / "root" / ".venv"]
+
+
+def test_a_protected_file_is_found_at_any_depth_and_among_any_number_of_others(
+    tmp_path: Path,
+) -> None:
+    deep = tmp_path.joinpath(*"abcdefghijklmnop")
+    (deep / ".git" / "hooks").mkdir(parents=True)
+    for number in range(5_100):
+        (tmp_path / f"{number:04}.py").touch()
+    for path in (deep / "AGENTS.md", deep / "AGENTS\u200d.md", tmp_path / "zz.pem", deep / ".ENV"):
+        path.touch()
+    found = {str(path.relative_to(tmp_path)) for path in find_protected(tmp_path)}
+    below = "/".join("abcdefghijklmnop")
+    names = ".git/hooks", "AGENTS.md", "AGENTS\u200d.md", ".ENV"
+    assert found == {"zz.pem", *(f"{below}/{name}" for name in names)}
 
 
 def test_what_is_there_of_them_is_found(tmp_path: Path) -> None:

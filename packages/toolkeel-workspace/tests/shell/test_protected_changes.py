@@ -16,6 +16,7 @@ from toolkeel.events import Emitted, Event
 from toolkeel.testing.scripted import Scripted, call
 from toolkeel_workspace.files.workspace import Workspace
 from toolkeel_workspace.sandbox import protected_files
+from toolkeel_workspace.shell import protected_changes
 from toolkeel_workspace.shell.protected_changes import MOST_NAMES, ProtectedChanges, list_names
 
 
@@ -117,6 +118,24 @@ def test_what_could_not_be_looked_for_before_is_not_called_new(
     lists = {"made": [], "changed": [], "unchecked": ["deep/.vscode"]}
     assert value == {"protected_files": lists}
     assert "may have made or changed protected files: deep/.vscode]" in text
+
+
+@pytest.mark.parametrize("is_read", [True, False])
+def test_what_a_command_makes_hides_nothing_else_that_it_makes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_read: bool
+) -> None:
+    def work() -> None:
+        """Make so much that the search that precedes a command would not come to its end."""
+        (tmp_path / "many" / "z").mkdir(parents=True)
+        (tmp_path / "many" / "z" / "AGENTS.md").touch()
+        monkeypatch.setattr(protected_files, "SCAN_SECONDS", -1.0)
+        if not is_read:
+            monkeypatch.setattr(protected_changes, "MAX_SCAN_SECONDS", -1.0)
+
+    _, [value] = play(tmp_path, work)
+    made = {"made": ["many/z/AGENTS.md"], "changed": []}
+    unread = {"made": [], "changed": [], "unchecked": ["many"]}
+    assert value == {"protected_files": made if is_read else unread}
 
 
 @pytest.mark.parametrize("name", ["CLAUDE.md", "conftest.py"])

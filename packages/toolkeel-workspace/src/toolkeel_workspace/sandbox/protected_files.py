@@ -20,7 +20,7 @@ from itertools import islice
 from pathlib import Path
 
 from toolkeel._common.data_folder import list_state
-from toolkeel._common.path_patterns import SECRET, fold_part, matching_pattern
+from toolkeel._common.path_patterns import SECRET, fold_part, matching_pattern, may_begin
 
 _GIT = """
 .git/hooks .git/config .git/config.worktree .git/commondir .git/gitdir .git/modules .git/worktrees
@@ -98,10 +98,13 @@ PROTECTED: tuple[str, ...] = tuple(dict.fromkeys((*AUTO_LOADED, *SECRET)))
 
 _ENVIRONMENTS = (".venv", "venv", "node_modules", ".tox", ".nox", "__pycache__", "*.pyc", "*.pth")
 """Need approval for edits, but stay writable in a sandbox, where programs keep caches in them."""
-MAX_FILES_CHECKED = 5_000
+MAX_FILES_CHECKED = 200_000
+"""Most entries of one folder that are searched for protected files."""
+MAX_FILES_COMPARED = 5_000
 """Most files in one protected folder that are checked for changes."""
-MAX_DEPTH, SCAN_SECONDS = 4, 0.2
-"""How deep and for how many seconds the scan for protected files goes."""
+SCAN_SECONDS, MAX_SCAN_SECONDS = 0.2, 5.0
+"""For how many seconds the scan for protected files goes; and at most, where an earlier one came to its end."""
+_OF_INTEREST = (".git", *PROTECTED, *BUILD_FILES)
 _GIT_REDIRECTS = (".git/commondir", ".git/gitdir", ".git/config.worktree", ".git/info/alternates")
 _SKIPPED_FOLDERS = frozenset(
     {".git", "node_modules", ".venv", "venv", "__pycache__", ".tox", ".nox"}
@@ -161,6 +164,7 @@ def find_protected_place(root: Path, path: str) -> str:
     return "toolkeel's own state" if any(_is_below(place, own) for own in list_state()) else ""
 
 
+_MAKE_BARE = ("head", "objects", "refs", "commondir")
 _IN_BARE_REPOSITORY = frozenset(
     {"head", "config", "config.worktree", "commondir", "objects", "refs", "hooks"}
 )
@@ -175,7 +179,7 @@ def _is_bare_repository(folder: Path, added: str = "") -> bool:
 
 def _is_bare(names: Iterable[str]) -> bool:
     """Return True if git takes a folder with these entries for a repository, or for a link to one."""
-    found = set(map(fold_part, names))
+    found = {fold_part(name) for name in names if may_begin(name, _MAKE_BARE)}
     return "head" in found and ({"objects", "refs"} <= found or "commondir" in found)
 
 
@@ -190,12 +194,15 @@ def _is_below(path: str, place: str) -> bool:
 def find_protected(root: Path) -> list[Path]:
     """List the existing protected files below a folder, in nested repositories too.
 
-    The scan goes to `MAX_DEPTH` and takes `SCAN_SECONDS`, the top folder first. Files found earlier are listed
+    The scan takes `SCAN_SECONDS` at most, the top folders first. Files found earlier are listed
     as long as they exist: a command cannot hide one by creating many files.
     """
     real = os.path.realpath(root)
     own = [f"{place}{end}" for place in list_state() for end in ("", *_BESIDE_DATABASES)]
-    places = [*_scan(root).protected, *(each for each in own if _is_below(each, real))]
+    places = [
+        *_scan(root, SCAN_SECONDS).protected,
+        *(each for each in own if _is_below(each, real)),
+    ]
     return [Path(path) for path in dict.fromkeys(places) if os.path.lexists(path)]
 
 
@@ -222,44 +229,47 @@ class _Scan:
 _known_files: dict[Path, _Scan] = {}
 
 
-def _scan(root: Path) -> _Scan:
+def _scan(root: Path, seconds: float) -> _Scan:
     known = _known_files.get(root, _Scan())
     found = _Scan(
         {path: None for path in known.protected if os.path.lexists(path)},
         {path: None for path in known.builds if os.path.lexists(path)},
     )
-    end, waiting = time.monotonic() + SCAN_SECONDS, deque([(root, 0)])
-    while waiting and (time.monotonic() < end or waiting[0][1] == 0):
-        folder, depth = waiting.popleft()
-        waiting += [(each, depth + 1) for each in _scan_folder(folder, root, depth, found)]
-    found.unsearched.update(str(folder) for folder, _ in waiting)
+    end, top = time.monotonic() + seconds, str(root)
+    waiting = deque(_scan_folder(top, top, found))
+    while waiting and time.monotonic() < end:
+        waiting += _scan_folder(waiting.popleft(), top, found)
+    found.unsearched.update(waiting)
     _known_files[root] = found
     return found
 
 
-def _scan_folder(folder: Path, root: Path, depth: int, found: _Scan) -> list[Path]:
+def _scan_folder(folder: str, root: str, found: _Scan) -> list[str]:
     """Add one folder's entries to what a scan found, and return the folders below to scan."""
     try:
-        paths = sorted(islice(folder.iterdir(), MAX_FILES_CHECKED + 1))
+        with os.scandir(folder) as opened:
+            entries = sorted(islice(opened, MAX_FILES_CHECKED + 1), key=lambda entry: entry.name)
     except OSError:
-        found.unsearched.add(str(folder))
+        found.unsearched.add(folder)
         return []
-    is_complete = len(paths) <= MAX_FILES_CHECKED
-    (found.searched if is_complete else found.unsearched).add(str(folder))
-    if folder.name != ".git" and _is_bare(path.name for path in paths):
+    is_complete = len(entries) <= MAX_FILES_CHECKED
+    (found.searched if is_complete else found.unsearched).add(folder)
+    if os.path.basename(folder) != ".git" and _is_bare(entry.name for entry in entries):
         if folder != root:
-            found.protected[str(folder)] = None
+            found.protected[folder] = None
             return []
-        found.protected.update((str(each), None) for each in _obeyed_by_git(root))
+        found.protected.update((str(each), None) for each in _obeyed_by_git(Path(root)))
     below = []
-    for path in paths[:MAX_FILES_CHECKED]:
-        found.protected.update((str(each), None) for each in _read_only_entries(path))
-        is_folder = path.is_dir() and not path.is_symlink()
-        if find_build_pattern(path.name) and not is_folder:
-            found.builds[str(path)] = None
-        is_searched = is_folder and depth < MAX_DEPTH and path.name not in _SKIPPED_FOLDERS
-        if is_searched and not find_protected_pattern(path.name):
-            below.append(path)
+    for entry in entries[:MAX_FILES_CHECKED]:
+        is_folder = entry.is_dir(follow_symlinks=False)
+        if may_begin(entry.name, _OF_INTEREST):
+            places = _read_only_entries(Path(entry.path))
+            found.protected.update((str(each), None) for each in places)
+            if not is_folder and find_build_pattern(entry.name):
+                found.builds[entry.path] = None
+            is_folder = is_folder and not find_protected_pattern(entry.name)
+        if is_folder and entry.name not in _SKIPPED_FOLDERS:
+            below.append(entry.path)
     return below
 
 
@@ -288,7 +298,7 @@ def find_shared_environments(root: Path) -> Iterator[Path]:
     Installers link packages from a machine-wide cache: writing one would write all.
     """
     for name in (".venv", "venv", "node_modules"):
-        files = (path for path in islice((root / name).rglob("*"), MAX_FILES_CHECKED))
+        files = (path for path in islice((root / name).rglob("*"), MAX_FILES_COMPARED))
         if any(_has_hard_link(path) for path in files):
             yield root / name
 
@@ -324,13 +334,17 @@ class Snapshot:
         return True
 
 
-def take_snapshot(root: Path) -> Snapshot:
+def take_snapshot(root: Path, seconds: float | None = None) -> Snapshot:
     """Return the protected files and build files below a folder, as they are now.
 
     The numbers come from the inodes, times and sizes the file system records, which a command cannot reset.
     The library's own state is left out: this program itself changes it meanwhile.
+
+    Args:
+        root: The folder.
+        seconds: For how long it is searched; `SCAN_SECONDS` if None.
     """
-    found = _scan(root)
+    found = _scan(root, SCAN_SECONDS if seconds is None else seconds)
     protected, builds = (
         {path: _fingerprint(Path(path)) for path in paths}
         for paths in (found.protected, found.builds)
@@ -358,7 +372,7 @@ def set_aside(created: Iterable[str]) -> list[str]:
 
 def _fingerprint(path: Path) -> int:
     inside = (
-        islice(path.rglob("*"), MAX_FILES_CHECKED)
+        islice(path.rglob("*"), MAX_FILES_COMPARED)
         if path.is_dir() and not path.is_symlink()
         else ()
     )

@@ -20,6 +20,7 @@ from toolkeel.call.body.start_thread import run_beside
 from toolkeel.call.steps.ask_approver import ask
 from toolkeel.context import WITHIN_BODY, ToolContext
 from toolkeel_workspace.sandbox.protected_files import (
+    MAX_SCAN_SECONDS,
     set_aside,
     take_snapshot,
 )
@@ -43,7 +44,8 @@ class Changes:
     Args:
         made: It made them.
         changed: They differ from before.
-        unchecked: There was no time to look for them before, so they may be old.
+        unchecked: There was no time to look for them before, so they may be old; or folders of which there
+            was no time to look at all.
         asked: Those of the three to ask a person about.
     """
 
@@ -112,7 +114,9 @@ class ProtectedChanges:
         return notice
 
     def _compare(self, after_strangers: bool) -> Changes:
-        before, now = self._before, take_snapshot(self._root)
+        before = self._before
+        # What a command makes cannot hide what else it made.
+        now = take_snapshot(self._root, None if before.unsearched else MAX_SCAN_SECONDS)
         added = [path for path in now.protected if path not in before.protected]
         changed = [
             path for path, state in before.protected.items() if now.protected.get(path) != state
@@ -129,6 +133,8 @@ class ProtectedChanges:
             added, changed, asked = added + new, changed + other, asked + new + other
         made = [path for path in added if before.was_missing(path)]
         unchecked = [path for path in added if path not in set(made)]
+        if not before.unsearched:
+            unchecked += sorted(now.unsearched)[:MOST_NAMES]
         return Changes(*map(self._relative, (made, changed, unchecked, asked)))
 
     def _relative(self, paths: Iterable[str]) -> list[str]:

@@ -29,6 +29,7 @@ _Compiled: TypeAlias = (
     "tuple[frozenset[str], list[tuple[str, _Match]], list[tuple[str, list[_Match]]]]"
 )
 _SAMPLES = (".example", ".sample", ".template")
+_DOCUMENTS = (".adoc", ".htm", ".html", ".md", ".mdx", ".rst")
 
 
 def secret_pattern(path: str) -> str:
@@ -36,6 +37,8 @@ def secret_pattern(path: str) -> str:
 
     >>> secret_pattern("deploy/.env.production"), secret_pattern(".env.example")
     ('.env.*', '')
+    >>> secret_pattern("secrets.yaml"), secret_pattern("docs/secrets.md")
+    ('secrets.*', '')
     """
     return matching_pattern(path, SECRET)
 
@@ -52,7 +55,10 @@ def matching_pattern(path: str, patterns: tuple[str, ...]) -> str:
     parts = [part for part in parts if part not in ("", ".")]
     for start in range(len(parts)):
         found = _begins(tuple(parts[start : start + 4]), patterns)
-        if found and not (found.startswith(".env") and parts[start].endswith(_SAMPLES)):
+        exempt = (
+            _SAMPLES if found.startswith(".env") else _DOCUMENTS if found == "secrets.*" else ()
+        )
+        if found and not parts[start].endswith(exempt):
             return found
     return ""
 
@@ -82,6 +88,37 @@ def _compiled(patterns: tuple[str, ...]) -> _Compiled:
         if "/" in p
     ]
     return plain, single, several
+
+
+def may_begin(part: str, patterns: tuple[str, ...]) -> bool:
+    """Return True if a part of a path may be the first one of a pattern; a quick test before `matching_pattern`.
+
+    >>> may_begin(".VSCode", (".vscode", "*.pem")), may_begin("main.py", (".vscode", "*.pem"))
+    (True, False)
+    """
+    if not part.isascii() or ":" in part or "~" in part or part[-1:] in ". ":
+        return True  # it may be another name to a file system
+    plain, begins, ends, other = _first_parts(patterns)
+    name = part.lower()
+    return name in plain or name.startswith(begins) or name.endswith(ends) or bool(other(name))
+
+
+@cache
+def _first_parts(
+    patterns: tuple[str, ...],
+) -> tuple[frozenset[str], tuple[str, ...], tuple[str, ...], _Match]:
+    """Group the first parts of patterns: plain names, begins of names, ends of names, and all others."""
+    first = {pattern.partition("/")[0] for pattern in patterns}
+    plain = {name for name in first if "*" not in name}
+    begins = {name for name in first - plain if name.find("*") == len(name) - 1}
+    ends = {name for name in first - plain - begins if name.rfind("*") == 0}
+    other = "|".join(map(translate, sorted(first - plain - begins - ends)))
+    return (
+        frozenset(plain),
+        tuple(name[:-1] for name in begins),
+        tuple(name[1:] for name in ends),
+        re.compile(other or "(?!)").match,
+    )
 
 
 def fold_part(part: str) -> str:

@@ -29,7 +29,7 @@ from __future__ import annotations
 
 import logging
 from asyncio import CancelledError
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Mapping
 from dataclasses import replace
 from functools import partial
 from time import perf_counter
@@ -185,18 +185,22 @@ def _finish(
         record_result(run, call, message)
     if run.listeners:
         seq, at, run_id = run.next_event_fields()
-        ran = None
-        if context is not None and prepared is not None:
-            arguments = prepared.tool.arguments
-            exact = arguments.defaults is NOTHING and arguments.fill_defaults is None
-            if not exact or context.edits or prepared.changes:
-                ran = executed_arguments(prepared, context)
+        ran = None if context is None or prepared is None else _changed_arguments(prepared, context)
         run.emit(ToolFinished(seq, at, run_id, call.id, message, ran))
     if run.recorder is not None:
         if run.taint is not None:  # what is written now is not changed later
             [message] = attach_labels(run, [message])
         run.recorder.record_result(call, message, run.state)
     return message, fatal
+
+
+def _changed_arguments(prepared: Prepared, context: ToolContext) -> Mapping[str, object] | None:
+    """Return the arguments that a call ran with, or None if they are those that the model wrote."""
+    arguments = prepared.tool.arguments
+    exact = arguments.defaults is NOTHING and arguments.fill_defaults is None
+    if exact and not context.edits and not prepared.changes:
+        return None
+    return executed_arguments(prepared, context)
 
 
 def _report_suspension(

@@ -261,14 +261,14 @@ def _forward_sources(context: RemoteContext, report: Report) -> Iterator[None]:
     enclosing = ENCLOSING.get()
     if enclosing is None:
         ENCLOSING.set(context)
-    try:
-        with collect_sources() as read:
+    with collect_sources() as read:
+        try:
             yield
-    finally:
-        ENCLOSING.set(enclosing)
-        context.end()
-        if read:
-            report({"taint": dump_sources(as_read_by_others(read))})
+        finally:
+            ENCLOSING.set(enclosing)
+            context.end()
+            if read:
+                report({"taint": dump_sources(as_read_by_others(read))})
 
 
 def _is_json(value: object, depth: int = 50) -> bool:
