@@ -141,6 +141,9 @@ def test_a_model_that_failed_is_asked_again_or_another_is() -> None:
 def test_a_list_of_tasks_is_kept_in_the_state() -> None:
     todos = [{"content": "tea", "status": "pending"}]
     model = Scripted([call("write_todos", {"todos": todos}), "done"])
-    agent = create_agent(model, system_prompt="Be kind.", middleware=[TodoListMiddleware()])
+    agent = create_agent(
+        model, system_prompt="Be kind.", middleware=[TodoListMiddleware(tool_description="Plan.")]
+    )
     assert agent.invoke({"messages": "go"})["todos"] == todos
     assert model.requests[0].messages[0].text.startswith("Be kind.\n\nPlan work")
+    assert model.requests[0].tools[0].description == "Plan."

@@ -52,6 +52,7 @@ from toolkeel_compat.langchain.threads.human_review import (
 from toolkeel_compat.langchain.threads.interrupts import (
     HIDDEN_KEYS,
     find_waiting_call,
+    list_inner_tickets,
     save_interrupts,
     start_within,
 )
@@ -280,7 +281,8 @@ class CompiledAgent(ThreadStates):
         hooks: list[HookUpdate] = []
         prompt, options, shared = await self._prepare_run(state, config, context, hooks.append)
         messages = _list_messages(options.get("session"), prompt or ())
-        if any(one.verdict != "answer" for one in options.get("decisions", ())):
+        decided = {one.ticket for one in options.get("decisions", ()) if one.verdict != "answer"}
+        if decided - list_inner_tickets(options.get("session")):
             asking = [one for one in messages if getattr(one, "tool_calls", ())]
             hooks.append(HookUpdate(REVIEW_NODE, {"messages": asking[-1:]}))
         run, call = self._start(prompt, options)

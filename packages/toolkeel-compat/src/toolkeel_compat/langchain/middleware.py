@@ -288,12 +288,14 @@ class HookStep:
         before = state["messages"]
         ended = await self.run_hooks("after_model", state, run)
         last = (state["messages"] or before)[-1]
+        if {*map(id, state["messages"])} <= {*map(id, before[:-1])} and not reply.tool_calls:
+            return reply  # whose removal is recorded
         is_kept = {*map(id, state["messages"][:-1])} <= {*map(id, before)}
         is_kept = is_kept and get_id(last) == get_id(reply)
         if not is_kept and not (ended and isinstance(last, AssistantMessage)):
             raise SetupError(
-                "after_model: remove older messages, or give the reply another content under its id; "
-                "other messages change only with jump_to='end', to the answer"
+                "after_model: remove messages, but no reply with calls, or give the reply another content "
+                "under its id; other messages change only with jump_to='end', to the answer"
             )
         if ended:
             if isinstance(last, AssistantMessage):

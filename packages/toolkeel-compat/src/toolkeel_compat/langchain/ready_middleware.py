@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import random
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Annotated, Any, Literal
@@ -242,17 +243,18 @@ class TodoListMiddleware(AgentMiddleware):
 
     Args:
         system_prompt: The instructions about it.
+        tool_description: The description of its tool.
     """
-
-    tools = (write_todos,)
 
     def __init__(
         self,
         *,
         system_prompt: str = "Plan work of three steps or more with write_todos: mark a task "
         "in_progress before you begin it and completed as soon as it is done.",
+        tool_description: str = write_todos.description,
     ) -> None:
-        self.system_prompt = system_prompt
+        self.system_prompt, self.tool_description = system_prompt, tool_description
+        self.tools = [dataclasses.replace(write_todos.tool, description=tool_description)]
 
     async def awrap_model_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
         """Append the instructions about the list to the system prompt."""

@@ -191,6 +191,37 @@ def test_an_answer_of_another_form_decides_nothing_and_another_may_follow(
     assert texts(state)["a"] == "paid 5"
 
 
+def test_a_person_sees_the_arguments_that_the_model_wrote_and_no_others() -> None:
+    @tool
+    def mail(to: str, cc: str | None = None, count: int = 1) -> str:
+        """Mail."""
+        return "sent"
+
+    asking = HumanInTheLoopMiddleware({"mail": True})
+    model = Scripted([call("mail", {"to": "ada", "count": 1}), "done"])
+    agent = create_agent(model, [mail], middleware=[asking], checkpointer=InMemorySaver())
+    [waits] = agent.invoke({"messages": "go"}, ADA)["__interrupt__"]
+    [asked] = waits.value["action_requests"]
+    assert asked["args"] == {"to": "ada", "count": 1}
+    assert str(asked["args"]) in asked["description"]
+
+
+def test_a_decision_for_an_agent_within_a_tool_is_no_step_of_the_agent_around_it() -> None:
+    inner = clerk(call("pay", {"amount": 5}), "paid it", checkpointer=None)
+
+    @tool
+    def delegate() -> str:
+        """Delegate."""
+        return str(inner.invoke({"messages": "pay"})["messages"][-1].text)
+
+    agent = create_agent(
+        Scripted([call("delegate"), "done"]), [delegate], checkpointer=InMemorySaver()
+    )
+    agent.invoke({"messages": "go"}, ADA)
+    decided = Command(resume={"decisions": [{"type": "approve"}]})
+    assert [name for part in agent.stream(decided, ADA) for name in part] == ["tools", "model"]
+
+
 def test_the_mode_of_interrupts_is_one_of_two() -> None:
     with pytest.raises(SetupError, match="'batched' or 'per_call'"):
         HumanInTheLoopMiddleware({}, interrupt_mode="each")  # type: ignore[arg-type]

@@ -147,6 +147,19 @@ def test_what_a_hook_adds_stays_in_the_thread_and_counts_once() -> None:
     assert shown == [["a", "reminder 1"], ["", "3", "reminder 4"], ["three", "b", "reminder 7"]]
 
 
+def test_a_hook_may_remove_the_answer_itself() -> None:
+    @after_model
+    def validate(state: Any, runtime: Any) -> Any:
+        last = state["messages"][-1]
+        return {"messages": [RemoveMessage(last.id)]} if "secret" in last.text else None
+
+    model = Scripted(["a secret", "fine"])
+    agent = create_agent(model, middleware=[validate], checkpointer=InMemorySaver())
+    assert texts(agent.invoke({"messages": "a"}, CONFIG)) == ["a"]
+    assert texts(agent.invoke({"messages": "b"}, CONFIG)) == ["a", "b", "fine"]
+    assert [one.text for one in model.requests[-1].messages] == ["a", "b"]
+
+
 def test_a_hook_that_moves_a_message_is_refused_with_what_to_write() -> None:
     @before_model
     def turn(state: Any, runtime: Any) -> Any:

@@ -14,6 +14,7 @@ from toolkeel.call.steps.join_approvals import join_approvals
 from toolkeel.content import Text
 from toolkeel.context import ToolContext
 from toolkeel.define.base_tool import as_tool
+from toolkeel.define.subschemas import properties_of
 from toolkeel.define.tool import Prepared, Proceed
 from toolkeel.errors import Denied, SetupError
 from toolkeel.messages import ToolMessage
@@ -145,8 +146,8 @@ class HumanInTheLoopMiddleware:
             return [self._make_call_interrupt(one, state, runtime) for one in tickets]
         requests, reviews = [], []
         for ticket in tickets:
-            description = self._describe(ticket, state, runtime)
-            arguments = dict(ticket.arguments)
+            arguments = self._read_arguments(ticket, state)
+            description = self._describe(ticket, arguments, state, runtime)
             requests.append({"name": ticket.tool, "args": arguments, "description": description})
             allowed = self._list_allowed(ticket)
             reviews.append({"action_name": ticket.tool, "allowed_decisions": [*allowed]})
@@ -157,12 +158,13 @@ class HumanInTheLoopMiddleware:
     def _make_call_interrupt(
         self, ticket: Ticket, state: Mapping[str, Any], runtime: Any
     ) -> Interrupt:
+        arguments = self._read_arguments(ticket, state)
         value = {
             "type": CALL_REVIEW,
             "tool_call_id": ticket.call_id,
             "name": ticket.tool,
-            "args": dict(ticket.arguments),
-            "description": self._describe(ticket, state, runtime),
+            "args": arguments,
+            "description": self._describe(ticket, arguments, state, runtime),
         }
         form = make_decision_type(self._list_allowed(ticket), self._tools.get(ticket.tool))
         return Interrupt(value, ticket.id, (ticket.id,), TypeAdapter(form).json_schema(), form)
@@ -174,9 +176,22 @@ class HumanInTheLoopMiddleware:
         allowed = self._review_options.get(ticket.tool, {}).get("allowed_decisions", DECISIONS)
         return tuple(dict.fromkeys(allowed))
 
-    def _describe(self, ticket: Ticket, state: Mapping[str, Any], runtime: Any) -> Any:
+    def _read_arguments(self, ticket: Ticket, state: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a call's arguments, without the defaults of those that the model left out."""
+        tool = self._tools.get(ticket.tool)
+        fields = {} if tool is None else properties_of(tool.parameters)
+        calls = (call for one in state["messages"] for call in getattr(one, "tool_calls", ()))
+        written = next((one.args for one in calls if one.id == ticket.call_id), ticket.arguments)
+        return {
+            name: value
+            for name, value in ticket.arguments.items()
+            if name in written or fields.get(name, {}).get("default", ticket) != value
+        }
+
+    def _describe(
+        self, ticket: Ticket, arguments: dict[str, Any], state: Mapping[str, Any], runtime: Any
+    ) -> Any:
         """Return what a person reads about a call."""
-        arguments = dict(ticket.arguments)
         description = self._review_options.get(ticket.tool, {}).get("description")
         if callable(description):
             call = ToolCall(ticket.call_id, ticket.tool, arguments)

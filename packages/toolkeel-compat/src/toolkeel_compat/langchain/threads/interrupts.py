@@ -21,6 +21,7 @@ from toolkeel.context import ToolContext
 from toolkeel.define.tool import Prepared, Proceed
 from toolkeel.errors import Crashed, SetupError, Suspend
 from toolkeel.messages import Message
+from toolkeel.sessions.session import Session
 
 ANSWERS_KEY = "__interrupts__"
 """Where the run's state keeps what was answered, by call."""
@@ -164,6 +165,12 @@ def load_interrupts(state: Mapping[str, Any], tickets: Sequence[Ticket]) -> list
         for id, one in saved.items()
         if waits.issuperset(one["tickets"])
     ]
+
+
+def list_inner_tickets(session: Session | None) -> set[str]:
+    """Return the ids of the tickets of a thread that wait in agents inside its calls."""
+    inner = [] if session is None else load_interrupts(session.state, session.pending)
+    return {id for one in inner for id in one.ticket_ids}
 
 
 def pair_answers(resume: Any, interrupts: Sequence[Interrupt]) -> list[tuple[Interrupt, Any]]:

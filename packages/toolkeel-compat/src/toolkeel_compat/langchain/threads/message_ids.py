@@ -128,28 +128,34 @@ def record_changes(
     Raises:
         SetupError: The update moves a message among those before it.
     """
-    known = {id: one for one in before if (id := get_id(one))}
-    left = {id: one for one in after if (id := get_id(one))}
+    known, left = _by_id(before), _by_id(after)
     new = [id for id in left if id not in known]
     if new and not may_add:
         return
-    if [id for id in known if id in left] != [id for id in left if id in known]:
-        raise SetupError(
-            "a hook moved a message among older ones, where a thread keeps its place: remove it with "
-            "RemoveMessage, and add a copy with another id"
-        )
-    changes: dict[str, Any] = {id: None for id in known if id not in left}
-    changes |= {
-        id: dump_message(message)
-        for id, message in left.items()
-        if id in known and message is not known[id]
-    }
+    _check_order(known, left)
+    changes: dict[str, Any] = {}
+    for id, message in known.items():
+        if message is not left.get(id):
+            changes[id] = dump_message(left[id]) if id in left else None
     if new:
         order = ["", *left]
         added = [[order[order.index(id) - 1], dump_message(left[id])] for id in new]
         changes[_ADDED] = [*(state.get(CHANGES_KEY) or {}).get(_ADDED, ()), *added]
     if changes:
         state[CHANGES_KEY] = {**(state.get(CHANGES_KEY) or {}), **changes}
+
+
+def _check_order(known: Mapping[str, Any], left: Mapping[str, Any]) -> None:
+    """Raise `SetupError` if the common messages of two lists have another order in the second."""
+    if [id for id in known if id in left] != [id for id in left if id in known]:
+        raise SetupError(
+            "a hook moved a message among older ones, where a thread keeps its place: remove it with "
+            "RemoveMessage, and add a copy with another id"
+        )
+
+
+def _by_id(messages: Iterable[Any]) -> dict[str, Any]:
+    return {id: one for one in messages if (id := get_id(one))}
 
 
 def make_id_step(*, at_model: bool) -> ModelStep:
