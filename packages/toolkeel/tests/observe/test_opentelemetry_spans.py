@@ -21,7 +21,8 @@ from tests.mcp.peers import PEER
 from toolkeel import Agent, AssistantMessage, SetupError, Usage, tool
 from toolkeel.errors import ModelUnavailable
 from toolkeel.mcp.client import MCPServer
-from toolkeel.observe.opentelemetry_spans import SWITCH, OpenTelemetry
+from toolkeel.observe.content import SWITCH
+from toolkeel.observe.opentelemetry_spans import OpenTelemetry
 from toolkeel.providers.prices import price_of
 from toolkeel.sessions import Sessions
 from toolkeel.steps import Fallback

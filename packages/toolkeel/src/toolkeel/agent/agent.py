@@ -158,6 +158,7 @@ class Agent(Generic[C, T]):
 
     @property
     def model(self) -> Model:
+        """The model of runs that name none: that of `override` here, else the agent's own."""
         return _MODEL_OVERRIDES.get().get(self, self._plan.model)
 
     @property

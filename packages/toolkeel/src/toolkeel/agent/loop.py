@@ -392,6 +392,7 @@ class RunLoop(Generic[T]):
 
     @property
     def _limit(self) -> str:
+        """The limit that was reached; empty for none."""
         return self._turn_limit or self._caller.limit
 
     def _stopped(self) -> EndReason:

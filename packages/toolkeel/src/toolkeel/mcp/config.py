@@ -295,6 +295,7 @@ def _parse_server(name: str, written: object, file: Path, data: Any) -> ServerCo
 
 
 def _read_env_file(file: Path, where: str, unset: tuple[str, ...]) -> dict[str, str]:
+    """Return the variables of an ``envFile`` without those in `unset`; raise SetupError as `read_env_file`."""
     return {name: value for name, value in read_env_file(file, where).items() if name not in unset}
 
 

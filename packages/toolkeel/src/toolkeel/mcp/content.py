@@ -116,9 +116,9 @@ def to_blocks(content: Content) -> list[types.ContentBlock]:
 
 
 def from_blocks(blocks: list[types.ContentBlock]) -> Content:
-    """Convert a peer's blocks to content; a single plain text becomes a string.
+    """Convert a peer's blocks to content: one plain text to a string, no block to "".
 
-    A block that is not what it says it is costs itself: a text stands in its place.
+    A block that is not what it says it is becomes a text that says so.
     """
     found = tuple(map(_from_block, blocks))
     match found:

@@ -183,7 +183,7 @@ def _manifest_names(pieces: Iterable[str]) -> list[str]:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Yield each part of a word that may be a name: in options, lists and shell lines."""
+    """Yield each part of a word that may be a path: of options, lists and shell lines; some of them twice."""
     for piece in (text, text.partition("=")[2], *_SEPARATORS.split(text)):
         yield piece
         yield piece.lstrip("@/")

@@ -43,12 +43,14 @@ class ToolSchemas:
 
     @property
     def _stated_description(self) -> str:
+        """The tool's description, title, or its schema's description; "" without any."""
         stated = self._definition.get("description") or self._definition.get("title")
         stated = stated or self._definition["inputSchema"].get("description")
         return stated if isinstance(stated, str) else ""
 
     @functools.cached_property
     def _arguments(self) -> tuple[ArgumentSchema, tuple[str, ...]]:
+        """The schema of the arguments, and what of it cannot be compiled."""
         compiled, problems = compile_foreign(self._definition["inputSchema"], root="object")
         arguments = arguments_from_validator(self._name, compiled)
         # Servers tell what is absent from what is said: a default they state is theirs to fill in.
@@ -56,6 +58,7 @@ class ToolSchemas:
 
     @functools.cached_property
     def _output(self) -> tuple[OutputSchema, tuple[str, ...]]:
+        """The schema of the results, and what of it cannot be compiled: an empty one if nothing can."""
         try:
             compiled, problems = compile_foreign(self._definition["outputSchema"])
         except DefinitionError as error:

@@ -1,16 +1,19 @@
-"""Messages in the JSON form of OpenTelemetry's GenAI conventions, for spans that may show content."""
+"""Messages in the JSON form of OpenTelemetry's GenAI conventions, and whether spans show content."""
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from itertools import takewhile
-from typing import Any
+from typing import Any, Literal
 
 from toolkeel.content import Audio, Content, Data, File, Image, Text
+from toolkeel.errors import SetupError
 from toolkeel.messages import AssistantMessage, Message, SystemMessage, ToolCall, ToolMessage
 
 Json = dict[str, Any]
+SWITCH = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 
 
 def message_json(message: Message) -> str:
@@ -94,3 +97,11 @@ def _part(block: Text | Image | Audio | File | Data) -> Json:
     if url and not url.startswith("data:"):
         return {"type": "uri", **kind, "uri": url}
     return {"type": "blob", **kind, "size": len(block.data)}
+
+
+def is_content_requested() -> bool:
+    """Return True if the environment asks for content on spans, or raise SetupError for an unknown value."""
+    said: Literal["no_content", "span_only"] | str = os.environ.get(SWITCH, "no_content").lower()
+    if said not in ("no_content", "span_only"):
+        raise SetupError(f"{SWITCH} is no_content or span_only here, not {said!r:.40}")
+    return said == "span_only"

@@ -9,21 +9,25 @@ failed span has an ``error.type`` and no description.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 from toolkeel import events
 from toolkeel._common.needs_extra import needs_extra
 from toolkeel.agent.turn.steps import SendRequest
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.tool import Prepared, Proceed
-from toolkeel.errors import SetupError
 from toolkeel.messages import AssistantMessage, Message, Usage
 from toolkeel.model_interface import ModelRequest
 from toolkeel.observe import attribute_names
-from toolkeel.observe.content import arguments_json, message_json, messages_json, request_json
+from toolkeel.observe.content import (
+    arguments_json,
+    is_content_requested,
+    message_json,
+    messages_json,
+    request_json,
+)
 from toolkeel.observe.stats import price_of_usage
 from toolkeel.observe.trace_links import link
 
@@ -40,7 +44,6 @@ with needs_extra("toolkeel.observe.opentelemetry_spans", "otel"):
         set_span_in_context,
     )
 
-SWITCH = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 Attributes: TypeAlias = dict[str, Any]
 NOT_ERRORS = frozenset({"denied", "disabled"})
 """Kinds of results that are answers of a person or a rule, not failures."""
@@ -115,7 +118,7 @@ class OpenTelemetry:
             )
             for name, (unit, description, buckets) in attribute_names.HISTOGRAMS.items()
         }
-        self._content = _asked_for_content() if content is None else content
+        self._content = is_content_requested() if content is None else content
         self._conversation = conversation
         self._runs: dict[str, _Run] = {}
 
@@ -226,11 +229,13 @@ class OpenTelemetry:
         run.chat, run.first_chunk, run.retries = _Call(span, event.at), None, 0
 
     def _streamed(self, event: events.Streamed, _: _Call | None) -> None:
+        """Store the seconds until the first delta of a reply."""
         run = self._runs.get(event.run_id)
         if run is not None and run.chat is not None and run.first_chunk is None:
             run.first_chunk = event.at - run.chat.at
 
     def _retrying(self, event: events.Retrying, _: _Call | None) -> None:
+        """Count an attempt of the request that is sent again."""
         run = self._runs.get(event.run_id)
         if run is not None:
             run.retries += 1
@@ -331,6 +336,7 @@ class OpenTelemetry:
         return made
 
     def _record(self, name: str, value: float, attributes: Mapping[str, Any]) -> None:
+        """Add a value, at least 0, to a histogram."""
         self._histograms[name].record(max(value, 0), dict(attributes))
 
 
@@ -347,14 +353,6 @@ _TAKES: Mapping[type, _Take] = {
     events.ToolFinished: OpenTelemetry._tool_finished,
     events.ToolSuspended: OpenTelemetry._tool_suspended,
 }
-
-
-def _asked_for_content() -> bool:
-    """Return True if the environment asks for content on spans, or raise SetupError for an unknown value."""
-    said: Literal["no_content", "span_only"] | str = os.environ.get(SWITCH, "no_content").lower()
-    if said not in ("no_content", "span_only"):
-        raise SetupError(f"{SWITCH} is no_content or span_only here, not {said!r:.40}")
-    return said == "span_only"
 
 
 def _request(messages: Sequence[Message]) -> Attributes:
@@ -396,4 +394,5 @@ def _end(span: Span, at: float, problem: str) -> None:
 
 
 def _ns(at: float) -> int:
+    """Return seconds as whole nanoseconds."""
     return int(at * 1e9)

@@ -163,6 +163,7 @@ class JournalState(RunCounts, TranscriptState):
         self.agent, self.instructions = entry.agent or self.agent, entry.instructions
 
     def _person_said(self, seq: int, entry: entries.PersonSaid) -> None:
+        """Append the message."""
         self.add_message(seq, entry.message)
 
     def _steered(self, seq: int, entry: entries.Steered) -> None:
@@ -172,9 +173,11 @@ class JournalState(RunCounts, TranscriptState):
         self.add_message(seq, entry.message)
 
     def _model_asked(self, seq: int, entry: entries.ModelAsked) -> None:
+        """Record that the turn's request has no reply yet."""
         self.reason, self.turn, self.awaits_reply = "", entry.turn, True
 
     def _model_replied(self, seq: int, entry: entries.ModelReplied) -> None:
+        """Append the reply, which begins a turn of its own."""
         self.turn, self.awaits_reply, self.made_by = entry.turn, False, {}
         self.begin_turn()
         self.add_message(seq, entry.message)
@@ -250,6 +253,7 @@ class JournalState(RunCounts, TranscriptState):
             self.taint[entry.label] = (*sources, entry.source)
 
     def _permitted(self, seq: int, entry: entries.Permitted) -> None:
+        """Add the permit."""
         self.permits[Permit(entry.reach, entry.name, entry.value)] = None
 
     def _waits(self, seq: int, entry: entries.Waits) -> None:
@@ -290,9 +294,11 @@ class JournalState(RunCounts, TranscriptState):
         return decision.verdict not in waits.verdicts or decision.seal != waits.seal
 
     def _queued(self, seq: int, entry: entries.Queued) -> None:
+        """Queue the message."""
         self.queued[entry.id] = entry
 
     def _unqueued(self, seq: int, entry: entries.Unqueued) -> None:
+        """Remove the message from the queue."""
         self.queued.pop(entry.id, None)
 
     def _handed_over(self, seq: int, entry: entries.HandedOver) -> None:
@@ -303,6 +309,7 @@ class JournalState(RunCounts, TranscriptState):
             self.cut(Cut(0, self.view.total, entry.messages, "handoff"))
 
     def _compacted(self, seq: int, entry: entries.Compacted) -> None:
+        """Replace a part of the transcript in requests."""
         self.cut(Cut(entry.start, entry.stop, entry.messages, entry.policy, name=entry.name))
 
     def _run_ended(self, seq: int, entry: entries.RunEnded) -> None:

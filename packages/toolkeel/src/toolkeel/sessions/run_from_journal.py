@@ -153,10 +153,10 @@ async def _move_waiting_calls(
 def _make_room(
     journal: SessionJournal, known: Mapping[str, Decision], how: Literal["answer", "cancel"]
 ) -> None:
-    """Give each undecided waiting call a result, so that a message can follow.
+    """Give each undecided waiting call a result, so that a message can follow; `how`: a placeholder, or cancel.
 
     Do nothing if everything is decided, or if a call waits whose inner run or outcome is open: the
-    message is queued then.
+    message is queued then. ``cancel`` ends a run without decisions at once.
     """
     fold = journal.state
     is_decided = not known.keys().isdisjoint(fold.open_tickets | fold.outcome_tickets)

@@ -31,7 +31,10 @@ def after_empty_reply(request: ModelRequest) -> ModelRequest:
 
 
 def lacks_call(reply: AssistantMessage, run: RunContext) -> bool:
-    """Return True for the first reply since the person's message, if it ended well; the run forces a call."""
+    """Return True if a reply without calls must be corrected, in a run that forces a call.
+
+    That is so once: for the first reply since the person's message, if it ended well.
+    """
     before = run.transcript[-2] if len(run.transcript) > 1 else None
     is_again = isinstance(before, UserMessage) and before.origin == "correction"
     is_again = is_again or has_called_since_person(run.transcript)

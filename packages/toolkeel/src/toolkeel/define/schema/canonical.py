@@ -121,7 +121,7 @@ def _of_model(model: Any) -> object:
 
 
 def _is_deep(value: object) -> bool:
-    """Return True if a value contains a model or a secret."""
+    """Return True if a value contains a model, a named tuple or a secret."""
     if isinstance(value, dict):
         return any(map(_is_deep, value.values()))
     if _is_named_tuple(value):

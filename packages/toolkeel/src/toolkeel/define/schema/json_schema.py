@@ -175,9 +175,11 @@ class ToolSchemaGenerator(GenerateJsonSchema):
         return self._with_keys(super().ordered_dict_schema(schema), schema)
 
     def frozendict_schema(self, schema: Any) -> dict[str, Any]:
+        """Return the schema of a frozendict with the form of its keys, as `dict_schema` does."""
         return self._with_keys(super().frozendict_schema(schema), schema)
 
     def counter_schema(self, schema: Any) -> dict[str, Any]:
+        """Return the schema of a Counter with the form of its keys, as `dict_schema` does."""
         return self._with_keys(super().counter_schema(schema), schema)
 
     def _with_keys(self, made: dict[str, Any], schema: Any) -> dict[str, Any]:

@@ -250,9 +250,8 @@ class Connection:
                     await asyncio.wait([listener])
         except BaseException as error:
             if not ready.done():
-                ready.set_exception(
-                    error if isinstance(error, Exception) else Unreachable("cancelled")
-                )
+                why = error if isinstance(error, Exception) else Unreachable("cancelled")
+                ready.set_exception(why)
                 ready.exception()  # whoever waits takes it; nobody else has to
             elif isinstance(error, Exception):
                 log.warning("the connection to %s broke: %s", self._name, _describe_failure(error))
@@ -294,6 +293,7 @@ class Connection:
             yield GuardedStream(read, RateLimiter(self._name), over.set, self.sift), write
 
     def _transport(self) -> AbstractAsyncContextManager[Any]:
+        """Return the transport, not open: a process, or HTTP (with ``_sse`` the older form)."""
         config = self._options.config
         if config.command:
             return stdio(config, self.stderr, self.raw)
@@ -347,17 +347,19 @@ class Connection:
     # — what the server says by itself —
 
     async def _on_message(self, message: object) -> None:
+        """Notify watchers of a changed resource, or drop cached lists; ignore any other notification."""
         if isinstance(message, types.ResourceUpdatedNotification):
             self.watches.notify(str(message.params.uri))
         elif isinstance(message, _LIST_CHANGES):
             self._invalidate_lists()
 
     def _invalidate_lists(self) -> None:
-        """Drop cached lists, which may have changed."""
+        """Drop cached lists, which may have changed, and call `on_lists_changed`."""
         self._tools = None
         self.on_lists_changed()
 
     async def _on_log_message(self, params: types.LoggingMessageNotificationParams) -> None:
+        """Log what the server logs, and pass it to `on_log`."""
         log.log(_LEVELS.get(params.level, logging.INFO), "%s: %.2000s", self._name, params.data)
         if self.on_log is not None:
             await self.on_log(params)

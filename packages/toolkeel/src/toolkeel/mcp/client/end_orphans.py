@@ -51,7 +51,7 @@ def release_group(group: int) -> None:
 
 
 def _send_command(what: str, group: int) -> None:
-    """Write one command to the guardian; ignore that it is gone."""
+    """Write a command on a process group, ``+`` or ``-``, to the guardian; do nothing if that has ended."""
     with suppress(OSError):  # somebody has ended the guardian; then there is none
         os.write(_pipe[0], f"{what} {group}\n".encode())
 

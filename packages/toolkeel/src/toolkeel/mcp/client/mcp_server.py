@@ -245,6 +245,7 @@ class MCPServer(ServerContents):
         return {name: self._pin(tool) for name, tool in listed.items()}
 
     def _pin(self, tool: types.Tool) -> Pin:
+        """Return the pin of a definition."""
         raw = tool.model_dump(mode="json", by_alias=True, exclude_none=True)
         return make_pin(self.config.identity, raw)
 

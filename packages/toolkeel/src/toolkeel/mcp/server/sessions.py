@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import mcp_types as types
+from mcp.server import NotificationOptions, Server
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
 from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import (
@@ -38,6 +39,16 @@ NOTIFY_SECONDS = 0.2
 """Seconds `Sessions.notify` waits for sessions that do not read."""
 
 log = logging.getLogger("toolkeel")
+
+
+class NotifyingServer(Server[Any]):
+    """The SDK's server, which always declares that lists may change."""
+
+    def get_capabilities(
+        self, notification_options: NotificationOptions | None = None, *args: Any, **kwargs: Any
+    ) -> types.ServerCapabilities:
+        """Return the SDK's capabilities, with all list changes declared."""
+        return super().get_capabilities(NotificationOptions(True, True, True), *args, **kwargs)
 
 
 @dataclass

@@ -76,6 +76,11 @@ class ServerSnapshot:
         )
         self.has_pages = bool(pages)
 
+    def resource_definitions(self, *, templates: bool) -> list[dict[str, Any]]:
+        """Return the definitions of the resources: of templates, or of those with one address each."""
+        found = self.resources.values()
+        return [each.definition() for each in found if bool(each.template) is templates]
+
     @cached_property
     def served_tools(self) -> Mapping[str, ServedTool]:
         """The enabled tools by wire name, in the toolset's order."""

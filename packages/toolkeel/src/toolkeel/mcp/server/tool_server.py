@@ -19,7 +19,7 @@ from toolkeel.errors import SetupError
 
 with needs_extra("A server of tools", "mcp"):
     import mcp_types as types
-from mcp.server import NotificationOptions, Server
+from mcp.server import Server
 from mcp.server.caching import CACHEABLE_METHODS, CacheHint
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.shared.subscriptions import (
@@ -44,7 +44,7 @@ from toolkeel.mcp.server.prompts_resources import (
     to_prompt_messages,
     to_resource_contents,
 )
-from toolkeel.mcp.server.sessions import Sessions
+from toolkeel.mcp.server.sessions import NotifyingServer, Sessions
 from toolkeel.mcp.server.snapshot import (
     ServerSnapshot,
     build_result,
@@ -64,16 +64,6 @@ PAGE_SIZE = 200
 
 Result = TypeVar("Result", bound=BaseModel)
 Paginated = types.PaginatedRequestParams
-
-
-class _SdkServer(Server[Any]):
-    """The SDK's server, which always declares that lists may change."""
-
-    def get_capabilities(
-        self, notification_options: NotificationOptions | None = None, *args: Any, **kwargs: Any
-    ) -> types.ServerCapabilities:
-        """Return the SDK's capabilities, with all list changes declared."""
-        return super().get_capabilities(NotificationOptions(True, True, True), *args, **kwargs)
 
 
 @checked
@@ -132,7 +122,7 @@ class ToolServer:
         self._rounds = CallRounds()
         self._sessions = Sessions()
         hint = CacheHint(ttl_ms=int(ttl * 1000))
-        self.sdk: Server[Any] = _SdkServer(
+        self.sdk: Server[Any] = NotifyingServer(
             name,
             version=version,
             title=title,
@@ -272,6 +262,7 @@ class ToolServer:
     # — tools —
 
     async def _list_tools(self, asked: Request, params: Paginated | None) -> types.ListToolsResult:
+        """Return one page of the served tools."""
         definitions = [served.definition for served in self._snapshot.served_tools.values()]
         tools, cursor = paginate(definitions, params, self._page_size)
         return types.ListToolsResult(tools=tools, next_cursor=cursor)
@@ -328,10 +319,12 @@ class ToolServer:
     # — prompts and resources —
 
     async def _list_prompts(self, _: Request, params: Paginated) -> types.ListPromptsResult:
+        """Return one page of the prompts."""
         prompts, cursor = paginate(await self._prompts(), params, self._page_size)
         return types.ListPromptsResult(prompts=prompts, next_cursor=cursor)
 
     async def _prompts(self) -> Sequence[types.Prompt]:
+        """Return the prompts' definitions."""
         return [each.definition() for each in self._snapshot.prompts.values()]
 
     async def _get_prompt(
@@ -351,26 +344,26 @@ class ToolServer:
         return await self._run_in_rounds(request, params, work)
 
     async def _list_resources(self, _: Request, params: Paginated) -> types.ListResourcesResult:
+        """Return one page of the resources."""
         found, cursor = paginate(await self._resources(), params, self._page_size)
         return types.ListResourcesResult(resources=found, next_cursor=cursor)
 
     async def _resources(self) -> Sequence[types.Resource]:
-        definitions = [
-            each.definition() for each in self._snapshot.resources.values() if not each.template
-        ]
-        return [types.Resource.model_validate(each) for each in definitions]
+        """Return the definitions of resources with one address each."""
+        listed = self._snapshot.resource_definitions(templates=False)
+        return [types.Resource.model_validate(each) for each in listed]
 
     async def _list_templates(
         self, _: Request, params: Paginated
     ) -> types.ListResourceTemplatesResult:
+        """Return one page of the resource templates."""
         found, cursor = paginate(await self._templates(), params, self._page_size)
         return types.ListResourceTemplatesResult(resource_templates=found, next_cursor=cursor)
 
     async def _templates(self) -> Sequence[types.ResourceTemplate]:
-        definitions = [
-            each.definition() for each in self._snapshot.resources.values() if each.template
-        ]
-        return [types.ResourceTemplate.model_validate(each) for each in definitions]
+        """Return the definitions of resource templates."""
+        listed = self._snapshot.resource_definitions(templates=True)
+        return [types.ResourceTemplate.model_validate(each) for each in listed]
 
     async def _read_resource(
         self, request: Request, params: types.ReadResourceRequestParams

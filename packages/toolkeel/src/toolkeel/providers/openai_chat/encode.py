@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import base64
-import hashlib
-import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from toolkeel.content import Audio, Block, Content, File, Image, content_text, data_url
@@ -21,6 +19,7 @@ from toolkeel.providers.chat_servers import OPENAI, ChatProfile
 from toolkeel.providers.openai_chat.profile import ChatTarget, media_to_send_back, speaker
 from toolkeel.providers.openai_chat.reasoning import add_reasoning
 from toolkeel.providers.openai_chat.stream import StreamDecoder
+from toolkeel.providers.wire.call_ids import cut_id, make_short_id
 from toolkeel.providers.wire.media import (
     ERROR_PREFIXES,
     NO_OUTPUT,
@@ -48,8 +47,6 @@ from toolkeel.providers.wire.tools import Tools, WireTools, is_freeform, wire_to
 BRIDGE = "(the results are there)"
 """What the model is made to say between results and a person, where a server wants that."""
 
-_ID_LENGTH = 40
-_SHORT_ID = re.compile(r"[A-Za-z0-9]{9}")
 _SENT = (
     "temperature",
     "top_p",
@@ -198,7 +195,7 @@ class ChatEncoder(Encoder[ChatTarget]):
     encode_options = staticmethod(encode_options)
 
     def __init__(self, tools: WireTools, target: ChatTarget) -> None:
-        super().__init__(tools, target, _short_id if target.server.short_ids else _long_id)
+        super().__init__(tools, target, make_short_id if target.server.short_ids else cut_id)
         self._server = target.server
         self._last_role = ""
         self._later: dict[str, Json] = {}
@@ -375,17 +372,8 @@ class ChatEncoder(Encoder[ChatTarget]):
         return None
 
 
-def _long_id(id: str) -> str:
-    if len(id) <= _ID_LENGTH:
-        return id
-    return f"{id[: _ID_LENGTH - 11]}_{hashlib.sha256(id.encode()).hexdigest()[:10]}"
-
-
-def _short_id(id: str) -> str:
-    return id if _SHORT_ID.fullmatch(id) else hashlib.sha256(id.encode()).hexdigest()[:9]
-
-
 def _response_format(output: OutputFormat) -> Json:
+    """Encode a reply's schema as ``response_format``."""
     compiled = compile_format(output, "openai-strict")
     form: Json = {"name": output.name, "schema": compiled.schema, "strict": compiled.strict}
     form |= without_none(description=output.description or None)

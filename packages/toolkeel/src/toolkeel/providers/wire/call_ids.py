@@ -20,6 +20,8 @@ _LEGAL = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _REFUSED = re.compile(r"[^A-Za-z0-9_-]")
 _LENGTH = 64
 _DIGITS = 10
+_CHAT_LENGTH = 40
+_SHORT = re.compile(r"[A-Za-z0-9]{9}")
 
 
 def make_legal_id(id: str) -> str:
@@ -34,6 +36,19 @@ def make_legal_id(id: str) -> str:
         return id
     digest = hashlib.sha256(id.encode()).hexdigest()[:_DIGITS]
     return f"{_REFUSED.sub('_', id)[: _LENGTH - _DIGITS - 1]}_{digest}"
+
+
+def cut_id(id: str) -> str:
+    """Return an id of at most 40 characters, as Chat Completions requires; a longer one ends with its hash."""
+    if len(id) <= _CHAT_LENGTH:
+        return id
+    digest = hashlib.sha256(id.encode()).hexdigest()[:_DIGITS]
+    return f"{id[: _CHAT_LENGTH - _DIGITS - 1]}_{digest}"
+
+
+def make_short_id(id: str) -> str:
+    """Return an id of nine letters and digits, as Mistral requires: the id if it is one, else its hash."""
+    return id if _SHORT.fullmatch(id) else hashlib.sha256(id.encode()).hexdigest()[:9]
 
 
 class OpenCalls:

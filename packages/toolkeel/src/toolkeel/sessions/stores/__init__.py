@@ -4,6 +4,7 @@ store        `SessionStore`: the methods of a store, and the records they take a
 sql_tables   the tables of a file of sessions, in SQL
 sql_queries  queries of the tables: sessions, entries, inbox
 sqlite       one SQLite file in one process: one thread writes for all
+private_files  folders and files that only their owner reads, and that survive a power cut
 artifacts    large values of a journal, each in a file named by its SHA-256
 file_lock    one writer per session on one machine, by a lock of the kernel
 database_store  a store in SQL, and that in a SQLite file

@@ -21,7 +21,7 @@ from typing import Any, Final
 from toolkeel._records.messages_json import json_text
 from toolkeel._records.record_json import Json
 from toolkeel.sessions.errors import SessionError
-from toolkeel.sessions.stores.sqlite import make_folder, sync_folder
+from toolkeel.sessions.stores.private_files import make_folder, sync_folder
 
 LARGE_BYTES: Final = 100_000
 """Characters of a text from which on it is a file of its own."""

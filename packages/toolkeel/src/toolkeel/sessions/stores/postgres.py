@@ -113,6 +113,7 @@ class PostgresDatabase(Database):
 
     @contextmanager
     def _reader(self) -> Iterator[sqlite3.Connection]:
+        """Yield a reading connection; wait while all `READERS` are taken."""
         with self._room:
             self._check_open()
             yield from self._borrow_reader()
@@ -153,6 +154,7 @@ class PostgresDatabase(Database):
         self._commit_all(together)
 
     def _commit_all(self, works: list[Any]) -> None:
+        """Commit the works in one transaction; do nothing without any."""
         if works:
             super()._commit(works)
 

@@ -97,6 +97,7 @@ class PostgresConnection:
             return self._raw.execute(in_postgres_words(sql), values or None)
 
     def executemany(self, sql: str, rows: Iterable[Sequence[object]]) -> Any:
+        """Execute a statement once for each row, and return its cursor."""
         with self._limited():
             cursor = self._raw.cursor()
             cursor.executemany(in_postgres_words(sql), list(rows))
@@ -113,6 +114,7 @@ class PostgresConnection:
         return bool(self._raw.closed)
 
     def close(self) -> None:
+        """Close the connection."""
         self._raw.close()
 
 

@@ -27,6 +27,7 @@ from toolkeel._records.record import record
 from toolkeel.call.body.start_thread import start_thread
 from toolkeel.errors import SetupError
 from toolkeel.sessions.errors import SessionError, SessionUnavailable
+from toolkeel.sessions.stores.private_files import make_private_file
 from toolkeel.sessions.stores.sql_tables import ensure
 
 T = TypeVar("T")
@@ -97,8 +98,9 @@ class Database:
             raise
 
     def _open(self) -> sqlite3.Connection:
+        """Return a new connection to the file, which is created if it is missing."""
         if self.path != MEMORY:
-            _make_private(Path(self.path))
+            make_private_file(Path(self.path))
         return _connect(self.path)
 
     @property
@@ -280,13 +282,6 @@ def _problem(path: str, error: BaseException) -> BaseException:
     return error
 
 
-def _make_private(path: Path) -> None:
-    """Create folder and file, readable by their owner only; an existing file is unchanged."""
-    make_folder(path.parent)
-    with suppress(FileExistsError):
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-
-
 def checked_path(path: str | Path) -> str:
     """Return the path of a file, or the address of a PostgreSQL database, as text.
 
@@ -298,25 +293,6 @@ def checked_path(path: str | Path) -> str:
         fix = "as text, not as a Path" if isinstance(path, Path) else "that begins postgresql://"
         raise SessionError(f"Sessions(path=...): {scheme[1]}: is no folder; give an address {fix}")
     return str(path)
-
-
-def make_folder(path: Path) -> None:
-    """Create a folder for its owner only, and sync its parent so that it survives a power cut."""
-    new = [each for each in (path, *path.parents) if not each.exists()]
-    path.mkdir(0o700, parents=True, exist_ok=True)
-    for each in new:
-        sync_folder(each.parent)
-
-
-def sync_folder(path: Path) -> None:
-    """Sync a folder, so that the names in it survive a power cut."""
-    if os.name != "posix":
-        return
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _connect(path: str) -> sqlite3.Connection:
