@@ -90,10 +90,12 @@ class Talk:
 
     async def has_reader(self) -> None:
         """Return when somebody reads a session."""
-        while not self._readers():  # noqa: ASYNC110  # a reader sends no event
+        while not self.readers:  # noqa: ASYNC110  # a reader sends no event
             await asyncio.sleep(0.01)
 
-    def _readers(self) -> int:
+    @property
+    def readers(self) -> int:
+        """Number of readers of sessions that run."""
         active = [each for channels in self._all for each in channels.active.values()]
         return sum(each.feed.readers for each in active)
 

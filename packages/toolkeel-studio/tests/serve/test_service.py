@@ -12,10 +12,15 @@ from toolkeel_studio.serve.app import app
 from toolkeel_studio.serve.service import mask_error
 
 
-@pytest.mark.parametrize(("how", "ended"), [("cancel", "cancelled"), ("continue", "answered")])
-def test_a_page_that_leaves_ends_its_run_only_if_told_to(
-    how: str, ended: str, tmp_path: object
+@pytest.mark.parametrize(
+    ("how", "readers", "ended"),
+    [("cancel", 1, "cancelled"), ("cancel", 2, "answered"), ("continue", 1, "answered")],
+)
+def test_a_page_that_leaves_ends_its_run_only_if_told_to_and_if_nobody_else_reads_it(
+    how: str, readers: int, ended: str, tmp_path: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("toolkeel_studio.serve.service.GRACE_SECONDS", 0.05)
+
     @talking
     async def use(talk: Talk) -> None:
         gate = asyncio.Event()
@@ -28,13 +33,21 @@ def test_a_page_that_leaves_ends_its_run_only_if_told_to(
             "messages": [{"id": "u1", "role": "user", "parts": [{"type": "text", "text": "Hi"}]}],
         }
         async with serve(made) as client:
+            reading = [client.get("/api/chat/t/stream") for _ in range(readers - 1)]
             async with client.stream("POST", "/api/chat", json=body) as response:
                 async for line in response.aiter_lines():
                     if "One" in line:
+                        others = [asyncio.create_task(each) for each in reading]
+                        while talk.readers < readers:  # noqa: ASYNC110  # a reader sends no event
+                            await asyncio.sleep(0.01)
                         break
-            if how == "cancel":
+            while talk.readers >= readers:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+            if ended == "cancelled":
                 await talk.idle()
+            await asyncio.sleep(0.1)  # longer than a run without readers has
             gate.set()
+            assert all("two." in (await other).text for other in others)
             await talk.idle()
         assert talk.sessions["t"].info.ended == ended
 

@@ -16,4 +16,9 @@ def call_arguments(call: ToolCall) -> str:
     """
     if isinstance(call.arguments, str):
         return call.arguments
-    return json.dumps(to_json_data(call.arguments, other=describe_value), ensure_ascii=False)
+    return to_arguments(call.arguments)
+
+
+def to_arguments(values: object) -> str:
+    """Return values of arguments as JSON text."""
+    return json.dumps(to_json_data(values, other=describe_value), ensure_ascii=False)

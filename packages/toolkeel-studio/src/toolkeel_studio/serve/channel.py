@@ -178,12 +178,7 @@ class Channels:
 
 
 class Channel:
-    """One session, as a front end uses it; `Channels.open` makes it.
-
-    Args:
-        channels: Where it belongs.
-        session: The session.
-    """
+    """One session, as a front end uses it; `Channels.open` makes it."""
 
     def __init__(self, channels: Channels, session: Session) -> None:
         self.session = session
@@ -223,7 +218,7 @@ class Channel:
         Raises:
             ChannelError: the id is too long, or the message is empty.
         """
-        if len(id) > MAX_ID or not (id.isprintable() or not id):
+        if len(id) > MAX_ID or not id.isprintable():
             raise ChannelError(f"a message id has at most {MAX_ID} printable characters")
         if not content:
             raise ChannelError("the message is empty")
@@ -310,6 +305,13 @@ class Channel:
         if runner is None or not runner.cancel(reason or "canceled by the client"):
             await asyncio.to_thread(self.session.cancel, reason, who)
 
+    async def end(self) -> None:
+        """Cancel the run if there is one, also one that waits, and return when nothing runs."""
+        if await asyncio.to_thread(lambda: self.is_running or bool(self.session.pending)):
+            head = await asyncio.to_thread(lambda: str(self.session.info.head))
+            await self.cancel()
+            _ = [item async for item in self.read(head, follow=False)]
+
     async def resume(self) -> None:
         """Continue a run whose process was killed; act on decisions even if other calls still wait."""
         self._check_exists()
@@ -334,7 +336,7 @@ class Channel:
     async def read_batches(
         self, after: str = "0", *, follow: bool = True, is_joined: bool = False
     ) -> AsyncGenerator[Sequence[Item], None]:
-        """Yield the items after a number as `read` does, each time all that are there.
+        """Yield the items as `read` does, each time all that are there.
 
         Args:
             after: See `read`.
@@ -345,10 +347,9 @@ class Channel:
         if self._channels.find_runner(self.session) is None:
             await asyncio.to_thread(self._check_exists)
         runner = self._runner
+        reading = runner.feed.read(place, follow=follow, is_joined=is_joined)
         try:
-            async with aclosing(
-                runner.feed.read(place, follow=follow, is_joined=is_joined)
-            ) as batches:
+            async with aclosing(reading) as batches:
                 async for batch in batches:
                     yield batch
         finally:

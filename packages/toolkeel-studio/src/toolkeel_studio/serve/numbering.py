@@ -8,6 +8,7 @@ piece of the reply arrives.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from time import time
 
 from toolkeel import events
 from toolkeel._records import entries
@@ -177,6 +178,12 @@ def is_live_only(event: events.Event) -> bool:
 
 
 def number_journal(session: Session) -> Iterator[Item]:
-    """Yield the items of all entries that are in a session's journal now, in order."""
+    """Yield the items of all entries that are in a session's journal now, in order.
+
+    Decisions that wait for others follow, under the number of the last entry.
+    """
     numbering = Numbering()
-    return map(numbering.number_entry, session.entries())
+    yield from map(numbering.number_entry, session.entries())
+    last = numbering.position.entry
+    for decided in session.decisions.values():
+        yield numbering.number_entry(StoredEntry(last, time(), decided))

@@ -30,6 +30,8 @@ Deciders: TypeAlias = (
 such as in the inspector; or whoever a function of the user's name and the ticket lets."""
 HEARTBEAT_SECONDS = 15.0
 """Seconds after which a quiet stream sends a comment, so that no proxy closes it."""
+GRACE_SECONDS = 3.0
+"""Seconds after which a lost connection cancels a run, if it does: a page that reloads is back by then."""
 MASKED = "Something went wrong. Error {id}."
 STREAM_HEADERS = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
 
@@ -124,7 +126,12 @@ class Service:
         return body
 
     def stream(
-        self, channel: Channel, lines: AsyncGenerator[str, None], headers: Mapping[str, str]
+        self,
+        channel: Channel,
+        lines: AsyncGenerator[str, None],
+        headers: Mapping[str, str],
+        *,
+        is_background: bool = False,
     ) -> StreamingResponse:
         """Return a response of server-sent events with a heartbeat.
 
@@ -132,15 +139,25 @@ class Service:
             channel: Its session, for what happens at a disconnect.
             lines: The events as text.
             headers: Further headers.
+            is_background: A disconnect never cancels the run.
         """
-        sent = self._with_disconnect(channel, with_heartbeat(lines, HEARTBEAT_SECONDS))
+        sent = with_heartbeat(lines, HEARTBEAT_SECONDS)
+        if self._on_disconnect == "cancel" and not is_background:
+            sent = self._cancel_unread(channel, sent)
         return StreamingResponse(
             sent, media_type="text/event-stream", headers={**STREAM_HEADERS, **headers}
         )
 
-    async def _with_disconnect(
+    async def _cancel_unread(
         self, channel: Channel, lines: AsyncGenerator[str, None]
     ) -> AsyncGenerator[str, None]:
+        """Yield lines; a while after a disconnect, cancel the run unless somebody reads it."""
+
+        def cancel() -> None:
+            runner = self.channels.find_runner(channel.session)
+            if runner is not None and not runner.feed.readers:
+                runner.cancel("the client has disconnected")
+
         is_complete = False
         try:
             async for line in lines:
@@ -148,8 +165,8 @@ class Service:
             is_complete = True
         finally:
             await lines.aclose()
-            if not is_complete and self._on_disconnect == "cancel":
-                await channel.cancel("the client has disconnected")
+            if not is_complete:
+                asyncio.get_running_loop().call_later(GRACE_SECONDS, cancel)
 
 
 def mask_error(error: str) -> str:

@@ -12,9 +12,11 @@ from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing, suppress
 from typing import Final, Protocol, TypeVar
 
-from toolkeel._records.entries import RunEnded
+from toolkeel._records.entries import Decided, RunEnded
+from toolkeel.sessions.session import Session
 from toolkeel_studio.serve.channel import Channel
 from toolkeel_studio.serve.items import Item, is_said
+from toolkeel_studio.serve.numbering import number_journal
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -74,8 +76,21 @@ async def encode_run(
                 yield made
             if encoder.is_done:
                 break
-    if last := list(encoder.finish()):
+    last: list[T] = []
+    if not encoder.is_done:  # its decisions wait for others
+        waiting = await asyncio.to_thread(_waiting_decisions, channel.session)
+        last += [each for item in waiting for each in encoder.encode(item)]
+    if last := [*last, *encoder.finish()]:
         yield last
+
+
+def _waiting_decisions(session: Session) -> list[Item]:
+    """Return the decisions that no run has acted on, because other calls wait."""
+    if not session.decisions:
+        return []
+    head = session.info.head
+    items = [item for item in number_journal(session) if item.position.entry == head]
+    return [item for item in items[1:] if isinstance(item.body, Decided)]
 
 
 def _after_message(items: Sequence[Item], id: str) -> tuple[Sequence[Item], str]:

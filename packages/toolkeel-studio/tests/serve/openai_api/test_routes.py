@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from typing import Any
+from unittest.mock import patch
 
 import openai
 import pytest
 
 from tests.serve.serving import serve
-from tests.serve.talking import BOTH, PAY, RAN, Talk, calls, look, pay, talking, text
+from tests.serve.talking import BOTH, PAY, RAN, Slow, Talk, calls, look, pay, talking, text
+from toolkeel import Agent
 from toolkeel.model_interface import ReasoningDelta
 from toolkeel_studio.serve.app import app
 
@@ -134,7 +136,8 @@ async def test_the_clients_call_takes_its_result_and_no_other_call_does(talk: Ta
 async def test_a_stream_continues_after_a_number(talk: Talk) -> None:
     gate = asyncio.Event()
     line = [*text("One, ", "two, ")[:-1], gate, *text("three.")]
-    async with serving(talk, [line]) as http:
+    no_grace = patch("toolkeel_studio.serve.service.GRACE_SECONDS", 0)
+    async with serving(talk, [line], on_disconnect="cancel") as http:
         client = client_of(http)
         seen = []
         stream = await client.responses.create(
@@ -144,7 +147,11 @@ async def test_a_stream_continues_after_a_number(talk: Talk) -> None:
             seen.append(event)
             if event.type == "response.output_text.delta" and event.delta == "two, ":
                 break
-        await stream.close()
+        with no_grace:
+            await stream.close()
+            while talk.readers:  # noqa: ASYNC110  # a reader sends no event
+                await asyncio.sleep(0.01)
+            await asyncio.sleep(0.05)  # longer than a run without readers has
         gate.set()
         last = seen[-1].sequence_number
         rest = await client.responses.retrieve(
@@ -227,7 +234,30 @@ async def test_what_goes_wrong_is_masked(talk: Talk) -> None:
 @talking
 async def test_the_agent_is_the_only_model(talk: Talk) -> None:
     async with serving(talk, []) as http:
-        assert [model.id async for model in client_of(http).models.list()] == ["agent"]
+        client = client_of(http)
+        assert [model.id async for model in client.models.list()] == ["agent"]
+        assert (await client.models.retrieve("agent")).id == "agent"
+        with pytest.raises(openai.NotFoundError):
+            await client.models.retrieve("other/model")
+        with pytest.raises(openai.BadRequestError):  # nothing of it is the person's
+            await client.responses.create(
+                model="agent", input=[{"role": "assistant", "content": "x"}]
+            )
+
+
+@talking
+async def test_who_approves_an_inner_call_is_shown_that_call(talk: Talk) -> None:
+    inner = Agent(Slow([PAY, text("Paid.")]), [pay], name="inner").as_tool("inner", "Pays.")
+    outer = [calls(("o1", "inner", '{"input": "Pay."}')), text("All done.")]
+    async with serving(talk, outer, [inner]) as http:
+        client = client_of(http)
+        first = await client.responses.create(model="agent", input="Go.")
+        [asked] = first.output
+        assert asked.type == "mcp_approval_request"
+        assert (asked.name, asked.arguments) == ("pay", '{"amount": 5}')
+        more: Any = {"model": "agent", "previous_response_id": first.id}
+        done = await client.responses.create(**more, input=[approve(asked.id)])
+    assert [each.type for each in done.output] == ["mcp_call", "message"] and RAN == ["pay 5"]
 
 
 @talking

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+from pathlib import Path
 from typing import Any
 
 import httpx2
+import pytest
 
 from tests.serve.serving import chunks_of, run_node, serve
-from tests.serve.talking import BOTH, PAY, RAN, Talk, calls, talking, text
+from tests.serve.talking import BOTH, PAY, RAN, Slow, Talk, calls, pay, talking, text
 from tests.shared import ROOT
+from toolkeel import Agent
 from toolkeel.model_interface import Finish, TextDelta
 from toolkeel_studio.serve.app import app
 
@@ -118,6 +121,100 @@ async def test_a_regenerated_answer_is_a_fork_and_tools_are_not_repeated(talk: T
     assert [answer(each) for each in third["messages"]] == ["Look.", "Good.", "Bye.", "Bye."]
     assert [answer(each) for each in loaded["messages"]] == ["Look.", "Good.", "Bye.", "Bye."]
     assert talk.sessions["t"].messages[-1].text == "Fine."
+
+
+@pytest.mark.parametrize("second", ["fails", "is stopped", "is running", "waits"])
+def test_only_the_last_answer_is_given_again_however_it_ended(second: str, tmp_path: Path) -> None:
+    line: Any = {"fails": RuntimeError("no"), "waits": PAY}.get(
+        second, [*text("One, ")[:-1], asyncio.Event()]
+    )
+
+    @talking
+    async def use(talk: Talk) -> None:
+        async with serving(talk, [text("First."), line, text("Second.")]) as client:
+            await chunks_of(await send(client, message("u1", "Hi.")))
+            asking = asyncio.create_task(send(client, message("u2", "Count.")))
+            if isinstance(line, list) and line is not PAY:
+                await talk.has_reader()
+            if second == "is stopped":
+                await client.post("/api/chat/t/cancel", json={})
+            if second != "is running":
+                await asking
+            again = {"id": "t", "messages": [], "trigger": "regenerate-message"}
+            answered = await chunks_of(await client.post("/api/chat", json=again))
+            await asking
+            loaded = (await client.get("/api/chat/t")).json()
+        assert [answer(each) for each in loaded] == ["Hi.", "First.", "Count.", "Second."]
+        assert loaded[3]["id"] == answered[0]["messageId"]
+        assert not talk.sessions["t"].pending and RAN == []
+
+    use(tmp_path)
+
+
+@talking
+async def test_a_message_that_its_person_changes_is_answered_in_a_fork(talk: Talk) -> None:
+    async with serving(talk, [text("One."), text("Two."), text("Three."), text("Four.")]) as client:
+        for id, said in (("u1", "A"), ("u2", "B")):
+            await chunks_of(await send(client, message(id, said)))
+        body = {"id": "t", "trigger": "submit-message", "messageId": "u2"}
+        changed = [message("u1", "A"), message("u2", "B2")]
+        await chunks_of(await client.post("/api/chat", json={**body, "messages": changed}))
+        await chunks_of(await send(client, message("u3", "C")))
+        loaded = (await client.get("/api/chat/t")).json()
+        unknown = {**body, "messageId": "u9", "messages": [message("u9", "D")]}
+        assert (await client.post("/api/chat", json=unknown)).status_code == 404
+        for nothing in ([], [message("u1", "")]):
+            empty = {"id": "x", "trigger": "submit-message", "messages": nothing}
+            assert (await client.post("/api/chat", json=empty)).status_code == 404
+    assert [answer(each) for each in loaded] == ["A", "One.", "B2", "Three.", "C", "Four."]
+    assert talk.sessions["t"].messages[-1].text == "Two."
+
+
+@talking
+async def test_a_page_that_leaves_a_call_waiting_sends_its_own_result_once(talk: Talk) -> None:
+    both = calls(("c1", "pick", '{"color": "red"}'), ("c2", "pay", '{"amount": 5}'))
+    async with serving(talk, [both, text("Done.")]) as client:
+        sent, done = await page(client, ["send", "Go."], ["decide", [{"approved": True}]])
+    for each, state in ((sent, "approval-requested"), (done, "output-available")):
+        assert each["errors"] == [] and each["calls"] == ["pick"]
+        assert call_of(each["messages"][1], "c2")["state"] == state
+        assert call_of(each["messages"][1])["output"] == "crimson"
+    assert answer(done["messages"][1]) == "Done." and RAN == ["pay 5"]
+
+
+@talking
+async def test_a_result_that_waits_for_other_calls_is_there_when_a_page_is_loaded(
+    talk: Talk,
+) -> None:
+    both = calls(("c1", "pick", '{"color": "red"}'), ("c2", "pay", '{"amount": 5}'))
+    async with serving(talk, [both]) as client:
+        await send(client, message("u1", "Go."))
+        picked = decided("", toolName="pick", state="output-available", output="crimson")
+        await send(client, message("u1", "Go."), picked)
+        [_, loaded] = (await client.get("/api/chat/t")).json()
+    assert call_of(loaded)["state"] == "output-available" and call_of(loaded)["output"] == "crimson"
+    assert call_of(loaded, "c2")["state"] == "approval-requested"
+
+
+@talking
+async def test_a_page_is_asked_about_each_inner_call_in_turn(talk: Talk) -> None:
+    twice = calls(("c1", "pay", '{"amount": 5}'), ("c2", "pay", '{"amount": 7}'))
+    inner = Agent(Slow([twice, text("Paid.")]), [pay], name="inner").as_tool("inner", "Pays.")
+    outer = Slow([calls(("o1", "inner", '{"input": "Pay."}')), text("All done.")])
+    made = app(Agent(outer, [inner]), sessions=talk.sessions, deciders="user")
+    talk.close_later(made.state.channels)
+    async with serve(made) as client:
+        answers = ["decide", [{"approved": True}]], ["decide", [{"approved": False}]]
+        first, second, done, loaded = await page(client, ["send", "Go."], *answers, ["reload", 0])
+    for each, amount in ((first, 5), (second, 7)):
+        asked = call_of(each["messages"][1], "o1")
+        assert (asked["state"], asked["toolName"]) == ("approval-requested", "pay")
+        assert asked["input"] == {"amount": amount} and each["errors"] == []
+    for each in (done, loaded):
+        ended = call_of(each["messages"][1], "o1")
+        assert (ended["toolName"], ended["output"]) == ("inner", "Paid.")
+        assert answer(each["messages"][1]) == "All done."
+    assert RAN == ["pay 5"]
 
 
 @talking

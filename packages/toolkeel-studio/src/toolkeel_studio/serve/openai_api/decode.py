@@ -77,6 +77,10 @@ def decode_response_request(body: Mapping[str, Any]) -> ResponseRequest:
         elif item.get("type", "message") == "message":
             prompts = [*prompts, item] if item.get("role") == "user" else []
     content = _join([decode_content(item.get("content")) for item in prompts])
+    if not (content or answers or results):
+        raise ChannelError(
+            "send input that ends with a message of the user, or with answers to calls"
+        )
     return ResponseRequest(
         ClientRequest(content, "", answers, results, _tools(body.get("tools"))),
         _text(body, "previous_response_id"),

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 from toolkeel._records import entries
 from toolkeel.content import Source
 from toolkeel.messages import AssistantMessage, ToolCall, ToolMessage, Usage
-from toolkeel_studio.serve.call_arguments import call_arguments
+from toolkeel_studio.serve.call_arguments import call_arguments, to_arguments
 from toolkeel_studio.serve.contents import is_on_web, places_of
 from toolkeel_studio.serve.items import Item, Problem
 from toolkeel_studio.serve.openai_api.ids import ResponseId
@@ -91,10 +91,8 @@ class ResponseEncoder:
             case entries.CallEnded(message=message):
                 yield from self._result(item, message)
             case entries.Waits(ticket=ticket) if not ticket.external:
-                call = self._made.get(item.call_id)
-                name, arguments = (call.name, call_arguments(call)) if call else (ticket.tool, "{}")
                 asked = {"type": "mcp_approval_request", "id": item.approval_id}
-                yield from self._add(**asked, **_named(name, arguments))
+                yield from self._add(**asked, **_named(ticket.tool, to_arguments(ticket.arguments)))
             case entries.RunEnded(reason=reason, error=error):
                 yield from self.end(reason, error)
             case Problem(error=error):

@@ -1,6 +1,6 @@
 """The routes of OpenAI's Responses, and the list of models.
 
-``GET v1/models``                    the agent's name
+``GET v1/models``                    the agent's name; with ``/{id}``, the agent as a model
 ``POST v1/responses``                a message, approvals, results of client tools
 ``GET v1/responses/{id}``            a response, also while it is made; events with ``stream=true``
 ``POST v1/responses/{id}/cancel``    stop the run
@@ -45,6 +45,7 @@ def openai_routes(service: Service) -> list[BaseRoute]:
     one = "/v1/responses/{id}"
     return [
         Route("/v1/models", _with_errors(front.models), methods=["GET"]),
+        Route("/v1/models/{id:path}", _with_errors(front.models), methods=["GET"]),
         Route("/v1/responses", _with_errors(front.create), methods=["POST"]),
         Route(one, _with_errors(front.retrieve), methods=["GET"]),
         Route(one + "/cancel", _with_errors(front.cancel), methods=["POST"]),
@@ -73,10 +74,16 @@ class _Responses:
         self._service = service
 
     async def models(self, request: Request) -> Response:
-        """Return the agent's name as the only model."""
+        """Return the agent as the only model."""
         await self._service.user_of(request)
-        model = {"id": self._service.channels.agent.name, "object": "model", "created": 0}
-        return JSONResponse({"object": "list", "data": [{**model, "owned_by": "toolkeel"}]})
+        name = self._service.channels.agent.name
+        model = {"id": name, "object": "model", "created": 0, "owned_by": "toolkeel"}
+        asked = request.path_params.get("id")
+        if asked is None:
+            return JSONResponse({"object": "list", "data": [model]})
+        if asked != name:
+            raise UnknownSession("there is no such model")
+        return JSONResponse(model)
 
     async def create(self, request: Request) -> Response:
         """Apply a request, and return or stream the response."""
@@ -93,7 +100,8 @@ class _Responses:
         encoder = await self._encoder(channel, now, id, sent.asked.tools or ())
         events = self._events(channel, id, encoder)
         if sent.is_stream:
-            return self._service.stream(channel, _lines(events), {})
+            lines, is_background = _lines(events), sent.is_background
+            return self._service.stream(channel, lines, {}, is_background=is_background)
         return JSONResponse(await _last_response(events))
 
     async def retrieve(self, request: Request) -> Response:
@@ -106,7 +114,7 @@ class _Responses:
             raise ChannelError("starting_after is the number of an event")
         encoder = await self._encoder(channel, await channel.status(), id)
         lines = _lines(_after(self._events(channel, id, encoder), int(after)))
-        return self._service.stream(channel, lines, {})
+        return self._service.stream(channel, lines, {}, is_background=True)
 
     async def cancel(self, request: Request) -> Response:
         """Stop the run of a response, and return it."""

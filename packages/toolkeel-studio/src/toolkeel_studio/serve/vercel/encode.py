@@ -17,12 +17,13 @@ from typing import Any, Final, TypeAlias
 from toolkeel import events
 from toolkeel._records import entries
 from toolkeel._records.record_json import describe_value, to_json_data
-from toolkeel._records.tickets import Ticket
+from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.content import Content, Data
 from toolkeel.messages import AssistantMessage, ToolCall, ToolMessage, Usage
 from toolkeel_studio.serve.contents import address_of, is_on_web, media_of, plain_text
 from toolkeel_studio.serve.items import Item, Problem, Question
 from toolkeel_studio.serve.pieces import Piece, Pieces
+from toolkeel_studio.serve.snapshot import Snapshot
 
 Chunk: TypeAlias = dict[str, Any]
 HEADERS: Final = {"x-vercel-ai-ui-message-stream": "v1"}
@@ -45,6 +46,7 @@ class VercelEncoder:
         is_external: Returns True for the name of a tool that the client runs.
         mask_error: Returns what a client gets of the text of an error.
         message_id: Id of the message that this continues; by default that of the first request.
+        before: The session when the stream starts, for the calls that wait in it.
         reasoning: Send the model's reasoning, without its signatures.
 
     Attributes:
@@ -56,6 +58,7 @@ class VercelEncoder:
         is_external: Callable[[str], bool],
         mask_error: Callable[[str], str],
         message_id: str = "",
+        before: Snapshot | None = None,
         *,
         reasoning: bool = True,
     ) -> None:
@@ -69,8 +72,16 @@ class VercelEncoder:
         self._part_count = 0
         self._usage = Usage()
         self._pieces = Pieces()
-        self._tickets: dict[str, Ticket] = {}
-        self._denied: set[str] = set()
+        self._calls: dict[str, ToolCall] = {}
+        self._waiting: dict[str, dict[str, Ticket]] = {}
+        """By call, then by approval id: what it waits for. A page is asked one thing per call at a time."""
+        self._asked_tools: dict[str, str] = {}
+        """By call: the tool that the page was asked about, which may be an inner agent's."""
+        for waits in before.undecided.values() if before is not None else ():
+            self._waiting.setdefault(waits.call_id, {})[waits.approval_id] = waits.ticket
+            self._asked_tools[waits.call_id] = waits.ticket.tool
+        for each in before.messages if before is not None and self._waiting else ():
+            self._calls |= {call.id: call for call in getattr(each.message, "tool_calls", ())}
 
     def encode(self, item: Item) -> Iterator[Chunk]:
         """Yield the chunks of the next item."""
@@ -95,11 +106,12 @@ class VercelEncoder:
         """Yield the chunks of what happens to a call."""
         match item.body:
             case entries.Waits(ticket=ticket):
-                yield from self._wait(item, ticket)
+                if not ticket.external:
+                    yield from self._start(item.message_id)
+                    yield from self._wait(item, ticket)
             case entries.Decided(decision=decision):
-                if decision.verdict == "edit" and decision.ticket in self._tickets:
-                    tool = self._tickets[decision.ticket].tool
-                    yield self._input(item.call_id, tool, decision.arguments)
+                yield from self._start(item.message_id)
+                yield from self._decide(item, decision)
             case events.ToolFinished(arguments=arguments, message=message) if arguments is not None:
                 yield self._input(item.call_id, message.name, arguments)
             case entries.CallEnded(message=message):
@@ -184,27 +196,47 @@ class VercelEncoder:
         yield from _sources(item.message_id, message)
         yield from _files(message.content)
         for call in message.tool_calls:
+            self._calls[call.id] = call
             yield self._input(call.id, call.name, call_input(call))
 
     def _wait(self, item: Item, ticket: Ticket) -> Iterator[Chunk]:
-        self._tickets[ticket.id] = ticket
-        if not ticket.external:
-            yield from self._start(item.message_id)
-            yield {
-                "type": "tool-approval-request",
-                "approvalId": item.approval_id,
-                "toolCallId": item.call_id,
-            }
+        waiting = self._waiting.setdefault(item.call_id, {})
+        waiting[item.approval_id] = ticket
+        if len(waiting) == 1:
+            yield from self._ask(item.call_id)
+
+    def _ask(self, call_id: str) -> Iterator[Chunk]:
+        """Ask for the first of what a call waits for, and show what would run, also in an inner agent."""
+        approval_id, ticket = next(iter(self._waiting[call_id].items()))
+        call = self._calls.get(call_id)
+        self._asked_tools[call_id] = ticket.tool
+        shown = to_json_data(ticket.arguments, other=describe_value)
+        if call is None or (call.name, call_input(call)) != (ticket.tool, shown):
+            yield self._input(call_id, ticket.tool, shown)
+        asked = {"type": "tool-approval-request", "approvalId": approval_id, "toolCallId": call_id}
+        yield asked | ({"reason": ticket.reason} if ticket.reason else {})
+
+    def _decide(self, item: Item, decision: Decision) -> Iterator[Chunk]:
+        waiting = self._waiting.get(item.call_id, {})
+        ticket = waiting.pop(item.approval_id, None)
+        if decision.verdict == "edit" and ticket is not None:
+            yield self._input(item.call_id, ticket.tool, decision.arguments)
+        elif decision.verdict == "answer":  # a page that has answered does not send it again
+            value = to_json_data(decision.value, other=describe_value)
+            yield {**_output(item.call_id, output=value), "providerExecuted": True}
+        if waiting:
+            yield from self._ask(item.call_id)
 
     def _result(self, id: str, message: ToolMessage) -> Iterator[Chunk]:
         yield from self._start("")
+        if self._asked_tools.get(id, message.name) != message.name and id in self._calls:
+            yield self._input(id, message.name, call_input(self._calls[id]))
         if message.kind == "denied":
             yield {"type": "tool-output-denied", "toolCallId": id}
         elif message.failed:
-            yield {"type": "tool-output-error", "toolCallId": id, "errorText": message.text}
+            yield _output(id, errorText=message.text)
         else:
-            output = output_of(message.content)
-            yield {"type": "tool-output-available", "toolCallId": id, "output": output}
+            yield _output(id, output=output_of(message.content))
             yield from _files(message.content)
 
     def _data(self, item: Item) -> Iterator[Chunk]:
@@ -243,6 +275,11 @@ class VercelEncoder:
         }
         finish = {"type": "finish", "finishReason": FINISH.get(reason, "other")}
         yield finish | ({"messageMetadata": {"usage": used}} if any(used.values()) else {})
+
+
+def _output(id: str, **result: object) -> Chunk:
+    kind = "error" if "errorText" in result else "available"
+    return {"type": f"tool-output-{kind}", "toolCallId": id, "dynamic": True, **result}
 
 
 def call_input(call: ToolCall) -> object:

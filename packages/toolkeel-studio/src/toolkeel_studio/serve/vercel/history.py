@@ -13,8 +13,6 @@ from toolkeel_studio.serve.items import is_said
 from toolkeel_studio.serve.numbering import number_journal
 from toolkeel_studio.serve.vercel.encode import Chunk, VercelEncoder
 
-MakeEncoder = Callable[[], VercelEncoder]
-
 
 def last_message(session: Session) -> tuple[str, str]:
     """Return the number of the last message of a person, and the id of what was answered to it.
@@ -37,24 +35,41 @@ def request_before(session: Session, message_id: str) -> int:
         session: The session.
         message_id: Id of the agent's message; empty for the last one.
     """
-    asked, found, is_in = 0, 0, not message_id
+    asked, is_in = 0, False
     for item in number_journal(session):
-        if item.within:
-            continue
         if is_said(item):
-            if found and message_id:
-                return found
-            asked = 0
-        elif isinstance(item.body, entries.ModelAsked):
+            if asked and is_in and message_id:
+                return asked
+            asked, is_in = 0, not message_id
+        elif isinstance(item.body, entries.ModelAsked) and not item.within:
             asked = item.position.entry
             is_in = is_in or item.message_id == message_id
-        elif isinstance(item.body, entries.ModelReplied):
-            found = asked if is_in else 0
-    return found
+    return asked if is_in else 0
 
 
-def read_messages(session: Session, encoder: MakeEncoder) -> list[dict[str, Any]]:
-    """Return all messages of a session as ``useChat`` has them."""
+def turn_of(session: Session, message_id: str) -> int:
+    """Return the number of the turn that a message of a person started; 0 for none."""
+    turn, is_first = 0, False
+    for item in number_journal(session):
+        if is_said(item, message_id):
+            return turn if is_first else 0
+        if isinstance(item.body, entries.RunBegan | entries.ModelAsked) and not item.within:
+            is_first = isinstance(item.body, entries.RunBegan)
+            turn += is_first
+    return 0
+
+
+def read_messages(session: Session, is_external: Callable[[str], bool]) -> list[dict[str, Any]]:
+    """Return all messages of a session as ``useChat`` has them, without what went wrong.
+
+    Args:
+        session: The session.
+        is_external: Returns True for the name of a tool that the client runs.
+    """
+
+    def encoder() -> VercelEncoder:
+        return VercelEncoder(is_external, lambda error: "")
+
     made, encoding, answer = [], encoder(), new_message()
     for item in number_journal(session):
         if is_said(item):
@@ -119,7 +134,7 @@ def _decide(parts: list[dict[str, Any]], approval_id: str, decided: entries.Deci
 def _set_input(parts: list[dict[str, Any]], chunk: Chunk) -> None:
     known = [each for each in parts if each.get("toolCallId") == chunk["toolCallId"]]
     if known:
-        known[-1]["input"] = chunk["input"]
+        known[-1] |= {name: chunk[name] for name in ("toolName", "input")}
         return
     fields = ("toolCallId", "toolName", "input", "providerExecuted")
     call = {name: chunk[name] for name in fields if name in chunk}
@@ -137,7 +152,7 @@ _STATES = {
 
 def _update(parts: list[dict[str, Any]], chunk: Chunk) -> None:
     changes: dict[str, Any] = {
-        name: chunk[name] for name in ("output", "errorText") if name in chunk
+        name: chunk[name] for name in ("output", "errorText", "providerExecuted") if name in chunk
     }
     if "approvalId" in chunk:
         changes["approval"] = {"id": chunk["approvalId"]}

@@ -19,13 +19,19 @@ from starlette.routing import BaseRoute, Route
 
 from toolkeel.sessions.errors import SessionError
 from toolkeel_studio.serve.channel import Channel
-from toolkeel_studio.serve.errors import ChannelError, UnknownApproval, UnknownSession
+from toolkeel_studio.serve.errors import ChannelError, UnknownSession
 from toolkeel_studio.serve.requests import apply_request
 from toolkeel_studio.serve.service import Service, mask_error
+from toolkeel_studio.serve.snapshot import Snapshot
 from toolkeel_studio.serve.stream import DONE, encode_run, to_event
 from toolkeel_studio.serve.vercel.decode import VercelRequest, check_inputs, decode_request
 from toolkeel_studio.serve.vercel.encode import HEADERS, VercelEncoder
-from toolkeel_studio.serve.vercel.history import last_message, read_messages, request_before
+from toolkeel_studio.serve.vercel.history import (
+    last_message,
+    read_messages,
+    request_before,
+    turn_of,
+)
 
 API = "/api/chat"
 MAX_FORKS = 1000
@@ -48,8 +54,8 @@ class _Front:
     def __init__(self, service: Service) -> None:
         self._service = service
 
-    def _encoder(self, message_id: str = "") -> VercelEncoder:
-        return VercelEncoder(self._service.is_external(), mask_error, message_id)
+    def _encoder(self, message_id: str = "", before: Snapshot | None = None) -> VercelEncoder:
+        return VercelEncoder(self._service.is_external(), mask_error, message_id, before)
 
     async def _find(self, request: Request) -> Channel:
         user = await self._service.user_of(request)
@@ -71,7 +77,9 @@ class _Front:
     async def load(self, request: Request) -> Response:
         """Return all messages of a chat."""
         channel = await self._find(request)
-        messages = await asyncio.to_thread(read_messages, channel.session, self._encoder)
+        messages = await asyncio.to_thread(
+            read_messages, channel.session, self._service.is_external()
+        )
         return JSONResponse(messages)
 
     async def cancel(self, request: Request) -> Response:
@@ -94,19 +102,23 @@ class _Front:
         sent = decode_request(await self._service.read_json(request))
         channel = await asyncio.to_thread(self._current, sent.chat, user)
         if sent.replaces is not None:
-            channel = await self._answer_again(channel, sent, user)
+            channel = await self._replace(channel, sent, user)
         before = await channel.status()
+        if not (sent.asked.content or sent.asked.answers or before.position.entry):
+            raise UnknownSession("there is no such chat, and no message to start it")
         check_inputs(sent, before)
         applied = await apply_request(self._service, channel, before, sent.asked, user)
         message_id, number, encoder = sent.asked.message_id, before.number, self._encoder()
         if message_id and not applied.is_said:  # it was sent before
             number = "0.0"
-        elif sent.replaces is not None:  # from its start: what was done for it is part of it
+        elif (
+            not message_id and sent.replaces is not None
+        ):  # from its start: what was done for it is part of it
             number, _ = await asyncio.to_thread(last_message, channel.session)
             await channel.resume()
         elif not message_id:
             _, id = await asyncio.to_thread(last_message, channel.session)
-            encoder = self._encoder(id)
+            encoder = self._encoder(id, before)
         lines = self._lines(channel, number, encoder, message_id)
         return self._service.stream(channel, lines, HEADERS)
 
@@ -120,26 +132,29 @@ class _Front:
                 yield "".join(map(to_event, chunks))
         yield DONE
 
-    async def _answer_again(self, channel: Channel, sent: VercelRequest, user: str) -> Channel:
-        """Fork a session before the last request of a message, so that the model is asked again.
+    async def _replace(self, channel: Channel, sent: VercelRequest, user: str) -> Channel:
+        """Fork a session before the message of a person that changes, or before the last request of an answer.
+
+        A run that is active or waits is canceled: nobody reads its answer any more.
 
         Raises:
-            ChannelError: there is no such message, or a run is active.
+            ChannelError: there is no such message, or it has joined a run.
         """
-        if sent.asked.message_id:
-            raise ChannelError("a message that was sent cannot be changed; send a new one")
-        if channel.is_running:
-            raise UnknownApproval("the run has not ended; stop it first")
-        source = channel.session
-        seq = await asyncio.to_thread(request_before, source, sent.replaces or "")
-        if not seq:
-            raise UnknownSession("there is no such message")
+        source, sessions = channel.session, self._service.channels.sessions
+        if id := sent.asked.message_id:
+            place = await asyncio.to_thread(turn_of, source, id)
+            fork = partial(sessions.edit, source.name, place, scope=user)
+        else:
+            place = await asyncio.to_thread(request_before, source, sent.replaces or "")
+            fork = partial(sessions.fork, source.name, before=place, scope=user)
+        if not place:
+            raise UnknownSession("there is no such message, or it has joined a run")
+        await channel.end()
         for n in range(2, MAX_FORKS):
-            to, sessions = _fork_name(sent.chat, n), self._service.channels.sessions
-            fork = partial(sessions.fork, source.name, to, before=seq, scope=user)
+            to = _fork_name(sent.chat, n)
             if not self._service.channels.open(to, user).session.exists:
                 try:
-                    await asyncio.to_thread(fork)
+                    await asyncio.to_thread(fork, to=to)
                 except SessionError as error:
                     raise ChannelError(str(error)) from None
                 return self._service.channels.open(to, user)
