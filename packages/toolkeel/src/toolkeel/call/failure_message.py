@@ -6,7 +6,7 @@ import logging
 import traceback
 from collections.abc import Mapping
 
-from toolkeel.call.arguments.validate import coercions_of
+from toolkeel.call.arguments.argument_errors import coercions_of
 from toolkeel.call.body.callback import run_callback
 from toolkeel.call.result_message import clean_text
 from toolkeel.call.truncate import Keeper, shorten

@@ -36,8 +36,9 @@ from time import perf_counter
 from typing import Protocol, TypeAlias
 
 from toolkeel._records.record import NOTHING, record
+from toolkeel.call.arguments.argument_errors import coercions_of
 from toolkeel.call.arguments.edits import append_note, executed_arguments
-from toolkeel.call.arguments.validate import argument_text, coercions_of, is_large, prepare
+from toolkeel.call.arguments.validate import argument_text, is_large, prepare
 from toolkeel.call.body.run_in_thread import run_in_thread
 from toolkeel.call.body.stop_errors import not_started_error
 from toolkeel.call.enclosing_run import find_stop

@@ -22,7 +22,7 @@ def test_the_whole_text_lists_twenty_fields_and_counts_the_rest() -> None:
     assert rows[1] == '- items[0]: expected an integer, got "x" (a string)'
     assert rows[20:] == [
         '- items[19]: expected an integer, got "x" (a string)',
-        "- and 30 more",
+        "- and at least 30 more",
         "Correct these and call count again.",
     ]
 

@@ -21,6 +21,7 @@ from typing import Any
 
 from toolkeel._records.record import record
 from toolkeel.call.arguments.convert import EXACT, NOTHING, WrittenNumbers, convert, kinds_of
+from toolkeel.call.arguments.wrong_places import WrongPlaces
 from toolkeel.define.explain.value_phrases import short_json
 from toolkeel.define.schema.argument_schema import UnknownKeys
 from toolkeel.define.subschemas import (
@@ -85,6 +86,7 @@ def coerce(
     *,
     unknown_keys: UnknownKeys = "forbid",
     text: str | None = None,
+    places: WrongPlaces | None = None,
 ) -> Coerced:
     """Return the arguments with values of wrong types converted where the table allows it. Never raises.
 
@@ -94,11 +96,13 @@ def coerce(
         unknown_keys: "ignore" drops keys of the root that the schema does not name; the others leave
             them to validation.
         text: The JSON text that was parsed, to read numbers that a float cannot represent exactly.
+        places: Where alone values are converted; everywhere if None.
 
     >>> coerce({"n": "5"}, {"properties": {"n": {"type": "integer"}}}).value
     {'n': 5}
     """
     run = _Coercer(schema, written=None if text is None else WrittenNumbers(text))
+    run.places = places
     try:
         plain = schema.get("type") == "object" and _BEYOND_OBJECT.isdisjoint(schema)
         result = (
@@ -150,6 +154,7 @@ class _Coercer:
         self.written = written
         self.left = left or iter(range(MAX_TRIED))
         self.changes: list[Coercion] = []
+        self.places: WrongPlaces | None = None
         self.wrong = 0  # values that nothing mends: with many of them the call is refused anyway
 
     def coerce_at(
@@ -296,6 +301,8 @@ class _Coercer:
         for name, item in value.items():
             if self.wrong > MAX_WRONG or len(self.changes) > MAX_CHANGES:
                 break
+            if self.places and self.places.is_right((*path, name)):
+                continue
             each = properties.get(name, others)
             if isinstance(each, dict) and each.get("type") == _SCALARS.get(type(item), NOTHING):
                 continue  # most values are of the very type advertised
@@ -323,6 +330,8 @@ class _Coercer:
             return value
         changed = value
         for index, item in enumerate(value):
+            if self.places and self.places.is_right((*path, index)):
+                continue
             each = first[index] if index < len(first) else rest
             if isinstance(each, dict) and each.get("type") == _SCALARS.get(type(item), NOTHING):
                 continue  # of the very type advertised; a choice is looked at by validation

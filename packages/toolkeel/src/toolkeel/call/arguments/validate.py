@@ -7,28 +7,18 @@ by the table, validation again, and an error that names every field.
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
-
-from toolkeel._common.redact_secrets import MASK
-from toolkeel.call.arguments.coerce import MAX_CHANGES, Coerced, Coercion, coerce, is_final
+from toolkeel.call.arguments.argument_errors import as_sent, mask_changes, mask_error, with_nulls
+from toolkeel.call.arguments.coerce import MAX_CHANGES, Coercion, coerce, is_final
 from toolkeel.call.arguments.inexact_numbers import find_inexact_numbers
 from toolkeel.call.arguments.parse import MAX_SIZE, object_to_text, parse_arguments, too_large
 from toolkeel.call.arguments.partial import PartialArguments
 from toolkeel.call.arguments.partial_value import PartialValue
 from toolkeel.call.arguments.strict_reparse import needs_strict_check
+from toolkeel.call.arguments.wrong_places import find_wrong_places
 from toolkeel.define.explain.error_budget import LARGE, LONG
-from toolkeel.define.explain.validation_errors import (
-    UNKNOWN_KEY,
-    UNSENT,
-    invalid_arguments,
-    value_at,
-)
-from toolkeel.define.explain.value_phrases import describe_value
-from toolkeel.define.secret import Mask
 from toolkeel.define.subschemas import text_parameter_of
 from toolkeel.define.tool import AnyTool, Prepared
-from toolkeel.errors import CallError, InvalidArguments, MalformedArguments, TruncatedCall
+from toolkeel.errors import InvalidArguments, MalformedArguments, TruncatedCall
 from toolkeel.messages import ToolCall
 
 
@@ -127,8 +117,8 @@ def _repair(call: ToolCall, tool: AnyTool, text: str, error: ValueError | None =
         try:
             values, repairs, changes = _repair_values(tool, text, error)
         except (MalformedArguments, InvalidArguments) as failure:
-            raise _mask_error(failure, mask, tool.name) from None
-        changes = _mask_changes(changes, mask)
+            raise mask_error(failure, mask, tool.name) from None
+        changes = mask_changes(changes, mask)
     inexact = () if repairs or mask is not None else find_inexact_numbers(text, values)
     if tool.arguments.fill_defaults is not None:
         tool.arguments.fill_defaults(values)
@@ -146,17 +136,18 @@ def _repair_values(
     parsed, arguments = parse_arguments(text), tool.arguments
     schema, unknown = arguments.schema, tool.unknown_keys
     written = None if parsed.repairs else text
+    places = find_wrong_places(tool, text, parsed.value)
     if arguments.check_digits is not None and not parsed.repairs:
         arguments.check_digits(text)
     # Of the same values validation would only repeat what it reported for the text.
     explain = arguments.explain if error is not None and not parsed.repairs else None
     if explain is None or not parsed.value:
-        mended = coerce(parsed.value, schema, unknown_keys=unknown, text=written)
+        mended = coerce(parsed.value, schema, unknown_keys=unknown, text=written, places=places)
     else:
         failure = explain(error, parsed.value, lambda errors: is_final(errors, schema, unknown))
         if failure is not None:
             raise failure from None
-        mended = coerce(parsed.value, schema, unknown_keys=unknown, text=written)
+        mended = coerce(parsed.value, schema, unknown_keys=unknown, text=written, places=places)
         if mended.value is parsed.value and (failure := explain(error, parsed.value)) is not None:
             raise failure from None
     if len(mended.changes) > MAX_CHANGES:  # refused, and reported by the first errors
@@ -166,94 +157,6 @@ def _repair_values(
     except InvalidArguments as failure:
         if not mended.changes:
             raise
-        failure, changes = _with_nulls(failure, tool, mended)
-        raise _as_sent(failure, tool, parsed.value, changes) from None
+        failure, changes = with_nulls(failure, tool, mended)
+        raise as_sent(failure, tool, parsed.value, changes) from None
     return values, parsed.repairs, mended.changes
-
-
-def _with_nulls(
-    error: InvalidArguments, tool: AnyTool, mended: Coerced
-) -> tuple[InvalidArguments, tuple[Coercion, ...]]:
-    """Return the error, and the changes before it, without dropped nulls of keys that their object needs.
-
-    Beside ``anyOf: [{"required": ["a"]}, …]`` a null for ``a`` is a wrong value, not one to be unset.
-    """
-    refused = {field.path for field in error.errors}
-    back = [
-        each for each in mended.changes if each.rule == "null_dropped" and each.path[:-1] in refused
-    ]
-    if not back:
-        return error, mended.changes
-    value: Any = mended.value
-    for change in back:
-        value = _put_null(value, change.path)
-    try:
-        tool.arguments.validate_value(value)
-    except InvalidArguments as failure:
-        return failure, tuple(each for each in mended.changes if each not in back)
-    return error, mended.changes
-
-
-def _put_null(value: Any, path: tuple[str | int, ...]) -> Any:
-    """Return a copy of JSON data with null at a path."""
-    if not path:
-        return None
-    copied, key = value.copy(), path[0]
-    copied[key] = _put_null(value.get(key) if isinstance(value, dict) else value[key], path[1:])
-    return copied
-
-
-def _as_sent(
-    error: InvalidArguments, tool: AnyTool, sent: dict[str, object], changes: tuple[Coercion, ...]
-) -> InvalidArguments:
-    """Return the error with the values that were sent, and the coercions that came before.
-
-    Args:
-        error: The error about the coerced arguments.
-        tool: The tool.
-        sent: The arguments before coercion.
-        changes: All coercions.
-    """
-    dropped = {change.path for change in changes if not change.after}
-    fields = []
-    for field in error.errors:
-        value = value_at(sent, field.path)
-        shown = (field.got and field.got != UNKNOWN_KEY) or field.path in dropped
-        known = shown and value is not UNSENT
-        fields.append(replace(field, got=describe_value(value)) if known else field)
-    mask = tool.arguments.mask
-    reported = changes if mask is None else _mask_changes(changes, mask)
-    return invalid_arguments(tool.name, fields, [str(each) for each in reported])
-
-
-def _mask_changes(changes: tuple[Coercion, ...], mask: Mask) -> tuple[Coercion, ...]:
-    """Return the changes, with both values of a change to a secret argument masked."""
-    return tuple(
-        replace(change, before=MASK, after=MASK) if mask.is_secret(change.path) else change
-        for change in changes
-    )
-
-
-def coercions_of(error: BaseException) -> tuple[str, ...]:
-    """Return the coercions of a refused call, each as a phrase; none for any other error."""
-    found = error.details.get("coerced", ()) if isinstance(error, InvalidArguments) else ()
-    return tuple(map(str, found)) if isinstance(found, tuple) else ()
-
-
-def _mask_error(error: CallError, mask: Mask, name: str) -> CallError:
-    """Return the same error without anything the model sent where a secret can be."""
-    if isinstance(error, InvalidArguments):
-        fields = [
-            replace(field, got=MASK)
-            if field.got not in ("", UNKNOWN_KEY) and mask.is_secret(field.path)
-            else field
-            for field in error.errors
-        ]
-        return invalid_arguments(name, fields, coercions_of(error))
-    position = error.details.get("position")
-    where = f" at character {position}" if position is not None else ""
-    return MalformedArguments(
-        f"The arguments are not one valid JSON object{where}; they are not shown, since they may "
-        f"hold a secret. Send one valid JSON object.",
-        {} if position is None else {"position": position},
-    )

@@ -17,6 +17,7 @@ from toolkeel.errors import DefinitionError, FieldError
 if TYPE_CHECKING:
     from toolkeel.define.explain.mismatch import Mismatches
 
+Path = tuple[str | int, ...]
 MAX_ERRORS = 100
 """Faults of pydantic's that are reported one by one."""
 LARGE, LONG = 20_000, 1_000_000
@@ -81,6 +82,10 @@ class BoundedValidator:
     def errors(self, value: object) -> list[FieldError]:
         """Return at most `MAX_ERRORS` errors, or an empty list if only the type's code refuses."""
         return self._judge().errors(value)
+
+    def wrong_places(self, value: object) -> set[Path] | None:
+        """Return the places that break the schema; None if they may be many, or are unknown."""
+        return self._judge().wrong_places(value)
 
     def _judge(self) -> Mismatches:
         """Return the object that explains mismatches, compiled and stored at the first use."""

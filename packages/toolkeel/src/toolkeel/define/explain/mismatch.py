@@ -10,7 +10,7 @@ time.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -101,20 +101,14 @@ class Mismatches:
         return self._all(value)
 
     def _all(self, value: object) -> list[FieldError]:
-        """Return one error for each failed field of a value without long lists; store the form.
+        """Return one error for each failed field of a value without long lists.
 
-        The union-free form of the schema is made and stored at the first use. A value that is no
-        JSON, or nested too deeply, gives one error at its root.
+        A value that is no JSON, or nested too deeply, gives one error at its root.
         """
-        if self._form is None:
-            self._form = UnionFreeSchema(self._root, bool(self._documents))
-        form = self._form
         fields: _Fields = {}
         start = Place((), (self._root,), value, 0)
         try:
-            full = self._compiled(()) if form.unions else self.validator
-            faults = full.iter_errors(value) if full and form.schema is not None else ()
-            for fault in islice(faults, _MOST):
+            for fault in islice(self._faults(value), _MOST):
                 self._add(fault, start, fields)
                 if len(fields) >= _MOST:
                     break
@@ -123,6 +117,28 @@ class Mismatches:
         except ValueError:  # not JSON, or nested beyond reason
             _merge(fields, FieldError((), "JSON values, not nested too deeply"))
         return list(fields.values())
+
+    def wrong_places(self, value: object) -> set[Path] | None:
+        """Return the places that break the schema; None if they may be many, or are unknown.
+
+        What is wrong within a union is at the union's own place.
+        """
+        try:
+            if self.validator.is_valid(value):
+                return set()
+            start, cuts = cut_value(value, self._names)  # the validator lists all faults at once
+            if cuts and len(list(self._faults(start))) > _MOST:
+                return None
+            return {sent_path(value, fault) for fault in self._faults(value)} or None
+        except ValueError:  # not JSON, or nested beyond reason
+            return None
+
+    def _faults(self, value: object) -> Iterable[jsonschema_rs.ValidationError]:
+        """Return the faults of the union-free form, which is made and stored at the first use."""
+        if self._form is None:
+            self._form = UnionFreeSchema(self._root, bool(self._documents))
+        full = self._compiled(()) if self._form.unions else self.validator
+        return full.iter_errors(value) if full and self._form.schema is not None else ()
 
     def _compiled(self, where: Location) -> jsonschema_rs.Validator | None:
         """Return the validator of a place in the union-free form; None if it needs other places.

@@ -62,15 +62,18 @@ def invalid_arguments(
 
 
 def list_errors(errors: Sequence[FieldError]) -> str:
-    """List the fields that failed, one per line, at most 20."""
-    return _lines(errors)
+    """List the fields that failed, one per line, at most 20.
+
+    Of large arguments, not all errors were collected.
+    """
+    return _lines(errors, "at least ")
 
 
-def _lines(items: Sequence[object]) -> str:
+def _lines(items: Sequence[object], bound: str = "") -> str:
     """Return items as lines, at most 20, then the number of the others."""
     lines = [f"- {cut(item.__str__(), _LINE)}" for item in items[:_LISTED]]
     more = len(items) - len(lines)
-    return "\n".join([*lines, f"- and {more} more"] if more else lines)
+    return "\n".join([*lines, f"- and {bound}{more} more"] if more else lines)
 
 
 # — one field —

@@ -8,7 +8,7 @@ turns the arguments' text into keyword arguments in one call.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -71,6 +71,7 @@ class ArgumentSchema:
             fills in its own.
         validate_long: `validate` for long texts; None if it is the same.
         check_digits: Raises `InvalidArguments` if decimals in a text have more digits than are kept.
+        wrong_places: Returns the places of a parsed value that break the schema; None if unknown.
         encode: Writes a parameter's value as it was sent; None if all values show that themselves.
     """
 
@@ -88,6 +89,7 @@ class ArgumentSchema:
     check_digits: Callable[[str], None] | None = None
     validate_long: Validate | None = None
     encode: Encode | None = None
+    wrong_places: Callable[[Values], Set[tuple[str | int, ...]] | None] | None = None
 
 
 def from_parameters(
@@ -271,7 +273,7 @@ def compile_arguments(
     check_fillable(title, schema)
     gaps = find_gaps(schema, facts.has_loose_keywords)
     bounded = BoundedValidator(schema, facts.has_added_keywords, title)
-    checks = BudgetValidator(title, schema, validate, facts.has_open_objects, gaps, bounded)
+    checks = BudgetValidator(title, schema, validate, facts, gaps, bounded)
     looked_at = gaps is not None and (gaps.has_loose_keywords or gaps.has_decimals)
     if looked_at or bounded.judges_all or bounded.is_recursive or bounded.is_wide:
         validate = checks.validate
@@ -289,4 +291,5 @@ def compile_arguments(
         validate_long=checks.validate,
         check_digits=checks.exact if gaps is not None and gaps.has_decimals else None,
         encode=facts.encode,
+        wrong_places=bounded.wrong_places,
     )

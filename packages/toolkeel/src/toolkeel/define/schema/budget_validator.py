@@ -9,11 +9,12 @@ from pydantic import ValidationError
 from pydantic_core import from_json, to_json
 
 from toolkeel.define.explain.cut_value import cut_value
-from toolkeel.define.explain.error_budget import MAX_ERRORS, BoundedValidator
+from toolkeel.define.explain.error_budget import LARGE, MAX_ERRORS, BoundedValidator, Path
 from toolkeel.define.explain.validation_errors import invalid_arguments
 from toolkeel.define.reading.parameter import Values
-from toolkeel.define.schema.closed_objects import find_unknown_keys
+from toolkeel.define.schema.closed_objects import SchemaFacts, find_unknown_keys
 from toolkeel.define.schema.gaps import Gaps
+from toolkeel.define.subschemas import all_subschemas, properties_of
 from toolkeel.errors import FieldError, InvalidArguments
 
 When = Callable[[Sequence[Mapping[str, Any]]], bool]
@@ -26,19 +27,19 @@ class BudgetValidator:
         title: The tool's name.
         schema: Schema of all arguments.
         validate: pydantic's validator.
-        has_open_objects: True if some objects accept keys that they do not name, and others do not.
+        facts: About the schema.
         gaps: Checker for what pydantic accepts beyond the schema, if there is any.
         bounded: Validator by the schema, for what pydantic does not check or takes too long for.
     """
 
-    __slots__ = ("_gaps", "_has_open_objects", "_schema", "_title", "_validate", "bounded")
+    __slots__ = ("_facts", "_gaps", "_schema", "_title", "_validate", "bounded")
 
     def __init__(
         self,
         title: str,
         schema: Mapping[str, object],
         validate: Callable[..., Values],
-        has_open_objects: bool,
+        facts: SchemaFacts,
         gaps: Gaps | None,
         bounded: BoundedValidator,
     ) -> None:
@@ -47,7 +48,7 @@ class BudgetValidator:
         self._title = title
         self._schema = schema
         self._validate = validate
-        self._has_open_objects = has_open_objects
+        self._facts = facts
 
     def validate(self, text: str | bytes) -> Values:
         """Return the values of JSON text, or raise `ValueError` if any check refuses them."""
@@ -62,7 +63,7 @@ class BudgetValidator:
             sent = from_json(text, cache_strings="none")
         except TypeError:  # half a surrogate pair: reported as wrong by the validator
             return self._validate(text)
-        if judged and self.bounded.refuses(text, sent):
+        if judged and (self.bounded.refuses(text, sent) or self._refused_items(text, sent)):
             raise ValueError(self._title)
         values = self._validate(text)
         if self._gaps is None:
@@ -109,6 +110,8 @@ class BudgetValidator:
         text = to_json(value)
         if self.bounded.runs_before_pydantic(len(text)) and self.bounded.refuses(text, value):
             raise invalid_arguments(self._title, self.bounded.errors(value))
+        if found := self._refused_items(text, value):
+            raise invalid_arguments(self._title, found)
         try:
             values = self._validate(text)
         except ValidationError as error:
@@ -120,7 +123,7 @@ class BudgetValidator:
             )
             raise invalid_arguments(self._title, message) from None
         # pydantic closes all objects or none; what it drops, the count of keys in the text shows.
-        if self._has_open_objects and (
+        if self._facts.has_open_objects and (
             unknown := list(find_unknown_keys(value, schema, schema, ()))
         ):
             raise invalid_arguments(self._title, unknown)
@@ -132,16 +135,42 @@ class BudgetValidator:
         """Return the first of many errors, with work that does not grow with their number."""
         if found := self.bounded.errors(value):
             return found
+        found, cuts = self._cut_errors(value)
+        if found := [each for each in found if each.path not in cuts]:
+            return found
         from toolkeel.define.explain.pydantic_errors import refused_fields
 
-        shorter, cuts = cut_value(value, frozenset())
-        if cuts:
-            try:
-                self._validate(to_json(shorter))
-            except ValidationError as fewer:
-                first = fewer.errors(include_url=False)[:MAX_ERRORS]
-                told = refused_fields(first, self._schema, shorter)
-                if found := [each for each in told if each.path not in cuts]:
-                    return found
         first = error.errors(include_url=False)[:MAX_ERRORS]
         return refused_fields(first, self._schema, value)
+
+    def _refused_items(self, text: str | bytes, value: object) -> list[FieldError]:
+        """Return errors of the first items of long lists, or none if they are valid.
+
+        The time for that does not grow with the lists. An item is judged by itself: its errors are
+        those of the value, unless code of a type reads the list before.
+        """
+        if len(text) <= LARGE or self._facts.has_parsers:
+            return []
+        found, cuts = self._cut_errors(value)
+        return [each for each in found if _is_of_an_item(each.path, cuts)]
+
+    def _cut_errors(self, value: object) -> tuple[list[FieldError], set[Path]]:
+        """Return the first errors of a value with the first items of its long lists, and the places cut."""
+        names = {name for each in all_subschemas(self._schema) for name in properties_of(each)}
+        shorter, cuts = cut_value(value, names)
+        if not cuts:
+            return [], cuts
+        try:
+            self._validate(to_json(shorter))
+        except ValidationError as error:
+            from toolkeel.define.explain.pydantic_errors import refused_fields
+
+            first = error.errors(include_url=False)[:MAX_ERRORS]
+            return refused_fields(first, self._schema, shorter), cuts
+        return [], cuts
+
+
+def _is_of_an_item(path: Path, cuts: set[Path]) -> bool:
+    """Return True if a place is within an item of a list or object that was cut, and is itself uncut."""
+    within = any(path[:length] in cuts for length in range(len(path)))
+    return within and not any(cut[: len(path)] == path for cut in cuts)

@@ -12,7 +12,7 @@ from toolkeel._records.record import record
 from toolkeel.define.explain.validation_errors import unknown_key
 from toolkeel.define.schema.canonical import Encode
 from toolkeel.define.schema.json_schema import GeneratedSchema
-from toolkeel.define.schema.serializer import argument_encoder
+from toolkeel.define.schema.serializer import argument_encoder, has_parsers
 from toolkeel.define.schema.strict_core import strict_validator
 from toolkeel.define.secret import has_secret
 from toolkeel.define.subschemas import all_subschemas, resolve, schema_at
@@ -32,6 +32,7 @@ class SchemaFacts:
         nested_properties: Properties that can contain more than scalars and lists of them.
         has_loose_keywords: True if pydantic accepts more than some keyword says.
         has_added_keywords: True if an author added a keyword that pydantic does not check at all.
+        has_parsers: True if code of some type changes or judges a value before pydantic does.
         encode: Writes a parameter's value as it was sent; None if all values show that themselves.
     """
 
@@ -42,6 +43,7 @@ class SchemaFacts:
     nested_properties: tuple[str, ...]
     has_loose_keywords: bool = True
     has_added_keywords: bool = False
+    has_parsers: bool = True
     encode: Encode | None = None
 
 
@@ -63,6 +65,7 @@ def compile_core(
         close_objects(made.schema, closing, is_own_root and is_strict_throughout(core)),
         has_loose_keywords=made.has_loose_keywords,
         has_added_keywords=made.has_added_keywords,
+        has_parsers=has_parsers(core),
         encode=argument_encoder(core),
     )
     strict = strict_validator(core)

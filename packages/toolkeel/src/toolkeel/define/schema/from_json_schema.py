@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from pydantic_core import from_json
 
@@ -79,7 +80,8 @@ def arguments_from_validator(
     advertised = compiled.schema if isinstance(compiled.schema, Mapping) else {}
     fills = fill if compiled.has_defaults else None
     # Some value of a schema nearly always has no type, and asking costs more than looking.
-    return ArgumentSchema(advertised, validate, check, True, fills, mask=mask_of(advertised))
+    made = ArgumentSchema(advertised, validate, check, True, fills, mask=mask_of(advertised))
+    return replace(made, wrong_places=lambda value: compiled.mismatches.wrong_places(value))
 
 
 def check_tool_schema(schema: object, tool: str = "") -> None:

@@ -46,12 +46,12 @@ class JsonSchemaValidator:
         has_defaults: True if `with_defaults` ever adds anything.
     """
 
-    __slots__ = ("_flat_defaults", "_mismatches", "_validator", "has_defaults", "schema")
+    __slots__ = ("_flat_defaults", "_validator", "has_defaults", "mismatches", "schema")
 
     def __init__(self, schema: Schema | bool, mismatches: Mismatches) -> None:
         self.schema = schema
         self._validator = mismatches.validator
-        self._mismatches = mismatches
+        self.mismatches = mismatches
         self.has_defaults = isinstance(schema, Mapping) and any(
             "default" in each for each in all_subschemas(schema)
         )
@@ -70,7 +70,7 @@ class JsonSchemaValidator:
         Fields within a union are reported for the branch that was evidently intended, or else
         the union as one.
         """
-        return self._mismatches.errors(value)
+        return self.mismatches.errors(value)
 
     def with_defaults(self, value: dict[str, object]) -> dict[str, object]:
         """Return the value with `default` filled in for absent properties, except inside unions.

@@ -59,6 +59,14 @@ def argument_encoder(core: Core) -> Encode | None:
     return encode if fields else None
 
 
+def has_parsers(core: Core) -> bool:
+    """Return True if code of some type changes or judges a value before pydantic does."""
+    return any(each.get("type") in _PARSERS for each in _nodes(core, {}))
+
+
+_PARSERS = ("function-before", "function-wrap", "function-plain")
+
+
 def _root_fields(core: Core, definitions: Mapping[str, Core]) -> Mapping[str, Core]:
     """Return the fields of the object that all arguments are; none if it has none."""
     while not isinstance(core.get("fields"), dict):
@@ -101,7 +109,7 @@ def _hides_form(core: Core) -> bool:
 _FIELDS = (
     "model-field", "typed-dict-field", "dataclass-field", "named-tuple-field",
 )  # fmt: skip
-_DECODERS = ("function-before", "function-after", "function-wrap", "function-plain")
+_DECODERS = (*_PARSERS, "function-after")
 _ENCODERS = ("function-plain", "function-wrap")
 
 

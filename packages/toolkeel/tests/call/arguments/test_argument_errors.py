@@ -1,0 +1,36 @@
+"""The error of refused arguments: with what was sent, the coercions before it, and secrets masked."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import pytest
+
+from tests.define.calling import answered
+from toolkeel import Secret, tool
+from toolkeel.call.arguments.argument_errors import coercions_of
+from toolkeel.call.arguments.validate import prepare
+from toolkeel.errors import InvalidArguments
+from toolkeel.messages import ToolCall
+
+
+@tool
+def count(n: int, most: int, key: Annotated[int, Secret()] = 0, note: str = "") -> None:
+    """Count."""
+
+
+def test_a_refused_call_names_what_was_sent_and_what_was_coerced_before() -> None:
+    text = answered(count, {"n": "12", "most": "many", "note": None}).text
+    assert '- most: expected an integer, got "many" (a string)' in text
+    assert 'n: "12" was taken as 12 (integer_from_string)' in text
+    assert "note: null was dropped (null_dropped)" in text
+
+
+def test_the_coercion_of_a_secret_is_masked() -> None:
+    with pytest.raises(InvalidArguments) as caught:
+        prepare(ToolCall("c", "count", {"n": "12", "most": "many", "key": "34"}), count)
+    assert coercions_of(caught.value) == (
+        'n: "12" was taken as 12 (integer_from_string)',
+        "key: *** was taken as *** (integer_from_string)",
+    )
+    assert coercions_of(ValueError("other")) == ()
