@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from toolkeel import SetupError
+from toolkeel._records.tickets import Ticket
 from toolkeel.testing import Scripted, call
 from toolkeel_compat.pydantic_ai import (
     Agent,
@@ -71,3 +72,20 @@ def test_a_decision_for_no_call_or_of_no_kind_is_refused() -> None:
             agent.run_sync(message_history=history, deferred_tool_results=decided)
     with pytest.raises(SetupError, match="all_messages"):
         agent.run_sync(message_history=[*history], deferred_tool_results=DeferredToolResults())
+
+
+def test_calls_of_one_id_in_several_runs_are_told_apart() -> None:
+    tickets = [
+        Ticket(id, call_id, "pay", {"to": id}, "d" * 64, 0.0)
+        for id, call_id in (("t1", "c1"), ("t2", "c1"), ("t3", "c2"))
+    ]
+    asked = DeferredToolRequests.from_tickets(tickets).approvals
+    assert [(one.tool_call_id, one.args["to"]) for one in asked] == [
+        ("t1", "t1"),
+        ("t2", "t2"),
+        ("c2", "t3"),
+    ]
+    [decision] = DeferredToolResults(approvals={"t1": True}).to_core(tickets)
+    assert (decision.ticket, decision.verdict) == ("t1", "approve")
+    with pytest.raises(SetupError, match="no call 'c1' waits"):
+        DeferredToolResults(approvals={"c1": True}).to_core(tickets)

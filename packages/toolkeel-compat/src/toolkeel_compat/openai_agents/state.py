@@ -19,6 +19,8 @@ from toolkeel_compat.openai_agents.tools import AgentInvoker
 __all__ = ["RunState", "ToolApprovalItem", "ToolErrorFormatterArgs"]
 
 C = TypeVar("C")
+AFTER_LABELS = "\0after labels"
+"""A standing decision that approves calls of a tool whatever the run has read."""
 DEFAULT_REJECTION = "Tool execution was not approved."
 """What a model is told of a call that a person rejected without a reason."""
 
@@ -102,6 +104,14 @@ def _find_owners(state: core.RunState, agent: Any) -> dict[str, tuple[Any, Any]]
     return owners
 
 
+def _is_same(text: object, arguments: Mapping[str, object]) -> bool:
+    """Return True if the text of a call's arguments is that of those it would run with."""
+    try:
+        return bool(json.loads(text) == dict(arguments)) if isinstance(text, str) else False
+    except ValueError:
+        return False
+
+
 class RunState:
     """The state of a waiting run; decide on its calls, and pass it to `Runner.run`.
 
@@ -109,7 +119,8 @@ class RunState:
         agent: The agent whose run it is.
         state: The core's saved run.
         context: The user's own object, for the continued run.
-        always: Standing decisions by tool: an empty string approves, any other text rejects with it.
+        always: Standing decisions by tool: an empty string approves, any other text rejects with it;
+            `AFTER_LABELS` approves also calls that are asked about because of what the run has read.
         given: Number of messages that the run started with.
     """
 
@@ -137,9 +148,10 @@ class RunState:
         """Return the calls that wait."""
         owners = _find_owners(self.state, self.agent)
         return [
-            ToolApprovalItem(agent, to_raw_call(ToolCall(one.call_id, one.tool, text)), one)
+            ToolApprovalItem(agent, to_raw_call(ToolCall(one.call_id, one.tool, shown)), one)
             for one in self.state.pending
             for agent, text in [owners[one.id]]
+            for shown in [text if _is_same(text, one.arguments) else dict(one.arguments)]
         ]
 
     def approve(self, approval_item: ToolApprovalItem, always_approve: bool = False) -> None:
@@ -147,12 +159,13 @@ class RunState:
 
         Args:
             approval_item: The call.
-            always_approve: Approve later calls of the same tool in this run, too.
+            always_approve: Approve later calls of the same tool in this run, too; those that are asked
+                about because of what the run has read only if this one was.
         """
         ticket = self._find_ticket(approval_item)
         self._decisions[ticket.id] = ticket.approve()
         if always_approve:
-            self.standing_decisions[ticket.tool] = ""
+            self.standing_decisions[ticket.tool] = AFTER_LABELS if ticket.labels else ""
 
     def reject(
         self,
@@ -205,9 +218,9 @@ class RunState:
     def decide_standing(self, ticket: Ticket) -> Decision | None:
         """Return the standing decision on a ticket, or None if there is none for its tool."""
         why = self.standing_decisions.get(ticket.tool)
-        if why is None:
+        if why is None or (why == "" and ticket.labels):
             return None
-        return ticket.deny(why) if why else ticket.approve()
+        return ticket.approve() if why in ("", AFTER_LABELS) else ticket.deny(why)
 
     def to_json(self, key: bytes = b"") -> dict[str, Any]:
         """Return plain data with the decisions, without the user's own object."""

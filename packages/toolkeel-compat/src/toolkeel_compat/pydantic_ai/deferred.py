@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,7 +19,7 @@ class DeferredCall:
     Args:
         tool_name: Name of the tool.
         args: Its arguments.
-        tool_call_id: Its id.
+        tool_call_id: Its id; that of its ticket where calls of several runs have one id.
     """
 
     tool_name: str
@@ -41,7 +42,10 @@ class DeferredToolRequests:
     @classmethod
     def from_tickets(cls, tickets: Sequence[Ticket]) -> DeferredToolRequests:
         """Create the requests of waiting tickets."""
-        made = [(DeferredCall(one.tool, dict(one.arguments), one.call_id), one) for one in tickets]
+        made = [
+            (DeferredCall(one.tool, dict(one.arguments), id), one)
+            for id, one in _by_id(tickets).items()
+        ]
         inside = [call for call, ticket in made if not ticket.external]
         return cls(inside, [call for call, ticket in made if ticket.external])
 
@@ -86,13 +90,19 @@ class DeferredToolResults:
         Raises:
             SetupError: A decision is for a call that does not wait, or of an unknown kind.
         """
-        known = {one.call_id: one for one in tickets}
+        known = _by_id(tickets)
         if strange := sorted({*self.approvals, *self.calls} - known.keys()):
             raise SetupError(
                 f"DeferredToolResults: no call {strange[0]!r} waits; {sorted(known)} do"
             )
         made = [_decide(known[id], answer) for id, answer in self.approvals.items()]
         return [*made, *(known[id].answer(value) for id, value in self.calls.items())]
+
+
+def _by_id(tickets: Sequence[Ticket]) -> dict[str, Ticket]:
+    """Return tickets by call id, or by their own where calls of several runs have one id."""
+    count = Counter(one.call_id for one in tickets)
+    return {one.call_id if count[one.call_id] == 1 else one.id: one for one in tickets}
 
 
 def _decide(ticket: Ticket, answer: Any) -> Decision:

@@ -259,18 +259,19 @@ def _scan_folder(folder: str, root: str, found: _Scan) -> list[str]:
             found.protected[folder] = None
             return []
         found.protected.update((str(each), None) for each in _obeyed_by_git(Path(root)))
-    below = []
-    for entry in entries[:MAX_FILES_CHECKED]:
-        is_folder = entry.is_dir(follow_symlinks=False)
-        if may_begin(entry.name, _OF_INTEREST):
-            places = _read_only_entries(Path(entry.path))
-            found.protected.update((str(each), None) for each in places)
-            if not is_folder and find_build_pattern(entry.name):
-                found.builds[entry.path] = None
-            is_folder = is_folder and not find_protected_pattern(entry.name)
-        if is_folder and entry.name not in _SKIPPED_FOLDERS:
-            below.append(entry.path)
-    return below
+    return [entry.path for entry in entries[:MAX_FILES_CHECKED] if _is_searched(entry, found)]
+
+
+def _is_searched(entry: os.DirEntry[str], found: _Scan) -> bool:
+    """Add one entry to what a scan found. Return True for a folder to search, too."""
+    is_folder = entry.is_dir(follow_symlinks=False)
+    if may_begin(entry.name, _OF_INTEREST):
+        places = _read_only_entries(Path(entry.path))
+        found.protected.update((str(each), None) for each in places)
+        if not is_folder and find_build_pattern(entry.name):
+            found.builds[entry.path] = None
+        is_folder = is_folder and not find_protected_pattern(entry.name)
+    return is_folder and entry.name not in _SKIPPED_FOLDERS
 
 
 def _read_only_entries(path: Path) -> Iterable[Path]:

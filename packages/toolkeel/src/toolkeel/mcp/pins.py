@@ -36,6 +36,12 @@ class Pin:
     definition: Mapping[str, Any]
 
 
+def make_origin(identity: str) -> str:
+    """Return a server as sources of labels name it, by its identity."""
+    digest = hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"mcp:{digest[:16]}"
+
+
 def make_pin(identity: str, tool: Mapping[str, Any]) -> Pin:
     """Build the pin of a tool's definition.
 

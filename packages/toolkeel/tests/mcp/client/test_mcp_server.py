@@ -28,6 +28,7 @@ from toolkeel import (
     Toolset,
     tool,
 )
+from toolkeel._records.taint_sources import load_sources
 from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.events import Event, Progress
 from toolkeel.mcp.client import elicitation
@@ -163,6 +164,8 @@ def test_a_server_that_cannot_be_asked_what_its_tool_is_now_was_sent_nothing(
     program.rename(away)
     lost = call(tools, "echo", text="lost")
     assert lost.kind == "tool_error" and lost.text.endswith("; so the call was not sent.")
+    [quoted] = load_sources(lost.details)  # the interpreter's, which stands for the server
+    assert quoted.label == "stranger" and quoted.origin.startswith("mcp:")
     away.rename(program)
     assert call(tools, "echo", text="again").text == "again"
     asyncio.run(server.close())

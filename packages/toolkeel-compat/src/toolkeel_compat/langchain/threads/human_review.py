@@ -10,7 +10,7 @@ from typing import Any, Literal
 from pydantic import TypeAdapter
 
 from toolkeel._records.tickets import Decision, Ticket
-from toolkeel.call.steps.join_approvals import join_approvals
+from toolkeel.call.steps.join_approvals import ALWAYS_ASKS, ASKS, join_approvals
 from toolkeel.content import Text
 from toolkeel.context import ToolContext
 from toolkeel.define.base_tool import as_tool
@@ -191,7 +191,7 @@ class HumanInTheLoopMiddleware:
     def _describe(
         self, ticket: Ticket, arguments: dict[str, Any], state: Mapping[str, Any], runtime: Any
     ) -> Any:
-        """Return what a person reads about a call."""
+        """Return what a person reads about a call: also why it waits beside being in `interrupt_on`."""
         description = self._review_options.get(ticket.tool, {}).get("description")
         if callable(description):
             call = ToolCall(ticket.call_id, ticket.tool, arguments)
@@ -200,7 +200,17 @@ class HumanInTheLoopMiddleware:
         why = self.description_prefix if is_usual else ticket.reason
         if description and not is_usual:
             return f"{why}\n\n{description}"
+        if is_usual and (more := _find_further_reason(ticket)):
+            why = f"{why}\n\n{more}"
+            if isinstance(description, str) and description:
+                return f"{description}\n\n{more}"
         return description or f"{why}\n\nTool: {ticket.tool}\nArgs: {arguments}"
+
+
+def _find_further_reason(ticket: Ticket) -> str:
+    """Return why a call waits beside that its tool is listed; empty for no other reason."""
+    first = ticket.reason.partition("\n")[0]
+    return first.removeprefix(ALWAYS_ASKS).removeprefix(ASKS).removeprefix("; ")
 
 
 def is_review(interrupt: Interrupt) -> bool:

@@ -29,7 +29,7 @@ from toolkeel.call.body.callback import CallbackTimeout, run_callback
 from toolkeel.call.steps import taint
 from toolkeel.call.steps.ask_approver import ask, report_decision
 from toolkeel.call.steps.compose import Handler, guard_changes
-from toolkeel.call.steps.join_approvals import predicate_failure, takes_context
+from toolkeel.call.steps.join_approvals import ALWAYS_ASKS, ASKS, predicate_failure, takes_context
 from toolkeel.call.steps.resources import resolve_argument
 from toolkeel.call.steps.rules import Rule, Rules, find_rule, is_allowed
 from toolkeel.context import RunContext, ToolContext
@@ -264,11 +264,11 @@ async def _tool_reason(
         Refused: its predicate did not return in time.
     """
     if not callable(needs):
-        return "the tool always asks" if needs else None
+        return ALWAYS_ASKS if needs else None
     limit, name = run.scope.callback_timeout, f"the approval of {prepared.tool.name!r}"
     try:
         wanted = await run_callback(needs, prepared.arguments, *context, seconds=limit, name=name)
-        why = wanted if isinstance(wanted, str) else "the tool asks for these arguments"
+        why = wanted if isinstance(wanted, str) else ASKS
         return why if wanted else None
     except Denied:
         raise

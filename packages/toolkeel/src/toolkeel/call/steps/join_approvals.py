@@ -13,6 +13,8 @@ from toolkeel.define.tool import AnyTool, ApprovalOption
 from toolkeel.errors import describe_error
 
 log = logging.getLogger("toolkeel")
+ALWAYS_ASKS, ASKS = "the tool always asks", "the tool asks for these arguments"
+"""Reasons that say no more than that a tool's `approval` is True, for all calls or for this one."""
 
 
 def takes_context(needs: Callable[..., object]) -> bool:

@@ -39,7 +39,7 @@ from mcp.client.session import ElicitationFnT, ListRootsFnT, LoggingFnT, Samplin
 from mcp.shared.exceptions import MCPError
 
 from toolkeel._records.record import record
-from toolkeel.errors import SetupError, ToolkeelError, describe_error
+from toolkeel.errors import SetupError, describe_error
 from toolkeel.mcp.client.elicitation import MAX_QUESTIONS, limit_concurrency
 from toolkeel.mcp.client.frames import RateLimiter
 from toolkeel.mcp.client.guarded_stream import GuardedStream
@@ -50,7 +50,7 @@ from toolkeel.mcp.client.lost_sessions import (
     is_session_lost,
     is_session_over,
 )
-from toolkeel.mcp.client.mend_responses import ResponseRepair
+from toolkeel.mcp.client.mend_responses import ResponseRepair, Unreachable, UnreachableQuoted
 from toolkeel.mcp.client.pages import fetch_pages
 from toolkeel.mcp.client.raw_requests import RawRequests
 from toolkeel.mcp.client.resource_subscriptions import ResourceSubscriptions, listen_for_changes
@@ -66,10 +66,6 @@ LEGACY_SECONDS = 10.0
 
 log = logging.getLogger("toolkeel.mcp")
 T = TypeVar("T")
-
-
-class Unreachable(ToolkeelError):
-    """Raised if there is no connection to the server; nothing was sent."""
 
 
 @record
@@ -233,7 +229,8 @@ class Connection:
             raise error
         why = _describe_failure(error) if error else f"it did not answer within {limit:g} seconds"
         output = f"; it wrote:\n{self.stderr}" if str(self.stderr).strip() else ""
-        raise Unreachable(f"the MCP server {self._name!r} cannot be used: {why}{output}") from error
+        kind = UnreachableQuoted if output or isinstance(error, MCPError) else Unreachable
+        raise kind(f"the MCP server {self._name!r} cannot be used: {why}{output}") from error
 
     async def _hold_open(self, ready: asyncio.Future[Client], over: asyncio.Event) -> None:
         """Hold the connection open until it ends, in a context of its own."""
@@ -342,7 +339,7 @@ class Connection:
             why = f"its answer breaks the protocol: {unreadable_reason(error)}"
         else:
             return found
-        raise Unreachable(f"the MCP server {self._name!r} does not list its tools: {why}")
+        raise UnreachableQuoted(f"the MCP server {self._name!r} does not list its tools: {why}")
 
     # — what the server says by itself —
 

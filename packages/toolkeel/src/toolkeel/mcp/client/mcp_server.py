@@ -23,7 +23,6 @@ from typing import Any, Literal, TypeAlias
 from toolkeel._common.checked_arguments import checked
 from toolkeel._common.needs_extra import needs_extra
 from toolkeel._records.record import NOTHING
-from toolkeel._records.taint_sources import UNREAD
 from toolkeel.errors import SetupError, ToolError
 
 with needs_extra("An MCP server", "mcp"):
@@ -49,7 +48,7 @@ from toolkeel.mcp.client.elicitation import (
 )
 from toolkeel.mcp.client.lost_sessions import MAX_RENEWALS
 from toolkeel.mcp.client.oauth.login import Auth, resolve_auth
-from toolkeel.mcp.client.outcome import broken_result, failure_of
+from toolkeel.mcp.client.outcome import broken_result, failure_of, unsent_details
 from toolkeel.mcp.client.resources_prompts import ServerContents
 from toolkeel.mcp.client.sampling_and_roots import Roots, Sample, roots_callback, sampling_callback
 from toolkeel.mcp.client.tool import (
@@ -267,7 +266,8 @@ class MCPServer(ServerContents):
             if listed is None:
                 listed = await on_own_loop(lambda: self._get_connection().tools())
         except (Unreachable, SetupError) as error:
-            raise ToolError(f"{error}; so the call was not sent.") from error
+            details = unsent_details(error, tool, self.config.identity)
+            raise ToolError(f"{error}; so the call was not sent.", details) from error
         return self._pin(listed[tool]) if tool in listed else None
 
     # — calling —
@@ -302,7 +302,9 @@ class MCPServer(ServerContents):
                 client, sift = await connection.client(), connection.sift
             except (Unreachable, SetupError) as error:
                 text = f"{error}. The call was not sent."
-                raise CallFailed("tool_error", text, **{UNREAD: True}) from error
+                raise CallFailed(
+                    "tool_error", text, **unsent_details(error, tool, self.config.identity)
+                ) from error
             rounds, self._revision = sift.rounds, connection.revision
             try:
                 with context.working_remotely(), connection.in_use(client):

@@ -19,6 +19,7 @@ from mcp_types import methods
 from pydantic import TypeAdapter, ValidationError
 
 from toolkeel._records.record import record
+from toolkeel.errors import ToolkeelError
 from toolkeel.mcp.content import STRUCTURE
 
 NOT_SENT = 1001
@@ -88,6 +89,14 @@ def mark_peer_error(error: types.ErrorData) -> types.ErrorData:
     ):
         return error
     return types.ErrorData(code=error.code, message=error.message, data=PeerErrorData(error.data))
+
+
+class Unreachable(ToolkeelError):
+    """Raised if there is no connection to the server; nothing was sent."""
+
+
+class UnreachableQuoted(Unreachable):
+    """An `Unreachable` whose text has words of the server."""
 
 
 def is_transport_error(error: MCPError) -> bool:

@@ -11,7 +11,7 @@ import mcp_types as types
 from mcp.client import InputRequiredRoundsExceededError
 from mcp.shared.exceptions import MCPError
 
-from toolkeel._records.taint_sources import UNREAD
+from toolkeel._records.taint_sources import UNREAD, Source, dump_sources
 from toolkeel.mcp.client.mend_responses import (
     FORGOTTEN,
     LOST,
@@ -19,10 +19,12 @@ from toolkeel.mcp.client.mend_responses import (
     REFUSED,
     SESSION_ENDED,
     PeerErrorData,
+    UnreachableQuoted,
     error_data,
 )
 from toolkeel.mcp.client.tool import CallFailed
 from toolkeel.mcp.messages import unreadable_reason
+from toolkeel.mcp.pins import make_origin
 
 
 def failure_of(error: MCPError, tool: str, server: str, first: bool = True) -> CallFailed:
@@ -60,6 +62,20 @@ def failure_of(error: MCPError, tool: str, server: str, first: bool = True) -> C
         text = f"The server {server} refused the call: {text}"
         return CallFailed("tool_error", text, **details)
     return CallFailed("tool_error", _error_text(server, text), **details)
+
+
+def unsent_details(error: Exception, tool: str, identity: str) -> dict[str, object]:
+    """Return the details of a call that was not sent, as its server cannot be used.
+
+    Args:
+        error: Why; its text may quote the server.
+        tool: Name of the tool.
+        identity: Of its server.
+    """
+    if not isinstance(error, UnreachableQuoted):
+        return {UNREAD: True}
+    source = Source("stranger", tool, "(why its server cannot be used)", make_origin(identity))
+    return {UNREAD: True, "taint": dump_sources([source])}
 
 
 def broken_result(error: Exception, server: str) -> CallFailed:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import hashlib
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from fnmatch import fnmatchcase
@@ -31,7 +30,7 @@ from toolkeel.errors import DefinitionError, Kind
 from toolkeel.mcp.client.results import check_result, translate_error
 from toolkeel.mcp.content import from_definition, from_result
 from toolkeel.mcp.hidden_text import HiddenCharacters, clean_definition
-from toolkeel.mcp.pins import Pin, Pins, definition_diff, make_pin
+from toolkeel.mcp.pins import Pin, Pins, definition_diff, make_origin, make_pin
 from toolkeel.mcp.tool_schemas import ToolSchemas
 from toolkeel.mcp.transforms import ToolTransform, TransformedTool, transform_tool
 from toolkeel.messages import ToolMessage
@@ -78,8 +77,7 @@ class ToolServerPeer:
     @property
     def origin(self) -> str:
         """The server, as sources of labels name it."""
-        digest = hashlib.sha256(self.identity.encode("utf-8", "surrogatepass")).hexdigest()
-        return f"mcp:{digest[:16]}"
+        return make_origin(self.identity)
 
     @property
     def metadata(self) -> dict[str, object]:
