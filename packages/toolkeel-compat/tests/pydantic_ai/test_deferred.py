@@ -55,6 +55,7 @@ def test_a_run_goes_on_with_decisions(decision: Any, text: str) -> None:
         ("pay", {"amount": 1}),
         ("send", {"to": "Ada"}),
     ]
+    assert result.output.approvals[1].args_as_dict() == {"to": "Ada"}
     decided = DeferredToolResults(approvals={"p1": decision, "s1": True})
     done = agent.run_sync(message_history=result.all_messages(), deferred_tool_results=decided)
     assert done.output == "done"

@@ -26,6 +26,15 @@ def make_agent(fails: int, replies: int, own: int | None, **options: Any) -> tup
     return agent, found
 
 
+@pytest.mark.parametrize(("flags", "read"), [(False, '{"error":"again"}'), (True, "again")])
+def test_a_failure_is_marked_where_the_wire_has_no_flag_for_it(flags: bool, read: str) -> None:
+    agent, _ = make_agent(1, 2, None)
+    agent.model.flags_failures = flags
+    agent.run_sync("go")
+    result = agent.model.requests[1].messages[-1]
+    assert (result.text, result.failed) == (read, flags)
+
+
 @pytest.mark.parametrize(
     ("own", "options", "allowed"),
     [

@@ -45,6 +45,18 @@ def test_it_calls_each_tool_once_and_answers_with_the_results() -> None:
     assert Agent("test").run_sync("go").output == "success (no tool calls)"
 
 
+def test_it_remembers_the_tools_of_the_last_request() -> None:
+    model = TestModel()
+    assert model.last_model_request_parameters is None
+    Agent(model, tools=[look], output_type=Part).run_sync("go")
+    offered = model.last_model_request_parameters
+    assert offered is not None
+    [tool], [answer] = offered.function_tools, offered.output_tools
+    assert (tool.name, tool.description) == ("look", "Look.")
+    assert [*tool.parameters_json_schema["properties"]] == ["word", "times"]
+    assert answer.name == "final_result"
+
+
 def test_its_answer_and_its_calls_may_be_given() -> None:
     model = TestModel(call_tools=[], custom_output_text="Hi there")
     assert Agent(model, tools=[look]).run_sync("go").output == "Hi there"

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from toolkeel import SetupError
+from toolkeel.content import Text
+from toolkeel.messages import UserMessage
 from toolkeel.testing import Scripted, call
 from toolkeel_compat.pydantic_ai import (
     Agent,
@@ -57,22 +61,37 @@ def test_sets_of_tools_are_prefixed_and_renamed() -> None:
     assert tell() == "noon"
 
 
-def test_a_retry_is_the_text_for_the_model_and_a_return_has_parts() -> None:
-    agent = Agent(Scripted([call("look", {"word": ""}), call("look", {"word": "tea"}), "done"]))
+@pytest.mark.parametrize("content", ["in the shop", ["in the", Text("shop")]])
+def test_a_retry_is_the_text_for_the_model_and_a_return_has_parts(content: Any) -> None:
+    model = Scripted([call("look", {"word": ""}), call("look", {"word": "tea"}), "done"])
+    agent = Agent(model)
 
     @agent.tool_plain(retries=3)
     def look(word: str) -> ToolReturn:
         """Look."""
         if not word:
             raise ModelRetry("give a word")
-        return ToolReturn(f"found {word}", content="in the shop", metadata={"row": 1})
+        return ToolReturn(f"found {word}", content=content, metadata={"row": 1})
 
-    result = agent.run_sync("go")
+    result = agent.run_sync(["go", "now"])
     first, second = (one for one in result.all_messages() if hasattr(one, "tool_call_id"))
-    assert (
-        first.text == "give a word" and "found tea" in second.text and "in the shop" in second.text
-    )
-    assert second.artifact == {"row": 1}
+    assert (first.text, second.text, second.artifact) == ("give a word", "found tea", {"row": 1})
+    asked, more = (one for one in model.requests[-1].messages if isinstance(one, UserMessage))
+    assert asked.text.split() == ["go", "now"] and more.text.split() == ["in", "the", "shop"]
+
+
+@pytest.mark.parametrize(
+    ("value", "read"),
+    [(date(2026, 1, 2), "2026-01-02"), (UUID(int=1), str(UUID(int=1))), (["a"], '["a"]')],
+)
+def test_a_value_that_json_writes_as_text_is_that_text(value: Any, read: str) -> None:
+    def give() -> Any:
+        """Give."""
+        return value
+
+    model = Scripted([call("give"), "done"])
+    Agent(model, tools=[give]).run_sync("go")
+    assert model.requests[-1].messages[-1].text == read
 
 
 @pytest.mark.parametrize("option", [{"prepare": print}, {"args_validator": print}])

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from toolkeel import SetupError
 from toolkeel.messages import ToolMessage, Usage
+from toolkeel.testing import Scripted, call
+from toolkeel_compat.pydantic_ai import Agent, TestModel, UsageLimitExceeded
 from toolkeel_compat.pydantic_ai.usage import RunUsage, UsageLimits
 
 
@@ -29,6 +33,21 @@ def test_limits_leave_what_is_not_used_yet() -> None:
     bounds = limits.to_core(RunUsage(requests=2, input_tokens=60))
     assert (bounds.requests, bounds.tokens) == (3, 40)
     assert UsageLimits(request_limit=None).to_core(None).tokens is None
+
+
+def test_a_limit_that_is_reached_is_named_as_there() -> None:
+    agent: Any = Agent(Scripted([call("again")] * 9), tools=[again])
+    with pytest.raises(UsageLimitExceeded, match="would exceed the request_limit of 2"):
+        agent.run_sync("go", usage=RunUsage(requests=1), usage_limits=UsageLimits(request_limit=2))
+    with pytest.raises(UsageLimitExceeded, match="Exceeded the total_tokens_limit of 1 "):
+        Agent(TestModel(), tools=[again]).run_sync(
+            "go", usage_limits=UsageLimits(total_tokens_limit=1)
+        )
+
+
+def again() -> int:
+    """Again."""
+    return 1
 
 
 def test_a_limit_that_is_not_honored_is_refused() -> None:

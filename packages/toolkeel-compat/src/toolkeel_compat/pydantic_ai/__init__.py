@@ -9,6 +9,7 @@ toolsets      tools of functions that take a `RunContext` or nothing: `Tool`, `F
 deferred      calls that wait: `DeferredToolRequests`, `DeferredToolResults`
 test_model    `TestModel`: calls each tool once, then answers
 options       options of agents and runs, `Caching`, `ToolOutput`, `NativeOutput`
+validators    output validators
 result        `AgentRunResult`, `StreamedRunResult`
 agent         `Agent` with its decorators
 ag_ui         `AGUIAdapter`: agents for front ends that speak AG-UI

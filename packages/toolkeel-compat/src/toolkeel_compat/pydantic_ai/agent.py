@@ -7,14 +7,11 @@ import atexit
 import inspect
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
-from contextvars import copy_context
 from functools import reduce
 from operator import or_
-from typing import Annotated, Any, Generic, Unpack
+from typing import Any, Generic, Unpack
 
-from pydantic import AfterValidator
 from typing_extensions import TypeVar
 
 from toolkeel._common.reporter import running_loop
@@ -23,12 +20,11 @@ from toolkeel.agent.run import Run
 from toolkeel.call.body.sync_bridge import run_sync
 from toolkeel.context import RunContext as CoreRun
 from toolkeel.errors import SetupError
-from toolkeel.messages import UserMessage
 from toolkeel.model_interface import ModelRequest
-from toolkeel_compat.check_options import check_options, maybe_await
+from toolkeel_compat.check_options import check_options
 from toolkeel_compat.pydantic_ai.context import RunContext, current_run
 from toolkeel_compat.pydantic_ai.deferred import DeferredToolRequests
-from toolkeel_compat.pydantic_ai.exceptions import ModelRetry, UsageLimitExceeded, to_run_error
+from toolkeel_compat.pydantic_ai.exceptions import UsageLimitExceeded, to_run_error
 from toolkeel_compat.pydantic_ai.options import (
     REFUSED,
     RUN_REFUSED,
@@ -42,14 +38,20 @@ from toolkeel_compat.pydantic_ai.options import (
     to_settings,
 )
 from toolkeel_compat.pydantic_ai.result import AgentRunResult, MessageHistory, StreamedRunResult
-from toolkeel_compat.pydantic_ai.retries import make_retry_step
+from toolkeel_compat.pydantic_ai.retries import make_retry_step, send_failures
 from toolkeel_compat.pydantic_ai.toolsets import (
     ToolCollection,
     flatten_toolsets,
-    takes_run_context,
+    make_user_message,
     to_core_tool,
 )
 from toolkeel_compat.pydantic_ai.usage import RunUsage, UsageLimits
+from toolkeel_compat.pydantic_ai.validators import (
+    add_validators,
+    call_with_context,
+    get_validated_text,
+    make_text_step,
+)
 
 _D = TypeVar("_D", default=Any)
 _T = TypeVar("_T", default=Any)
@@ -185,9 +187,7 @@ class Agent(ToolCollection, Generic[_D, _T]):
         outer = vars(usage).get("is_bound") if usage is not None else False
         bounds = limits.to_core(None if outer else usage)
         if bounds.requests == 0:
-            raise UsageLimitExceeded(
-                f"the next request would exceed the request_limit of {limits.request_limit}"
-            )
+            raise UsageLimitExceeded(limits.describe_limit("requests"))
         begin, more, known = self._build_input(prompt, options)
         agent = self._build(options)
         deps = self._overrides.get("deps", options.get("deps"))
@@ -201,7 +201,9 @@ class Agent(ToolCollection, Generic[_D, _T]):
             finally:
                 if usage is not None and not outer:
                     usage.incr(RunUsage.from_core(run.context.usage, run.context.messages[known:]))
-            return AgentRunResult(run.result, known)
+            if run.result.reason == "limit":
+                raise UsageLimitExceeded(limits.describe_limit(run.result.limit))
+            return AgentRunResult(run.result, known, get_validated_text(run.context))
 
         return run, finish
 
@@ -221,11 +223,7 @@ class Agent(ToolCollection, Generic[_D, _T]):
                     "deferred_tool_results needs message_history=result.all_messages()"
                 )
             return state, {"decisions": decided.to_core(state.pending)}, len(history)
-        said = (
-            []
-            if prompt is None
-            else [UserMessage(prompt if isinstance(prompt, str) else tuple(prompt))]
-        )
+        said = [] if prompt is None else [make_user_message(prompt)]
         return [*(history or ()), *said], {}, len(history or ())
 
     def make_limits(self, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -270,16 +268,23 @@ class Agent(ToolCollection, Generic[_D, _T]):
             *flatten_toolsets([*sets, *(options.get("toolsets") or ())]),
             *client_tools,
         ]
+        output_type = self._make_output_type(asked)
+        checks = [make_text_step(self._validators, output_retries)] if output_type is str else []
         return core.Agent(
             to_core_model(model),
             all_tools,
             instructions=self._make_instructions(options.get("instructions")),
             name=self.name or "agent",
-            output_type=self._make_output_type(asked),
+            output_type=output_type,
             output_retries=output_retries,
             settings=to_settings(settings),
             max_turns=10**6,
-            model_steps=[make_retry_step(all_tools, tool_retries), _remember_run],
+            model_steps=[
+                make_retry_step(all_tools, tool_retries),
+                _remember_run,
+                *checks,
+                send_failures,
+            ],
             steps=steps,
         )
 
@@ -290,7 +295,10 @@ class Agent(ToolCollection, Generic[_D, _T]):
             return "\n\n".join(parts)
 
         async def instruct(run: CoreRun[Any]) -> str:
-            texts = [await _call(one, RunContext(run)) if callable(one) else one for one in parts]
+            texts = [
+                await call_with_context(one, RunContext(run)) if callable(one) else one
+                for one in parts
+            ]
             return "\n\n".join(str(one) for one in texts if one)
 
         return instruct
@@ -308,25 +316,7 @@ class Agent(ToolCollection, Generic[_D, _T]):
                     f"output_type: {one.__name__} is a function; @tool(ends_run=True) of toolkeel ends a run"
                 )
         kind = reduce(or_, kinds) if len(kinds) > 1 else kinds[0] if kinds else str
-        if not self._validators:
-            return kind
-        validators = tuple(self._validators)
-
-        def check(value: Any) -> Any:
-            run = current_run.get()
-            assert run is not None
-            known: Any = run.scope.step_state.setdefault((_VALIDATED_KEY, run.id), {})
-            place = len(run.transcript), repr(value)
-            if place not in known:  # a wrong answer is validated again to list what is wrong
-                context: RunContext[Any] = RunContext(run)
-                context.retry = sum(bool(problem) for _, problem in known.values())
-                known[place] = _validate(validators, context, value)
-            checked, problem = known[place]
-            if problem:
-                raise ValueError(problem)
-            return checked
-
-        return Annotated[kind, AfterValidator(check)]
+        return add_validators(kind, tuple(self._validators))
 
 
 _loops = threading.local()
@@ -344,38 +334,7 @@ def _run_here(make: Callable[[], Coroutine[Any, Any, AgentRunResult]]) -> AgentR
     return loop.run_until_complete(make())
 
 
-_VALIDATED_KEY = "pydantic_ai_validated"
-"""Key of a run's step state: what the output validators returned, by answer."""
-
-
-def _validate(
-    validators: Sequence[Callable[..., Any]], context: RunContext[Any], value: Any
-) -> tuple[Any, str]:
-    """Return the value that output validators make of an answer, or the text for the model."""
-    for validator in validators:
-        try:
-            value = _call_blocking(validator, context, value)
-        except ModelRetry as error:
-            return None, error.text
-    return value, ""
-
-
 async def _remember_run(request: ModelRequest, run: CoreRun[Any], proceed: Any) -> Any:
     """Remember the run for output validators, as a model step."""
     current_run.set(run)
     return await proceed(request)
-
-
-def _call_blocking(function: Callable[..., Any], *about: Any) -> Any:
-    """Call a function of the context in a loop of its own, and wait: pydantic's validators are sync."""
-    context = copy_context()
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(context.run, asyncio.run, _call(function, *about)).result()
-
-
-async def _call(function: Callable[..., Any], context: RunContext[Any], *more: Any) -> Any:
-    """Call a function with the context, if it takes it."""
-    takes = takes_run_context(function)
-    count = len(inspect.signature(function).parameters)
-    about = (context, *more) if takes or count > len(more) else more
-    return await maybe_await(function(*about))

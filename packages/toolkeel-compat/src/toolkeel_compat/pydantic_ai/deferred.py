@@ -26,6 +26,10 @@ class DeferredCall:
     args: Mapping[str, Any]
     tool_call_id: str
 
+    def args_as_dict(self) -> dict[str, Any]:
+        """Return the arguments as a new dict."""
+        return dict(self.args)
+
 
 @record
 class DeferredToolRequests:

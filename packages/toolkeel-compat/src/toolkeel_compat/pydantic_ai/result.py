@@ -6,15 +6,13 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Any, TypeAlias
 
 from toolkeel._common.other_libraries_words import attribute_hints
+from toolkeel._records.record import NOTHING
 from toolkeel.agent.result import RunResult
 from toolkeel.agent.run import Run
 from toolkeel.agent.run_state import RunState
 from toolkeel.messages import Message
 from toolkeel_compat.pydantic_ai.deferred import DeferredToolRequests
-from toolkeel_compat.pydantic_ai.exceptions import (
-    UnexpectedModelBehavior,
-    UsageLimitExceeded,
-)
+from toolkeel_compat.pydantic_ai.exceptions import UnexpectedModelBehavior
 from toolkeel_compat.pydantic_ai.usage import RunUsage
 
 ModelMessage: TypeAlias = Message
@@ -40,19 +38,18 @@ class AgentRunResult:
     Args:
         result: The core's result.
         given: Number of messages that the run started with.
+        text: What output validators made of the text; `NOTHING` for the text itself.
     """
 
-    def __init__(self, result: RunResult[Any], given: int) -> None:
+    def __init__(self, result: RunResult[Any], given: int, text: Any = NOTHING) -> None:
         self._result, self._given = result, given
         self.output: Any = None
         if result.reason == "waiting":
             self.output = DeferredToolRequests.from_tickets(result.pending)
-        elif result.reason == "limit":
-            raise UsageLimitExceeded(f"the run reached a limit ({result.limit})")
         elif not result.has_output:
             raise UnexpectedModelBehavior(f"there is no output: the run ended as {result.reason!r}")
         else:
-            self.output = result.output_value
+            self.output = result.output_value if text is NOTHING else text
 
     __getattr__ = attribute_hints("RunResult.")
 

@@ -7,9 +7,38 @@ import re
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any, Literal
 
+from toolkeel._records.record import record
 from toolkeel.define.output_type import OUTPUT_TOOL
 from toolkeel.messages import AssistantMessage, ToolCall, ToolMessage, Usage
 from toolkeel.model_interface import Delta, ModelRequest, TextDelta
+
+
+@record
+class OfferedTool:
+    """A tool that a request offered.
+
+    Args:
+        name: Its name.
+        description: Its description.
+        parameters_json_schema: The schema of its arguments.
+    """
+
+    name: str
+    description: str
+    parameters_json_schema: Mapping[str, Any]
+
+
+@record
+class ModelRequestParameters:
+    """The tools of a request.
+
+    Args:
+        function_tools: The program's tools.
+        output_tools: Those that take the answer.
+    """
+
+    function_tools: list[OfferedTool]
+    output_tools: list[OfferedTool]
 
 
 class TestModel:
@@ -37,6 +66,17 @@ class TestModel:
         self.custom_output_text = custom_output_text
         self.custom_output_args = custom_output_args
         self.requests: list[ModelRequest] = []
+
+    @property
+    def last_model_request_parameters(self) -> ModelRequestParameters | None:
+        """The tools of the last request."""
+        if not self.requests:
+            return None
+        offered: tuple[list[OfferedTool], list[OfferedTool]] = [], []
+        for one in self.requests[-1].tools:
+            made = OfferedTool(one.name, one.description, one.parameters)
+            offered[one.name.startswith(OUTPUT_TOOL)].append(made)
+        return ModelRequestParameters(*offered)
 
     def supports_format(self, format: Any, *, tools: bool) -> bool:
         """Return False: an answer of a type comes by a call.

@@ -7,13 +7,18 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Annotated, Any, TypedDict, Unpack
 
+from pydantic_core import PydanticSerializationError, to_jsonable_python
+
 from toolkeel.call.steps.approve import Approval
 from toolkeel.call.toolset import Toolset
+from toolkeel.content import Text
+from toolkeel.context import RunContext as CoreRun
 from toolkeel.context import ToolContext
 from toolkeel.define import decorator as core
 from toolkeel.define.base_tool import as_tool
 from toolkeel.define.tool import AnyTool, Prepared, Proceed
 from toolkeel.errors import Crashed, Denied, RunStopped, SetupError
+from toolkeel.messages import Message, UserMessage
 from toolkeel.messages import ToolOutput as CoreToolOutput
 from toolkeel_compat.check_options import SECONDS, check_options
 from toolkeel_compat.pydantic_ai.context import RunContext, approved
@@ -65,7 +70,7 @@ class ToolReturn:
 
     Args:
         return_value: For the model.
-        content: Further content for the model: a text, or parts of toolkeel.
+        content: A message to the model after the results of the turn: a text, or a list of parts.
         metadata: For the program.
     """
 
@@ -73,11 +78,29 @@ class ToolReturn:
     content: Any = None
     metadata: Any = None
 
-    def to_core(self) -> CoreToolOutput:
-        """Return the core's form."""
-        more = self.content if isinstance(self.content, list | tuple) else [self.content]
-        parts = [self.return_value, *(one for one in more if one is not None)]
-        return CoreToolOutput(parts[0] if len(parts) == 1 else parts, self.metadata)
+    def to_core(self, run: CoreRun[Any]) -> CoreToolOutput:
+        """Return the core's form; its content goes to the run that the call is in."""
+        if self.content:
+            run.loop_state.inbox.append(make_user_message(self.content))
+        return CoreToolOutput(to_text(self.return_value), self.metadata)
+
+
+def make_user_message(content: Any) -> UserMessage:
+    """Return the message of a text, or of a list of texts and parts of toolkeel."""
+    if isinstance(content, str):
+        return UserMessage(content)
+    return UserMessage(tuple(Text(one) if isinstance(one, str) else one for one in content))
+
+
+def to_text(value: object) -> object:
+    """Return a value that JSON writes as a text, such as a date, as that text; any other unchanged."""
+    if isinstance(value, str | CoreToolOutput | Message):
+        return value
+    try:
+        made = to_jsonable_python(value)
+    except PydanticSerializationError:
+        return value
+    return made if isinstance(made, str) else value
 
 
 def make_tool(function: Callable[..., Any], *, takes_context: bool, **options: Any) -> AnyTool:
@@ -169,7 +192,7 @@ async def _convert_result(
     except Denied as denied:
         reason = denied.text.partition(" was not approved: ")[2]
         return CoreToolOutput(reason or denied.text)
-    return value.to_core() if isinstance(value, ToolReturn) else value
+    return value.to_core(context.run) if isinstance(value, ToolReturn) else to_text(value)
 
 
 def takes_run_context(function: Callable[..., Any]) -> bool:

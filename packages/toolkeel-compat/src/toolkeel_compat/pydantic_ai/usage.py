@@ -91,6 +91,15 @@ class UsageLimits:
     def __post_init__(self) -> None:
         check_fields(self)
 
+    def describe_limit(self, reached: str) -> str:
+        """Return the text of the exception for a limit that a run of the core has reached."""
+        kind = reached.partition(":")[0]
+        if kind == "requests":
+            return f"The next request would exceed the request_limit of {self.request_limit}"
+        if kind == "tokens":
+            return f"Exceeded the total_tokens_limit of {self.total_tokens_limit} ({reached})"
+        return f"the run reached a limit ({reached})"
+
     def to_core(self, used: RunUsage | None) -> RunLimits:
         """Return the core's limits for a run after others."""
         before = used or RunUsage()
