@@ -279,6 +279,7 @@ class ToolContext(Generic[C]):
 
     @property
     def tool_call_id(self) -> str:
+        """Id of the call."""
         return self.call.id
 
     @property

@@ -92,13 +92,24 @@ class ToolDefinition(Protocol):
     """The definition of a tool, as a model gets it."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Name of the tool."""
+        ...
+
     @property
-    def description(self) -> str: ...
+    def description(self) -> str:
+        """What the tool does, for the model."""
+        ...
+
     @property
-    def parameters(self) -> Mapping[str, object]: ...
+    def parameters(self) -> Mapping[str, object]:
+        """JSON Schema of the parameters."""
+        ...
+
     @property
-    def provider_options(self) -> Mapping[str, object]: ...
+    def provider_options(self) -> Mapping[str, object]:
+        """What a provider gets with the definition, such as ``cache_control``."""
+        ...
 
 
 ToolChoice: TypeAlias = Literal["auto", "none", "required"] | str

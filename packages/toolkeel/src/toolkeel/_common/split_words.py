@@ -87,7 +87,7 @@ def _fold(word: str) -> str:
 
 
 def stem_word(word: str) -> str:
-    """Remove a word's ending, as far as that is safe for English.
+    """Return a word without its ending, as far as that is safe for English.
 
     >>> [stem_word(word) for word in ("files", "indexes", "indexing", "queries", "class", "parse")]
     ['fil', 'index', 'index', 'queri', 'class', 'pars']

@@ -17,6 +17,7 @@ class _Deferred:
 
     @functools.cached_property
     def _made(self) -> Any:
+        """The record, made at first use."""
         return self._make()
 
     def __getattr__(self, name: str) -> Any:

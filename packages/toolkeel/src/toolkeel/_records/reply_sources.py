@@ -45,7 +45,7 @@ def read_sources(text: str, options: Json) -> tuple[Source, ...]:
 
 
 def _joined(one: Source, other: Source) -> Source:
-    """Merge two citations of one source: spans of both, texts joined, and missing fields filled."""
+    """Return two citations of one source as one: spans of both, texts joined, and missing fields filled."""
     spans = tuple(sorted({*one.spans, *other.spans}))
     text = one.text if not other.text or other.text in one.text else f"{one.text}\n{other.text}"
     names = {key: getattr(one, key) or getattr(other, key) for key in ("title", "id", "mark")}

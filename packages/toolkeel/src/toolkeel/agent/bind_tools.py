@@ -77,7 +77,7 @@ def count_in_run(stream: S) -> S:
 
     @wraps(stream)
     def counted(model: Model, request: ModelRequest) -> AsyncIterator[Delta | AssistantMessage]:
-        """Stream a reply; count it unless the enclosing loop or model already does."""
+        """Yield a reply's deltas; count it unless the enclosing loop or model already does."""
         if REPORTS_USAGE.get():
             return stream(model, request)
         return _stream_counted(model, partial(stream, model), request)
@@ -88,7 +88,7 @@ def count_in_run(stream: S) -> S:
 def _stream_counted(
     model: Model, stream: Stream, request: ModelRequest
 ) -> AsyncIterator[Delta | AssistantMessage]:
-    """Stream a reply, counted toward the enclosing run if there is one that does not count it already."""
+    """Yield a reply's deltas, counted toward the enclosing run unless that counts it already."""
     enclosing = find_enclosing()
     if enclosing is None or SENDING.get() is enclosing[0]:
         return stream(request)

@@ -159,6 +159,8 @@ async def _run(
 def continue_joined(call: ToolContext | None, agent: str, prompt: Any) -> Any:
     """Return the saved run that a repeated body would start again, or the prompt if there is none.
 
+    The saved run is removed from the loop's state: it continues once.
+
     Args:
         call: The call whose body starts the run; None if no body does.
         agent: Name of the run's agent; a saved run of another agent does not match.

@@ -80,8 +80,7 @@ class RunLoop(Generic[T]):
         self._attempts: OutputAttempts | None = None
         self._turn_limit, self._is_set_up = "", False
         self._result: RunResult[T] | None = None
-        self._session = session
-        self._new_decisions = decisions
+        self._session, self._new_decisions = session, decisions
         self._is_continued = isinstance(prompt, resuming.Resumed)
         self._undecided: tuple[Ticket, ...] = ()
         self._start = resuming.load_start(prompt, context)
@@ -343,7 +342,7 @@ class RunLoop(Generic[T]):
         return "returned" if self._calls.end_run(results) else None
 
     async def _apply_changes(self) -> None:
-        """Make a pending handoff, and append the inbox to the transcript."""
+        """Make a pending handoff, and move the inbox to the transcript, to be checked by guardrails."""
         run, state, caller = self.context, self.context.loop_state, self._caller
         if state.pending_handoff is not None:
             handoff, state.pending_handoff = state.pending_handoff, None
@@ -396,4 +395,5 @@ class RunLoop(Generic[T]):
         return self._turn_limit or self._caller.limit
 
     def _stopped(self) -> EndReason:
+        """Return "limit" if a limit was reached, else "cancelled"."""
         return "limit" if self._limit else "cancelled"

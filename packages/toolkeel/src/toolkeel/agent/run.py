@@ -110,7 +110,7 @@ class Run(NotebookDisplay, RunLoop[T], Generic[T]):
         return self.reason is None
 
     def retract(self) -> list[Message]:
-        """Withdraw and return the messages that have not reached the model."""
+        """Withdraw and return the messages that have not reached the model, also from a session's queue."""
         run = self.context
         taken = [*run.loop_state.inbox, *run.loop_state.follow_ups]
         del run.loop_state.inbox[:], run.loop_state.follow_ups[:]

@@ -250,7 +250,7 @@ def _drop_approvals(state: RunState) -> RunState:
 
 
 def _move_instructions(state: RunState) -> RunState:
-    """Move the instructions of a first-version state from its transcript to `instructions`.
+    """Return a first-version state with its instructions in `instructions` instead of the transcript.
 
     Inner runs are converted, too.
     """

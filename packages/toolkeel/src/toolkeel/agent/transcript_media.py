@@ -75,7 +75,7 @@ def _size(block: Block) -> int:
 def _describe_hidden(
     content: tuple[Block, ...], shown: dict[int, None], why: str
 ) -> tuple[Block, ...]:
-    """Replace each media block that is not `shown` by a text with its name and the reason `why`."""
+    """Return the blocks with each that is not `shown` replaced by a text: its name and the reason `why`."""
     blocks = tuple(
         Text(f"{content_text((block,))[:-1]}, {why}]")
         if _size(block) and place not in shown

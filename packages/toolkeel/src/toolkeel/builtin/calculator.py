@@ -282,7 +282,7 @@ def _check_name(name: str) -> None:
 
 
 def _rewrite(tokens: list[str]) -> str:
-    """Rewrite percentages, factorials and the letter x as plain arithmetic.
+    """Return an expression with percentages, factorials and the letter x as plain arithmetic.
 
     Raises `ToolError` for an "of" without a percentage.
     """
@@ -324,7 +324,7 @@ def _find_operand_start(out: list[str]) -> int:
 
 
 def _measure_depth(tree: ast.AST) -> int:
-    """Count the levels of the tree, without recursion."""
+    """Return the number of levels of the tree, without recursion."""
     depth, level = 0, [tree]
     while level and depth <= MAX_DEPTH:
         level = [child for node in level for child in ast.iter_child_nodes(node)]

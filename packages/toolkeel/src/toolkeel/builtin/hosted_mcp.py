@@ -216,7 +216,7 @@ class HostedMCP:
     async def _call_approve(
         self, name: str, arguments: Mapping[str, Any] | None, context: ToolContext
     ) -> dict[str, object]:
-        """Call the approval function; anything but a clear yes means no."""
+        """Return what the approval function decides; anything but a clear yes means no."""
         assert self._approve is not None
         if arguments is None:
             return {"approve": False, "reason": "the arguments are no JSON object"}

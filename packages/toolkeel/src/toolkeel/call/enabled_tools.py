@@ -117,7 +117,7 @@ def with_wire_names(result: ToolMessage, names: Mapping[str, str]) -> ToolMessag
         place = re.compile(rf'(?<![\w.-]){name}(?=\(path=")')
 
     def replace_names(text: str) -> str:
-        """Replace the names that `place` finds in a text."""
+        """Return a text with the names that `place` finds replaced."""
         return place.sub(lambda found: names[found[0]], text)
 
     if isinstance(result.content, str):

@@ -76,12 +76,23 @@ class ToolLookup(Protocol):
     """What the pipeline needs of a toolset: the entry of a name, and how long results are read."""
 
     @property
-    def find(self) -> Callable[[str, Container[str]], Entry]: ...
+    def find(self) -> Callable[[str, Container[str]], Entry]:
+        """Function that returns the entry of a name, or raises `UnknownTool`. See `Toolset.find`."""
+        ...
+
     @property
-    def has_barriers(self) -> bool: ...
-    def tainted_handler(self, entry: Entry) -> Handler: ...
+    def has_barriers(self) -> bool:
+        """True if a tool is `sequential`."""
+        ...
+
+    def tainted_handler(self, entry: Entry) -> Handler:
+        """Return the handler of an entry for a run with taint labels."""
+        ...
+
     @property
-    def keeper(self) -> Keeper | None: ...
+    def keeper(self) -> Keeper | None:
+        """The tool that reads stored results, and what stores one; None if there is none."""
+        ...
 
 
 CallOutcome: TypeAlias = "tuple[ToolMessage, BaseException | None]"

@@ -93,7 +93,7 @@ class Index:
 
 
 def _words_of(item: AnyTool) -> Mapping[str, int]:
-    """Count a tool's words in name, description and parameters; the name's weigh more."""
+    """Return how often each word is in a tool's name, description and parameters; the name's count more."""
     counts = Counter(words(item.description))
     for word in words(item.name):
         counts[word] += NAME_WEIGHT

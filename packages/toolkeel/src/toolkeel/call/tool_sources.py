@@ -168,7 +168,7 @@ def _is_required(source: object, error: Exception) -> bool:
 
 
 def merge_tools(parts: Iterable[tuple[str, Iterable[AnyTool]]]) -> list[AnyTool]:
-    """Merge tools in order, with the prefix of their source before names that occur twice.
+    """Return the tools in order, with the prefix of their source before names that occur twice.
 
     Args:
         parts: For each source its prefix, which may be empty, and its tools.

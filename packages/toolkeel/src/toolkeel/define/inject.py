@@ -66,7 +66,9 @@ class Injectable(Protocol):
     """Protocol of classes that are injected: made from the running call, by a parameter's type."""
 
     @classmethod
-    def from_tool_context(cls, context: ToolContext) -> object: ...
+    def from_tool_context(cls, context: ToolContext) -> object:
+        """Return the value to inject into a call."""
+        ...
 
 
 class _InjectContext(Injected):

@@ -155,7 +155,7 @@ def compile_output_form(output_type: TypeForm[Any], name: str = OUTPUT_TOOL) -> 
 
 
 def _with_root_object(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Move the object that a recursive model's schema refers to, to its root."""
+    """Return a recursive model's schema with the object that it refers to at its root."""
     target = resolve(schema.get("$ref"), schema)
     root = dict(target) if isinstance(target, Mapping) else dict(schema)
     return {**root, "$defs": schema["$defs"]} if "$defs" in schema else root

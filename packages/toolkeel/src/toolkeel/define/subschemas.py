@@ -108,7 +108,7 @@ def all_subschemas(schema: S) -> Iterator[S]:
 def applicable_schemas(
     schemas: Iterable[object], root: Schema, keywords: Set[str] = COMPOSED
 ) -> Iterator[object]:
-    """Yield schemas and those that apply to the same value through references and unions."""
+    """Yield schemas and those that apply to the same value through references and `keywords`, each once."""
     waiting: list[Any] = list(schemas)
     visited = set[int]()
     for schema in waiting:  # which grows while it is walked

@@ -25,7 +25,7 @@ def is_needed() -> bool:
 
 
 def count_user_tasks() -> int:
-    """Count our user's processes and threads, as `RLIMIT_NPROC` does."""
+    """Return the number of our user's processes and threads, as `RLIMIT_NPROC` counts them."""
     number, user = 0, os.getuid()
     for name in os.listdir("/proc") if os.path.isdir("/proc/self/task") else ():
         if name.isdigit():

@@ -193,7 +193,7 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def _spellings(folder: Path, piece: str) -> Iterator[Path]:
-    """Yield the files that a name may stand for: as a path, without its suffix, as a module."""
+    """Yield the files that a name may stand for: as a path, with a suffix that it lacks, as a module."""
     if not piece or "\0" in piece or len(piece) > 4096:
         return
     for suffix in _SUFFIXES:

@@ -189,7 +189,10 @@ def repair_event(block: bytes) -> bytes:
 
 
 def _event_fields(block: bytes) -> tuple[bytes, list[bytes], list[bytes]]:
-    """Return the type, the data lines and the other lines of an event."""
+    """Return the type of an event ("message" if absent), its data lines and its other lines.
+
+    A line of an unknown field counts as data.
+    """
     kind, data_lines, rest = b"message", [], []
     for line in _LINE.split(block):
         field, _, value = line.partition(b":")

@@ -261,6 +261,7 @@ class SessionJournal:
 
     @property
     def _info_now(self) -> SessionInfo:
+        """The facts of the session, which exists."""
         assert self._info is not None
         return self._info
 

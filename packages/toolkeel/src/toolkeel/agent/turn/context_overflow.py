@@ -111,7 +111,7 @@ class OverflowRecovery:
             request = await next_request()
 
     async def _make_room(self, ratio: float) -> bool:
-        """Cut the transcript because a request was `ratio` times too large; False if nothing was cut."""
+        """Cut the transcript because a request was `ratio` times too large. Return False if nothing was cut."""
         view = self._window.view(self._run)
         if not can_fit(view, ratio):
             return False

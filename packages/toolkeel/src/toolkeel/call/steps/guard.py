@@ -106,10 +106,9 @@ class _Guard:
         self._is_inline = inline
 
     def refusal(self, prepared: Prepared, context: ToolContext, why: str) -> str:
-        """Write the sentence the model reads when this guard refuses a call or ends the run.
+        """Return the sentence the model reads when this guard refuses a call or ends the run.
 
-        Has no side effects; each kind of guard implements it. An output guard says whether the tool
-        has run.
+        Each kind of guard implements it. An output guard says whether the tool has run.
 
         Args:
             prepared: The call, which gives the tool's name.

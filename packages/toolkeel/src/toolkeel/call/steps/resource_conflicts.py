@@ -173,7 +173,7 @@ class ResourceLocks:
         return claim
 
     def _queue(self, claim: Claim, place: Branch) -> None:
-        """Add a claim to the queue of a place, after the claims above, at and below it."""
+        """Add a claim to the queue of a place, after the claims above, at and below it; count those."""
         node = self._root
         self.looked += node.precede(claim)
         for step in place:

@@ -136,7 +136,7 @@ class ShellReader:
         self._here = []
 
     def _word(self) -> ShellWord:
-        """Read the next word, without quotes, and whether its text is certain.
+        """Read and return the next word, without quotes, with True if its text is certain.
 
         Raises:
             UnclearLine: there is none, or its text depends on what the shell does.

@@ -85,7 +85,7 @@ def _turn(run: RunContext) -> tuple[object, ...]:
 
 
 def end_turn(run: RunContext) -> None:
-    """End the turn once all its calls have ended or wait for a person."""
+    """Forget the order of the turn's calls, once all have ended or wait for a person."""
     run.scope.step_state.pop(_turn(run), None)
 
 

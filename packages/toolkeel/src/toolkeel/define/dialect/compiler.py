@@ -121,7 +121,7 @@ def _object_type(node: Node) -> Node:
 
 
 def _flatten_root(node: Node, place: SchemaPlace, run: Conversion) -> Node:
-    """Rewrite the parameters as one plain object schema, which most providers require."""
+    """Return the parameters as one plain object schema, which most providers require."""
     while "$ref" in node:
         node, place = expand_definition(
             without_keywords(node, "$ref"), name_of(node["$ref"]), place, run
@@ -140,7 +140,10 @@ def _flatten_root(node: Node, place: SchemaPlace, run: Conversion) -> Node:
 
 
 def _merge_root(node: Node, union: str, place: SchemaPlace, run: Conversion) -> Node:
-    """Rewrite a union of parameters as one object that describes the union in words."""
+    """Return one object instead of a union of parameters; the description shows the union in words.
+
+    Report the loss, and refuse strict mode where the dialect has a fallback.
+    """
     why = f"{run.dialect.provider} takes no union as a tool's parameters"
     run.report_loss(
         place, union, f"{why}; it is merged into one object and told in the description"
@@ -208,7 +211,7 @@ def _check_limits(root: Node, limits: Sizes, place: SchemaPlace, run: Conversion
 
 
 def _depth(schema: Schema) -> int:
-    """Count the levels of objects and arrays, and of the values in the innermost."""
+    """Return the number of levels of objects and arrays, and of the values in the innermost."""
     if isinstance(schema, bool):
         return 0
     nested = {"properties", "items", "prefixItems"}
@@ -238,7 +241,7 @@ def _wire_keys(root: Node, dialect: Dialect) -> dict[str, str]:
 
 
 def _rename(node: Node, keys: Mapping[str, str], dialect: Dialect) -> Node:
-    """Rename properties to their wire names. Each description states the original name."""
+    """Return a schema with properties under their wire names. Each description states the original name."""
     result = map_objects(node, lambda child: _rename(child, keys, dialect))
     if "properties" in result:
         result["properties"] = {

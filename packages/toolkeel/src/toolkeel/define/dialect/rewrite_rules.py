@@ -29,7 +29,7 @@ Rewrite = Callable[[Node, SchemaPlace, Conversion], Node]
 
 
 def rewrite_constants(node: Node, place: SchemaPlace, run: Conversion) -> Node:
-    """Rewrite ``const`` as ``enum``, and an ``enum`` of values that are not strings."""
+    """Return a schema with ``const`` as ``enum``, and an ``enum`` only of values that the dialect accepts."""
     if "const" in node and not run.dialect.takes("const"):
         rest = {key: value for key, value in node.items() if key not in ("const", "enum")}
         node = {**rest, "enum": [node["const"]]}
@@ -45,7 +45,7 @@ def rewrite_constants(node: Node, place: SchemaPlace, run: Conversion) -> Node:
 
 
 def _other_enum(node: Node, place: SchemaPlace, run: Conversion) -> Node:
-    """Rewrite an enum of numbers or booleans as bounds, if that says the same."""
+    """Return a schema with an enum of numbers or booleans as bounds, if those say the same."""
     values = node["enum"]
     rest = {key: value for key, value in node.items() if key != "enum"}
     if rest.get("type") == "boolean" and {*values} == {True, False}:
@@ -67,7 +67,7 @@ def _in_a_row(values: list[Any]) -> bool:
 
 
 def add_type(node: Node, place: SchemaPlace, run: Conversion) -> Node:
-    """Add the ``type`` that a schema without one implies."""
+    """Return a schema with the ``type`` that it implies, if it states none; report a guess as a loss."""
     if not run.dialect.typed or {"type", "anyOf", "$ref"} & node.keys():
         return node
     kinds = types_of(node)
@@ -90,7 +90,7 @@ _INCLUSIVE = {"exclusiveMinimum": ("minimum", 1), "exclusiveMaximum": ("maximum"
 
 
 def rewrite_bounds(node: Node, place: SchemaPlace, run: Conversion) -> Node:
-    """Rewrite exclusive bounds of integers as inclusive ones."""
+    """Return a schema with exclusive bounds of integers as inclusive ones."""
     for exclusive, (inclusive, step) in _INCLUSIVE.items():
         limit = node.get(exclusive)
         if run.dialect.takes(exclusive) or not run.dialect.takes(inclusive):
@@ -213,7 +213,7 @@ def _known_required(node: Node, place: SchemaPlace, run: Conversion) -> Node:
 
 
 def drop_unknown_keywords(node: Node, place: SchemaPlace, run: Conversion) -> Node:
-    """Drop keywords that the provider does not accept, and describe them in words."""
+    """Return a schema without the keywords that the provider does not accept, described in words instead."""
     if run.dialect.keywords is None:
         return node
     for keyword in [key for key in node if key not in run.dialect.keywords]:

@@ -66,7 +66,7 @@ def _as_node(schema: Schema, place: SchemaPlace, run: Conversion) -> Node:
 def rewrite_references(
     node: Node, place: SchemaPlace, run: Conversion
 ) -> tuple[Node, SchemaPlace] | None:
-    """Expand a definition where the dialect does not accept the reference; None if it does."""
+    """Return a definition in place of a reference that the dialect does not accept, and its place; else None."""
     if "$ref" not in node or run.dialect.refs == "keep":
         return None
     name, rest = name_of(node["$ref"]), without_keywords(node, "$ref")
@@ -133,14 +133,14 @@ def follow_reference(
 def rewrite_all_of(
     node: Node, place: SchemaPlace, run: Conversion
 ) -> tuple[Node, SchemaPlace] | None:
-    """Merge ``allOf`` into one schema; None if there is none."""
+    """Return a schema with ``allOf`` merged into it, and its place; None if there is no ``allOf``."""
     if "allOf" not in node or run.dialect.takes("allOf"):
         return None
     return merge_all_of(node, place, run)
 
 
 def merge_all_of(node: Node, place: SchemaPlace, run: Conversion) -> tuple[Node, SchemaPlace]:
-    """Merge `node` with the branches of its ``allOf``, or describe them in words."""
+    """Return `node` merged with the branches of its ``allOf``, or with them in words, and its place."""
     merged: Schema = without_keywords(node, "allOf")
     inside = place
     for branch in node["allOf"]:
@@ -165,7 +165,7 @@ def merge_all_of(node: Node, place: SchemaPlace, run: Conversion) -> tuple[Node,
 def rewrite_one_of(
     node: Node, place: SchemaPlace, run: Conversion
 ) -> tuple[Node, SchemaPlace] | None:
-    """Rewrite ``oneOf`` as ``anyOf``, equal if no value fits two branches; None without one."""
+    """Return ``oneOf`` as ``anyOf``, equal if no value fits two branches, and its place; None without one."""
     if "oneOf" not in node or run.dialect.takes("oneOf"):
         return None
     if "anyOf" in node:
@@ -229,7 +229,7 @@ def unwrap_single_branch(
 def move_into_branches(
     node: Node, place: SchemaPlace, run: Conversion
 ) -> tuple[Node, SchemaPlace] | None:
-    """Move keywords that must not stay beside ``anyOf`` into its branches.
+    """Return ``anyOf`` with the keywords that must not stay beside it in its branches, and the place.
 
     None if there are none.
     """
@@ -301,7 +301,7 @@ _NUMBER_FORMATS = frozenset({"float", "double", "int32", "int64"})
 
 
 def widen_union(node: Node, place: SchemaPlace, run: Conversion) -> tuple[Node, SchemaPlace] | None:
-    """Rewrite a union as one wider schema, where no union is accepted; None elsewhere."""
+    """Return one wider schema for a union, where no union is accepted, and its place; None elsewhere."""
     if "anyOf" not in node or run.dialect.any_of != "none":
         return None
     rest = without_keywords(node, "anyOf")

@@ -74,7 +74,7 @@ def _expanded(schema: object, root: Schema, within: tuple[int, ...]) -> list[Sch
 
 
 def _product(sides: Sequence[list[Schema]]) -> list[Schema]:
-    """Merge one schema of each side with one of each other side."""
+    """Return each schema of one side merged with each of the other side."""
     if len(sides) == 1:
         return sides[0][:MAX_ALTERNATIVES]
     made: list[Schema] = [{}]
@@ -153,12 +153,12 @@ def _both(one: Any, other: Any) -> Any:
 
 
 def _by_name(one: Any, other: Any) -> Any:
-    """Merge two mappings of schemas; a common name requires both schemas."""
+    """Return two mappings of schemas as one; a common name requires both schemas."""
     return {**one, **{k: _both(one[k], v) if k in one else v for k, v in other.items()}}
 
 
 def _by_place(one: Any, other: Any) -> Any:
-    """Merge two lists of schemas; a common position requires both schemas."""
+    """Return two lists of schemas as one; a common position requires both schemas."""
     longer, shorter = (one, other) if len(one) >= len(other) else (other, one)
     return [
         _both(each, shorter[at]) if at < len(shorter) else each for at, each in enumerate(longer)

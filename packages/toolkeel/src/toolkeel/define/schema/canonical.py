@@ -66,7 +66,9 @@ def _key(info: FieldInfo) -> str | None:
 class _NamedTuple(Protocol):
     """A named tuple, as its generated method shows it."""
 
-    def _asdict(self) -> dict[str, object]: ...
+    def _asdict(self) -> dict[str, object]:
+        """Return the fields by name."""
+        ...
 
 
 def _is_named_tuple(value: object) -> TypeGuard[_NamedTuple]:

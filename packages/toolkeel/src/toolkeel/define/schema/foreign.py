@@ -265,7 +265,11 @@ def _find_unresolved(schema: dict[str, Any], message: str) -> list[str | int]:
 def _remove_keyword(
     schema: dict[str, Any], path: Sequence[str | int]
 ) -> tuple[list[str | int], object]:
-    """Remove the keyword at a place. A wrong schema is replaced by one that admits all values."""
+    """Remove the keyword at a path, in place; a wrong schema is replaced by one that admits all values.
+
+    Returns:
+        The path of what was removed, which may be shorter, and its value.
+    """
     holder: Any = schema
     place: list[str | int] = []
     last: tuple[Any, str | int, list[str | int], bool] | None = None

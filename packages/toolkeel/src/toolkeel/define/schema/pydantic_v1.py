@@ -20,9 +20,14 @@ class V1Model(Protocol):
     __fields__: Mapping[str, Any]
 
     @classmethod
-    def schema(cls) -> dict[str, Any]: ...
+    def schema(cls) -> dict[str, Any]:
+        """Return the JSON Schema."""
+        ...
+
     @classmethod
-    def parse_obj(cls, obj: object) -> Any: ...
+    def parse_obj(cls, obj: object) -> Any:
+        """Return an instance, or raise ValueError."""
+        ...
 
 
 def is_v1_model(schema: object) -> TypeGuard[type[V1Model]]:

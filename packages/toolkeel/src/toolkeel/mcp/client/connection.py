@@ -205,7 +205,7 @@ class Connection:
                 self._sse = self.is_alive
 
     async def _attempt(self, limit: float) -> None:
-        """Open one connection in `limit` seconds (longer for a login), or raise Unreachable or SetupError."""
+        """Open one connection in `limit` seconds, or raise Unreachable or SetupError; then renew what it watches."""
         self._closed = asyncio.Event()
         self.revision = None
         self.stderr = Stderr()

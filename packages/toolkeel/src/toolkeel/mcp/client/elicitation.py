@@ -138,7 +138,7 @@ class Elicitation:
 
     @property
     def host(self) -> str:
-        """The host of the URL."""
+        """Host and port of the URL, without user and password; empty without a URL."""
         return urlsplit(self.url).netloc.rpartition("@")[2]
 
     @property

@@ -81,7 +81,10 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
     async def _read_session_error(
         self, response: httpx2.Response, request: httpx2.Request
     ) -> httpx2.Response:
-        """Read a 400 response; one about a forgotten session becomes that error of the protocol."""
+        """Read a 400 or 404 response; one about a forgotten session becomes that error of the protocol.
+
+        Every 404 is about that. Returns any other response, with its body read.
+        """
         if response.status_code == 404:
             await response.aclose()
             return _error_response(request, FORGOTTEN, "the server has ended the session")

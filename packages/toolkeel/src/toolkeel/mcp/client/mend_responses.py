@@ -198,7 +198,7 @@ class ResponseRepair:
 
 
 def _require_object_root(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return an argument schema whose root has type object, as revisions demand."""
+    """Return an argument schema with the root type object if it states none or lists it; else unchanged."""
     if schema.get("type") == "object":
         return schema
     kind = schema.get("type")

@@ -110,7 +110,7 @@ def _of_results(effects: Effects, stranger: bool) -> Effects:
 
 @functools.lru_cache
 def _with_place(effects: Effects, server: str, reads: bool) -> Effects:
-    """Return effects that keep a server's calls in order, unless they declare resources."""
+    """Return effects that keep a server's calls in order (with `reads` only after writes), or declared ones."""
     place = (Shared if reads else Resource)(f"mcp:{server}")
     return dataclasses.replace(effects, resources=effects.resources or (place,))
 

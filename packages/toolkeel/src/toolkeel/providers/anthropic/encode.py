@@ -297,7 +297,7 @@ class AnthropicEncoder(ClaudeEncoder[AnthropicProfile]):
         return {"type": "document", "source": source, "title": title, **extra}
 
     def text_of_block(self, block: Json) -> str:
-        """Return the text in a block."""
+        """Return the text of a text block; empty for other blocks."""
         return as_text(block.get("text")) if block.get("type") == "text" else ""
 
     def is_reasoning(self, entry: object) -> bool:

@@ -160,7 +160,7 @@ def _may_be_answer(text: str) -> bool:
 
 
 def _is_wrong_escape(text: str) -> bool:
-    """Return True if `text` starts with half of a surrogate pair, or with an escape without digits."""
+    """Return True if an escape of half a surrogate pair, at the start, is not followed by the other half."""
     if not text.startswith("\\u") or len(text) < _ESCAPE + 1:
         return False
     return not "\\u".startswith(text[_ESCAPE : _ESCAPE + 2]) or len(text) >= 2 * _ESCAPE

@@ -116,7 +116,7 @@ def _count(language: Language, prompt: str, call: FinishedCall) -> str:
 
 
 def _stated(noun: str, text: str) -> int | None:
-    """Return the number that a last line in brackets gives, as in ``[a.md: 13 lines]``, or None."""
+    """Return the number of a noun, such as lines, that a last line ``[a.md: 13 lines]`` states, or None."""
     notice = _NOTICE.search(text[-400:])
     for match in _COUNTED.finditer(notice["text"] if notice else ""):
         if ideas_of(match["noun"]) & ideas_of(noun):

@@ -138,7 +138,7 @@ def _longest(run: list[_Token]) -> tuple[Expression | None, list[_Token]]:
 
 
 def _count_operators(tokens: list[_Token]) -> int:
-    """Count the operations; a sign before the first number is none, nor is "50%"."""
+    """Return the number of operations; a sign before the first number is none, nor is "50%"."""
     if [token.text for token in tokens[1:]] == ["%"]:
         return 0
     plain = ("(", ")", ",", "pi", "e", "tau")

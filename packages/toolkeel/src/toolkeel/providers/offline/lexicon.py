@@ -179,7 +179,7 @@ def ideas_of(text: str) -> frozenset[str]:
 
 
 def _cut(run: str, start: int) -> list[Word]:
-    """Cut a run of Chinese characters at the longest words of the lexicon."""
+    """Return a run of Chinese characters as the longest words of the lexicon; the run begins at `start`."""
     found: list[Word] = []
     index = unknown = 0
     while index < len(run):

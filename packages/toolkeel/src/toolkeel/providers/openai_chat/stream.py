@@ -162,7 +162,7 @@ class StreamDecoder(Decoder):
         return bool(self._call_count or self._text_length or self._has_more)
 
     def _with_own_names(self, pieces: list[CallDelta]) -> list[CallDelta]:
-        """Replace wire names in pieces of calls by the tools' own names."""
+        """Return pieces of calls with the tools' own names instead of wire names."""
         own = self._tools.name_of
         return [
             replace(one, name=name) if one.name and (name := own(one.name)) != one.name else one

@@ -139,7 +139,7 @@ class StreamDecoder(Decoder):
         return deltas
 
     def remaining_deltas(self) -> list[Delta]:
-        """Close the items that the server left open."""
+        """Close the items that the server left open, and return their deltas."""
         return [delta for item in self._items.in_order() for delta in self._close_item(item)]
 
     def is_ended(self) -> bool:
@@ -256,7 +256,7 @@ class StreamDecoder(Decoder):
         return deltas
 
     def _end_arguments(self, data: Json) -> list[Delta]:
-        """Emit the rest of arguments that are sent once more, or for the first time."""
+        """Return the deltas of arguments that arrive complete: what of them is new."""
         kind = "custom_tool_call" if "custom_tool_call" in str(data["type"]) else "function_call"
         item, deltas = self._item_of(data, kind)
         head = {key: data[key] for key in _HEAD_KEYS if data.get(key) and not item.wire.get(key)}
@@ -272,7 +272,7 @@ class StreamDecoder(Decoder):
     # — items —
 
     def _item_of(self, data: Json, kind: str) -> tuple[OpenItem, list[Delta]]:
-        """Return the item of an event; an item whose start never came starts here."""
+        """Return the item of an event, and the deltas of its start if the event for that never came."""
         found = self._items.find(data, kind)
         if found is not None:
             return found, []
@@ -303,7 +303,7 @@ class StreamDecoder(Decoder):
         return [CallDelta(item.call_index, id, self._tools.name_of(name), "", extra)]
 
     def _read_final_item(self, index: int, wire: Json, item: OpenItem | None) -> list[Delta]:
-        """Read the final form of an item and emit content that was not emitted yet."""
+        """Read the final form of an item, and return the deltas of content that was not emitted yet."""
         if not wire:
             return []
         if item is not None and not item.is_open:
@@ -342,7 +342,7 @@ class StreamDecoder(Decoder):
         return deltas
 
     def _missing_text(self, item: OpenItem) -> list[Delta]:
-        """Emit and append content that an item's pieces lack; none if it contradicts them."""
+        """Append and return content that an item's pieces lack; no delta if it contradicts them."""
         text, received = item.full_text(), "".join(item.pieces)
         if item.type not in CALLS:
             text = clean_text(text)

@@ -140,7 +140,10 @@ class TextCalls:
         return _join_texts(deltas)
 
     def _scan(self, is_final: bool) -> list[Delta]:
-        """Emit text up to the next form, which is entered, or to a possible start of one."""
+        """Return the text up to the next form, which is entered, or to a possible start of one.
+
+        With `is_final`, no more text follows.
+        """
         buffer, at = self._buffer, 0
         for match in _TOKENS.finditer(buffer):
             if match.start() < at:

@@ -295,7 +295,7 @@ def fenced_calls(text: str, schemas: Schemas) -> Iterator[ParsedCall]:
 
 
 def _named(name: str, arguments: str, schemas: Schemas) -> Iterator[ParsedCall]:
-    """Parse a call from its name and the JSON text of its arguments."""
+    """Yield the call of a name with the JSON text of its arguments; nothing for an unknown name."""
     return json_calls(f'{{"name": {json.dumps(name)}, "arguments": {arguments}}}', schemas)
 
 

@@ -140,7 +140,7 @@ class ThinkTags:
         return new
 
     def _read_start(self, is_final: bool) -> list[Delta]:
-        """Read where nothing but blanks came so far, or a closing tag was the last."""
+        """Return the deltas of a text of which only blanks came so far; set the state by what it begins with."""
         if self._has_thoughts or self._unopened is not None:
             self._buffer = self._buffer.lstrip(_BREAKS)
         rest = self._buffer.lstrip()
@@ -208,7 +208,7 @@ class ThinkTags:
         return [ReasoningDelta(thought)] if thought else []
 
     def _read_inside(self, is_final: bool) -> list[Delta]:
-        """Read behind an opening tag inside the text, which is text if it is never closed."""
+        """Return the deltas behind an opening tag inside the text: text, if it is never closed."""
         thought, tag, rest = self._buffer.partition(CLOSE)
         if tag:
             joined = "".join([*self._pieces, thought]).strip(_BREAKS)

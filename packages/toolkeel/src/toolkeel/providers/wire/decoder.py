@@ -336,7 +336,7 @@ class BlockDecoder(Decoder, Generic[B]):
         return self._close_block(block) if block is not None else []
 
     def remaining_deltas(self) -> Iterable[Delta]:
-        """Close the blocks that the server left open."""
+        """Close the blocks that the server left open, and return their deltas."""
         return [delta for block in self._blocks for delta in self._close_block(block)]
 
     def provider_options(self) -> Mapping[str, object]:
@@ -379,7 +379,7 @@ class BlockDecoder(Decoder, Generic[B]):
         return [CallDelta(block.call_index, arguments=text)]
 
     def _close_block(self, block: Block) -> list[Delta]:
-        """Close a block, emitting a call's arguments if they were not emitted yet."""
+        """Close a block. Return the arguments of a call if they were not emitted yet, else no deltas."""
         if not block.is_open or block.layout_kind != "call":
             return []
         block.is_open = False

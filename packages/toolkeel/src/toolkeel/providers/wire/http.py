@@ -18,7 +18,9 @@ from toolkeel.providers.wire.plain_json import clean_text
 class Closable(Protocol):
     """A client that can be closed."""
 
-    def close(self) -> Awaitable[None]: ...
+    def close(self) -> Awaitable[None]:
+        """Close the client."""
+        ...
 
 
 class CommonOptions(TypedDict, total=False):

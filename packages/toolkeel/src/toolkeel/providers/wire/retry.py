@@ -136,7 +136,7 @@ def is_beyond_reasoning(deltas: Deltas) -> bool:
 
 
 def _add_usage(delta: Delta | AssistantMessage, spent: Usage) -> Delta | AssistantMessage:
-    """Add the usage of failed attempts to the end of a reply."""
+    """Return a delta; the end of a reply with the usage of failed attempts added."""
     if isinstance(delta, Finish | AssistantMessage):
         return replace(delta, usage=spent + delta.usage)
     return delta

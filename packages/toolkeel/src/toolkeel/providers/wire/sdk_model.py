@@ -106,7 +106,7 @@ def own_client(
 
 
 def _texts(*headers: Mapping[str, object]) -> dict[str, str]:
-    """Merge headers into one dict, without those that an SDK marks as omitted."""
+    """Return headers as one dict, without those that an SDK marks as omitted."""
     return {name: text for some in headers for name, text in some.items() if isinstance(text, str)}
 
 
@@ -183,7 +183,7 @@ class SdkModel(WireModel):
             await answer.aclose()
 
     def _read(self, sdk: Any, answer: httpx2.Response) -> AsyncGenerator[Sequence[object]]:
-        """Decode the events of a streamed answer.
+        """Yield the events of a streamed answer, several at once as they arrive.
 
         The SDKs lose events without a name, and the first one after a byte order mark.
         """

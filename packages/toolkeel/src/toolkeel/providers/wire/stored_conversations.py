@@ -152,7 +152,7 @@ class StoredConversation:
         return request.get("system")
 
     def group_replies(self, wires: Iterable[Json], tools: WireTools) -> Iterator[list[Json]]:
-        """Group the wire messages of one reply; every other message is alone."""
+        """Yield the wire messages in groups: those of one reply together, every other one alone."""
         return ([wire] for wire in wires)
 
     def is_reply(self, wire: Json) -> bool:
@@ -172,7 +172,7 @@ class StoredConversation:
         )
 
     def decode_blocks(self, blocks: list[Json]) -> Iterator[Block]:
-        """Decode content blocks."""
+        """Yield the content blocks of wire content."""
         return map(self.decode_block, blocks)
 
     # — defined by each wire —
@@ -182,7 +182,7 @@ class StoredConversation:
         raise NotImplementedError
 
     def decode_input(self, wire: Json, calls: StoredCalls) -> Iterator[Message]:
-        """Decode a message that is neither a reply nor instructions."""
+        """Yield the messages of a wire message that is neither a reply nor instructions."""
         raise NotImplementedError
 
     def decode_block(self, block: Json) -> Block:
@@ -261,7 +261,7 @@ def _find_reader(item: Json) -> str:
 
 
 def _normalize_deeply(value: object, form: Callable[[object], object]) -> object:
-    """Replace SDK objects by plain data, at any depth."""
+    """Return a value with SDK objects replaced by plain data, at any depth."""
     if isinstance(value, dict):
         return {key: _normalize_deeply(one, form) for key, one in value.items()}
     if isinstance(value, list | tuple):

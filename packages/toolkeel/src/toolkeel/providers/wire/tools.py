@@ -199,7 +199,7 @@ class WireTools:
         return alias
 
     def encode_arguments(self, call: ToolCall) -> Json:
-        """Return a past call's arguments as an object with their names on the wire."""
+        """Return a past call's arguments as an object with their names on the wire; text is parsed."""
         return self.to_wire(call.name, arguments_object(self.arguments_of(call)))
 
     def arguments_of(self, call: ToolCall) -> str | Mapping[str, object]:
@@ -207,7 +207,7 @@ class WireTools:
         return function_arguments(call, self._parameters.get(call.name, NOTHING))
 
     def to_wire(self, name: str, arguments: Json) -> Json:
-        """Rename the properties of a past call's arguments to their names on the wire."""
+        """Return a past call's arguments with its properties under their names on the wire."""
         keys = self.keys.get(name)
         if not keys:
             return arguments
@@ -215,7 +215,7 @@ class WireTools:
         return renamed
 
     def from_wire(self, name: str, text: str) -> str:
-        """Rename the properties of a call's arguments to the tool's own names; unchanged if invalid."""
+        """Return a call's arguments with the tool's own names of properties; unchanged if invalid."""
         keys = self.keys.get(name)
         if not keys:
             return text
@@ -249,7 +249,7 @@ def function_arguments(
 
 
 def _find_stand_ins(functions: Iterable[ToolDefinition], target: str) -> list[str]:
-    """Return the functions that the provider also has as tools of its own."""
+    """Return the names of functions that the provider also has as tools of its own."""
     return [tool.name for tool in functions if native_of(tool, target) is not None]
 
 

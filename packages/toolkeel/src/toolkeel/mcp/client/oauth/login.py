@@ -223,7 +223,7 @@ class _UnusableLogin(httpx2.Auth):
     async def async_auth_flow(
         self, request: httpx2.Request
     ) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
-        """Raise the error."""
+        """Raise the error, before any request."""
         raise self._error
         yield request
 
