@@ -209,8 +209,7 @@ class Channel:
             content: Text, or texts, pictures and files.
             id: The client's id of the message. It is accepted once, in all processes.
             who: Who sends it.
-            tools: Tools that the client runs, from `check_client_tools`, for later runs of this process;
-                those of before if None.
+            tools: Tools that the client runs, from `check_client_tools`; those of before if None.
 
         Returns:
             True if it was accepted now, False if a message with this id was accepted before.
@@ -307,8 +306,8 @@ class Channel:
 
     async def end(self) -> None:
         """Cancel the run if there is one, also one that waits, and return when nothing runs."""
+        head = await asyncio.to_thread(lambda: str(self.session.info.head))
         if await asyncio.to_thread(lambda: self.is_running or bool(self.session.pending)):
-            head = await asyncio.to_thread(lambda: str(self.session.info.head))
             await self.cancel()
             _ = [item async for item in self.read(head, follow=False)]
 

@@ -76,11 +76,8 @@ async def encode_run(
                 yield made
             if encoder.is_done:
                 break
-    last: list[T] = []
-    if not encoder.is_done:  # its decisions wait for others
-        waiting = await asyncio.to_thread(_waiting_decisions, channel.session)
-        last += [each for item in waiting for each in encoder.encode(item)]
-    if last := [*last, *encoder.finish()]:
+    items = [] if encoder.is_done else await asyncio.to_thread(_waiting_decisions, channel.session)
+    if last := [*(each for item in items for each in encoder.encode(item)), *encoder.finish()]:
         yield last
 
 
