@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
-import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,12 +15,10 @@ from tests.waiting import until
 from toolkeel import Rules
 from toolkeel_studio.gateway.gateway import Gateway
 from toolkeel_studio.gateway.policy import Policy
-from toolkeel_studio.gateway.status import (
-    MAX_COUNTED,
-    Activity,
+from toolkeel_studio.gateway.status import MAX_COUNTED, Activity, gateway_status
+from toolkeel_studio.gateway.status_files import (
     publish_status,
     running_gateways,
-    status_folder,
     status_lines,
 )
 
@@ -31,8 +28,13 @@ def test_a_running_gateway_shows_servers_clients_and_rules_that_fired(
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     gateway = Gateway(
-        [config("new"), config("dead", ["/no/such/program"])],
-        Policy(Rules(deny=["new__echo(text=no)"])),
+        [
+            config("new"),
+            config("dead", ["/no/such/program"]),
+            config("rude", [sys.executable, "-c", "import sys; sys.exit('no key is set')"]),
+        ],
+        Policy(Rules(deny=["new__echo(text=no)"], ask=["new__echo(text=maybe)"])),
+        approver=lambda ticket: True,
     )
 
     async def use() -> list[str]:
@@ -40,7 +42,10 @@ def test_a_running_gateway_shows_servers_clients_and_rules_that_fired(
             await client.list_tools()
             await client.call_tool("new__echo", {"text": "no"})
             await client.call_tool("new__echo", {"text": "yes"})
-            work = asyncio.ensure_future(publish_status(gateway, tmp_path / "mcp.json"))
+            await client.call_tool("new__echo", {"text": "maybe"})
+            await until(lambda: len(gateway.problems) == 2)
+            state = partial(gateway_status, gateway)
+            work = asyncio.ensure_future(publish_status(state, tmp_path / "mcp.json"))
             await until(lambda: bool(running_gateways()))
             lines = [line for each in running_gateways() for line in status_lines(each)]
             work.cancel()
@@ -49,29 +54,32 @@ def test_a_running_gateway_shows_servers_clients_and_rules_that_fired(
 
     lines = asyncio.run(use())
     assert lines[0] == f"{tmp_path / 'mcp.json'} (process {os.getpid()})"
-    assert "new  ready since 20" in lines[1] and lines[1].endswith("1 calls")
-    assert "dead  down since 20" in lines[2] and "/no/such/program" in lines[2]
-    assert lines[3] == "  client (without a token): 2 calls"
-    assert lines[4].startswith(
-        "  refused 1 times: The gateway does not allow this call (rule: deny"
+    assert lines[1].startswith("server new: ready since 20") and lines[1].endswith("2 calls")
+    assert "dead: down since 20" in lines[2] and "/no/such/program" in lines[2]
+    assert "it wrote" not in lines[3] and lines[3].startswith("server rude: down since 20")
+    assert lines[4] == "  it wrote: no key is set"
+    assert lines[5].startswith("client without a token (mcp 0.1.0): 3 calls, last request 20")
+    assert lines[6] == (
+        "refused 1 times: The gateway does not allow this call (rule: deny new__echo(text=no))."
     )
+    assert lines[7] == "asked 1 times: rule: ask new__echo(text=maybe)" and len(lines) == 8
     assert running_gateways() == []
-
-
-def test_the_file_of_a_gateway_that_was_killed_is_not_shown(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    ended = subprocess.Popen([sys.executable, "-c", ""])
-    ended.wait()
-    status_folder().mkdir(parents=True)
-    path = status_folder() / f"{ended.pid}.json"
-    path.write_text(json.dumps({"file": "mcp.json", "pid": ended.pid}))
-    assert running_gateways() == [] and not path.exists()
 
 
 def test_no_client_makes_the_counts_grow_without_end() -> None:
     activity = Activity()
     for number in range(MAX_COUNTED + 5):
-        activity.count_call(str(number))
-    assert activity.calls["(others)"] == 5 and len(activity.calls) == MAX_COUNTED + 1
+        activity.client(str(number)).calls += 1
+        activity.count_refusal(f"rule {number}")
+    for known in (activity.refusals, activity.clients):
+        assert len(known) == MAX_COUNTED + 1
+    assert activity.refusals["(others)"] == activity.clients["(others)"].calls == 5
+
+
+def test_a_limit_is_one_rule_whatever_time_is_left() -> None:
+    activity = Activity()
+    for seconds in (60, 59):
+        activity.count_refusal(
+            f"The limit of 2 calls of a in 60 seconds is reached. The next is possible in {seconds} seconds."
+        )
+    assert list(activity.refusals.values()) == [2]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 from asyncio import run
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import httpx2
 import mcp_types as types
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,6 +20,7 @@ from toolkeel.mcp.client.tool import ToolServerPeer, compile_server_tool
 from toolkeel.mcp.pins import Pin, Pins, make_pin
 from toolkeel.sessions import Sessions
 from toolkeel.testing import Scripted
+from toolkeel_studio.gateway.status_files import status_folder
 from toolkeel_studio.inspector.app import Inspector
 from toolkeel_studio.inspector.server_pages import calls_in
 
@@ -66,6 +69,36 @@ def test_each_definition_is_approved_new_or_shown_with_its_difference(tmp_path: 
     assert "1 approved" in text and "1 changed" in text and "1 new" in text
     assert "-  &#34;description&#34;: &#34;Write.&#34;" in text and "<script>window" not in text
     assert "toolkeel mcp pin files write" in text and "mcp pin files read" not in text
+
+
+def test_running_gateways_are_shown_with_what_is_down_and_who_is_connected(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    since = "2026-11-28T10:00:00+00:00"
+    down = {"server": "far", "state": "down", "since": since, "tools": 0, "calls": 4}
+    ada = {"client": "ada", "software": OUTSIDE, "calls": 7, "sessions": 2, "last_request": since}
+    state = {
+        "file": "mcp.json",
+        "pid": os.getpid(),
+        "servers": [{**down, "why": "it ended", "output": "no key <b>is set"}],
+        "clients": [ada, {**ada, "client": ""}],
+        "refused": {f"rule: deny {OUTSIDE}": 3},
+        "asked": {},
+    }
+    status_folder().mkdir(parents=True)
+    (status_folder() / f"{os.getpid()}.json").write_text(json.dumps(state))
+    text = text_of(Agent(Scripted([])), tmp_path)
+    for shown in (
+        since,
+        "it ended",
+        "no key &lt;b&gt;is set",
+        "ada",
+        "without a token",
+        "3 × rule: deny",
+    ):
+        assert shown in text
+    assert "<script>window" not in text and "person was asked" not in text
 
 
 def test_without_a_server_the_page_says_how_to_come_to_one(tmp_path: Path) -> None:

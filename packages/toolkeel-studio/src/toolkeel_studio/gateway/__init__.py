@@ -8,7 +8,8 @@ cache              cached results as they are stored, and how many (which calls,
 server_connection  one connection to a server, its calls and the server's questions
 upstream_pool      the servers: listing with time limits, retries after failures
 upstream           one server: when its clients share one process, and when each gets its own
-status             failures of servers and counts of calls, for hosts and people
+status             failures of servers, clients and rules that fired, for hosts and people
+status_files       the state of the running gateways in files, for people
 routes             everything that is offered now, by the names that clients use
 changes            change notifications of servers, passed on to clients with a rate limit
 approve            approval of a call by a person: in a form of the host, or beside it

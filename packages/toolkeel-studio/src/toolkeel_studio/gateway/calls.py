@@ -130,6 +130,7 @@ class PolicyEnforcer:
 
     async def approve(self, call: Call, why: str, exchange: Exchange) -> Call | dict[str, Any]:
         """Ask a person. Return the approved call, or its result if it is not sent."""
+        self.activity.count_approval(why)
         ticket = make_ticket(call.tool, call.arguments, why, call.route.definition)
         decision = await request_approval(ticket, exchange, self._approver)
         if decision.seal != ticket.seal:

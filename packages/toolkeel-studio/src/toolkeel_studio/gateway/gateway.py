@@ -68,7 +68,7 @@ class Gateway(ToolServer):
     Attributes:
         policy: Who may call what now.
         servers: The servers, by name.
-        activity: Counts of calls and refusals.
+        activity: What clients do, and the rules that fired.
         background: What runs as long as it serves.
 
     Raises:
@@ -106,6 +106,7 @@ class Gateway(ToolServer):
             self.policy, pins or Pins(), audit, ClientLedger(shared), approver
         )
         self._enforcer.metrics, self.activity = self.metrics, self._enforcer.activity
+        self.activity.open_sessions = self._sessions.open_counts
         self._audit = audit
         self._table = RoutingTable((), prefixed)
         self._found_tools: dict[str, dict[str, None]] = {}
@@ -205,6 +206,7 @@ class Gateway(ToolServer):
 
     async def _handle_raw(self, ctx: Request, call_next: CallNext) -> HandlerResult:
         """Handle tool calls as raw JSON wherever possible (middleware)."""
+        self.activity.record_request(ctx)
         if ctx.method == "tools/call":
             self._raw.capture_session(ctx)
             return await self._call(ctx, dict(ctx.params or {}))
@@ -230,7 +232,6 @@ class Gateway(ToolServer):
         if name == NAME and NAME not in self._table.tools:
             return self._with_envelope(await self._search(request, params), request)
         client = client_id(request)
-        self.activity.count_call(client)
         if name not in self._table.tools:
             await self.servers.wait_for_tool(name)
         route = self._table.tool(name, partial(self.policy.is_hidden, client))

@@ -1,26 +1,24 @@
-"""The state of a gateway: for the model's host, for ``toolkeel gateway status``, and for programs.
+"""The state of a gateway: for the model's host, for people and for programs.
 
-A host reads what is down in the instructions and in a resource. A person reads it from a file that
-the command keeps current; clients and rules that fired are only in that file.
+A host reads what is down in the instructions and in a resource. Clients, rules that fired and what
+servers wrote to stderr are for people alone: `toolkeel_studio.gateway.status_files`.
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
-import os
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
+from time import time
 from typing import Any, Protocol
 
 import mcp_types as types
 
-from toolkeel.errors import SetupError
+from toolkeel.mcp.client.connection import OUTPUT_FOLLOWS
 from toolkeel.mcp.hidden_text import remove_hidden
-from toolkeel.mcp.state_files import load_object, mcp_state_folder, save_object
+from toolkeel.mcp.server.multi_round_calls import Request, client_id, client_software
 from toolkeel_studio.gateway.upstream import Upstream
 
 STATUS_URI = "toolkeel://gateway/status"
@@ -34,33 +32,70 @@ MAX_REASON = 300
 """Most characters of why a server is down that clients receive."""
 MAX_COUNTED = 1000
 """Most clients and rules that are counted; others count as one."""
-INTERVAL = 1.0
-"""Seconds between two reads of the file of a running gateway."""
+MAX_OUTPUT = 500
+"""Characters of what a server that is down wrote to stderr that people are shown."""
+MAX_SOFTWARE = 80
+"""Characters of the name of a client's software."""
+
+
+@dataclass
+class ClientActivity:
+    """What one client has done.
+
+    Attributes:
+        software: The program that it says it is.
+        calls: Number of its calls of tools.
+        last_at: Time of its last request, in seconds of Unix time.
+    """
+
+    software: str = ""
+    calls: int = 0
+    last_at: float = 0.0
 
 
 class Activity:
-    """Counts of what clients do.
+    """What clients do, and the rules that fire.
 
     Attributes:
-        calls: Calls of each client, by name; of clients without a token under an empty name.
+        clients: Each client, by name; those without a token under an empty name.
         refusals: Refused calls, by reason.
+        approvals: Calls that a person was asked about, by reason.
+        open_sessions: Returns the number of open sessions and streams of each client.
     """
 
     def __init__(self) -> None:
-        self.calls: Counter[str] = Counter()
+        self.clients: dict[str, ClientActivity] = {}
         self.refusals: Counter[str] = Counter()
+        self.approvals: Counter[str] = Counter()
+        self.open_sessions: Callable[[], Mapping[str, int]] = dict
 
-    def count_call(self, client: str) -> None:
-        """Count a call of a client."""
-        _count(self.calls, client)
+    def record_request(self, request: Request) -> None:
+        """Record a request of a client."""
+        known = self.client(client_id(request))
+        known.software = remove_hidden(client_software(request))[0][:MAX_SOFTWARE] or known.software
+        known.calls, known.last_at = known.calls + (request.method == "tools/call"), time()
+
+    def client(self, name: str) -> ClientActivity:
+        """Return what a client has done; it is added if it is new."""
+        return self.clients.setdefault(_bounded_key(self.clients, name), ClientActivity())
 
     def count_refusal(self, why: str) -> None:
         """Count a refused call."""
-        _count(self.refusals, why.split("\n", 1)[0][:MAX_REASON])
+        why = why.partition(" The next is possible in ")[0].removesuffix(" It was not sent.")
+        _count(self.refusals, why)
+
+    def count_approval(self, why: str) -> None:
+        """Count a call that a person is asked about."""
+        _count(self.approvals, why)
 
 
-def _count(counter: Counter[str], key: str) -> None:
-    counter[key if key in counter or len(counter) < MAX_COUNTED else "(others)"] += 1
+def _count(counter: Counter[str], why: str) -> None:
+    counter[_bounded_key(counter, why.split("\n", 1)[0][:MAX_REASON])] += 1
+
+
+def _bounded_key(known: Mapping[str, object], key: str) -> str:
+    """Return the key, or that of all others if there are too many."""
+    return key if key in known or len(known) < MAX_COUNTED else "(others)"
 
 
 class RunningGateway(Protocol):
@@ -73,7 +108,7 @@ class RunningGateway(Protocol):
 
     @property
     def activity(self) -> Activity:
-        """Counts of calls and refusals."""
+        """What clients do."""
         ...
 
 
@@ -83,7 +118,7 @@ def server_state(server: Upstream) -> dict[str, Any]:
     shown: dict[str, Any] = {
         "server": server.name,
         "state": state,
-        "since": datetime.fromtimestamp(server.since, UTC).isoformat(timespec="seconds"),
+        "since": _timestamp(server.since),
         "tools": len(server.lists.tools),
         "calls": server.call_count,
     }
@@ -91,7 +126,13 @@ def server_state(server: Upstream) -> dict[str, Any]:
 
 
 def _reason(server: Upstream) -> str:
-    return remove_hidden(server.problem.split("\n", 1)[0])[0][:MAX_REASON]
+    first = server.problem.split("\n", 1)[0].removesuffix(OUTPUT_FOLLOWS)
+    return remove_hidden(first)[0][:MAX_REASON]
+
+
+def _output(server: Upstream) -> str:
+    """Return the end of what a server that is down wrote to stderr, or an empty string."""
+    return remove_hidden(server.problem.partition(f"{OUTPUT_FOLLOWS}\n")[2])[0][-MAX_OUTPUT:]
 
 
 def status_contents(servers: Iterable[Upstream]) -> types.ReadResourceResult:
@@ -124,77 +165,28 @@ def _down_instructions(servers: Iterable[Upstream]) -> str:
 
 def gateway_status(gateway: RunningGateway) -> dict[str, Any]:
     """Return everything a person may know of a running gateway, as JSON."""
-    activity = gateway.activity
+    activity, sessions = gateway.activity, gateway.activity.open_sessions()
+    clients = [
+        {
+            "client": name,
+            "software": each.software,
+            "calls": each.calls,
+            "sessions": sessions.get(name, 0),
+            "last_request": _timestamp(each.last_at),
+        }
+        for name, each in activity.clients.items()
+    ]
+    servers = [
+        server_state(each) | ({"output": text} if (text := _output(each)) else {})
+        for each in gateway.servers.values()
+    ]
     return {
-        "servers": [server_state(each) for each in gateway.servers.values()],
-        "clients": dict(activity.calls),
+        "servers": servers,
+        "clients": clients,
         "refused": dict(activity.refusals),
+        "asked": dict(activity.approvals),
     }
 
 
-# — the file of a running gateway —
-
-
-def status_folder() -> Path:
-    """Return the folder with one file for each running gateway."""
-    return mcp_state_folder() / "gateways"
-
-
-async def publish_status(gateway: RunningGateway, source: Path) -> None:
-    """Keep a file with the state of a gateway until cancelled; then delete it.
-
-    Args:
-        gateway: Whose state it is.
-        source: The file that names the servers.
-    """
-    path, known = status_folder() / f"{os.getpid()}.json", None
-    try:
-        while True:
-            now = gateway_status(gateway)
-            if now != known:
-                known = now
-                content = {"file": str(source), "pid": os.getpid(), **now}
-                await asyncio.to_thread(save_object, path, content)
-            await asyncio.sleep(INTERVAL)
-    finally:
-        with suppress(OSError):
-            path.unlink()
-
-
-def running_gateways() -> list[Mapping[str, Any]]:
-    """Return what the running gateways of this user say; delete the files of others that ended."""
-    found: list[Mapping[str, Any]] = []
-    for path in sorted(status_folder().glob("*.json")):
-        if path.stem.isdecimal() and not _is_running(int(path.stem)):
-            with suppress(OSError):
-                path.unlink()
-            continue
-        with suppress(SetupError):
-            if content := load_object(path):
-                found.append(content)
-    return found
-
-
-def _is_running(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:  # it belongs to another user
-        return True
-    return True
-
-
-def status_lines(status: Mapping[str, Any]) -> list[str]:
-    """Return the lines that show the state of a running gateway to a person."""
-    lines = [f"{status.get('file')} (process {status.get('pid')})"]
-    for each in status.get("servers", ()):
-        why = f": {each['why']}" if "why" in each else ""
-        lines.append(
-            f"  {each['server']}  {each['state']} since {each['since']}, {each['tools']} tools, "
-            f"{each['calls']} calls{why}"
-        )
-    for client, calls in status.get("clients", {}).items():
-        lines.append(f"  client {client or '(without a token)'}: {calls} calls")
-    lines += [f"  refused {times} times: {why}" for why, times in status.get("refused", {}).items()]
-    return lines
+def _timestamp(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds")

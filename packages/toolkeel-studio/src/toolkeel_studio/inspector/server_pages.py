@@ -1,4 +1,4 @@
-"""The page of MCP servers: approved definitions, changes since, and gateway traffic."""
+"""The page of MCP servers: approved definitions, changes since, running gateways and their traffic."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from toolkeel.call.toolset import Toolset
+from toolkeel_studio.gateway.status_files import running_gateways
 from toolkeel_studio.inspector.site import render_page
 
 SHOWN = 200
@@ -35,7 +36,7 @@ class ServerPages:
         self._audit = audit
 
     async def show(self, request: Request) -> Response:
-        """Show the servers of the tools, and the last calls through a gateway."""
+        """Show the servers of the tools, the running gateways, and the last calls through one."""
         servers: dict[tuple[str, str], list[tuple[str, Any]]] = {}
         for tool in self._tools:
             pin_state = getattr(tool.approval, "pin_state", None)
@@ -44,8 +45,12 @@ class ServerPages:
                 servers.setdefault((found.server, found.identity), []).append((tool.name, found))
         calls = list(islice(calls_in(self._audit), SHOWN)) if self._audit else []
         states = {key: Counter(each.state for _, each in rows) for key, rows in servers.items()}
-        variables = {"servers": servers, "states": states, "audit": self._audit, "calls": calls}
-        return HTMLResponse(render_page("servers.html", request, **variables))
+        return HTMLResponse(
+            render_page(
+                "servers.html", request, servers=servers, states=states, audit=self._audit, calls=calls,
+                gateways=running_gateways(),
+            )
+        )  # fmt: skip
 
 
 def calls_in(audit: Path) -> Iterator[dict[str, object]]:

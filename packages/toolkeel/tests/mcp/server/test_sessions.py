@@ -64,6 +64,7 @@ def test_clients_of_both_eras_are_told_of_changes(what: str) -> None:
         heard.append(getattr(message, "method", ""))
 
     async def legacy(peer: Peer) -> None:
+        await until(lambda: server._sessions.open_counts() == {"": 1})
         await peer.list_tools()
         await change()
         await until(lambda: f"notifications/{what}/list_changed" in heard)
@@ -71,6 +72,7 @@ def test_clients_of_both_eras_are_told_of_changes(what: str) -> None:
     async def modern(peer: Peer) -> str:
         wanted: dict[str, Any] = {f"{what}_list_changed": True}
         async with peer.listen(**wanted) as subscription:
+            assert server._sessions.open_counts()[""] >= 1
             await change()
             return type(await anext(aiter(subscription))).__name__
 

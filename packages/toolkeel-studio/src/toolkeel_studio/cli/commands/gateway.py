@@ -110,12 +110,12 @@ def command(
 
 def _show_status() -> None:
     """Print the state of the running gateways of this user."""
-    from toolkeel_studio.gateway.status import running_gateways, status_lines
+    from toolkeel_studio.gateway.status_files import running_gateways, status_lines
 
     running = running_gateways()
     for each in running:
-        for line in status_lines(each):
-            typer.echo(visible_line(line))
+        first, *others = map(visible_line, status_lines(each))
+        typer.echo("\n  ".join([first, *others]))
     if not running:
         note("no gateway is running here", DIM)
 
@@ -142,7 +142,8 @@ def _gateway(
     from toolkeel_studio.gateway.audit import AuditFile
     from toolkeel_studio.gateway.gateway import Gateway
     from toolkeel_studio.gateway.reload import watch_file
-    from toolkeel_studio.gateway.status import publish_status
+    from toolkeel_studio.gateway.status import gateway_status
+    from toolkeel_studio.gateway.status_files import publish_status
 
     policy = read_policy(rules) if rules is not None else Policy()
     written = AuditFile(audit) if audit is not None else None
@@ -159,7 +160,9 @@ def _gateway(
         await gateway.set_policy(await asyncio.to_thread(read_policy, rules))
 
     gateway.background.append(partial(watch_file, file, replace))
-    gateway.background.append(partial(publish_status, gateway, file.resolve()))
+    gateway.background.append(
+        partial(publish_status, partial(gateway_status, gateway), file.resolve())
+    )
     if rules is not None:
         gateway.background.append(partial(watch_file, rules, partial(obey, rules)))
     return gateway

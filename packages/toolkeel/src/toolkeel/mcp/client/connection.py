@@ -64,6 +64,9 @@ MAX_TOOLS = 10_000
 LEGACY_SECONDS = 10.0
 """Seconds for a server on the network to answer in the older form, once the newer has failed."""
 
+OUTPUT_FOLLOWS = "; it wrote:"
+"""End of the first line of an error after which the server's stderr follows."""
+
 log = logging.getLogger("toolkeel.mcp")
 T = TypeVar("T")
 
@@ -228,7 +231,7 @@ class Connection:
         if isinstance(error, SetupError):
             raise error
         why = _describe_failure(error) if error else f"it did not answer within {limit:g} seconds"
-        output = f"; it wrote:\n{self.stderr}" if str(self.stderr).strip() else ""
+        output = f"{OUTPUT_FOLLOWS}\n{self.stderr}" if str(self.stderr).strip() else ""
         kind = UnreachableQuoted if output or isinstance(error, MCPError) else Unreachable
         raise kind(f"the MCP server {self._name!r} cannot be used: {why}{output}") from error
 

@@ -27,6 +27,7 @@ from mcp.server import ServerRequestContext
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import ServerMessageMetadata
+from mcp_types import CLIENT_INFO_META_KEY
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import BaseModel, ValidationError
 
@@ -54,6 +55,15 @@ def client_id(request: Request) -> str:
     scope = getattr(request.request, "scope", None) or {}
     user = scope.get("user")
     return str(user.username) if isinstance(user, AuthenticatedUser) else ""
+
+
+def client_software(request: Request) -> str:
+    """Return the name and version that a client gives of its software; empty if it gives none."""
+    told: Any = (request.meta or {}).get(CLIENT_INFO_META_KEY)
+    if not isinstance(told, dict):
+        params = request.session.client_params
+        told = params.client_info.model_dump() if params else {}
+    return " ".join(str(told[key]) for key in ("name", "version") if told.get(key))
 
 
 @record

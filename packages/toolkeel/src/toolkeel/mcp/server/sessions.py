@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -67,6 +68,8 @@ class Sessions:
         self._open: WeakKeyDictionary[Connection, _Session] = WeakKeyDictionary()
         self._streams: dict[str, tuple[InMemorySubscriptionBus, ListenHandler]] = {}
         """Streams by client: the limit of one client does not affect another."""
+        self._listening: Counter[str] = Counter()
+        """Open streams of each client."""
         self._labels = ConversationLabels()
         self._pending: dict[Connection, dict[ServerEvent, None]] = {}
         self._senders: dict[Connection, asyncio.Task[None]] = {}
@@ -111,12 +114,20 @@ class Sessions:
         if client not in self._streams:
             bus = InMemorySubscriptionBus()
             self._streams[client] = bus, ListenHandler(bus)
-        return await self._streams[client][1](request, params)
+        self._listening[client] += 1
+        try:
+            return await self._streams[client][1](request, params)
+        finally:
+            self._listening[client] -= 1
 
     def close(self) -> None:
         """End all streams; clients reconnect, possibly to another process."""
         for _, streams in self._streams.values():
             streams.close()
+
+    def open_counts(self) -> Mapping[str, int]:
+        """Return the number of open sessions and streams of each client, by its token's name."""
+        return self._listening + Counter(each.client for each in self._open.values())
 
     def subscribed_uris(self) -> set[str]:
         """Return the resource URIs that open sessions subscribe to."""
