@@ -82,7 +82,7 @@ LATE = (
     f"{PACKAGE}.define.compile",
     f"{PACKAGE}.define.executor_names",
     f"{PACKAGE}.define.explain.error_budget",
-    f"{PACKAGE}.define.schema.argument_schema",
+    f"{PACKAGE}.define.schema.budget_validator",
     f"{PACKAGE}.providers.model_by_name",
     "toolkeel_workspace.search.open_store",
     "toolkeel_studio.cli.main",

@@ -277,7 +277,7 @@ def test_what_only_pydantic_refuses_is_told_in_as_many_words_however_much_it_is(
         keys = {f"k{n}": item for n in range(count)}
         return _steps(trips, {place: keys if place == "by_day" else [item] * count})
 
-    few, _ = steps(1000)
+    few, _ = steps(4_000)
     words, every = steps(20_000)
     assert 100 < words < few + 300
     assert every - words < 10 * 20_000

@@ -32,7 +32,7 @@ class BudgetValidator:
         bounded: Validator by the schema, for what pydantic does not check or takes too long for.
     """
 
-    __slots__ = ("_facts", "_gaps", "_schema", "_title", "_validate", "bounded")
+    __slots__ = ("_facts", "_gaps", "_names", "_schema", "_title", "_validate", "bounded")
 
     def __init__(
         self,
@@ -45,6 +45,7 @@ class BudgetValidator:
     ) -> None:
         self._gaps = gaps
         self.bounded = bounded
+        self._names: set[str] | None = None
         self._title = title
         self._schema = schema
         self._validate = validate
@@ -63,8 +64,10 @@ class BudgetValidator:
             sent = from_json(text, cache_strings="none")
         except TypeError:  # half a surrogate pair: reported as wrong by the validator
             return self._validate(text)
-        if judged and (self.bounded.refuses(text, sent) or self._refused_items(text, sent)):
+        if judged and self.bounded.refuses(text, sent):
             raise ValueError(self._title)
+        if judged and (found := self._refused_items(text, sent)):
+            raise _RefusedItems(found)
         values = self._validate(text)
         if self._gaps is None:
             return values
@@ -87,6 +90,8 @@ class BudgetValidator:
         self, error: ValueError, value: object, when: When | None = None
     ) -> InvalidArguments | None:
         """Return the error for the model from pydantic's; None if it is not about fields."""
+        if isinstance(error, _RefusedItems) and when is None:
+            return invalid_arguments(self._title, error.errors)
         if not isinstance(error, ValidationError):
             return None
         if error.error_count() > MAX_ERRORS:
@@ -156,8 +161,10 @@ class BudgetValidator:
 
     def _cut_errors(self, value: object) -> tuple[list[FieldError], set[Path]]:
         """Return the first errors of a value with the first items of its long lists, and the places cut."""
-        names = {name for each in all_subschemas(self._schema) for name in properties_of(each)}
-        shorter, cuts = cut_value(value, names)
+        if self._names is None:
+            parts = all_subschemas(self._schema)
+            self._names = {name for each in parts for name in properties_of(each)}
+        shorter, cuts = cut_value(value, self._names)
         if not cuts:
             return [], cuts
         try:
@@ -168,6 +175,13 @@ class BudgetValidator:
             first = error.errors(include_url=False)[:MAX_ERRORS]
             return refused_fields(first, self._schema, shorter), cuts
         return [], cuts
+
+
+class _RefusedItems(ValueError):
+    """Raised for a text whose first items are refused, with their errors."""
+
+    def __init__(self, errors: list[FieldError]) -> None:
+        self.errors = errors
 
 
 def _is_of_an_item(path: Path, cuts: set[Path]) -> bool:
