@@ -76,6 +76,30 @@ def test_another_agent_goes_on_and_the_items_tell_it() -> None:
     assert "Speaks Spanish." in tool.description and tool.name == "transfer_to_spanish_agent"
 
 
+@pytest.mark.parametrize("said", [{}, {"reason": "he asked"}])
+def test_what_the_model_sends_to_a_handoff_without_input_is_ignored(said: dict[str, str]) -> None:
+    result = Runner.run_sync(pair(said=said)[0], "hi")
+    assert result.final_output == "hola"
+
+
+def test_hooks_of_a_run_hear_of_each_call_once_also_after_a_handoff() -> None:
+    heard: list[str] = []
+
+    class Hear(RunHooks[Any]):
+        async def on_tool_start(self, context: Any, agent: Any, tool: Any) -> None:
+            heard.append(f"{agent.name} starts {tool.name}")
+
+        async def on_tool_end(self, context: Any, agent: Any, tool: Any, result: Any) -> None:
+            heard.append(f"{agent.name} ends {tool.name}")
+
+    triage, spanish = pair()
+    spanish.tools, spanish.model = [look], Scripted([call("look", {}, "c3"), "hola"])
+    Runner.run_sync(triage, "hi", hooks=Hear())
+    assert heard == [
+        f"{name} {what} look" for name in ("Triage", "Spanish Agent") for what in ("starts", "ends")
+    ]
+
+
 def test_a_list_of_handoffs_may_grow_and_agents_may_know_each_other() -> None:
     first = Agent("first", model=Scripted([call("transfer_to_second", {}, "c1"), "back"]))
     second = Agent(

@@ -28,7 +28,7 @@ from toolkeel_compat.openai_agents import (
     function_tool,
     output_guardrail,
 )
-from toolkeel_compat.openai_agents.sessions import Session
+from toolkeel_compat.openai_agents.sessions import Session, drop_open_calls
 
 
 @function_tool(needs_approval=True)
@@ -328,6 +328,19 @@ class FourMethods:
 
     async def clear_session(self) -> None:
         self._kept.clear()
+
+
+def test_a_call_that_has_lost_its_output_is_left_out_with_its_reasoning() -> None:
+    reasoning = {"type": "reasoning", "id": "r", "summary": []}
+    lost = {"type": "function_call", "call_id": "a", "name": "f", "arguments": "{}"}
+    told = {"role": "user", "content": "go"}
+    pair = [
+        {**lost, "call_id": "b"},
+        {"type": "function_call_output", "call_id": "b", "output": "x"},
+    ]
+    assert drop_open_calls([told, reasoning, lost, lost, reasoning, *pair, told]) == [
+        told, reasoning, *pair, told,
+    ]  # fmt: skip
 
 
 def test_a_session_needs_its_four_methods_alone() -> None:

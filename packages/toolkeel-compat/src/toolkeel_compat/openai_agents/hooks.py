@@ -92,10 +92,31 @@ async def call_hooks(hooks: Iterable[RunHooks[Any] | None], method: str, *about:
             await run_callback(call, *about, seconds=CALLBACK_TIMEOUT, name=name)
 
 
+class _ToolEndStep:
+    """A step that calls `on_tool_end` after the call."""
+
+    inside = False
+
+    def __init__(self, begins: _ToolStartStep) -> None:
+        self._begins = begins
+
+    async def __call__(
+        self, prepared: Prepared, context: CoreContext[Any], proceed: Proceed
+    ) -> object:
+        value = await proceed(prepared)
+        tool_context = self._begins.begun.pop(context.call.id, None)
+        if tool_context is not None:
+            hooks, agent = self._begins.about
+            raw = value.artifact if isinstance(value, ToolOutput) else value
+            await call_hooks(hooks, "on_tool_end", tool_context, agent, prepared.tool, raw)
+        return value
+
+
 class _ToolStartStep:
     """A step after approval that calls `on_tool_start` before the call runs."""
 
     place: StepPlace = "limit"
+    inside = False  # the agent that takes over has steps of its own
 
     def __init__(self, hooks: Sequence[RunHooks[Any]], agent: Any) -> None:
         self.about = (hooks, agent)
@@ -115,16 +136,7 @@ class _ToolStartStep:
 def make_call_steps(hooks: Sequence[RunHooks[Any]], agent: Any) -> list[Step]:
     """Return the steps that call hooks before and after an agent's tool calls."""
     begins = _ToolStartStep(hooks, agent)
-
-    async def ends(prepared: Prepared, context: CoreContext[Any], proceed: Proceed) -> object:
-        value = await proceed(prepared)
-        tool_context = begins.begun.pop(context.call.id, None)
-        if tool_context is not None:
-            raw = value.artifact if isinstance(value, ToolOutput) else value
-            await call_hooks(hooks, "on_tool_end", tool_context, agent, prepared.tool, raw)
-        return value
-
-    return [ends, begins] if hooks else []
+    return [_ToolEndStep(begins), begins] if hooks else []
 
 
 class AgentStart:

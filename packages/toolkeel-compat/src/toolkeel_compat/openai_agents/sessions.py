@@ -13,7 +13,7 @@ import sqlite3
 import threading
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -250,7 +250,7 @@ class RunMemory:
         history = await self._session.get_items(*([] if limit is None else [limit]))
         join, new_items = self._config.session_input_callback, self._said
         joined = [*history, *new_items] if join is None else join(history, list(new_items))
-        run_input = list(await maybe_await(joined, "the session_input_callback"))
+        run_input = drop_open_calls(await maybe_await(joined, "the session_input_callback"))
         await self._session.add_items(new_items)  # kept whatever becomes of the run
         return run_input
 
@@ -268,6 +268,24 @@ class RunMemory:
         self._kept += new
         if items := to_input_list(new):
             await self._session.add_items(items)
+
+
+def drop_open_calls(items: Iterable[Any]) -> list[Any]:
+    """Return items without calls that have no output, and without the reasoning right before these."""
+    kept: list[Any] = []
+    items = list(items)
+    done = {one["call_id"] for one in items if _type_of(one) == "function_call_output"}
+    for one in reversed(items):
+        is_dropped = _type_of(one) == "function_call" and one["call_id"] not in done
+        if is_dropped or (_type_of(one) == "reasoning" and kept and kept[-1] is None):
+            kept.append(None)
+        else:
+            kept.append(one)
+    return [one for one in reversed(kept) if one is not None]
+
+
+def _type_of(item: Any) -> Any:
+    return item.get("type") if isinstance(item, Mapping) else None
 
 
 def before_open_calls(messages: Sequence[Message]) -> Sequence[Message]:
