@@ -123,7 +123,7 @@ def test_the_tables_are_in_the_file_of_that_name_whatever_it_is_called(
     tmp_path: Path, name: str
 ) -> None:
     queue = RunQueue(str(tmp_path / name), "agent")
-    queue.client.destroy()
+    queue.close()
     assert {path.name.removesuffix("-wal").removesuffix("-shm") for path in tmp_path.iterdir()} == {
         name
     }
@@ -139,7 +139,7 @@ def test_sessions_of_two_scopes_never_wait_for_each_other_whatever_they_are_call
     for number, (scope, session) in enumerate([("ada", "bob/talk"), ("ada/bob", "talk")]):
         queue.put(RunOrder(id=str(number), session=session, scope=scope, prompt="", since=0))
     keys = {each.queue_partition_key for each in queue.client.list_workflows()}
-    queue.client.destroy()
+    queue.close()
     assert len(keys) == 2
 
 

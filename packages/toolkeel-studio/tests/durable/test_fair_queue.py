@@ -66,7 +66,7 @@ def rows(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Rows]:
         server: Server = request.getfixturevalue("server")
         made = Rows(server.new_database())
     yield made
-    made.queue.client.destroy()
+    made.queue.close()
 
 
 def take(rows: Rows, fair: FairQueue, room: int = 1) -> list[str]:

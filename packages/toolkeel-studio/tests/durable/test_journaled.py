@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+from threading import Event
 from typing import Any
 
+from tests.sessions.dict_store import DictStore
 from tests.waiting import run
 from toolkeel import Agent, tool
 from toolkeel.model_interface import Model
-from toolkeel.sessions import Sessions
+from toolkeel.sessions import SessionInfo, Sessions
 from toolkeel.testing.scripted import Scripted, call
 from toolkeel_studio.durable.journaled import RunOrder, cancel_order, current_end, run_order
 
@@ -142,3 +145,21 @@ def test_a_run_that_is_canceled_after_its_end_leaves_the_next_alone() -> None:
     assert done(sessions, later, call("pay", {"amount": 5}))["reason"] == "waiting"
     cancel_order(sessions, order(), "closing time")
     assert done(sessions, later)["reason"] == "waiting"
+
+
+def test_a_database_that_answers_late_holds_up_its_own_run_alone() -> None:
+    turned = Event()
+
+    class LateStore(DictStore):
+        def find(self, scope: str, name: str) -> SessionInfo | None:
+            assert turned.wait(10), "the event loop of all runs waited for the database"
+            return super().find(scope, name)
+
+    async def both() -> dict[str, str]:
+        what = asyncio.create_task(run_order(agent(Scripted(["hi"])), sessions, order(), {}))
+        await asyncio.sleep(0)
+        asyncio.get_running_loop().call_soon(turned.set)
+        return await what
+
+    sessions = Sessions(LateStore())
+    assert run(both)["text"] == "hi"

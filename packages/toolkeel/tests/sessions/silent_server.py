@@ -76,7 +76,8 @@ class Silence:
                 while data := source.recv(1 << 16):
                     if not (answers and id(client) in self.silent):
                         target.sendall(data)
-                target.shutdown(socket.SHUT_WR)
+                if id(client) not in self.silent:  # nor does the end of a silent one arrive
+                    target.shutdown(socket.SHUT_WR)
 
         for words in ((client, there, False), (there, client, True)):
             threading.Thread(target=pump, args=words, daemon=True).start()

@@ -6,6 +6,7 @@ monitor     health and metrics of a worker, at an address or in files
 recovery    after how many deaths of its workers a run has failed
 scope_costs  what the runs of a scope have cost today, and what is left of its limit
 worker_log  the log of a worker, a line for each event of a run
+connections  connections to the engine's tables that end although the database is silent
 fair_queue  which run that waits is next: fair between scopes, within limits (a full queue: durable)
 engine      DBOS, which moves runs: its tables, its queue, its schedules
 worker      the worker of this process, which takes runs and runs them

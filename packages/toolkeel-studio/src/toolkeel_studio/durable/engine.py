@@ -22,6 +22,7 @@ from toolkeel.errors import SetupError
 from toolkeel.sessions.errors import SessionUnavailable
 from toolkeel.sessions.stores.postgres import is_postgres
 from toolkeel.sessions.stores.sql_tables import VERSION
+from toolkeel_studio.durable.connections import close_engine, open_engine
 from toolkeel_studio.durable.fair_queue import WAITING
 from toolkeel_studio.durable.orders import MAX_PRIORITY, RunOrder
 from toolkeel_studio.durable.recovery import Recovery, load_recovery
@@ -29,6 +30,7 @@ from toolkeel_studio.durable.recovery import Recovery, load_recovery
 with needs_extra("Durable runs", "dbos"):
     from dbos import DBOS, DBOSClient, DBOSPortableJSONSerializer, EnqueueOptions, WorkflowStatus
     from dbos import error as dbos_error
+    from sqlalchemy import Engine
     from sqlalchemy.exc import OperationalError
 
 RUN: Final = "toolkeel.run"
@@ -114,12 +116,24 @@ class RunQueue:
             place.touch(mode=0o600)  # its owner's alone: prompts stand in it
         with _as_unreachable():
             DBOS.migrate(self.address)
+            self._engine = self.open_engine(2)
             self.client = DBOSClient(
                 system_database_url=self.address,
+                system_database_engine=self._engine,
                 serializer=JSONOnly(),
                 application_name=name or None,
                 system_database_pool_size=2,
             )
+
+    def open_engine(self, size: int) -> Engine | None:
+        """Return an engine for DBOS with so many connections; None for a file, for which DBOS makes one."""
+        return open_engine(self.address, size) if is_postgres(self.address) else None
+
+    def close(self) -> None:
+        """Close the connections."""
+        self.client.destroy()
+        if self._engine is not None:
+            close_engine(self._engine)
 
     def put(self, order: RunOrder, queue: str = "") -> None:
         """Put a run into a queue, its own by default; a run with the same id is not added again."""

@@ -22,6 +22,8 @@ from zlib import crc32
 
 from toolkeel._common.needs_extra import needs_extra
 from toolkeel._records.record import record
+from toolkeel.sessions.stores.postgres import is_postgres
+from toolkeel_studio.durable.connections import close_engine, open_engine
 
 with needs_extra("Durable runs", "dbos"):
     import sqlalchemy as sa
@@ -107,13 +109,8 @@ class FairQueue:
     """
 
     def __init__(self, address: str, name: str, version: str, limits: ScopeLimits) -> None:
-        url = sa.make_url(address)
-        self._is_postgres = url.drivername.startswith("postgres")
-        if self._is_postgres:
-            url = url.set(drivername="postgresql+psycopg")
-        self._engine = sa.create_engine(
-            url, pool_size=1, max_overflow=0, isolation_level="AUTOCOMMIT"
-        )
+        self._is_postgres = is_postgres(address)
+        self._engine = open_engine(address, 1, isolation_level="AUTOCOMMIT")
         self._table = "dbos.workflow_status" if self._is_postgres else "workflow_status"
         self._lock_number = crc32(name.encode()) - 2**31
         rate, window = limits.start_window()
@@ -151,7 +148,7 @@ class FairQueue:
 
     def close(self) -> None:
         """Close the connection."""
-        self._engine.dispose()
+        close_engine(self._engine)
 
     def _count_taken(self, connection: sa.Connection, worker: str) -> int:
         """Return how many runs a worker has, and how many any worker may take."""

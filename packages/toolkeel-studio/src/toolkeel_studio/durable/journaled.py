@@ -7,6 +7,7 @@ again. How the run ended is read from the entries.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -73,12 +74,12 @@ async def run_order(
     """
     session = sessions.open(order["session"], order["scope"])
     session.resumes_only = True  # a run that is canceled meanwhile does not continue
-    if (ended := _deliver_prompt(session, order)) is not None:
+    if (ended := await asyncio.to_thread(_deliver_prompt, session, order)) is not None:
         return ended
     try:
         result = await agent.run(None, session=session, **options)
     except SessionError:
-        if (ended := _end(session, order)) is None:
+        if (ended := await asyncio.to_thread(_end, session, order)) is None:
             raise
         return ended
     except Exception as problem:  # it is in the journal, if the run had started

@@ -276,7 +276,7 @@ class Runs:
 
     def close(self) -> None:
         """Close the database."""
-        self._queue.client.destroy()
+        self._queue.close()
 
     # — rows —
 

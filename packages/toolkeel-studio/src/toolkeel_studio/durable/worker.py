@@ -10,10 +10,12 @@ from time import monotonic, sleep
 from typing import Any, Final
 
 from dbos import DBOS, WorkflowStatus
+from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from toolkeel.errors import SetupError
 from toolkeel.sessions.errors import SessionError
+from toolkeel_studio.durable.connections import close_engine
 from toolkeel_studio.durable.engine import JOURNAL, RUN, TICK, JSONOnly, RunQueue
 from toolkeel_studio.durable.fair_queue import FairQueue, ScopeLimits
 from toolkeel_studio.durable.orders import RunOrder
@@ -26,6 +28,7 @@ POLL_SECONDS: Final = 0.2
 """Seconds between two polls of the queue."""
 CHOICE_SECONDS: Final = 0.1
 """Seconds between two choices of the runs that are next."""
+_CONNECTIONS: Final = 8
 
 
 class Worker:
@@ -62,6 +65,7 @@ class Worker:
         self._lock = Lock()
         self.running = 0
         self._engine: DBOS | None = None
+        self._connections: Engine | None = None
         self.put_back: list[str] = []
 
     def start(self) -> None:
@@ -74,15 +78,17 @@ class Worker:
         if _worker is not None:
             raise SetupError("a process has one worker: start another process")
         _worker = self
+        self._connections = self.queue.open_engine(_CONNECTIONS)
         self._engine = DBOS(
             config={
                 "name": self.queue.name,
                 "system_database_url": self.queue.address,
+                "system_database_engine": self._connections,
                 "serializer": JSONOnly(),
                 "executor_id": self.id,
                 "application_version": JOURNAL,
                 "log_level": "WARNING",
-                "sys_db_pool_size": 8,
+                "sys_db_pool_size": _CONNECTIONS,
                 "scheduler_polling_interval_sec": 5.0,
             }
         )
@@ -155,6 +161,8 @@ class Worker:
             self.put_back = self.queue.requeue(self.id, died=False)
             return False
         DBOS.destroy(workflow_completion_timeout_sec=2)
+        if self._connections is not None:
+            close_engine(self._connections)
         self._engine, _worker = None, None
         return True
 

@@ -31,8 +31,7 @@ from toolkeel.errors import MissingExtraError
 from toolkeel.messages import UserMessage
 from toolkeel.sessions import KeyValueStore, Session, Sessions
 from toolkeel.sessions.errors import SessionBusy, SessionError, SessionUnavailable
-from toolkeel.sessions.stores import postgres, sqlite
-from toolkeel.sessions.stores.postgres_connection import PostgresConnection
+from toolkeel.sessions.stores import postgres, postgres_connection
 from toolkeel.testing.scripted import Scripted, call
 
 pytestmark = pytest.mark.slow
@@ -288,7 +287,7 @@ def test_of_two_stores_that_write_the_same_none_ends_in_an_error(address: str) -
 def test_tables_of_a_later_version_are_refused(server: Server) -> None:
     address = server.new_database()
     Sessions(address).close()
-    connection = PostgresConnection(address)
+    connection = postgres_connection.PostgresConnection(address)
     connection.execute("UPDATE version SET number = ?", (postgres.VERSION + 1,))
     connection.close()
     with pytest.raises(SessionError, match="upgrade toolkeel"):
@@ -316,26 +315,40 @@ def test_nul_characters_are_kept_where_a_text_of_the_server_cannot_hold_them(add
     sessions.close()
 
 
-def test_a_connection_that_falls_silent_ends_its_statements_and_others_are_served(
+def test_a_connection_that_falls_silent_ends_its_statements_and_leaves_no_lock_behind(
     address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(postgres, "STATEMENT_SECONDS", 0.3)
-    with falling_silent(address) as (place, silence):
-        sessions = Sessions(place)
-        say(sessions["ada"], "one", "yes")
+    monkeypatch.setattr(postgres_connection, "PROMPT_SECONDS", 0.3)
+    going, go = Event(), Event()
+
+    @tool
+    def wait() -> str:
+        """Wait."""
+        going.set()
+        return str(go.wait(30))
+
+    with falling_silent(address) as (place, silence), ThreadPoolExecutor() as pool:
+        sessions, elsewhere = Sessions(place), Sessions(address)
+        say(sessions["bob"], "one", "yes")
+        agent = Agent(Scripted([call("wait"), "yes"]), [wait])
+        run = pool.submit(agent.run_sync, "one", session=sessions["ada"])
+        assert going.wait(30)
         silence.fall()
-        assert texts(sessions["ada"]) == ["one"]  # on a new connection
-        say(sessions["ada"], "two", "yes")
+        assert texts(sessions["bob"]) == ["one"]  # on a new connection
+        go.set()
+        assert run.result(30).reason == "answered"
+        say(elsewhere["ada"], "two", "yes")
         assert texts(sessions["ada"]) == ["one", "two"]
         sessions.close()
+        elsewhere.close()
 
 
 def test_a_loop_ends_although_the_database_never_answers(
     address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The loop goes on meanwhile, and `asyncio.run` waits for the reading threads at its end."""
-    monkeypatch.setattr(postgres, "STATEMENT_SECONDS", 0.5)
-    monkeypatch.setattr(sqlite, "BUSY_SECONDS", 0.5)
+    monkeypatch.setattr(postgres_connection, "PROMPT_SECONDS", 0.5)
+    monkeypatch.setattr(postgres, "BUSY_SECONDS", 0.5)
 
     async def ask(sessions: Sessions) -> int:
         turns, agent = 0, Agent(Scripted(["yes"]))
@@ -348,7 +361,7 @@ def test_a_loop_ends_although_the_database_never_answers(
         return turns
 
     with falling_silent(address) as (place, silence):
-        sessions = Sessions(place)
+        sessions = Sessions(f"{place}?connect_timeout=2")
         say(sessions["ada"], "one", "yes")
         silence.fall()
         silence.serve = lambda path, client: silence.clients.append(client)  # type: ignore[method-assign]

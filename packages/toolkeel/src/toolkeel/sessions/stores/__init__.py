@@ -9,5 +9,6 @@ artifacts    large values of a journal, each in a file named by its SHA-256
 file_lock    one writer per session on one machine, by a lock of the kernel
 database_store  a store in SQL, and that in a SQLite file
 postgres     the same tables in PostgreSQL, for many machines
+limited_connection  connections that end although the server is silent, and what they leave on it
 postgres_connection  a connection to PostgreSQL with the interface of `sqlite3`
 """

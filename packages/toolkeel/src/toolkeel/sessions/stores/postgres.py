@@ -16,14 +16,18 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
-from threading import BoundedSemaphore, Lock
+from threading import BoundedSemaphore, Lock, get_ident
 from time import monotonic, sleep
 from typing import Any, Final, TypeVar, cast
 
 from toolkeel.sessions.errors import SessionError
 from toolkeel.sessions.stores.artifacts import Artifacts
 from toolkeel.sessions.stores.database_store import SqliteStore, SqlStore
-from toolkeel.sessions.stores.postgres_connection import PostgresConnection, import_driver
+from toolkeel.sessions.stores.postgres_connection import (
+    PROBE,
+    PostgresConnection,
+    import_driver,
+)
 from toolkeel.sessions.stores.sql_tables import APPLICATION, TABLES, VERSION
 from toolkeel.sessions.stores.sqlite import (
     BUSY_SECONDS,
@@ -82,7 +86,7 @@ class PostgresDatabase(Database):
 
     def __init__(self, path: str) -> None:
         self.held_locks: set[int] = set()
-        self._lost = False
+        self._lost: set[int] = set()
         self._room = BoundedSemaphore(READERS)
         self.display_name = _display_name(path)
         super().__init__(path)
@@ -92,6 +96,7 @@ class PostgresDatabase(Database):
         made = PostgresConnection(self.path)
         try:
             _ensure(made, self.display_name)
+            self._server_process = made.server_process()
         except BaseException:
             made.close()
             raise
@@ -103,11 +108,12 @@ class PostgresDatabase(Database):
 
     def read(self, do: Callable[[sqlite3.Connection], T]) -> T:
         """Read committed data, with one retry on a new connection. See `Database`."""
-        self._lost = False
+        thread = get_ident()
+        self._lost.discard(thread)
         try:
             return super().read(do)
         except SessionError:
-            if not self._lost:
+            if thread not in self._lost:
                 raise
         return super().read(do)
 
@@ -130,7 +136,7 @@ class PostgresDatabase(Database):
             if not cast("PostgresConnection", connection).broken:
                 self._idle.put(connection)
             else:
-                self._lost = True
+                self._lost.add(get_ident())
                 self._forget_idle()
 
     def _forget_idle(self) -> None:
@@ -162,8 +168,9 @@ class PostgresDatabase(Database):
         """Reconnect if the connection is lost, retrying for `BUSY_SECONDS`, and drop locks that others took."""
         end = monotonic() + BUSY_SECONDS
         with suppress(sqlite3.Error):
-            self._connection.execute("SELECT 1")
+            self._connection.execute(PROBE)
             return
+        lost = self._server_process
         self._connection.close()
         while True:
             try:
@@ -173,6 +180,8 @@ class PostgresDatabase(Database):
                 if monotonic() > end:
                     raise
                 sleep(0.1)
+        with suppress(sqlite3.Error):  # a role that may not: the server notices by itself
+            cast("PostgresConnection", self._connection).end_server_process(lost)
         self.held_locks = {id for id in self.held_locks if _try_lock(id, self._connection)}
 
     def _clear_log(self) -> None:

@@ -11,16 +11,9 @@ from importlib import import_module
 from typing import Any, Final
 
 from toolkeel._common.needs_extra import needs_extra
-from toolkeel._common.postgres_link import (
-    STATEMENT_SECONDS,
-    deadlines,
-    shares_connections,
-    with_parameters,
-)
+from toolkeel._common.postgres_link import STATEMENT_SECONDS, shares_connections
 from toolkeel.sessions.errors import SessionError
-from toolkeel.sessions.stores.sqlite import (
-    Unreachable,
-)
+from toolkeel.sessions.stores.sqlite import Unreachable
 
 _SHARED: Final = (
     "a proxy between here and the server gives each transaction another connection, and the locks of "
@@ -29,6 +22,10 @@ _SHARED: Final = (
 )
 _PASSES: Final = re.compile("starting up|shutting down|recovery|too many|connection slots")
 """In a server's refusals that pass by themselves."""
+PROMPT_SECONDS: Final = 5.0
+"""Seconds for the first statement of a transaction, which waits for nothing but the connection."""
+PROBE: Final = "SELECT 1"
+"""Shows whether a connection is alive."""
 
 
 def import_driver() -> Any:
@@ -49,11 +46,13 @@ class PostgresConnection:
 
     def __init__(self, address: str) -> None:
         self._driver = import_driver()
+        self._limited = import_module("toolkeel.sessions.stores.limited_connection")
         self._raw = self._connect(address)
         try:
             with self._as_sqlite():
                 if shares_connections(self._raw, partial(self._connect, address)):
                     raise SessionError(_SHARED)
+                self._limited.limit_server(self._raw)
             for setting in ("search_path TO toolkeel", "synchronous_commit TO on"):
                 self.execute(f"SET {setting}")
         except BaseException:
@@ -63,7 +62,7 @@ class PostgresConnection:
     def _connect(self, address: str) -> Any:
         """Connect, or raise sqlite3.OperationalError if the server refuses, or Unreachable if a retry may work."""
         try:
-            return self._driver.connect(with_parameters(address), autocommit=True)
+            return self._limited.connect(address)
         except self._driver.Error as error:
             text = str(error).strip()
             refused = "FATAL" in text and not _PASSES.search(text)
@@ -79,29 +78,29 @@ class PostgresConnection:
         except self._driver.Error as error:
             raise sqlite3.OperationalError(str(error).strip()) from error
 
-    @contextmanager
-    def _limited(self) -> Iterator[None]:
-        """Close the connection, and raise OperationalError, if statements in the block take too long."""
-        with self._as_sqlite(), deadlines.limit(self._raw.fileno(), STATEMENT_SECONDS) as is_late:
-            try:
-                yield
-            except self._driver.Error as error:
-                if not is_late():
-                    raise
-                text = f"the server has not answered for {STATEMENT_SECONDS:.0f} seconds"
-                raise self._driver.OperationalError(text) from error
-
     def execute(self, sql: str, values: Sequence[object] = ()) -> Any:
         """Execute a statement in SQLite's spelling, and return its cursor."""
-        with self._limited():
+        is_prompt = sql == PROBE or sql.startswith("BEGIN")
+        self._raw.answer_seconds = PROMPT_SECONDS if is_prompt else STATEMENT_SECONDS
+        with self._as_sqlite():
             return self._raw.execute(in_postgres_words(sql), values or None)
 
     def executemany(self, sql: str, rows: Iterable[Sequence[object]]) -> Any:
         """Execute a statement once for each row, and return its cursor."""
-        with self._limited():
+        with self._as_sqlite():
             cursor = self._raw.cursor()
             cursor.executemany(in_postgres_words(sql), list(rows))
             return cursor
+
+    def server_process(self) -> Any:
+        """Return the process of the server that serves this connection."""
+        with self._as_sqlite():
+            return self._limited.server_process(self._raw)
+
+    def end_server_process(self, process: Any) -> None:
+        """End the process of a lost connection, so that its locks are free."""
+        with self._as_sqlite():
+            self._limited.end_server_process(self._raw, process)
 
     @property
     def in_transaction(self) -> bool:

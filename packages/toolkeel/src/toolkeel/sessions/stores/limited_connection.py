@@ -1,0 +1,103 @@
+"""Connections of psycopg whose operations end although the server has fallen silent.
+
+The server is asked to notice the reverse: it ends the transaction and frees the locks of a client that has
+vanished. Only psycopg and what is installed with it is imported here; the caller reports a missing extra.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from time import monotonic, sleep
+from typing import Any, Final, TypeAlias, TypeVar
+
+import psycopg
+
+from toolkeel._common.postgres_link import STATEMENT_SECONDS, deadlines, with_parameters
+
+T = TypeVar("T")
+ServerProcess: TypeAlias = tuple[int, str]
+"""A process of the server: its id, and when it began."""
+_SETTINGS: Final = {
+    "client_connection_check_interval": "10s",
+    "idle_in_transaction_session_timeout": "60s",
+    "statement_timeout": f"{STATEMENT_SECONDS + 5:.0f}s",
+    "tcp_keepalives_count": "3",
+    "tcp_keepalives_idle": "10",
+    "tcp_keepalives_interval": "5",
+    "tcp_user_timeout": "15s",
+}
+_ADOPT: Final = """
+SELECT set_config(wanted.name, wanted.value, false)
+FROM unnest(%s::text[], %s::text[]) AS wanted (name, value)
+JOIN pg_settings USING (name) WHERE pg_settings.source = 'default'
+"""
+_ENDING_SECONDS: Final = 2.0
+
+
+class LimitedConnection(psycopg.Connection[Any]):
+    """A connection that closes itself, and raises OperationalError, if an answer takes too long.
+
+    Attributes:
+        answer_seconds: Maximum duration of an operation.
+    """
+
+    answer_seconds = STATEMENT_SECONDS
+    _is_listening = False
+
+    def wait(self, gen: Generator[Any, Any, T], *words: Any, **options: Any) -> T:
+        """Consume a generator of psycopg: all operations but connecting pass here."""
+        if self._is_listening:
+            return super().wait(gen, *words, **options)
+        with deadlines.limit(self.fileno(), self.answer_seconds) as is_late:
+            try:
+                return super().wait(gen, *words, **options)
+            except psycopg.Error as error:
+                if not is_late():
+                    raise
+                text = f"the server has not answered for {self.answer_seconds:g} seconds"
+                raise psycopg.OperationalError(text) from error
+
+    def notifies(self, **options: Any) -> Generator[psycopg.Notify]:
+        """Yield notifications, which may come at any time."""
+        self._is_listening = True
+        try:
+            yield from super().notifies(**options)
+        finally:
+            self._is_listening = False
+
+
+def connect(address: str) -> LimitedConnection:
+    """Connect, with our default parameters where the address has none of its own.
+
+    Raises:
+        psycopg.Error: the server cannot be reached, or refuses.
+    """
+    return LimitedConnection.connect(with_parameters(address), autocommit=True)
+
+
+def limit_server(connection: psycopg.Connection[Any]) -> None:
+    """Let the server give up a vanished client, unless its operator, role or address says how."""
+    connection.execute(_ADOPT, (list(_SETTINGS), list(_SETTINGS.values())), prepare=False)
+
+
+def server_process(connection: psycopg.Connection[Any]) -> ServerProcess:
+    """Return the process of the server that serves a connection."""
+    sql = "SELECT pid, backend_start::text FROM pg_stat_activity WHERE pid = pg_backend_pid()"
+    [row] = connection.execute(sql, prepare=False)
+    return row
+
+
+def end_server_process(connection: psycopg.Connection[Any], process: ServerProcess) -> None:
+    """End the process of a lost connection, if it is still there, so that its locks are free.
+
+    Args:
+        connection: Another connection of the same role.
+        process: The process.
+    """
+    sql = (
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+        "WHERE pid = %s AND backend_start::text = %s"
+    )
+    end = monotonic() + _ENDING_SECONDS
+    while connection.execute(sql, process, prepare=False).fetchone() and monotonic() < end:
+        sleep(0.01)
