@@ -13,7 +13,7 @@ import pytest
 from tests.sessions.dict_store import DictStore
 from tests.sessions.posting import at_once, paid, payer
 from tests.sessions.talking import agent, say
-from toolkeel import Agent, tool
+from toolkeel import Agent, UserMessage, tool
 from toolkeel._records.entries import Decided, Queued
 from toolkeel.sessions import Session, Sessions
 from toolkeel.sessions.errors import DecisionRefused, SessionError
@@ -417,3 +417,29 @@ def test_a_message_that_is_in_the_journal_is_known_by_its_id(sessions: Sessions,
         answering.run_sync(None, session=session)
     assert not session.say("Again.", id=id)
     assert session.say("Another.", id=f"{id}-")
+
+
+@pytest.mark.parametrize("waits", [False, True])
+@pytest.mark.parametrize("how", ["say", "queue"])
+def test_a_message_to_a_run_that_has_not_begun_follows_its_prompt_and_outlives_a_wait(
+    sessions: Sessions, how: str, waits: bool
+) -> None:
+    @tool(approval=True)
+    def pay() -> str:
+        """Pay."""
+        return "paid"
+
+    agent = Agent(Scripted([call("pay") if waits else "one", "two", "three"]), [pay])
+    session = sessions["ada"]
+
+    async def main() -> None:
+        begun = agent.start("go", session=session)
+        assert begun.say("late") if how == "say" else begun.queue("late")
+        await begun
+
+    asyncio.run(main())
+    if waits:
+        session.decide(session.pending[0].approve())
+        agent.run_sync(None, session=session)
+    said = [each.text for each in session.messages if isinstance(each, UserMessage)]
+    assert (said, session.unread) == (["go", "late"], ())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import subprocess
 import sys
@@ -24,8 +25,10 @@ from tests.waiting import run
 from toolkeel import Agent, Effects, ToolMessage, UserMessage, tool
 from toolkeel._records import tickets
 from toolkeel.call.steps import approve
+from toolkeel.errors import ModelError
 from toolkeel.messages import AssistantMessage, ToolCall
 from toolkeel.model_interface import ModelRequest
+from toolkeel.runs import RunLimits
 from toolkeel.sessions import KeepTurns, Session, Sessions
 from toolkeel.sessions.errors import DecisionRefused
 from toolkeel.sessions.run_from_journal import OnMessage
@@ -282,6 +285,33 @@ def test_a_message_waits_with_the_call_if_nothing_else_is_said(sessions: Session
     assert agent.run_sync("hello", session=session).reason == "waiting"
     end = agent.run_sync(None, session=session, decisions=[ticket.approve()])
     assert (end.output, paid) == ("re: hello", [5])
+
+
+@pytest.mark.parametrize("stopped", ["failed", "cancelled", "limit"])
+def test_a_message_whose_answer_broke_off_is_answered_by_the_next_run_though_a_call_waits(
+    sessions: Sessions, stopped: str
+) -> None:
+    class Breaks(Clerk):
+        async def stream(self, request: ModelRequest) -> AsyncIterator[AssistantMessage]:
+            if stopped != "limit" and request.messages[-1].text == "hello" and not broken:
+                broken.append(1)
+                raise ModelError("broken") if stopped == "failed" else asyncio.CancelledError
+            async for reply in super().stream(request):
+                yield reply
+
+    paid: list[int] = []
+    broken: list[int] = []
+    agent, session = clerk(paid, Breaks()), sessions.open("ada", on_message="answer")
+    agent.run_sync("pay 5", session=session)
+    with suppress(ModelError, asyncio.CancelledError):
+        limits = RunLimits(tokens=1) if stopped == "limit" else None
+        agent.run_sync("hello", session=session, limits=limits)
+    assert session.load_state().reason == stopped
+    assert agent.run_sync(None, session=session).output == "re: hello"
+    [ticket] = session.pending
+    session.decide(ticket.approve())
+    agent.run_sync(None, session=session)
+    assert paid == [5] and problems(session.messages) == []
 
 
 def test_a_call_of_an_inner_agent_keeps_the_message_waiting(sessions: Sessions) -> None:

@@ -328,6 +328,19 @@ def post_message_once(
 # — messages for a run —
 
 
+def take_early_messages(journal: SessionJournal, run: RunContext) -> tuple[Message, ...]:
+    """Take the messages that were sent to a run before it had a journal; follow-ups are written to it."""
+    state, recorder = run.loop_state, run.recorder
+    for message in state.follow_ups:
+        queued = Queued(run.id, new_id(), message, "", "follow_up")
+        journal.append(queued)
+        if recorder is not None:
+            recorder.track_queued(queued)
+    early = tuple(state.inbox)
+    state.inbox.clear()
+    return early
+
+
 def deliver(journal: SessionJournal, run: RunContext) -> None:
     """Queue the session's undelivered messages for a run, which appends them before its next request."""
     if run.recorder is None:

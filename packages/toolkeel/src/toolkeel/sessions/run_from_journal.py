@@ -39,6 +39,7 @@ from toolkeel.sessions.inbox import (
     apply_cancel,
     cancel_last_run,
     deliver,
+    take_early_messages,
     take_posts,
 )
 from toolkeel.sessions.journal import SessionJournal, StoredEntry
@@ -95,15 +96,17 @@ async def begin_run(
     _take_inbox(journal, run, posts, options.since)
     known = {each.ticket: each for each in reversed(decisions) if not fold.rejects(each)}
     known |= {id: each.decision for id, each in fold.decisions.items()}
-    speaks = bool(said or fold.queued)
+    says = bool(said or run.loop_state.inbox)
+    speaks = says or bool(fold.queued)
     await _move_waiting_calls(journal, run, known, options.on_message if speaks else None)
-    resumes = resumes_last_run(journal, bool(said))
+    resumes = resumes_last_run(journal, says)
     run.id = fold.last_run.run if resumes else run.id
     for decision in decisions:
         journal.append(Decided(run.id, decision))
     run.loop_state.settle_decision = partial(settle_decision, journal, run.id)
     pending = await resolve_unknown_calls(journal, run, known)
     attach_journal(journal, run, resumes)
+    said = (*said, *take_early_messages(journal, run))
     counted, asks = select_decisions(fold, known)
     if not asks and run.approver is None:
         pending += fold.open_tickets.values()
@@ -210,18 +213,18 @@ def _add_messages(
     messages, name = start.state.messages, options.name
     if now or (resumes and messages):
         return replace(start, new_messages=now)
-    if deferred := tuple(each.ticket for each in journal.state.deferred.values()):
-        return replace(start, pending=deferred)
     over = not messages or isinstance(messages[-1], AssistantMessage)
     last, reason = journal.state.last_run.run, journal.state.reason
     if over and messages and reason == "failed" and not options.resumes_only:
         return start  # its answer was not checked in time, so its guardrails are asked again
+    if not (over or reason in END_WITH_ANSWER or options.resumes_only):
+        return start  # the last run was stopped before the model answered
+    if deferred := tuple(each.ticket for each in journal.state.deferred.values()):
+        return replace(start, pending=deferred)
     if options.resumes_only or (over and reason not in END_WITH_RESULT):
         raise SessionIdle(f"nothing waits in the session {name!r}: say something")
-    if over or reason in END_WITH_ANSWER:
-        run.id, state = last, replace(start.state, instructions="")
-        return replace(start, state=state, ended=cast("EndReason", reason))
-    return start  # the last run was stopped before the model answered
+    run.id, state = last, replace(start.state, instructions="")
+    return replace(start, state=state, ended=cast("EndReason", reason))
 
 
 def refuse_enclosing(run: RunContext, store: SessionStore, info: SessionInfo) -> None:
@@ -382,11 +385,8 @@ def end_of_turn(found: Sequence[StoredEntry], name: str, turn: int) -> int:
     Raises:
         SessionError: there is no such turn.
     """
-    began = [
-        n
-        for n, each in enumerate(found)
-        if isinstance(each.entry, RunBegan) and not each.entry.parent
-    ]
+    entries = [each.entry for each in found]
+    began = [n for n, e in enumerate(entries) if isinstance(e, RunBegan) and not e.parent]
     if not 0 <= turn <= len(began):
         raise SessionError(f"{name!r} has {len(began)} turns, and no turn {turn}")
     if turn == len(began):
