@@ -184,7 +184,10 @@ def kind_of(text: Any, names: dict[str, Any]) -> ArgumentKind | None:
 
 
 def _kind(annotation: Any, listed: bool = False) -> ArgumentKind | None:
-    """Return the kind that an evaluated annotation admits, or None if unchecked."""
+    """Return the kind that an evaluated annotation admits, or None if unchecked.
+
+    With `listed`, it is the annotation of the items of a list.
+    """
     if annotation in _SIMPLE:
         return _SIMPLE[annotation]
     origin, args = get_origin(annotation), get_args(annotation)

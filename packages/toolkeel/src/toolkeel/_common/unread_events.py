@@ -100,6 +100,6 @@ def _joined(first: Delta, second: Delta) -> Delta | None:
 
 
 def _continues(first: CallDelta, second: CallDelta) -> bool:
-    """Return True if a piece of a call only continues the arguments."""
+    """Return True if a piece of a call only continues another's arguments, which are short enough to join."""
     bare = not (second.id or second.name or second.provider_options)
     return bare and first.index == second.index and len(first.arguments) < PIECE

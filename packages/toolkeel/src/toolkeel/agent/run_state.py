@@ -208,12 +208,12 @@ def _dump_state(state: RunState) -> Json:
 
 
 def _load_state(data: object) -> RunState:
-    """Return the state that `_dump_state` wrote, or raise if a field is missing or wrong."""
+    """Return the state that `_dump_state` wrote, or raise ValueError if a field is missing or wrong."""
     return load_record(data, RunState, ["messages", "pending"])
 
 
 def _load_inner(data: object) -> InnerRun:
-    """Load a nested run's saved state with its decision, or raise if a field is missing or wrong."""
+    """Load a nested run's state with its decision, or raise ValueError if a field is missing or wrong."""
     fields = read_fields(
         data, {"state": (dict,), "decision": (dict,), "joined": (bool,)}, ["state"]
     )

@@ -104,7 +104,7 @@ def _pair(tool: AnyTool, value: object) -> tuple[object, object]:
 
 
 def _status_and_kind(prepared: Prepared, message: ToolMessage) -> tuple[Status, Kind | None]:
-    """Return status and kind of a message that the body built. Raise if it answers another call."""
+    """Return status and kind of a message that the body built; raise InvalidOutput for another call's."""
     call, tool = prepared.call, prepared.tool
     if message.tool_call_id not in ("", call.id):
         raise InvalidOutput(

@@ -90,7 +90,10 @@ def _first(value: object, items: int) -> object:
 
 
 def limit_media(content: Content) -> Content:
-    """Return the content with at most `MAX_MEDIA` pictures, sounds and files, and how many are left out."""
+    """Return the content with at most `MAX_MEDIA` pictures, sounds and files, and a text on those left out.
+
+    Content with no more is returned unchanged.
+    """
     if isinstance(content, str) or len(content) <= MAX_MEDIA:
         return content
     kept: list[Block] = []

@@ -88,7 +88,10 @@ def parse_entry(written: Mapping[str, Any], where: str, host: Host = DEFAULT_HOS
 
 
 def _reject_refused(entry: dict[str, Any], where: str) -> None:
-    """Raise for keys that must not be ignored, and for values of a wrong type."""
+    """Remove keys without a value that must not be ignored; raise SetupError for one that is set.
+
+    Raises SetupError, too, for a value of a wrong type.
+    """
     for key, why in _REFUSED.items():
         if entry.get(key):
             raise SetupError(f"{where} cannot be used: {key!r} is set, {why}")
@@ -201,7 +204,7 @@ def _command(fields: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _named_headers(entry: Mapping[str, Any]) -> dict[str, str]:
-    """Return headers whose values are named variables, as ``${variable:NAME}``."""
+    """Return headers whose values are named variables, as ``${variable:NAME}``; a bearer token's, too."""
     named = entry.get("env_http_headers", {})
     headers = {key: f"${{variable:{name}}}" for key, name in named.items()}
     if token := entry.get("bearer_token_env_var"):

@@ -188,7 +188,7 @@ class TransformedTool:
 
 
 def _has_word(text: str, word: str) -> bool:
-    """Return True if a text contains a word."""
+    """Return True if a text contains a word, not only as a part of another one."""
     return re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text) is not None
 
 
@@ -277,7 +277,7 @@ def _check_names(
     arguments: Mapping[str, ArgumentTransform],
     names: Mapping[str, str],
 ) -> None:
-    """Raise if an argument is not there, or two would have one name."""
+    """Raise DefinitionError if an argument is not there, or two would have one name."""
     properties = properties_of(schema)
     if unknown := [name for name in arguments if name not in properties]:
         raise DefinitionError(
@@ -295,7 +295,7 @@ def _check_names(
 def _check_removed(
     tool: str, schema: Mapping[str, Any], fixed: Mapping[str, object], hidden: set[str]
 ) -> None:
-    """Raise if a call without these arguments, or with these values, cannot be right."""
+    """Raise DefinitionError if a call without these arguments, or with these values, cannot be right."""
     if needed := sorted(hidden.intersection(required_of(schema))):
         raise DefinitionError(
             f"the transform of {tool!r} hides {needed[0]!r}, which the tool requires; give it a value"

@@ -166,10 +166,7 @@ class FieldReader:
         return self._expand_word(value)
 
     def read_list(self, key: str) -> tuple[str, ...]:
-        """Return a list of texts, expanded.
-
-        Empty if absent. Raise `SetupError` for another type.
-        """
+        """Return a list of texts, expanded; empty if absent. Raise `SetupError` for another type."""
         value = self._entry.get(key, [])
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
             raise SetupError(f"{self._where}: {key!r} must be a list of texts")
@@ -183,10 +180,7 @@ class FieldReader:
         )
 
     def read_mapping(self, key: str) -> dict[str, str]:
-        """Return an object of texts, expanded.
-
-        Empty if absent. Raise `SetupError` for another type.
-        """
+        """Return an object of texts, expanded; empty if absent. Raise `SetupError` for another type."""
         value = self._entry.get(key, {})
         if not isinstance(value, Mapping):
             raise SetupError(f"{self._where}: {key!r} must be an object")

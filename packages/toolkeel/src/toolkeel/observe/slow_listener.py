@@ -71,7 +71,7 @@ class SlowListener:
                 get_logger().exception("a listener failed on %s; the run continues", event.type)
 
     def close(self, timeout: float | None = None) -> None:
-        """Wait until the listener has received everything, at most `timeout` seconds."""
+        """Wait until the listener has received everything, at most `timeout` seconds; then its thread ends."""
         with self._changed:
             self._closed = True
             self._changed.notify()

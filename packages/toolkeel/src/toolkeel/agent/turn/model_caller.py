@@ -326,7 +326,10 @@ class ModelCaller:
     # — guardrails beside it —
 
     async def _call_with_guardrails(self, request: ModelRequest) -> AssistantMessage:
-        """Send the request beside the input guardrails, which delay its deltas, or after blocking ones."""
+        """Send the request beside the input guardrails, which delay its deltas, or after blocking ones.
+
+        Raises the exception of a guardrail that refuses; nothing of the reply is emitted then.
+        """
         if not self.unchecked_messages:
             return await self._send(request)
         guardrails, said = self._agent.guardrails, tuple(self.unchecked_messages)

@@ -244,7 +244,7 @@ class _Coercer:
         return tried[0][0]
 
     def _fits(self, value: dict[str, object], branch: object) -> bool:
-        """Return True if an object has a branch's required keys and fixed values."""
+        """Return True if an object has a branch's required keys and fixed values, or the branch is True."""
         branch = self._target(branch)
         if not isinstance(branch, Mapping):
             return True

@@ -229,7 +229,7 @@ def _outside_strings(raw: str, wanted: str) -> Iterator[tuple[int, str]]:
 
 
 def _check_surrogates(raw: str, value: object) -> None:
-    """Raise for half a surrogate pair, which cannot be written as UTF-8."""
+    """Raise `MalformedArguments` for half a surrogate pair, which cannot be written as UTF-8."""
     try:
         raw.encode()
     except UnicodeEncodeError as error:

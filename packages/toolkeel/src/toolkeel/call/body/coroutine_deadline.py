@@ -305,7 +305,7 @@ class TaskStopper(CallStopper):
         super().__init__(context, timeout, cancels.loop, cancels.cancel, elapsed)
 
     def finish(self, began: float) -> None:
-        """Record that the body has returned, or raise if it was stopped or is too late."""
+        """Record that the body has returned; raise `TimedOut` or `Cancelled` if it was stopped or is late."""
         self.check_return(began)
         self.context.body_state = "done"
 

@@ -54,6 +54,9 @@ async def run_step(
         seconds: Maximum time of the step itself.
         late: Returns the error of a step that took longer.
         context: The call, whose `pause_deadline` stops the clock; None for a model request.
+
+    Raises:
+        Exception: the error of `late`, or the step's own.
     """
     clock = StepClock(seconds, late, context)
 
@@ -150,7 +153,7 @@ class StepClock(Stopper):
         return self._late(self._seconds, work)
 
     def finish(self, began: float) -> None:
-        """Raise if the step was stopped or cancelled, although it returned."""
+        """Raise the clock's error, or `CancelledError`, if the returned step was stopped or cancelled."""
         if self.reason or self.cancels.has_any():
             self.raise_outcome(None)
 

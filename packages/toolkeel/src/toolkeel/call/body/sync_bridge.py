@@ -118,7 +118,7 @@ class _Work(Generic[T]):
             self.done.set_exception(error)
 
     def stop(self) -> None:
-        """Cancel the coroutine and let it clean up."""
+        """Cancel the coroutine and let it clean up; wait for that, at most five times `GRACE`."""
         stopping = [task for task in self._tasks if task is not None]
         self._loop.call_soon_threadsafe(lambda: [task.cancel(GRACE_ONLY) for task in stopping])
         concurrent.futures.wait([self.done], timeout=5 * GRACE)

@@ -70,7 +70,7 @@ class Approval:
         self._passed: dict[ToolContext, str] = {}
 
     def require_approval(self, inner: Handler) -> Handler:
-        """Return a handler that runs `inner` for allowed or approved calls, and raises for others."""
+        """Return a handler that runs `inner` for allowed calls, and raises `Denied` or `Suspend` for others."""
 
         async def asking(prepared: Prepared, context: ToolContext) -> object:
             """Ask for approval if needed, then run the call as edited, or return its answer."""

@@ -91,6 +91,8 @@ def unmentioned_targets(
 ) -> list[str]:
     """Return the targets and addresses in the arguments that no trusted text mentions.
 
+    If one of `values` is mentioned by more than a short word, those that the run wrote itself are left out.
+
     Args:
         prepared: The call.
         values: The targets of the call.

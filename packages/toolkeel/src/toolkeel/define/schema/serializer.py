@@ -114,7 +114,7 @@ _ENCODERS = ("function-plain", "function-wrap")
 
 
 def _alias(field: Core) -> str | None:
-    """Return the advertised name of a field if it is not the field's own, else None."""
+    """Return the first name by which a field with an alias can be sent, or None without an alias."""
     alias = field.get("validation_alias")
     if isinstance(alias, str):
         return alias

@@ -78,7 +78,10 @@ def transport_error(code: int, message: str) -> types.ErrorData:
 
 
 def mark_peer_error(error: types.ErrorData) -> types.ErrorData:
-    """Mark a received error that only looks like the transport's own."""
+    """Return a received error so marked that it does not look like our transport's own.
+
+    One about an answer that the SDK cannot read is the transport's; any other is returned unchanged.
+    """
     unread = (types.PARSE_ERROR, types.INVALID_REQUEST)
     if error.code in unread and error.message.startswith(_SDK_LOST):
         return transport_error(LOST, f"the answer cannot be read: {error.message[:500]}")

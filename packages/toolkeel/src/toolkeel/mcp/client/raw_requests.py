@@ -142,7 +142,7 @@ class RawRequests:
         _fail(self._waiting[id], types.ErrorData(code=types.REQUEST_TIMEOUT, message=message))
 
     def _cancel(self, id: int, reason: str) -> None:
-        """Tell the server that a request is cancelled."""
+        """Tell the server that a request is cancelled. Do nothing once its input is closed."""
         if self._stdin is not None:
             params = {"requestId": id, "reason": reason}
             notification = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}

@@ -81,7 +81,7 @@ class ToolServerPeer:
 
     @property
     def metadata(self) -> dict[str, object]:
-        """The metadata by which a trusted server's results never make its own tools ask."""
+        """Metadata of the server's tools: the origin of results, and True if a trusted one's are its own."""
         return {ORIGIN: self.origin, OWN_RESULTS: self.trust is True}
 
     def effects_of(self, tool: str, stated: Effects | None) -> Effects:

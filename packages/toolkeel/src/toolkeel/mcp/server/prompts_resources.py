@@ -294,7 +294,7 @@ def resource(
     caller = calling_frame()
 
     def make(wrapped: Callable[P, R]) -> Resource[P, R]:
-        """Return a resource made of the function."""
+        """Return a resource made of the function, or raise `DefinitionError`."""
         made = compile_tool(wrapped, (name, description), None, {**_OPTIONS}, caller)
         return Resource(made, uri, media_type, {"title": title, **about})
 

@@ -228,7 +228,7 @@ class ToolServer:
             await self._sessions.notify(ResourcesListChanged())
 
     def _check_pages(self, offer: ServerSnapshot) -> None:
-        """Raise if tools have pages, and clients were told that there are no resources."""
+        """Raise SetupError if tools have pages, and clients were told that there are no resources."""
         if offer.has_pages and self.sdk.get_request_handler("resources/list") is None:
             raise SetupError("tools with pages came later: make the server with resources=[]")
 

@@ -195,7 +195,10 @@ class ResponsesEncoder(Encoder[ModelProfile]):
         self._natives: dict[str, Json] = {}
 
     def encode_message(self, message: AssistantMessage | SystemMessage | UserMessage) -> list[Json]:
-        """Encode a message that is not a result."""
+        """Encode a message that is not a result; before it the answers of open calls, whose turn it ends.
+
+        An instruction ends no turn.
+        """
         if isinstance(message, SystemMessage):
             text = clean_text(message.text)
             return [{"role": "system", "content": text}] if text.strip() else []

@@ -154,7 +154,10 @@ def _listed(value: object) -> list[object]:
 
 
 def _values(text: str) -> list[object]:
-    """Return the JSON values that `text` consists of, separated by blanks, ``;`` or ``,``."""
+    """Return the JSON values that `text` consists of, separated by blanks, ``;`` or ``,``.
+
+    Raises `ValueError` if one is no JSON.
+    """
     values: list[object] = []
     at = 0
     while begin := _BEGIN.search(text, at):

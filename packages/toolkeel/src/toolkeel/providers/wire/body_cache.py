@@ -41,7 +41,10 @@ class MediaPolicy:
     limit: int | None = MEDIA_LIMIT
 
     def trim(self, messages: Sequence[Message]) -> Sequence[Message]:
-        """Return the transcript with notes for the oldest media beyond the limit."""
+        """Return the transcript, with notes for the oldest media if they exceed three quarters of the limit.
+
+        Unchanged if media are not sent or have no limit.
+        """
         if self.limit is None or not self.enabled:
             return messages
         return within_limit(messages, self.limit * 3 // 4)

@@ -126,9 +126,9 @@ class WireModel:
             await self._clients.close()
 
     async def _attempt(self, requests: list[ModelRequest]) -> AsyncGenerator[Deltas]:
-        """Yield the reply to the last of `requests`.
+        """Yield the reply to the last of `requests`, or raise `ModelError`.
 
-        If the model's reply was rejected, append a corrected request and raise.
+        If the model's reply was rejected, a corrected request is appended to `requests` first.
         """
         try:
             async with aclosing(self._request_reply(requests[-1], len(requests) - 1)) as parts:
