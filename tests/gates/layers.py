@@ -31,7 +31,7 @@ LAYERS: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "toolkeel_workspace": (
         ("sandbox",),
-        ("files", "shell", "web", "search", "code", "computer", "pictures"),
+        ("files", "shell", "web", "search", "code", "computer", "pictures", "data_results"),
         ("skills",),
     ),
     "toolkeel_studio": (

@@ -58,7 +58,7 @@ def harmless(text: str) -> None:
     read = Elements(text)
     assert read.open == []
     for tag, attributes in read.found:
-        assert tag in ("div", "b", "span", "details", "summary", "img")
+        assert tag in ("div", "b", "span", "details", "summary", "img", "table", "tr", "th", "td")
         assert attributes.keys() <= {"style", "alt", "src"}
         assert attributes.get("src", "data:image/").startswith("data:image/")
 
@@ -104,6 +104,16 @@ def test_a_picture_that_is_a_document_or_lies_elsewhere_is_only_named() -> None:
     shown = html(ToolMessage((svg, far), "1", "plot"))
     harmless(shown)
     assert "<img" not in shown and "example.org" not in re.sub(r"\[.*?\]", "", shown)
+
+
+def test_a_table_is_shown_with_its_first_rows_and_says_how_many_it_has() -> None:
+    details = {"table": {"columns": [EVIL, "n"], "rows": [[EVIL, "1"]] * 30, "total_rows": 300}}
+    shown = html(ToolMessage("text for the model", "1", "sales", details=details))
+    harmless(shown)
+    assert shown.count("<tr>") == 21 and "20 of 300 rows" in shown
+    assert "text for the model" not in shown
+    other = html(ToolMessage("text", "1", "sales", details={"table": ["n"]}))
+    assert "<table" not in other and "text" in other
 
 
 @given(st.text())

@@ -18,18 +18,21 @@ from toolkeel.content import Content, Image, Text, detect_media_type
 from toolkeel.define.tool import Tool
 from toolkeel.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from toolkeel.observe.wording import (
+    ShownTable,
     arguments_of,
     compact,
     count,
     duration,
     escaped,
     pretty,
+    table_of,
     title_of,
 )
 
 MOST = 20_000
 """Characters of one text."""
 _PICTURE_BYTES = 2_000_000
+_ROWS = 20
 _DIM = "opacity:.7;font-size:.9em"
 _BOX = (
     "border:1px solid currentColor;border-radius:6px;padding:.5em .8em;margin:.2em 0;max-width:60em;"
@@ -108,7 +111,20 @@ def _row(tool: Tool[..., Any]) -> str:
 def _outcome(message: ToolMessage) -> Iterator[str]:
     word = f"failed: {message.kind}" if message.failed else "done"
     yield _dim(f"{message.name}: {word}, {duration(message.duration)}")
-    yield from _content(message.content)
+    table = table_of(message.details)
+    yield from _content(message.content) if table is None else _table(table)
+
+
+def _table(table: ShownTable) -> Iterator[str]:
+    """Render the first rows of a table, and how many it has."""
+    head = "".join(f"<th>{_escaped(column)}</th>" for column in table.columns)
+    shown = table.rows[:_ROWS]
+    body = "".join(
+        f"<tr>{''.join(f'<td>{_escaped(cell)}</td>' for cell in row)}</tr>" for row in shown
+    )
+    yield f'<div style="overflow-x:auto"><table><tr>{head}</tr>{body}</table></div>'
+    if table.total > len(shown):
+        yield _dim(f"{len(shown)} of {count(table.total, 'row')}")
 
 
 def _content(content: Content) -> Iterator[str]:

@@ -17,7 +17,7 @@ import pytest
 
 from tests.inspector.serving import GATE, HELD, REMOVED, Served, busy, served
 from tests.mcp.peers import OLD_PEER, PEER
-from toolkeel import Agent, AssistantMessage, Usage
+from toolkeel import Agent, AssistantMessage, ToolOutput, Usage, tool
 from toolkeel.mcp.client import MCPServer
 from toolkeel.sessions import Sessions
 from toolkeel.testing import Scripted, call
@@ -108,6 +108,23 @@ def test_an_answer_is_the_calls_result_and_nothing_runs(tmp_path: Path) -> None:
         page.post("/sessions/ada", _do="decide", verdict="answer", value="已经删了", **shown)
         assert "已经删了" in page.until("/sessions/ada", 'class="answer"')
         assert before == REMOVED
+
+
+def test_a_table_is_shown_beside_what_the_model_reads(tmp_path: Path) -> None:
+    table = {"columns": ["<b>月", "n"], "rows": [["一", "1"], ["<i>", "2"]], "total_rows": 9}
+
+    @tool
+    def sales() -> ToolOutput:
+        """Return a table."""
+        return ToolOutput("月,n", details={"table": table})
+
+    with served(tmp_path, ["?"]) as page:
+        model = Scripted([call("sales"), "Done."])
+        Agent(model, [sales]).run_sync("go", session=page.sessions["ada"])
+        shown = page.client.get("/sessions/ada").text
+    assert "<td>&lt;i&gt;</td><td>2</td>" in shown and "2 of 9 rows" in shown
+    assert "data-sort>&lt;b&gt;月</button>" in shown
+    assert "Text that the model reads" in shown and ">月,n</pre>" in shown
 
 
 @contextmanager

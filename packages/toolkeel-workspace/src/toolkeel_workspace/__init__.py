@@ -9,6 +9,7 @@ code      running the Python a model writes, in a process of its own or a kernel
 computer  a screen that a model sees and acts on
 skills    Agent Skills: instructions that a model loads, with files and scripts
 pictures  pictures: checked, shrunk, generated
+data_results  how tables and figures that tools return are shown to a model
 """
 
 from typing import TYPE_CHECKING

@@ -11,7 +11,15 @@ from pathlib import Path
 import pytest
 
 from tests.shared import ROOT, optional
-from toolkeel._common.installed import INSTALL, install_hint, installed, load_installed, render_html
+from toolkeel._common.installed import (
+    INSTALL,
+    find_renderer,
+    install_hint,
+    installed,
+    load_installed,
+    render_html,
+    renderer_extra,
+)
 from toolkeel.errors import SetupError
 
 DECLARED = [
@@ -86,3 +94,12 @@ def test_the_runtime_alone_says_what_to_install(statement: str, line: str, tmp_p
     )
     assert done.returncode != 0
     assert f"pip install '{line}'" in done.stderr, done.stderr
+
+
+def test_a_renderer_is_found_by_the_package_and_the_class_of_a_value_or_of_a_base() -> None:
+    frame = type("DataFrame", (), {"__module__": "pandas.core.frame"})
+    special = type("GeoFrame", (frame,), {"__module__": "geo"})
+    assert renderer_extra(special) == renderer_extra(frame) == "toolkeel[workspace]"
+    assert renderer_extra(dict) == renderer_extra(type("DataFrame", (), {})) == ""
+    optional("toolkeel_workspace")
+    assert find_renderer(special) is find_renderer(frame) is not None

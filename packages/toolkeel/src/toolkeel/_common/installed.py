@@ -6,10 +6,12 @@ The runtime never imports a higher distribution. Each of those lists what it add
 ``toolkeel.builtins``   builtin tools by name, as functions that make them
 ``toolkeel.executors``  executors by name, as functions that make them
 ``toolkeel.hooks``      single functions: ``cli``, ``html``, ``demo_options``
+``toolkeel.results``    functions that show a result to a model, by its class: ``pandas.DataFrame``
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -18,7 +20,13 @@ from toolkeel.errors import SetupError
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-Group = Literal["toolkeel.names", "toolkeel.builtins", "toolkeel.executors", "toolkeel.hooks"]
+Group = Literal[
+    "toolkeel.names",
+    "toolkeel.builtins",
+    "toolkeel.executors",
+    "toolkeel.hooks",
+    "toolkeel.results",
+]
 
 _WORKSPACE = (
     "Browser CodeInterpreterTool Computer ComputerTool Embedder Embeddings FileSearchTool "
@@ -27,6 +35,9 @@ _WORKSPACE = (
     "RepositoryInstructions SearchBackend Tavily apply_patch fetch_tool index_folder local_shell open_store shell"
 )
 _SERVE = "Channel ChannelError Channels Item Snapshot app"
+_RESULTS = (
+    "PIL.Image matplotlib.Axes matplotlib.Figure pandas.DataFrame polars.DataFrame pyarrow.Table"
+)
 INSTALL: dict[str, str] = {
     **{f"toolkeel.tools.{name}": "toolkeel[workspace]" for name in _WORKSPACE.split()},
     "toolkeel.tools.Weather": "toolkeel[studio]",
@@ -49,8 +60,9 @@ INSTALL: dict[str, str] = {
     "file_search": "toolkeel[search]",
     "image_generation": "toolkeel[pictures]",
     "code_interpreter": "toolkeel[code]",
+    **dict.fromkeys(_RESULTS.split(), "toolkeel[workspace]"),
 }
-"""What to install for names of other distributions: a public name, an executor, a builtin, a hook."""
+"""What to install for names of other distributions: of an object, an executor, a builtin, a hook, a result."""
 
 
 @cache
@@ -88,3 +100,40 @@ def render_html(value: object) -> str | None:
     """Render a value as HTML for a notebook, or return None without a renderer."""
     point = installed("toolkeel.hooks").get("html")
     return None if point is None else point.load()(value)
+
+
+@cache
+def find_renderer(cls: type) -> Callable[[Any], Any] | None:
+    """Return the function that shows values of a class to a model; None if none is installed.
+
+    It is registered for the class or for a base of it, by the name of the top-level package and of
+    the class. It takes a value and returns a `ToolOutput`.
+
+    Args:
+        cls: The class of a result.
+
+    >>> find_renderer(dict) is None
+    True
+    """
+    for name in _renderer_names(cls):
+        if point := installed("toolkeel.results").get(name):
+            renderer: Callable[[Any], Any] = point.load()
+            return renderer
+    return None
+
+
+def renderer_extra(cls: type) -> str:
+    """Return what to install so that values of a class are shown; empty if nothing shows them."""
+    return next((INSTALL[name] for name in _renderer_names(cls) if name in INSTALL), "")
+
+
+def _renderer_names(cls: type) -> list[str]:
+    """Return the names under which a renderer for a class or a base of it may be registered."""
+    bases = ((each.__module__.partition(".")[0], each.__name__) for each in cls.__mro__)
+    return [f"{package}.{name}" for package, name in bases if package not in _PLAIN_PACKAGES]
+
+
+_PLAIN_PACKAGES = frozenset(
+    {"builtins", "collections", "datetime", "decimal", "enum", "pydantic", "toolkeel"}
+)
+"""Packages whose classes have a JSON form or blocks of their own: no entry points are read for them."""

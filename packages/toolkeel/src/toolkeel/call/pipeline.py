@@ -40,10 +40,11 @@ from toolkeel.call.arguments.argument_errors import coercions_of
 from toolkeel.call.arguments.edits import append_note, executed_arguments
 from toolkeel.call.arguments.validate import argument_text, is_large, prepare
 from toolkeel.call.body.run_in_thread import run_in_thread
+from toolkeel.call.body.start_thread import run_beside
 from toolkeel.call.body.stop_errors import not_started_error
 from toolkeel.call.enclosing_run import find_stop
 from toolkeel.call.failure_message import call_handler, failure_message, unknown_outcome_message
-from toolkeel.call.result_message import render
+from toolkeel.call.result_message import needs_renderer, render, render_value
 from toolkeel.call.steps.call_limits import record_result, refuse_failing
 from toolkeel.call.steps.compose import Handler
 from toolkeel.call.steps.label_sources import attach_labels, record_stated
@@ -135,6 +136,8 @@ async def run_call(call: ToolCall, tools: ToolLookup, run: RunContext) -> CallOu
         value = await handler(prepared, context)
         if run.recorder is not None and run.state:
             run.recorder.revert_unsavable(run.state)
+        if type(value) is not str and needs_renderer(value):
+            value = await run_beside(render_value, value)
         message = render(prepared, value, perf_counter() - started, tools.keeper)
     except BaseException as error:
         cause = _find_cause(error, call, tool, context)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from pydantic_core import to_json
 
+from toolkeel._common.installed import find_renderer
 from toolkeel._records.record import NOTHING
 from toolkeel.call.truncate import (
     NARROW,
@@ -23,6 +24,8 @@ from toolkeel.errors import InvalidOutput, Kind
 from toolkeel.messages import Status, ToolMessage, ToolOutput
 
 BLOCKS = (Text, Image, Audio, File, Data)
+MAX_RENDERED = 20
+"""Items of a list that are looked at for tables and figures."""
 
 
 def render(
@@ -46,6 +49,7 @@ def render(
         if limit is None or len(value) <= limit:
             shown = value if value.isascii() else clean_text(value)
             return ToolMessage(shown, call.id, tool.name, "success", None, None, NOTHING, duration)
+    value = render_value(value)
     artifact, details, content = None, NOTHING, value
     status: Status = "success"
     kind: Kind | None = None
@@ -70,6 +74,43 @@ def render(
     if prepared.changes:
         details = {**details, "coerced": prepared.changes}
     return ToolMessage(shown, call.id, tool.name, status, kind, artifact, details, duration)
+
+
+def needs_renderer(value: object) -> bool:
+    """Return True if a value, its content or an item of it is shown by an installed renderer."""
+    content = value.content if isinstance(value, ToolOutput) else value
+    items = content if type(content) in (list, tuple) else (content,)
+    return any(find_renderer(type(item)) is not None for item in items[:MAX_RENDERED])  # type: ignore[index]
+
+
+def render_value(value: object) -> object:
+    """Return what is shown for a table, a figure or a list with some; any other value as it is.
+
+    The value itself becomes the artifact, unless there is one. May take as long as drawing a figure.
+
+    Args:
+        value: A result. Of a list, the first `MAX_RENDERED` items are looked at.
+    """
+    if not needs_renderer(value):
+        return value
+    if isinstance(value, ToolOutput):
+        made = _render_content(value.content)
+        artifact = made.artifact if value.artifact is None else value.artifact
+        return ToolOutput(made.content, artifact, {**made.details, **value.details})
+    return _render_content(value)
+
+
+def _render_content(content: object) -> ToolOutput:
+    if not isinstance(content, list | tuple):
+        renderer = find_renderer(type(content))
+        assert renderer is not None  # `needs_renderer` has found it
+        made: ToolOutput = renderer(content)
+        return made
+    shown = [
+        item if find_renderer(type(item)) is None else _render_content(item).content
+        for item in content
+    ]
+    return ToolOutput([Text(item) if isinstance(item, str) else item for item in shown], content)
 
 
 def plain_text(prepared: Prepared, value: object) -> str | None:

@@ -29,6 +29,7 @@ from typing import Any
 
 from pydantic import BaseModel, PydanticSchemaGenerationError, TypeAdapter
 
+from toolkeel._common.installed import find_renderer, renderer_extra
 from toolkeel._records.record import record
 from toolkeel.define.reading.annotations import modernize
 from toolkeel.define.reading.signature import MISSING
@@ -170,10 +171,12 @@ def require_json_form(name: str, annotation: object, returns: str = "content") -
     if returns == "content_and_artifact" and typing.get_origin(annotation) is tuple:
         annotation = (*typing.get_args(annotation), Any)[0]
     cls = _find_unsendable(annotation)
-    if cls is None:
+    if cls is None or _is_rendered(annotation):
         return
     write = next((text for kind, text in _NEVER if issubclass(cls, kind)), "")
     write = write or next((text for has, text in _INSTEAD if hasattr(cls, has)), _SOME_CLASS)
+    if extra := renderer_extra(cls):
+        write = f"pip install '{extra}', which shows it to the model, or {write}"
     written = annotation.__name__ if inspect.isclass(annotation) else str(annotation)
     raise DefinitionError(
         f"{name}: it returns {written}, but {cls.__name__} has no JSON form, so no model could read "
@@ -181,8 +184,19 @@ def require_json_form(name: str, annotation: object, returns: str = "content") -
     )
 
 
+def _is_rendered(annotation: object) -> bool:
+    """Return True if an installed renderer shows what has no JSON form in an annotation."""
+    origin, args = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is typing.Annotated:
+        return _is_rendered(args[0])
+    if origin in (typing.Union, types.UnionType, list, tuple):
+        return all(_find_unsendable(arg) is None or _is_rendered(arg) for arg in args)
+    return inspect.isclass(annotation) and find_renderer(annotation) is not None
+
+
 _INSTEAD = (
     ("to_dicts", "write -> list[dict] and return frame.to_dicts()"),
+    ("to_pylist", "write -> list[dict] and return table.to_pylist()"),
     ("to_dict", 'write -> list[dict] and return value.to_dict("records"), or -> str and a text'),
     (
         "savefig",

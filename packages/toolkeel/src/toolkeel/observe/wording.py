@@ -11,7 +11,7 @@ import re
 import unicodedata
 from collections.abc import Mapping
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 from toolkeel._records.record import NOTHING
 from toolkeel._records.tickets import Ticket
@@ -156,6 +156,35 @@ def compact(value: object) -> str:
 def pretty(value: object) -> str:
     """Format a JSON value on several lines, its text unescaped."""
     return json.dumps(value, ensure_ascii=False, indent=2, default=str)
+
+
+class ShownTable(NamedTuple):
+    """The rows of a tool's table that people see.
+
+    Args:
+        columns: Names of the columns.
+        rows: The first rows, as texts.
+        total: Number of all rows.
+    """
+
+    columns: list[str]
+    rows: list[list[str]]
+    total: int
+
+
+def table_of(details: Mapping[str, object]) -> ShownTable | None:
+    """Return the table in a result's details; None if there is none, or it is not of that form.
+
+    >>> table_of({"table": {"columns": ["n"], "rows": [["1"], ["2"]], "total_rows": 9}})
+    ShownTable(columns=['n'], rows=[['1'], ['2']], total=9)
+    >>> table_of({"table": 3}) is None
+    True
+    """
+    match details.get("table"):
+        case {"columns": [*columns], "rows": [*rows], "total_rows": int(total)}:
+            if all(isinstance(row, list | tuple) and len(row) == len(columns) for row in rows):
+                return ShownTable([*map(str, columns)], [[*map(str, row)] for row in rows], total)
+    return None
 
 
 def title_of(schema: Mapping[str, Any]) -> str:

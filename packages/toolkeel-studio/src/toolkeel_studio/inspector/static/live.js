@@ -190,6 +190,20 @@ document.addEventListener("click", (event) => {
   button.classList.add("done");
 });
 
+// The rows of a table in the order of a column: numbers by size, other texts by the language's order.
+document.addEventListener("click", (event) => {
+  const head = event.target.closest("[data-sort]")?.parentElement;
+  if (!head) return;
+  const body = head.closest("table").tBodies[0];
+  const down = head.ariaSort === "ascending";
+  for (const other of head.parentElement.children) other.removeAttribute("aria-sort");
+  head.ariaSort = down ? "descending" : "ascending";
+  const cell = (row) => row.cells[head.cellIndex].textContent;
+  const order = new Intl.Collator(document.documentElement.lang, { numeric: true });
+  const compare = (a, b) => cell(a) - cell(b) || order.compare(cell(a), cell(b));
+  body.append(...[...body.rows].sort((a, b) => (down ? compare(b, a) : compare(a, b))));
+});
+
 for (const button of document.querySelectorAll("[data-copy]")) button.hidden = false;
 remember(document);
 const talk = document.querySelector("[data-events]");
