@@ -114,7 +114,7 @@ async def run_call(call: ToolCall, tools: ToolLookup, run: RunContext) -> CallOu
         run.emit(ToolStarted(seq, at, run_id, call.id, call))
     tool: AnyTool | None = None
     context: ToolContext | None = None
-    prepared, enclosing = None, ENCLOSING.get()
+    prepared, fatal, enclosing = None, None, ENCLOSING.get()
     try:
         entry = tools.find(call.name, run.loop_state.disabled_tools)
         tool = entry.tool
@@ -148,10 +148,8 @@ async def run_call(call: ToolCall, tools: ToolLookup, run: RunContext) -> CallOu
         if message.kind == "unknown_outcome" and run.recorder is None:
             fatal = None  # only a session asks what happened
         del cause, failed  # by its traceback an error would hold itself
-        ENCLOSING.set(enclosing)
-        return _finish(run, call, prepared, context, message, fatal)
     ENCLOSING.set(enclosing)  # no `reset`: a body left behind goes on in another context
-    return _finish(run, call, prepared, context, message, None)
+    return _finish(run, call, prepared, context, message, fatal)
 
 
 async def _prepare_in_thread(
