@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 import sqlalchemy as sa
+from sqlalchemy.exc import OperationalError
 
 from tests.sessions.postgres_server import serving
 from tests.sessions.silent_server import falling_silent
-from toolkeel.sessions.stores.limited_connection import LimitedConnection
+from toolkeel.sessions.stores.limited_connection import limited_connection
 from toolkeel_studio.durable.connections import open_engine
 
 
@@ -15,13 +16,13 @@ from toolkeel_studio.durable.connections import open_engine
 def test_a_silent_database_ends_a_statement_and_the_next_one_has_a_new_connection(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(LimitedConnection, "answer_seconds", 0.3)
+    monkeypatch.setattr(limited_connection(), "answer_seconds", 0.3)
     with serving() as server, falling_silent(server.new_database()) as (place, silence):
         engine = open_engine(place, 1)
         with engine.begin() as first:
             first.execute(sa.text("CREATE TABLE one (number INTEGER)"))
         with (
-            pytest.raises(sa.exc.OperationalError, match=r"has not answered for 0\.3 s"),
+            pytest.raises(OperationalError, match=r"has not answered for 0\.3 s"),
             engine.begin() as second,
         ):
             second.execute(sa.text("INSERT INTO one VALUES (1)"))

@@ -10,10 +10,10 @@ import pytest
 from tests.sessions.postgres_server import serving
 from tests.sessions.silent_server import falling_silent
 from toolkeel.sessions.stores.limited_connection import (
-    LimitedConnection,
     connect,
     end_server_process,
     limit_server,
+    limited_connection,
     server_process,
 )
 
@@ -29,7 +29,7 @@ def address() -> Iterator[str]:
 def test_a_silent_server_ends_a_statement_but_notifications_may_be_late(
     address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(LimitedConnection, "answer_seconds", 0.2)
+    monkeypatch.setattr(limited_connection(), "answer_seconds", 0.2)
     with falling_silent(address) as (place, silence), connect(place) as connection:
         assert list(connection.notifies(timeout=0.4)) == []
         silence.fall()

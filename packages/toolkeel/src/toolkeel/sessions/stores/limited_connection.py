@@ -1,17 +1,18 @@
 """Connections of psycopg whose operations end although the server has fallen silent.
 
 The server is asked to notice the reverse: it ends the transaction and frees the locks of a client that has
-vanished. Only psycopg and what is installed with it is imported here; the caller reports a missing extra.
+vanished.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator
+from functools import cache
+from importlib import import_module
 from time import monotonic, sleep
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar, cast
 
-import psycopg
-
+from toolkeel._common.needs_extra import needs_extra
 from toolkeel._common.postgres_link import STATEMENT_SECONDS, deadlines, with_parameters
 
 T = TypeVar("T")
@@ -34,60 +35,70 @@ JOIN pg_settings USING (name) WHERE pg_settings.source = 'default'
 _ENDING_SECONDS: Final = 2.0
 
 
-class LimitedConnection(psycopg.Connection[Any]):
-    """A connection that closes itself, and raises OperationalError, if an answer takes too long.
+def import_driver() -> Any:
+    """Import psycopg, or raise MissingExtraError with the install line."""
+    with needs_extra("PostgreSQL", "postgres"):
+        return import_module("psycopg")
 
-    Attributes:
-        answer_seconds: Maximum duration of an operation.
+
+@cache
+def limited_connection() -> Any:
+    """Return the class of connections that close themselves if an answer takes too long.
+
+    They raise OperationalError then. Their `answer_seconds` may be set for the next operations.
     """
+    driver = import_driver()
 
-    answer_seconds = STATEMENT_SECONDS
-    _is_listening = False
+    class LimitedConnection(driver.Connection):  # type: ignore[misc,name-defined]
+        answer_seconds = STATEMENT_SECONDS
+        _is_listening = False
 
-    def wait(self, gen: Generator[Any, Any, T], *words: Any, **options: Any) -> T:
-        """Consume a generator of psycopg: all operations but connecting pass here."""
-        if self._is_listening:
-            return super().wait(gen, *words, **options)
-        with deadlines.limit(self.fileno(), self.answer_seconds) as is_late:
+        def wait(self, gen: Generator[Any, Any, T], *words: Any, **options: Any) -> T:
+            """Consume a generator of psycopg: all operations but connecting pass here."""
+            if self._is_listening:
+                return cast("T", super().wait(gen, *words, **options))
+            with deadlines.limit(self.fileno(), self.answer_seconds) as is_late:
+                try:
+                    return cast("T", super().wait(gen, *words, **options))
+                except driver.Error as error:
+                    if not is_late():
+                        raise
+                    text = f"the server has not answered for {self.answer_seconds:g} seconds"
+                    raise driver.OperationalError(text) from error
+
+        def notifies(self, **options: Any) -> Generator[Any]:
+            """Yield notifications, which may come at any time."""
+            self._is_listening = True
             try:
-                return super().wait(gen, *words, **options)
-            except psycopg.Error as error:
-                if not is_late():
-                    raise
-                text = f"the server has not answered for {self.answer_seconds:g} seconds"
-                raise psycopg.OperationalError(text) from error
+                yield from super().notifies(**options)
+            finally:
+                self._is_listening = False
 
-    def notifies(self, **options: Any) -> Generator[psycopg.Notify]:
-        """Yield notifications, which may come at any time."""
-        self._is_listening = True
-        try:
-            yield from super().notifies(**options)
-        finally:
-            self._is_listening = False
+    return LimitedConnection
 
 
-def connect(address: str) -> LimitedConnection:
+def connect(address: str) -> Any:
     """Connect, with our default parameters where the address has none of its own.
 
     Raises:
         psycopg.Error: the server cannot be reached, or refuses.
     """
-    return LimitedConnection.connect(with_parameters(address), autocommit=True)
+    return limited_connection().connect(with_parameters(address), autocommit=True)
 
 
-def limit_server(connection: psycopg.Connection[Any]) -> None:
+def limit_server(connection: Any) -> None:
     """Let the server give up a vanished client, unless its operator, role or address says how."""
     connection.execute(_ADOPT, (list(_SETTINGS), list(_SETTINGS.values())), prepare=False)
 
 
-def server_process(connection: psycopg.Connection[Any]) -> ServerProcess:
+def server_process(connection: Any) -> ServerProcess:
     """Return the process of the server that serves a connection."""
     sql = "SELECT pid, backend_start::text FROM pg_stat_activity WHERE pid = pg_backend_pid()"
-    [row] = connection.execute(sql, prepare=False)
-    return row
+    [(pid, began)] = connection.execute(sql, prepare=False)
+    return int(pid), str(began)
 
 
-def end_server_process(connection: psycopg.Connection[Any], process: ServerProcess) -> None:
+def end_server_process(connection: Any, process: ServerProcess) -> None:
     """End the process of a lost connection, if it is still there, so that its locks are free.
 
     Args:

@@ -23,11 +23,8 @@ from typing import Any, Final, TypeVar, cast
 from toolkeel.sessions.errors import SessionError
 from toolkeel.sessions.stores.artifacts import Artifacts
 from toolkeel.sessions.stores.database_store import SqliteStore, SqlStore
-from toolkeel.sessions.stores.postgres_connection import (
-    PROBE,
-    PostgresConnection,
-    import_driver,
-)
+from toolkeel.sessions.stores.limited_connection import import_driver
+from toolkeel.sessions.stores.postgres_connection import PROBE, PostgresConnection
 from toolkeel.sessions.stores.sql_tables import APPLICATION, TABLES, VERSION
 from toolkeel.sessions.stores.sqlite import (
     BUSY_SECONDS,

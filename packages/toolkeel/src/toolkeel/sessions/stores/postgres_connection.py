@@ -7,12 +7,18 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from importlib import import_module
 from typing import Any, Final
 
-from toolkeel._common.needs_extra import needs_extra
 from toolkeel._common.postgres_link import STATEMENT_SECONDS, shares_connections
 from toolkeel.sessions.errors import SessionError
+from toolkeel.sessions.stores.limited_connection import (
+    ServerProcess,
+    connect,
+    end_server_process,
+    import_driver,
+    limit_server,
+    server_process,
+)
 from toolkeel.sessions.stores.sqlite import Unreachable
 
 _SHARED: Final = (
@@ -28,12 +34,6 @@ PROBE: Final = "SELECT 1"
 """Shows whether a connection is alive."""
 
 
-def import_driver() -> Any:
-    """Import psycopg, or raise MissingExtraError with the install line."""
-    with needs_extra("PostgreSQL", "postgres"):
-        return import_module("psycopg")
-
-
 class PostgresConnection:
     """A psycopg connection with the interface and exceptions of `sqlite3`, as far as our statements need.
 
@@ -46,13 +46,12 @@ class PostgresConnection:
 
     def __init__(self, address: str) -> None:
         self._driver = import_driver()
-        self._limited = import_module("toolkeel.sessions.stores.limited_connection")
         self._raw = self._connect(address)
         try:
             with self._as_sqlite():
                 if shares_connections(self._raw, partial(self._connect, address)):
                     raise SessionError(_SHARED)
-                self._limited.limit_server(self._raw)
+                limit_server(self._raw)
             for setting in ("search_path TO toolkeel", "synchronous_commit TO on"):
                 self.execute(f"SET {setting}")
         except BaseException:
@@ -62,7 +61,7 @@ class PostgresConnection:
     def _connect(self, address: str) -> Any:
         """Connect, or raise sqlite3.OperationalError if the server refuses, or Unreachable if a retry may work."""
         try:
-            return self._limited.connect(address)
+            return connect(address)
         except self._driver.Error as error:
             text = str(error).strip()
             refused = "FATAL" in text and not _PASSES.search(text)
@@ -92,15 +91,15 @@ class PostgresConnection:
             cursor.executemany(in_postgres_words(sql), list(rows))
             return cursor
 
-    def server_process(self) -> Any:
+    def server_process(self) -> ServerProcess:
         """Return the process of the server that serves this connection."""
         with self._as_sqlite():
-            return self._limited.server_process(self._raw)
+            return server_process(self._raw)
 
-    def end_server_process(self, process: Any) -> None:
+    def end_server_process(self, process: ServerProcess) -> None:
         """End the process of a lost connection, so that its locks are free."""
         with self._as_sqlite():
-            self._limited.end_server_process(self._raw, process)
+            end_server_process(self._raw, process)
 
     @property
     def in_transaction(self) -> bool:
