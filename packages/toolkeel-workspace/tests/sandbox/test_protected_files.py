@@ -28,7 +28,8 @@ from toolkeel_workspace.sandbox.protected_files import (
 
 @pytest.mark.parametrize("pattern", PROTECTED)
 def test_each_pattern_counts_at_any_depth_and_with_what_is_below(pattern: str) -> None:
-    for path in (pattern, f"./{pattern}", f"a/b/{pattern}", f"{pattern}/x", pattern.upper()):
+    name = pattern.replace(".md", ".MD")
+    for path in (name, f"./{name}", f"a/b/{name}", f"{name}/x", pattern.upper()):
         assert pattern.startswith(find_protected_pattern(path) or "nothing")
 
 

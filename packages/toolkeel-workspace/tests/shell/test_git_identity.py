@@ -15,7 +15,11 @@ from toolkeel.messages import ToolCall
 from toolkeel_workspace.files.workspace import Workspace
 from toolkeel_workspace.sandbox.confine import Backend, Sandbox
 from toolkeel_workspace.shell import git_identity as module
-from toolkeel_workspace.shell.git_identity import make_git_config, read_own_settings
+from toolkeel_workspace.shell.git_identity import (
+    is_as_git_makes,
+    make_git_config,
+    read_own_settings,
+)
 
 
 @pytest.fixture
@@ -148,3 +152,35 @@ def test_the_identity_of_a_person_is_not_called_missing(repository: Path) -> Non
     need("bubblewrap")
     said = bash(repository, "touch f; git add f; git commit -qm one; git log --format=%an,%ae")
     assert said == "Ada,ada@example.org"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("config", "[core]\n\tfsmonitor = evil\n", False),
+        ("config", "[core]\n\tbare = false\n\n", True),
+        ("config", "[include]\n\tpath = /x\n", False),
+        ("config", '[alias "x"]\n', False),
+        ("config", "[core]\n\tbare = false ; x\n", False),
+        ("config", "\n" * 70_000 + "[alias]\n", False),
+        ("hooks/pre-commit", "evil", False),
+        ("hooks/x.sample", "evil", True),
+        ("info/exclude", "# nothing\n", True),
+        ("info/exclude", "*.py\n", False),
+        ("info/attributes", "* filter=evil\n", False),
+        ("modules/x", "", False),
+    ],
+)
+def test_what_git_init_makes_is_told_from_what_has_an_effect(
+    tmp_path: Path, name: str, text: str, expected: bool
+) -> None:
+    subprocess.run(["git", "init", "-q", tmp_path / "new"], check=True)
+    new = tmp_path / "new" / ".git"
+    assert all(is_as_git_makes(new / each) for each in ("config", "hooks", "info"))
+    path = new / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+    assert is_as_git_makes(new / name.partition("/")[0]) is expected
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "config").symlink_to(new / "config")
+    assert not is_as_git_makes(tmp_path / ".git" / "config")

@@ -186,7 +186,7 @@ def test_a_denial_says_why_and_leaves_its_mark(tmp_path: Path) -> None:
         refused = result.messages[4]
         assert isinstance(refused, ToolMessage)
         assert refused.kind == "denied"
-        assert "read private data (read secret.txt)" in refused.text
+        assert "read private data" in refused.text and "(read secret.txt)" in refused.text
         assert server.connections == 0
 
     with_server(say_ok, use)

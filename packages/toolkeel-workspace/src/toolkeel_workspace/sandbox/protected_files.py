@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Set
@@ -96,6 +97,21 @@ BUILD_FILES: tuple[str, ...] = tuple(_BUILDS.split())
 PROTECTED: tuple[str, ...] = tuple(dict.fromkeys((*AUTO_LOADED, *SECRET)))
 """Files and folders that change only with approval, at any depth."""
 
+_PAGES = frozenset(
+    [
+        "agents.md",
+        "agents.override.md",
+        "claude.md",
+        "claude.local.md",
+        "gemini.md",
+        "qwen.md",
+        "warp.md",
+        "conventions.md",
+    ]
+    if sys.platform == "linux"
+    else ()
+)
+"""Names of pages that no agent loads where names have one case."""
 _ENVIRONMENTS = (".venv", "venv", "node_modules", ".tox", ".nox", "__pycache__", "*.pyc", "*.pth")
 """Need approval for edits, but stay writable in a sandbox, where programs keep caches in them."""
 MAX_FILES_CHECKED = 200_000
@@ -114,12 +130,16 @@ _SKIPPED_FOLDERS = frozenset(
 def find_protected_pattern(path: str) -> str:
     """Return the protected pattern that matches a path, or an empty string if none does.
 
+    On Linux, where names have one case, a page such as ``docs/agents.md`` is not an agent's ``AGENTS.md``.
+
     Args:
         path: Relative, with slashes.
 
     >>> find_protected_pattern("lib/.git/hooks/pre-commit"), find_protected_pattern("src/hooks/a.py")
     ('.git/hooks', '')
     """
+    if _PAGES and not _PAGES.isdisjoint(parts := path.split("/")):
+        path = "/".join("page" if part in _PAGES else part for part in parts)
     last = fold_part(path.replace("\\", "/").rstrip("/.").rpartition("/")[2])
     if last == ".git":  # a file named .git redirects to another folder
         return matching_pattern(path, PROTECTED) or last

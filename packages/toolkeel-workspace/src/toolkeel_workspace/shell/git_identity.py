@@ -7,9 +7,10 @@ import re
 import shutil
 import subprocess
 from functools import cache
+from itertools import islice
 from pathlib import Path
 
-from toolkeel_workspace.sandbox.secret_files import read_start
+from toolkeel_workspace.sandbox.secret_files import MAX_BYTES, read_start
 
 _SEARCH_PATH = "/usr/local/bin:/usr/bin:/bin:/opt/homebrew/bin"
 _SECTION = re.compile(
@@ -17,6 +18,13 @@ _SECTION = re.compile(
 )
 DEFAULT = {"name": "Agent", "email": "agent@localhost"}
 """Who commits where no identity is configured, so that a first commit works."""
+_NEW_SETTING = re.compile(
+    r"\[core\]|\s*(?:repositoryformatversion|filemode|bare|logallrefupdates|ignorecase"
+    r"|precomposeunicode|symlinks)\s*=\s*\w+|",
+    re.IGNORECASE,
+)
+_COMMENT = re.compile(r"#.*|")
+_MOST_NEW = 50
 _LOST = re.compile(r"git\s+config\s+(?:\S+\s+)*?--global")
 _BUSY = re.compile(
     r"could not (?:lock|write) config file \S*|\.git/config: (?:Device or resource busy|Read-only)"
@@ -76,6 +84,26 @@ def read_own_settings(root: Path) -> dict[str, str]:
             if equals:
                 found[f"{section}.{key.strip()}".lower()] = value.strip().strip('"')
     return found
+
+
+def is_as_git_makes(path: Path) -> bool:
+    """Return True for what ``git init`` puts into a new repository: settings, hooks and info without effect."""
+    if path.parent.name != ".git" or path.is_symlink():
+        return False
+    if path.name == "config":
+        return _has_lines(path, _NEW_SETTING)
+    if path.name not in ("hooks", "info") or not path.is_dir():
+        return False
+    inside = list(islice(path.iterdir(), _MOST_NEW))
+    if path.name == "hooks":
+        return len(inside) < _MOST_NEW and all(each.name.endswith(".sample") for each in inside)
+    return all(each.name == "exclude" and _has_lines(each, _COMMENT) for each in inside)
+
+
+def _has_lines(path: Path, kind: re.Pattern[str]) -> bool:
+    """Return True for a small file of lines of one kind alone."""
+    is_small = path.is_file() and path.stat().st_size < MAX_BYTES
+    return is_small and all(map(kind.fullmatch, read_start(path).splitlines()))
 
 
 @cache

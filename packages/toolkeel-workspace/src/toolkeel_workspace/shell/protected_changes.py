@@ -24,6 +24,7 @@ from toolkeel_workspace.sandbox.protected_files import (
     set_aside,
     take_snapshot,
 )
+from toolkeel_workspace.shell.git_identity import is_as_git_makes
 
 MOST_NAMES = 20
 """Files that a notice names."""
@@ -117,7 +118,11 @@ class ProtectedChanges:
         before = self._before
         # What a command makes cannot hide what else it made.
         now = take_snapshot(self._root, None if before.unsearched else MAX_SCAN_SECONDS)
-        added = [path for path in now.protected if path not in before.protected]
+        added = [
+            path
+            for path in now.protected
+            if path not in before.protected and not is_as_git_makes(Path(path))
+        ]
         changed = [
             path for path, state in before.protected.items() if now.protected.get(path) != state
         ]

@@ -93,13 +93,19 @@ class Ticket:
         """SHA-256 of the complete ticket: of all that a person is shown, and of its expiry."""
         return _sha256(self.to_dict())
 
+    @property
+    def has_target(self) -> bool:
+        """True if the tool declares a target, or reads from the one service that it is for."""
+        reads = self.effects.get("read_only") and self.effects.get("open_world")
+        return bool(self.effects.get("target") or reads)
+
     def approve(self, reach: Reach | None = None) -> Decision:
         """Return a decision that approves the call as it is.
 
         Args:
             reach: ``call``: this call only. ``target``: also later calls of this tool to the same
-                targets, or hosts for a tool that only reads; the default if the ticket has labels and
-                the tool declares a target. ``server``: calls of this MCP server's tools.
+                targets, or hosts for a tool that only reads, or those without an address if it reads and
+                declares no target; the default if the ticket has labels. ``server``: calls of this MCP server's tools.
                 ``source``: what this run has read so far is trusted. Each applies to this run only.
 
         Raises:
@@ -107,10 +113,10 @@ class Ticket:
                 no server's tool.
         """
         if reach is None:
-            reach = "target" if self.labels and self.effects.get("target") else "call"
+            reach = "target" if self.labels and self.has_target else "call"
         if reach not in REACHES:
             raise ValueError(f"approve({reach!r:.60}): give one of {', '.join(map(repr, REACHES))}")
-        if reach == "target" and not self.effects.get("target"):
+        if reach == "target" and not self.has_target:
             raise ValueError(
                 f"approve('target'): {self.tool} declares no target, so no later call has the same; "
                 "name its parameters, as effects=acts('to') does, or approve the call"

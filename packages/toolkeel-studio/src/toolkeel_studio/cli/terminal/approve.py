@@ -164,9 +164,11 @@ class Extent:
 def extents_of(ticket: Ticket) -> list[Extent]:
     """Return the approvals beyond the one call that have an effect for a ticket."""
     found = []
-    if ticket.labels and ticket.effects.get("target"):
+    if ticket.labels and ticket.has_target:
         place = "host" if ticket.effects.get("read_only") else "target"
         covers = f"later calls of {ticket.tool} to the same {place}"
+        if not ticket.effects.get("target"):
+            place, covers = "tool", f"later calls of {ticket.tool} without an address"
         found.append(Extent(place[0], f"this {place}", covers, "target"))
     if ticket.server:
         covers = f"later calls of tools of the server {ticket.server}"

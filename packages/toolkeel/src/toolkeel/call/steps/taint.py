@@ -31,11 +31,12 @@ Labels only grow within a run, and cross into inner runs and sessions.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from toolkeel._records.taint_sources import CALLER, FILES, Permit, Source, Taint
-from toolkeel.call.steps.addresses import are_trusted_hosts, host_of
+from toolkeel.call.steps.addresses import are_trusted_hosts, find_addresses, host_of
 from toolkeel.call.steps.label_sources import ORIGIN, TRUSTED, origin_of
 from toolkeel.call.steps.mentioned_targets import (
     is_named,
@@ -57,6 +58,9 @@ OWN_RESULTS = "believes_own_results"
 of its tools that read do not."""
 BUILDS = "builds"
 """Key of a tool's metadata: of a path, says by which pattern the next build runs it, if it does."""
+SECRET, SERVICE = "secret ", "*"
+"""The begin of a permitted target that was approved after a secret; and the target of a tool that names none."""
+_HOST = re.compile(r"[\w-]\.[a-z]{2}", re.IGNORECASE)
 _Labels = dict[str, list[Source]]
 
 
@@ -164,11 +168,13 @@ def _has_prompt(taint: Taint) -> bool:
 
 def _asks(prepared: Prepared, taint: Taint, labels: _Labels) -> str:
     """Return why these labels require approval of a call that goes outside, or ""."""
-    tool = prepared.tool
+    tool, secret = prepared.tool, "secret" in labels
     values = list(collect_texts(target_arguments(prepared)))
     if are_trusted_hosts(values, tool.metadata.get(TRUSTED)):
         return ""
-    approved = {v for v in values if not _approvable(tool, v).isdisjoint(taint.targets)}
+    approved = {v for v in values if not _approvable(tool, v, secret).isdisjoint(taint.targets)}
+    if _is_service(tool) and (tool.name, f"{SECRET * secret}{SERVICE}") in taint.targets:
+        approved |= {v for v in values if not find_addresses(v) and not _HOST.search(v)}
     if values and approved.issuperset(values):
         return ""
     strange: list[str] = []
@@ -179,13 +185,20 @@ def _asks(prepared: Prepared, taint: Taint, labels: _Labels) -> str:
     return _why(labels, strange)
 
 
-def _approvable(tool: AnyTool, value: str) -> set[tuple[str, str]]:
+def _approvable(tool: AnyTool, value: str, secret: bool = False) -> set[tuple[str, str]]:
     """Return the pairs of tool and target under which an approval of a target is stored.
 
-    For a tool that only reads, an approval of an address covers its host.
+    For a tool that only reads, an approval of an address covers its host. One that was given before the
+    run read a secret does not count after that.
     """
-    host = host_of(value) if tool.effects.read_only else ""
-    return {(tool.name, value), (tool.name, f"//{host}")} if host else {(tool.name, value)}
+    mark, host = SECRET * secret, host_of(value) if tool.effects.read_only else ""
+    found = {(tool.name, f"{mark}{value}")}
+    return found | {(tool.name, f"{mark}//{host}")} if host else found
+
+
+def _is_service(tool: AnyTool) -> bool:
+    """Return True if a tool reads from a service that no parameter names, such as a search."""
+    return tool.effects.read_only and tool.effects.open_world and not tool.effects.target
 
 
 def _builds(prepared: Prepared, labels: _Labels) -> str:
@@ -200,11 +213,12 @@ def _builds(prepared: Prepared, labels: _Labels) -> str:
 def _why(labels: Mapping[str, Sequence[Source]], unnamed: Sequence[str]) -> str:
     """Return why a call is dangerous: what the run has read, and targets that were not named."""
     words = {"private": "private data", "stranger": "a stranger's text", "secret": "secrets"}
-    parts = []
+    parts: dict[str, list[str]] = {}
     for label, sources in labels.items():
         shown = ", ".join(dict.fromkeys(str(source) for source in sources[-3:]))
-        parts.append(f"{words.get(label, label)} ({shown})")
-    text = f"the run has read {' and '.join(parts)}"
+        parts.setdefault(shown, []).append(words.get(label, label))
+    read = (f"{' and '.join(what)} ({shown})" for shown, what in parts.items())
+    text = f"the run has read {' and '.join(read)}"
     if unnamed:
         text += f"; named by nobody here: {', '.join(repr(value)[:120] for value in unnamed[:3])}"
     return text
@@ -236,7 +250,8 @@ def record_approval(prepared: Prepared, run: RunContext, reach: str) -> None:
     Args:
         prepared: The call.
         run: Its run.
-        reach: ``target``: later calls of this tool to the same targets, or hosts if it only reads;
+        reach: ``target``: later calls of this tool to the same targets, or hosts if it only reads, or to
+            the service that it reads from;
             ``server``: calls of tools of the same server; ``source``: the sources read so far.
     """
     for permit in _permits(prepared, run, reach):
@@ -250,9 +265,13 @@ def _permits(prepared: Prepared, run: RunContext, reach: str) -> Iterator[Permit
     tool, taint = prepared.tool, run.taint
     if reach == "server" and (origin := origin_of(tool)):
         yield Permit("server", "", origin)
-    if taint is not None and reach == "target" and tool.effects.target:
-        for value in collect_texts(target_arguments(prepared)):
-            yield from (Permit("target", *pair) for pair in _approvable(tool, value))
+    if taint is not None and reach == "target":
+        secret = "secret" in taint.sources_before(run.loop_state.visible_taint)
+        values = collect_texts(target_arguments(prepared)) if tool.effects.target else ()
+        for value in values:
+            yield from (Permit("target", *pair) for pair in _approvable(tool, value, secret))
+        if _is_service(tool):
+            yield Permit("target", tool.name, f"{SECRET * secret}{SERVICE}")
     if taint is not None and reach == "source":
         for source in dict.fromkeys(taint.sources[: run.loop_state.visible_taint]):
             yield Permit("source", source.label, source.to_text())
@@ -291,7 +310,8 @@ def may_follow(context: ToolContext, first: str, place: str, trusted: Iterable[s
     )
     if not risky or are_trusted_hosts([place], tuple(trusted)):
         return
-    if (context.tool_name, f"//{host_of(place)}") in taint.targets:
+    mark = SECRET * ("secret" in found)
+    if (context.tool_name, f"{mark}//{host_of(place)}") in taint.targets:
         return
     if not is_named(place, list(trusted_texts(taint.root))):
         raise ToolError(
