@@ -86,6 +86,8 @@ def test_geminis_openapi_spelling_becomes_json_schema() -> None:
                         "anyOf": [{"type": "STRING"}, {"type": "INTEGER"}],
                         "nullable": True,
                     },
+                    "fixed": {"type": "STRING", "const": "C", "nullable": True},
+                    "none": {"type": "NULL", "nullable": True},
                     "type": {"type": "NUMBER", "nullable": False},
                 },
             },
@@ -98,6 +100,8 @@ def test_geminis_openapi_spelling_becomes_json_schema() -> None:
             "tags": {"type": ["array", "null"], "items": {"type": "string"}},
             "unit": {"type": ["string", "null"], "enum": ["C", "F", None]},
             "either": {"anyOf": [{"type": "string"}, {"type": "integer"}, {"type": "null"}]},
+            "fixed": {"anyOf": [{"type": "string", "const": "C"}, {"type": "null"}]},
+            "none": {"type": "null"},
             "type": {"type": "number"},
         },
     }

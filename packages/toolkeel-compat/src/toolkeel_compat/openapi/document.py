@@ -16,8 +16,7 @@ from urllib.parse import unquote
 
 from toolkeel._records.record import record
 from toolkeel.define.dialect.normal_form import map_children
-from toolkeel.define.schema.foreign import allow_null
-from toolkeel.define.subschemas import all_subschemas, target_of
+from toolkeel.define.subschemas import admit_null, all_subschemas, target_of
 from toolkeel.errors import SetupError
 
 Json = dict[str, Any]
@@ -251,9 +250,7 @@ class _Reader:
         made = map_children(fields, lambda child, _: self._schema(child))
         if isinstance(made.get("properties"), dict):
             self._remove_read_only(node, made)
-        if self._old:
-            _convert_from_3_0(node, made)
-        return made
+        return _convert_from_3_0(node, made) if self._old else made
 
     def _remove_read_only(self, node: Mapping[str, Any], made: Json) -> None:
         sent = {
@@ -305,12 +302,16 @@ def _rank_media_type(media_type: str) -> int:
     return next(ranks, len(_PREFERRED_MEDIA_TYPES))
 
 
-def _convert_from_3_0(node: Mapping[str, Any], made: Json) -> None:
-    """Convert OpenAPI 3.0's own keywords to JSON Schema's."""
+def _convert_from_3_0(node: Mapping[str, Any], made: Json) -> Json:
+    """Return a schema with OpenAPI 3.0's own keywords as JSON Schema's.
+
+    Args:
+        node: The schema as written.
+        made: The schema converted so far; changed in place.
+    """
     for limit in ("Minimum", "Maximum"):
         if isinstance(made.get(f"exclusive{limit}"), bool):
             exclusive = made.pop(f"exclusive{limit}")
             if exclusive and limit.lower() in made:
                 made[f"exclusive{limit}"] = made.pop(limit.lower())
-    if node.get("nullable"):
-        allow_null(made)
+    return admit_null(made) if node.get("nullable") else made

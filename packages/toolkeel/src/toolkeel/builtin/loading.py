@@ -115,7 +115,10 @@ def _describe_failure(name: str, error: BaseException, path: Path | None = None)
 
 
 def _locate_in_user_code(error: BaseException, path: Path | None) -> str:
-    """Return the last line of the user's file, or else of any file, that led to the error."""
+    """Return where in the user's file an error arose, as ``: line 3`` and its code; empty if nowhere in it.
+
+    Without `path`, in any file that is no machinery of Python's, with its name.
+    """
     frames = [f for f in traceback.extract_tb(error.__traceback__) if not _is_machinery(f.filename)]
     own = [frame for frame in frames if path is None or Path(frame.filename) == path]
     if not own:

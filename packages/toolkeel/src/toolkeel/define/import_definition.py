@@ -11,7 +11,7 @@ from typing import Any
 
 from toolkeel._records.record import record
 from toolkeel.define.dialect.normal_form import Node, check_shape, json_copy, map_objects
-from toolkeel.define.subschemas import OTHER_TYPES, TYPES
+from toolkeel.define.subschemas import OTHER_TYPES, TYPES, admit_null
 from toolkeel.errors import DefinitionError
 
 
@@ -225,16 +225,5 @@ def _json_schema(schema: Node) -> Node:
         else:
             node["type"] = OTHER_TYPES.get(lowered, lowered)
     if isinstance(node.get("nullable"), bool):
-        node = _nullable(node) if node.pop("nullable") else node
-    return node
-
-
-def _nullable(node: Node) -> Node:
-    """Return a schema that also admits null."""
-    if "enum" in node and None not in node["enum"]:
-        node = {**node, "enum": [*node["enum"], None]}
-    if isinstance(node.get("type"), str) and node["type"] != "null":
-        return {**node, "type": [node["type"], "null"]}
-    if "anyOf" in node:
-        return {**node, "anyOf": [*node["anyOf"], {"type": "null"}]}
+        node = admit_null(node) if node.pop("nullable") else node
     return node

@@ -321,3 +321,34 @@ def _is_out_of_bounds(value: object, part: Schema) -> bool:
             if isinstance(value, kind) and isinstance(bound, int) and breaks(len(value), bound):
                 return True
     return False
+
+
+_OF_ANY_TYPE = frozenset([
+    "const", "allOf", "anyOf", "oneOf", "not", "if", "$ref", "$dynamicRef",
+])  # fmt: skip
+"""Keywords that can refuse null beside a ``type`` that admits it."""
+
+
+def admit_null(schema: Schema) -> dict[str, Any]:
+    """Return a schema that admits null, too, as OpenAPI's ``nullable`` means.
+
+    A ``type`` that is one word becomes a list with ``"null"``, and an ``enum`` beside it gets None. A
+    union alone gets a branch. Any other schema that can refuse null becomes a branch of ``anyOf``.
+
+    >>> admit_null({"type": "string", "enum": ["a"]})
+    {'type': ['string', 'null'], 'enum': ['a', None]}
+    >>> admit_null({"const": "a", "type": "string"})
+    {'anyOf': [{'const': 'a', 'type': 'string'}, {'type': 'null'}]}
+    """
+    kinds, union = schema.get("type"), schema.get("anyOf")
+    lists_null = kinds == "null" or (isinstance(kinds, list) and "null" in kinds)
+    if (isinstance(kinds, str) or lists_null) and _OF_ANY_TYPE.isdisjoint(schema):
+        found = {**schema, "type": kinds if lists_null else [kinds, "null"]}
+        if isinstance(options := schema.get("enum"), list) and None not in options:
+            found["enum"] = [*options, None]
+        return found
+    if isinstance(union, list) and schema.keys() <= {"anyOf", "title", "description", "default"}:
+        return {**schema, "anyOf": [*union, {"type": "null"}]}
+    if kinds is None and "enum" not in schema and _OF_ANY_TYPE.isdisjoint(schema):
+        return dict(schema)
+    return {"anyOf": [dict(schema), {"type": "null"}]}

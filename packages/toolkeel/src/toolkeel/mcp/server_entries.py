@@ -132,7 +132,7 @@ def _timeout_seconds(
 
 
 def _login_options(entry: Mapping[str, Any], notes: list[str]) -> dict[str, str]:
-    """Return the OAuth settings, which hosts name differently."""
+    """Return the OAuth settings, which hosts name differently; add a note for each unknown one."""
     found: dict[str, str] = {}
     for place, value in _login_fields(entry).items():
         name = _LOGIN.get(place.partition(".")[2])
@@ -162,6 +162,8 @@ _KNOWN = (
 
 def _normalize_keys(entry: Mapping[str, Any], where: str) -> dict[str, Any]:
     """Return an entry's fields under our names, with each environment variable's value as text.
+
+    Null removes a variable: its name is in ``unset``.
 
     Raises:
         SetupError: ``env`` is no object, or a value has a wrong type.

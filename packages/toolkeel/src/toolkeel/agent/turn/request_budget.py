@@ -109,7 +109,7 @@ class RequestBudget:
                 self._counted += 1  # the reply itself is in its usage
 
     def add(self, used: Usage, *models: str) -> None:
-        """Count a further request of the run, such as a policy's summary, by the first of the models."""
+        """Count a further request of the run, such as a policy's summary, at the price of the first model."""
         pool = self._run.scope.spending
         if pool is not None:
             price = self._price(models[0]) if models else None

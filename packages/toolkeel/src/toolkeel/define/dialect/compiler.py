@@ -121,7 +121,10 @@ def _object_type(node: Node) -> Node:
 
 
 def _flatten_root(node: Node, place: SchemaPlace, run: Conversion) -> Node:
-    """Return the parameters as one plain object schema, which most providers require."""
+    """Return the parameters as one plain object schema, or raise DefinitionError if they are no object.
+
+    Most providers require that.
+    """
     while "$ref" in node:
         node, place = expand_definition(
             without_keywords(node, "$ref"), name_of(node["$ref"]), place, run

@@ -115,7 +115,10 @@ def _constraints_in_description(rest: Node, place: SchemaPlace, run: Conversion)
 def follow_reference(
     schema: Schema, place: SchemaPlace, run: Conversion
 ) -> tuple[Schema, SchemaPlace] | None:
-    """Return `schema` with its own reference followed, or None if that would not end."""
+    """Return `schema` with its own references followed, and its place.
+
+    None if that would not end, or if what stands beside a reference cannot be merged with it.
+    """
     while isinstance(schema, dict) and "$ref" in schema:
         name = name_of(schema["$ref"])
         if place.inside.count(name) >= MAX_EXPANSIONS:
@@ -133,7 +136,7 @@ def follow_reference(
 def rewrite_all_of(
     node: Node, place: SchemaPlace, run: Conversion
 ) -> tuple[Node, SchemaPlace] | None:
-    """Return a schema with ``allOf`` merged into it, and its place; None if there is no ``allOf``."""
+    """Return a schema with ``allOf`` merged into it, and its place; None without one, or if it is accepted."""
     if "allOf" not in node or run.dialect.takes("allOf"):
         return None
     return merge_all_of(node, place, run)
@@ -165,7 +168,10 @@ def merge_all_of(node: Node, place: SchemaPlace, run: Conversion) -> tuple[Node,
 def rewrite_one_of(
     node: Node, place: SchemaPlace, run: Conversion
 ) -> tuple[Node, SchemaPlace] | None:
-    """Return ``oneOf`` as ``anyOf``, equal if no value fits two branches, and its place; None without one."""
+    """Return ``oneOf`` as ``anyOf``, and the place; None without one, or if it is accepted.
+
+    Both are equal if no value fits two branches; else the difference is reported as a loss.
+    """
     if "oneOf" not in node or run.dialect.takes("oneOf"):
         return None
     if "anyOf" in node:

@@ -127,7 +127,7 @@ def _closed_over(plain: Function) -> dict[str, object]:
 
 
 def _unresolved(annotations: Mapping[str, object], error: Exception) -> tuple[str, str]:
-    """Return the parameter that an unresolvable name belongs to, and the name."""
+    """Return which parameter an unresolvable name belongs to, in words, and the name in quotes."""
     name = getattr(error, "name", None) or str(error)
     for parameter, annotation in annotations.items():
         if str(name) in str(annotation):

@@ -99,7 +99,7 @@ def close_objects(schema: dict[str, Any], closing: bool, plain: bool = False) ->
 
 
 def with_strict_validator(facts: SchemaFacts) -> SchemaFacts:
-    """Return the facts for a validator that is strict by itself, in every part."""
+    """Return the facts without the option ``strict``, for a validator that is strict in every part by itself."""
     options = {k: v for k, v in (facts.validator_options or {}).items() if k != "strict"}
     return replace(facts, validator_options=options or None)
 

@@ -23,6 +23,7 @@ from toolkeel.define.schema.plain import is_plain
 from toolkeel.define.subschemas import (
     Location,
     Schema,
+    admit_null,
     all_subschemas,
     properties_of,
     required_of,
@@ -129,7 +130,9 @@ def _translate_openapi(schema: dict[str, Any]) -> list[str]:
     problems = []
     for place, part in list(_places(schema, ())):
         if part.pop("nullable", None) is True and (place or "type" in part):
-            allow_null(part)
+            with_null = admit_null(part)
+            part.clear()
+            part.update(with_null)
         if part.get("enum") == []:  # filled from a list that was empty
             del part["enum"]
             problems.append(f"#/{'/'.join(map(str, place))}/enum is empty, and is not checked")
@@ -141,31 +144,6 @@ def _places(schema: Schema, place: Location) -> Iterator[tuple[Location, dict[st
     for step, inner in subschemas(schema):
         yield from _places(inner, (*place, *step))
     yield place, cast("dict[str, Any]", schema)
-
-
-def allow_null(schema: dict[str, Any]) -> None:
-    """Make a schema admit null, too, in place, as OpenAPI's ``nullable`` means.
-
-    A ``type`` that is one word becomes a list with ``"null"``, and an ``enum`` beside it gets None.
-    If ``type`` is a list with ``"null"``, it stays. Any other schema, and one with a keyword that
-    refuses null whatever its type, such as ``const``, becomes ``{"anyOf": [schema, {"type": "null"}]}``.
-    """
-    kinds = schema.get("type")
-    lists_null = isinstance(kinds, list) and "null" in kinds
-    if (isinstance(kinds, str) or lists_null) and _OF_ANY_TYPE.isdisjoint(schema):
-        schema["type"] = kinds if lists_null else [kinds, "null"]
-        if isinstance(schema.get("enum"), list) and None not in schema["enum"]:
-            schema["enum"] = [*schema["enum"], None]
-        return
-    plain = dict(schema)
-    schema.clear()
-    schema["anyOf"] = [plain, {"type": "null"}]
-
-
-_OF_ANY_TYPE = frozenset([
-    "const", "allOf", "anyOf", "oneOf", "not", "if", "$ref", "$dynamicRef",
-])  # fmt: skip
-"""Keywords that can refuse null beside a ``type`` that admits it."""
 
 
 def _limit_depth(value: object, levels: int) -> tuple[Any, bool]:

@@ -38,7 +38,7 @@ _NOT_SENT = frozenset({"created_by", "parsed_arguments", "status"})
 
 
 def output_index(event: Json) -> int:
-    """Return the index of the item that an event is about."""
+    """Return the index of the item that an event is about; 0 if it names none."""
     index = event.get("output_index")
     return index if isinstance(index, int) else 0
 
