@@ -414,3 +414,17 @@ async def test_what_another_process_does_is_read_and_stopped_from_here(talk: Tal
         [ended] = [i.body for i in items if isinstance(i.body, entries.RunEnded)]
         assert ended.reason == "cancelled"
         assert await asyncio.to_thread(other.wait) == 0
+
+
+@talking
+async def test_a_cancel_counts_also_at_the_moment_at_which_a_run_starts_to_wait(talk: Talk) -> None:
+    channel = talk.channels([PAY, PAY, text("Bye.")]).open("t")
+    for n in range(2):
+        await channel.say("Pay.", id=f"u{n}")
+        await read_until(channel, "run_ended", after=channel.snapshot().number)
+        await channel.cancel()  # the run has written its end, and its task has not ended
+        await talk.idle()
+        assert not channel.session.pending and channel.session.info.ended == "cancelled"
+    await channel.say("Hi.", id="u2")
+    await talk.idle()
+    assert channel.session.messages[-1].text == "Bye." and RAN == []

@@ -180,9 +180,12 @@ def is_live_only(event: events.Event) -> bool:
 def number_journal(session: Session) -> Iterator[Item]:
     """Yield the items of all entries that are in a session's journal now, in order.
 
-    Decisions that wait for others follow, under the number of the last entry.
+    Decisions that wait for others follow, under the number of the last entry. A session that does not
+    exist has none.
     """
     numbering = Numbering()
+    if not session.exists:
+        return
     yield from map(numbering.number_entry, session.entries())
     last = numbering.position.entry
     for decided in session.decisions.values():

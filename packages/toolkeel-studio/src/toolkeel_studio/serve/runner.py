@@ -100,10 +100,10 @@ class Runner:
 
     def cancel(self, reason: str) -> bool:
         """Cancel the run that is active here or about to start; return True if there is one."""
+        if self.is_busy:
+            self._cancel_reason = reason
         if self._run is not None:
             self._run.cancel(reason)
-        elif self.is_busy:
-            self._cancel_reason = reason
         return self.is_busy
 
     async def wait(self) -> None:
@@ -120,6 +120,9 @@ class Runner:
                     continues = False
                     if not await self._run_once():
                         break
+            while (reason := self._cancel_reason) is not None:  # its run had begun to wait
+                self._cancel_reason = None
+                await asyncio.to_thread(self._session.cancel, reason)
         except Exception as error:  # the database is away, or the session was deleted
             self._report(error)
         finally:
@@ -155,8 +158,8 @@ class Runner:
             )
             if self._cancel_reason is not None:
                 run.cancel(self._cancel_reason)
-            self._cancel_reason = None
-            await run
+            if (await run).reason == "cancelled":
+                self._cancel_reason = None
         except SessionIdle:
             return True  # another process was first
         except asyncio.CancelledError:

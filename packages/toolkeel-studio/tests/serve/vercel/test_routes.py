@@ -123,6 +123,11 @@ async def test_a_regenerated_answer_is_a_fork_and_tools_are_not_repeated(talk: T
     assert talk.sessions["t"].messages[-1].text == "Fine."
 
 
+def requests_of(talk: Talk) -> list[object]:
+    """Return the requests to the model in the journal of the chat."""
+    return [e.entry for e in talk.sessions["t"].entries() if e.entry.kind == "model_asked"]
+
+
 @pytest.mark.parametrize("second", ["fails", "is stopped", "is running", "waits"])
 def test_only_the_last_answer_is_given_again_however_it_ended(second: str, tmp_path: Path) -> None:
     line: Any = {"fails": RuntimeError("no"), "waits": PAY}.get(
@@ -134,8 +139,8 @@ def test_only_the_last_answer_is_given_again_however_it_ended(second: str, tmp_p
         async with serving(talk, [text("First."), line, text("Second.")]) as client:
             await chunks_of(await send(client, message("u1", "Hi.")))
             asking = asyncio.create_task(send(client, message("u2", "Count.")))
-            if isinstance(line, list) and line is not PAY:
-                await talk.has_reader()
+            while len(requests_of(talk)) < 2:  # noqa: ASYNC110  # a request sends no event
+                await asyncio.sleep(0.01)
             if second == "is stopped":
                 await client.post("/api/chat/t/cancel", json={})
             if second != "is running":
@@ -163,9 +168,9 @@ async def test_a_message_that_its_person_changes_is_answered_in_a_fork(talk: Tal
         loaded = (await client.get("/api/chat/t")).json()
         unknown = {**body, "messageId": "u9", "messages": [message("u9", "D")]}
         assert (await client.post("/api/chat", json=unknown)).status_code == 404
-        for nothing in ([], [message("u1", "")]):
+        for nothing, status in (([], 404), ([message("u1", "")], 400)):
             empty = {"id": "x", "trigger": "submit-message", "messages": nothing}
-            assert (await client.post("/api/chat", json=empty)).status_code == 404
+            assert (await client.post("/api/chat", json=empty)).status_code == status
     assert [answer(each) for each in loaded] == ["A", "One.", "B2", "Three.", "C", "Four."]
     assert talk.sessions["t"].messages[-1].text == "Two."
 
@@ -194,6 +199,29 @@ async def test_a_result_that_waits_for_other_calls_is_there_when_a_page_is_loade
         [_, loaded] = (await client.get("/api/chat/t")).json()
     assert call_of(loaded)["state"] == "output-available" and call_of(loaded)["output"] == "crimson"
     assert call_of(loaded, "c2")["state"] == "approval-requested"
+
+
+@talking
+async def test_a_page_that_decides_too_late_learns_what_has_happened_since(talk: Talk) -> None:
+    both = calls(("c1", "pick", '{"color": "red"}'), ("c2", "pay", '{"amount": 5}'))
+    async with serving(talk, [both, text("Done."), text("Bye.")]) as client:
+        chunks = await chunks_of(await send(client, message("u1", "Go.")))
+        [id] = [each["approvalId"] for each in chunks if each["type"] == "tool-approval-request"]
+        picked = decided("", toolName="pick", state="output-available", output="crimson")
+        denied = decided(id, toolCallId="c2", approval={"id": id, "approved": False})
+        first = {"id": "m4", "role": "assistant", "parts": [*picked["parts"], *denied["parts"]]}
+        await send(client, message("u1", "Go."), first)
+        await send(client, message("u2", "Bye."))
+        late = [
+            await chunks_of(await send(client, message("u1", "Go."), each))
+            for each in (decided(id, toolCallId="c2"), picked)
+        ]
+    for each in late:
+        ended = {c["toolCallId"]: c["type"] for c in each if c["type"].startswith("tool-output")}
+        assert ended == {"c1": "tool-output-available", "c2": "tool-output-denied"}
+        assert [c["delta"] for c in each if c["type"] == "text-delta"] == ["Done."]
+        assert each[0] == chunks[0]
+    assert RAN == []
 
 
 @talking
@@ -378,8 +406,10 @@ async def test_sessions_of_another_user_and_unknown_ones_get_the_same_answer(tal
         client.headers["x-user"] = "ada"
         approval = await wait_for_approval(client)
         client.headers["x-user"] = "eve"
-        known = [await client.get(f"/api/chat/{id}{end}") for id in "tx" for end in ("", "/stream")]
-        known += [await client.post(f"/api/chat/{id}/cancel", json={}) for id in "tx"]
+        for path, answer in (("", (200, "[]")), ("/stream", (204, ""))):  # as of a new chat
+            known = [await client.get(f"/api/chat/{id}{path}") for id in "tx"]
+            assert [(each.status_code, each.text) for each in known] == [answer] * 2
+        known = [await client.post(f"/api/chat/{id}/cancel", json={}) for id in "tx"]
         assert {(each.status_code, each.text) for each in known} == {(404, known[0].text)}
         stolen = await send(client, message("u1", "Pay."), decided(approval))
         del client.headers["x-user"]

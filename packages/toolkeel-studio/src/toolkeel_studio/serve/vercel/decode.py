@@ -59,7 +59,10 @@ def decode_request(body: Mapping[str, Any]) -> VercelRequest:
     if not isinstance(id, str) or not id:
         raise ChannelError("the last message has no id")
     is_edit = replaces == id and trigger == "submit-message"
-    asked = replace(asked, content=decode_content(_list(last.get("parts"))), message_id=id)
+    content = decode_content(_list(last.get("parts")))
+    if not content:
+        raise ChannelError("the message is empty")
+    asked = replace(asked, content=content, message_id=id)
     return VercelRequest(chat, asked, inputs, id if is_edit else None)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from toolkeel._records import entries
@@ -26,6 +26,32 @@ def last_message(session: Session) -> tuple[str, str]:
         elif isinstance(item.body, entries.ModelAsked) and not item.within:
             id = id or item.message_id
     return number, id
+
+
+def place_of_calls(session: Session, ids: Collection[str]) -> tuple[str, str]:
+    """Return the number up to which a page knows what has happened, and the id of its last message.
+
+    A page that decides what others have decided learns what has happened since the calls waited.
+
+    Args:
+        session: The session.
+        ids: What the page decides: approval ids, and ids of calls that the client runs.
+
+    Returns:
+        The last place where a run waits for one of them; an empty number if there is none.
+    """
+    id, place, is_asked = "", ("", ""), False
+    for item in number_journal(session):
+        match item.body:
+            case entries.ModelAsked() if not item.within:
+                id = id or item.message_id
+            case entries.Waits(ticket=ticket) if not item.within:
+                is_asked |= item.approval_id in ids or (ticket.external and item.call_id in ids)
+            case entries.RunEnded() if is_asked and not item.within:
+                place, is_asked = (item.number, id), False
+            case _ if is_said(item):
+                id = ""
+    return place if place[0] else ("", id)
 
 
 def request_before(session: Session, message_id: str) -> int:

@@ -28,6 +28,7 @@ from toolkeel_studio.serve.vercel.decode import VercelRequest, check_inputs, dec
 from toolkeel_studio.serve.vercel.encode import HEADERS, VercelEncoder
 from toolkeel_studio.serve.vercel.history import (
     last_message,
+    place_of_calls,
     read_messages,
     request_before,
     turn_of,
@@ -58,11 +59,9 @@ class _Front:
         return VercelEncoder(self._service.is_external(), mask_error, message_id, before)
 
     async def _find(self, request: Request) -> Channel:
+        """Return the channel of a chat, which need not exist: a page makes the name of a new one."""
         user = await self._service.user_of(request)
-        channel = await asyncio.to_thread(self._current, request.path_params["id"], user)
-        if not channel.session.exists:
-            raise UnknownSession("there is no such chat")
-        return channel
+        return await asyncio.to_thread(self._current, request.path_params["id"], user)
 
     def _current(self, chat: str, user: str) -> Channel:
         """Return the channel of a chat: of the last fork, if messages were answered again."""
@@ -76,11 +75,9 @@ class _Front:
 
     async def load(self, request: Request) -> Response:
         """Return all messages of a chat."""
-        channel = await self._find(request)
-        messages = await asyncio.to_thread(
-            read_messages, channel.session, self._service.is_external()
-        )
-        return JSONResponse(messages)
+        session = (await self._find(request)).session
+        is_external = self._service.is_external()
+        return JSONResponse(await asyncio.to_thread(read_messages, session, is_external))
 
     async def cancel(self, request: Request) -> Response:
         """Stop the run of a chat."""
@@ -90,7 +87,7 @@ class _Front:
     async def resume(self, request: Request) -> Response:
         """Stream the message that is being written, from its start."""
         channel = await self._find(request)
-        if not await asyncio.to_thread(lambda: channel.is_running):
+        if not await asyncio.to_thread(lambda: channel.session.exists and channel.is_running):
             return Response(status_code=204)
         number, _ = await asyncio.to_thread(last_message, channel.session)
         lines = self._lines(channel, number, self._encoder(), "")
@@ -111,14 +108,15 @@ class _Front:
         message_id, number, encoder = sent.asked.message_id, before.number, self._encoder()
         if message_id and not applied.is_said:  # it was sent before
             number = "0.0"
-        elif (
-            not message_id and sent.replaces is not None
-        ):  # from its start: what was done for it is part of it
+        elif message_id:
+            pass
+        elif sent.replaces is not None:  # from its start: what was done for it is part of it
             number, _ = await asyncio.to_thread(last_message, channel.session)
             await channel.resume()
-        elif not message_id:
-            _, id = await asyncio.to_thread(last_message, channel.session)
-            encoder = self._encoder(id, before)
+        else:
+            calls = sent.asked.answers.keys() | sent.asked.results.keys()
+            place, id = await asyncio.to_thread(place_of_calls, channel.session, calls)
+            number, encoder = place or number, self._encoder(id, before)
         lines = self._lines(channel, number, encoder, message_id)
         return self._service.stream(channel, lines, HEADERS)
 
