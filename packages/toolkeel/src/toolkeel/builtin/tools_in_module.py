@@ -82,7 +82,7 @@ def find_tools(module: types.ModuleType) -> list[Part]:
 
 
 def _pick_tools(values: Iterable[object]) -> list[Part]:
-    """Return the tools among values; a `BaseTool` as its tool, unbound methods left out."""
+    """Return the tools among values; a `BaseTool` as its tool, without unbound methods and other values."""
     found: list[Part] = []
     for value in values:
         if isinstance(value, BaseTool):

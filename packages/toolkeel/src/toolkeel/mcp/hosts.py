@@ -115,7 +115,7 @@ def _reject_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def server_table(data: object, host: Host) -> Mapping[str, Any] | None:
-    """Return the table of servers of a file, or None."""
+    """Return the table of servers in a file's data, under the host's key or a usual one; None if it has none."""
     if not isinstance(data, Mapping):
         return None
     roots = dict.fromkeys((host.root, *ROOTS))

@@ -386,7 +386,7 @@ def _lines(value: Any) -> Any:
 
 
 def _joined(value: Any) -> Any:
-    """Reverse `_lines`."""
+    """Return a value as it was before `_lines`."""
     if isinstance(value, dict):
         if set(value) == {"lines"}:
             return "\n".join(value["lines"])

@@ -74,7 +74,12 @@ class TrustedText:
         return mentioned_addresses(self.text)
 
     def may_repeat(self, wanted: str, people: Sequence[str]) -> bool:
-        """Return True if it may contain a folded name only because the model wrote it before."""
+        """Return True if this result may contain a name only because the call before it did, or wrote it.
+
+        Args:
+            wanted: The name, folded.
+            people: Folded texts of people.
+        """
         if self.passed and 0 <= self.written.find(wanted) < self.written_before:
             return True
         return _may_be(wanted, self.passed, people)

@@ -168,7 +168,7 @@ def _merge_root(node: Node, union: str, place: SchemaPlace, run: Conversion) -> 
 
 
 def _resolve_branch(branch: Schema, place: SchemaPlace, run: Conversion) -> Node | None:
-    """Follow references and merge intersections of a union's branch; None if that ends at no schema object."""
+    """Return a union's branch with references followed and intersections merged; None if it is no object."""
     found = follow_reference(branch, place, run)
     if found is None or isinstance(found[0], bool):
         return None

@@ -103,7 +103,7 @@ def rewrite_bounds(node: Node, place: SchemaPlace, run: Conversion) -> Node:
 
 
 def rewrite_arrays(node: Node, place: SchemaPlace, run: Conversion) -> Node:
-    """Rewrite tuples where ``prefixItems`` is not accepted, and write ``items`` out."""
+    """Return an array's schema as the dialect takes it: without ``prefixItems``, or with ``items`` always."""
     if run.dialect.keywords is None and not run.dialect.explicit:
         return node
     if node.get("items") is False:
@@ -238,7 +238,7 @@ RULES: tuple[Rewrite, ...] = (
 
 
 def rewrite(node: Schema, place: SchemaPlace, run: Conversion) -> Schema:
-    """Rewrite `node` and everything in it for `run.dialect`."""
+    """Return `node`, and everything in it, as `run.dialect` accepts it."""
     if isinstance(node, bool):
         return _boolean(node, place, run)
     run.nodes += 1
@@ -250,7 +250,7 @@ def rewrite(node: Schema, place: SchemaPlace, run: Conversion) -> Schema:
 
 
 def _require_all(before: Node, after: Node, place: SchemaPlace, run: Conversion) -> Node:
-    """Require every property, and let those that were optional be null."""
+    """Return a schema with every property required; those that were optional admit null."""
     if "properties" not in after:
         return after
     optional = after["properties"].keys() - {*before.get("required", ())}
@@ -307,7 +307,7 @@ _SWITCHES = frozenset({"additionalProperties", "unevaluatedProperties", "unevalu
 
 
 def _boolean(node: bool, place: SchemaPlace, run: Conversion) -> Schema:
-    """Rewrite a schema that is True or False; refuse strict mode for False, which becomes True."""
+    """Return the schema that a boolean means; refuse strict mode for False, which becomes True."""
     if run.dialect.keywords is None:
         return node
     if not node:

@@ -265,7 +265,7 @@ def _unmovable(node: Node, moved: Node, place: SchemaPlace, run: Conversion) -> 
 
 
 def split_types(node: Node, place: SchemaPlace, run: Conversion) -> tuple[Node, SchemaPlace] | None:
-    """Rewrite a list of types as a union with one type each; None if lists are accepted."""
+    """Return a list of types as a union with one type each, and its place; None if lists are accepted."""
     kinds = node.get("type")
     if isinstance(kinds, str) or run.dialect.type_lists or "anyOf" in node:
         return None

@@ -52,7 +52,11 @@ def _sources_of_hints(function: Function) -> Iterator[Any]:
 
 
 def resolve_hints(function: Function, title: str, caller: FrameType | None) -> dict[str, Any]:
-    """Resolve annotations. Postponed ones also find the names around the definition."""
+    """Return a callable's annotations as types, by parameter. Postponed ones also find the names around it.
+
+    Raises:
+        DefinitionError: an annotation names what cannot be found.
+    """
     hints: dict[str, Any] = {}
     for plain in _sources_of_hints(function):
         hints |= function_hints(plain, title, caller)

@@ -209,7 +209,7 @@ def _with_aliases(
 def _with_reserved_names(
     title: str, made: ArgumentSchema, keys: Mapping[str, str]
 ) -> ArgumentSchema:
-    """Reject keys of ``**kwargs`` that equal the own name of a parameter with an alias."""
+    """Return arguments that refuse keys of ``**kwargs`` equal to the own name of a parameter with an alias."""
     names = set(keys) - set(keys.values())
 
     def validate(text: str | bytes) -> Values:

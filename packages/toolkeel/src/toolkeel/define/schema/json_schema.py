@@ -135,14 +135,14 @@ class ToolSchemaGenerator(GenerateJsonSchema):
         return made
 
     def default_schema(self, schema: Any) -> dict[str, Any]:
-        """Advertise a default only if it fits its own schema."""
+        """Return pydantic's schema, without a default that does not fit it."""
         made = super().default_schema(schema)
         if "default" in made and violates(made["default"], made, {}):
             del made["default"]  # pydantic does not validate it, and a model could not send it
         return made
 
     def named_tuple_schema(self, schema: Any) -> dict[str, Any]:
-        """Advertise an object, which shows the fields' names."""
+        """Return the schema of an object with the fields' names; of a result, pydantic's own."""
         made: dict[str, Any] = super().named_tuple_schema(schema)  # pyright: ignore[reportAttributeAccessIssue]
         if self.mode != "validation":
             return made
@@ -208,7 +208,7 @@ class ToolSchemaGenerator(GenerateJsonSchema):
         return made
 
     def decimal_schema(self, schema: Any) -> dict[str, Any]:
-        """Advertise decimals as numbers, or as texts of the exact pattern."""
+        """Return the schema of decimals: numbers, or texts of the exact pattern."""
         made = super().decimal_schema(schema)
         for branch in made.get("anyOf", ()):
             if branch.get("type") == "string":
@@ -216,7 +216,7 @@ class ToolSchemaGenerator(GenerateJsonSchema):
         return made
 
     def enum_schema(self, schema: Any) -> dict[str, Any]:
-        """Advertise each value once; of a `Flag`, every sum of its members."""
+        """Return the schema of an enum with each value once; of a `Flag`, with every sum of its members."""
         different: Any = {**schema, "members": list(dict.fromkeys(schema["members"]))}
         made = super().enum_schema(different)  # without aliases, which are there twice
         if issubclass(schema["cls"], enum.Flag):
@@ -225,7 +225,7 @@ class ToolSchemaGenerator(GenerateJsonSchema):
         return made
 
     def dataclass_args_schema(self, schema: Any) -> dict[str, Any]:
-        """Leave out fields that the constructor does not accept."""
+        """Return the schema of a dataclass without fields that the constructor does not accept."""
         taken = [field for field in schema["fields"] if field.get("init", True)]
         less: Any = {**schema, "fields": taken}
         return super().dataclass_args_schema(less)

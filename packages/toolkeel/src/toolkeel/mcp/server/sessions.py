@@ -81,14 +81,14 @@ class Sessions:
     async def set_level(
         self, request: Request, params: types.SetLevelRequestParams
     ) -> types.EmptyResult:
-        """Handle ``logging/setLevel``."""
+        """Handle ``logging/setLevel``: store the level of the session."""
         self._session_of(request).level = params.level
         return types.EmptyResult()
 
     async def subscribe(
         self, request: Request, params: types.SubscribeRequestParams
     ) -> types.EmptyResult:
-        """Handle ``resources/subscribe``."""
+        """Handle ``resources/subscribe``: add the URI to the session's; raise MCPError if there are too many."""
         uris = self._session_of(request).subscribed
         limit_subscriptions({*uris, params.uri})
         uris.add(params.uri)
@@ -97,7 +97,7 @@ class Sessions:
     async def unsubscribe(
         self, request: Request, params: types.UnsubscribeRequestParams
     ) -> types.EmptyResult:
-        """Handle ``resources/unsubscribe``."""
+        """Handle ``resources/unsubscribe``: remove the URI from the session's."""
         self._session_of(request).subscribed.discard(params.uri)
         return types.EmptyResult()
 

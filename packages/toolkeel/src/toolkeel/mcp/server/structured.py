@@ -73,7 +73,7 @@ def infer_structured_output(tool: AnyTool) -> StructuredOutput | None:
 
 
 def _resolve_root(schema: Mapping[str, object]) -> Mapping[str, object]:
-    """Resolve a root ``$ref``, as pydantic writes for recursive types."""
+    """Return what a root ``$ref`` refers to, which pydantic writes for recursive types; else the schema."""
     definitions = schema.get("$defs")
     name = str(schema.get("$ref", "")).removeprefix("#/$defs/")
     target = definitions.get(name) if isinstance(definitions, Mapping) else None

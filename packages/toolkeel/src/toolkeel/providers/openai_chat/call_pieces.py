@@ -87,7 +87,7 @@ class CallTracker:
         return deltas
 
     def _continue_arguments(self, entry: Json) -> CallDelta | None:
-        """Handle the common case, arguments at a known index; None if it is another case."""
+        """Append arguments at a known index, the common case, and return their delta; None for another case."""
         index, function = entry.get("index"), entry.get("function")
         if type(index) is not int or type(function) is not dict or entry.get("id"):
             return None
@@ -196,7 +196,7 @@ class CallTracker:
         return CallDelta(call.call_index, id, name, text, extra)
 
     def _split_surplus(self) -> list[CallDelta]:
-        """Turn text after complete arguments into further calls; it waits while it is not JSON."""
+        """Return further calls made of text after complete arguments; what is not JSON yet waits."""
         deltas = []
         for call in tuple(self._with_surplus):
             values = _objects("".join(call.surplus))

@@ -317,7 +317,7 @@ class TextCalls:
         return deltas
 
     def _abandon_form(self, form: TextForm) -> list[Delta]:
-        """Leave the form and emit its marker as text; calls may still follow it."""
+        """Leave the form, and return its marker as text; calls may still follow it."""
         self._form = None
         self._after_call = False
         if form is _FENCE and (head := FENCE_HEAD.match(self._buffer)):

@@ -136,7 +136,7 @@ class Decoder:
         return False
 
     def mistake(self) -> str:
-        """Return what was wrong with a reply that the provider did not accept, in its words."""
+        """Return what was wrong with a reply that the provider did not accept, in its words; "" for another."""
         return self._reason if is_mistake(self._reason) else ""
 
     def remaining_deltas(self) -> Iterable[Delta]:
