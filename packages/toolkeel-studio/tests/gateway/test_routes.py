@@ -15,7 +15,9 @@ from mcp.shared.exceptions import MCPError
 from tests.gateway.behind import PROGRAM, client_of, config
 from tests.mcp.serving import deprecations
 from tests.waiting import until
+from toolkeel._records.tickets import Ticket
 from toolkeel_studio.gateway.gateway import Gateway
+from toolkeel_studio.gateway.policy import Policy
 from toolkeel_studio.gateway.routes import RoutingTable
 from toolkeel_studio.gateway.status import STATUS_URI
 from toolkeel_studio.gateway.upstream import ServerLists, Upstream
@@ -28,6 +30,29 @@ def command(tmp_path: Path) -> list[str]:
     file = tmp_path / "content_server.py"
     file.write_text(PROGRAM, "utf-8")
     return [sys.executable, str(file)]
+
+
+@pytest.mark.parametrize("way", ["resource", "prompt", "none"])
+def test_who_reads_a_resource_or_prompt_has_the_labels_of_its_server_s_tools(
+    command: list[str], way: str
+) -> None:
+    policy = Policy(taint={"private": ["a__link"], "outward": ["a__change"]})
+    asked: list[str] = []
+
+    def no(ticket: Ticket) -> bool:
+        return bool(asked.append(ticket.reason))
+
+    async def use() -> None:
+        async with client_of(Gateway([config("a", command)], policy, approver=no)) as client:
+            if way == "resource":
+                await client.read_resource("app://log")
+            elif way == "prompt":
+                await client.get_prompt("a__greet", {"name": "Ada"})
+            await client.call_tool("a__change", {"text": "x"})
+
+    asyncio.run(use())
+    why = "it acts outward, and this client has read private data (a__link)"
+    assert asked == ([] if way == "none" else [why])
 
 
 @ERAS

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from toolkeel._common.path_patterns import matching_pattern, may_begin, secret_pattern
 from toolkeel_workspace.sandbox import protected_files
-from toolkeel_workspace.sandbox.mounts import collect_paths
+from toolkeel_workspace.sandbox.mounts import collect_paths, find_shared_environments
 from toolkeel_workspace.sandbox.protected_files import (
     BUILD_FILES,
     PROTECTED,
@@ -20,7 +20,6 @@ from toolkeel_workspace.sandbox.protected_files import (
     find_protected,
     find_protected_pattern,
     find_protected_place,
-    find_shared_environments,
     set_aside,
     take_snapshot,
 )

@@ -7,7 +7,7 @@ be asked something by its server in mid-call, takes the slower way of `toolkeel.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any, cast
 
@@ -217,6 +217,17 @@ class PolicyEnforcer:
     async def _record_labels(self, call: Call) -> None:
         if labels := self.policy.labels(call.tool):
             await self._ledger.add_labels(call.client, labels, call.tool)
+
+    async def label_contents(self, client: str, tools: Iterable[str]) -> None:
+        """Record that a client reads a resource or prompt: it has the labels of its server's tools.
+
+        Args:
+            client: The client.
+            tools: Public names of these tools.
+        """
+        found = {label: tool for tool in tools for label in self.policy.labels(tool)}
+        for label, tool in found.items():
+            await self._ledger.add_labels(client, [label], tool)
 
     async def _serve_cached(self, call: Call, result: dict[str, Any]) -> dict[str, Any]:
         await self._record_labels(call)

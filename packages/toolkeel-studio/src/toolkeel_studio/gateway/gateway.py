@@ -372,13 +372,14 @@ class Gateway(ToolServer):
     async def _forward(
         self, request: Request, params: Any, route: Route, own: Mapping[str, str]
     ) -> Any:
-        method = request.method
+        method, client = request.method, client_id(request)
+        await self._enforcer.label_contents(client, self._table.names_of(route.server))
         sent = forwarded_params({**(request.params or {}), **own})
         for key in ("requestState", "inputResponses"):
             sent.pop(key, None)
 
         async def work(exchange: Exchange) -> Any:
-            async with route.server.run_call(client_id(request), exchange):
+            async with route.server.run_call(client, exchange):
                 return as_model(
                     await send_asking_client(route.server, method, sent, exchange, None)
                 )

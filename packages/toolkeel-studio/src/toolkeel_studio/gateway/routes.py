@@ -111,6 +111,10 @@ class RoutingTable:
                 log.warning("%s: a transform is about no tool there is: %s", server.name, missing)
         return found
 
+    def names_of(self, server: Upstream) -> list[str]:
+        """Return the public names of a server's tools, and the one that a tool ``resource`` would have."""
+        return [*self._routes_made[server][1], self._name(server, "resource")]
+
     def _name(self, server: Upstream, name: str) -> str:
         return public_name(server.name, name) if self._prefixed else name
 

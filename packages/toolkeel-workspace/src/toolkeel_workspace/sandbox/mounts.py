@@ -7,12 +7,14 @@ import os
 import stat
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 
 from toolkeel._common.data_folder import expand_home
 from toolkeel._records.record import record
 from toolkeel.errors import SetupError
-from toolkeel_workspace.sandbox.protected_files import find_protected, find_shared_environments
+from toolkeel_workspace.sandbox.protected_files import MAX_FILES_COMPARED, find_protected
 
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store")
 _SETTINGS = (
@@ -131,6 +133,24 @@ def _find_read_only(root: Path) -> Iterator[Path]:
     for path in (*find_protected(root), *find_shared_environments(root), *find_runtime_paths(root)):
         if not is_behind_link(str(path), [str(root)]):
             yield path
+
+
+def find_shared_environments(root: Path) -> Iterator[Path]:
+    """Yield environments at the top of a folder whose files have hard links elsewhere.
+
+    Installers link packages from a machine-wide cache: writing one would write all.
+    """
+    for name in (".venv", "venv", "node_modules"):
+        files = (path for path in islice((root / name).rglob("*"), MAX_FILES_COMPARED))
+        if any(_has_hard_link(path) for path in files):
+            yield root / name
+
+
+def _has_hard_link(path: Path) -> bool:
+    with suppress(OSError):
+        found = path.lstat()
+        return stat.S_ISREG(found.st_mode) and found.st_nlink > 1
+    return False
 
 
 def find_runtime_paths(root: Path, *more: Path) -> list[Path]:

@@ -10,11 +10,10 @@ secrets.
 from __future__ import annotations
 
 import os
-import stat
 import sys
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
@@ -311,24 +310,6 @@ def _obeyed_by_git(repository: Path) -> list[Path]:
     """Return what of a repository's own folder git obeys: settings, hooks, links to other folders."""
     inside = (pattern[5:] for pattern in AUTO_LOADED if pattern.startswith(".git/"))
     return [repository / each for each in inside if (repository / each).exists()]
-
-
-def find_shared_environments(root: Path) -> Iterator[Path]:
-    """Yield environments at the top of a folder whose files have hard links elsewhere.
-
-    Installers link packages from a machine-wide cache: writing one would write all.
-    """
-    for name in (".venv", "venv", "node_modules"):
-        files = (path for path in islice((root / name).rglob("*"), MAX_FILES_COMPARED))
-        if any(_has_hard_link(path) for path in files):
-            yield root / name
-
-
-def _has_hard_link(path: Path) -> bool:
-    with suppress(OSError):
-        found = path.lstat()
-        return stat.S_ISREG(found.st_mode) and found.st_nlink > 1
-    return False
 
 
 @dataclass(frozen=True)
