@@ -101,7 +101,8 @@ def test_what_does_not_end_in_time_is_put_back_and_another_worker_goes_on_with_i
     assert asks.result("one", 30).text == "done"
     second.send_signal(signal.SIGTERM)
     _, told = second.communicate(timeout=30)
-    events = [json.loads(line) for line in told.splitlines() if line.startswith("{")]
+    begun, *events = [json.loads(line) for line in told.splitlines()]
+    assert begun["message"] == "runs of 'holder'; Ctrl-C ends"
     assert [(each["event"], each["id"]) for each in events] == [
         ("begun", "one"),
         ("ended", "one"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import shlex
+import sys
 
 from dbos import error as dbos_error
 from hypothesis import given
@@ -47,3 +48,16 @@ def test_the_traceback_of_a_cancelled_run_is_left_out_and_others_are_not() -> No
         made.exc_info = (type(error), error, None)
         assert _is_no_cancel(made) is shown
     assert _is_no_cancel(record())
+
+
+def test_an_error_of_the_engine_is_a_line_with_its_message() -> None:
+    try:
+        raise ValueError("no\nrow")
+    except ValueError:
+        error = sys.exc_info()
+    made = logging.LogRecord("dbos", logging.ERROR, "", 0, "step %s", ("one",), error)
+    found = json.loads(LineFormatter("json").format(made))
+    assert (found["message"], found["error"]) == ("step one", "ValueError: no\nrow")
+    assert (
+        LineFormatter("text").format(made).endswith(r'ERROR step one error="ValueError: no\nrow"')
+    )

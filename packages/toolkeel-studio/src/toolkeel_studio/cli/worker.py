@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from collections.abc import Callable
-from datetime import UTC, datetime
 from time import sleep
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -18,7 +18,7 @@ from toolkeel.errors import SetupError
 from toolkeel.sessions.errors import SessionUnavailable
 from toolkeel.sessions.sessions import Sessions
 from toolkeel_studio.cli.exit_codes import UsageProblem
-from toolkeel_studio.cli.terminal.streams import DIM, YELLOW, note, stdout_kept_clean
+from toolkeel_studio.cli.terminal.streams import stdout_kept_clean
 
 if TYPE_CHECKING:
     from toolkeel_studio.durable.durable import Durable
@@ -66,27 +66,30 @@ def command(
     """
     if log not in ("text", "json"):
         raise UsageProblem(f"--log {log}: write text or json")
+    lines = _write_log(log)
     with stdout_kept_clean():
         durable = _wait_for_database(
-            lambda: _durable(load_object(target), target, database, sessions)
+            lambda: _durable(load_object(target), target, database, sessions), lines
         )
-    _write_log(log)
-    note(f"runs of {durable.agent.name!r}; Ctrl-C ends", DIM)
+    lines.info("runs of %r; Ctrl-C ends", durable.agent.name)
     if not durable.work(id, adopt=adopt or (), drain=drain, health=health, metrics=metrics):
-        note("runs that have not ended are put back for other workers", YELLOW)
+        lines.warning("runs that have not ended are put back for other workers")
         sys.stdout.flush()
         os._exit(0)  # as if it were killed: what goes on is in the journal
     durable.close()
 
 
-def _write_log(form: str) -> None:
-    from toolkeel_studio.durable.worker_log import write_to_stderr
+def _write_log(form: str) -> logging.Logger:
+    """Write logs to stderr. Return the log of the worker."""
+    with needs_extra("toolkeel worker", "dbos"):
+        from toolkeel_studio.durable.worker_log import LOGGER, write_to_stderr
 
     write_to_stderr("json" if form == "json" else "text")
+    return LOGGER
 
 
-def _wait_for_database(make: Callable[[], Durable]) -> Durable:
-    """Call `make` until the database answers, and say so each time it does not."""
+def _wait_for_database(make: Callable[[], Durable], lines: logging.Logger) -> Durable:
+    """Call `make` until the database answers, and log each time it does not."""
     pause = 1.0
     while True:
         try:
@@ -94,9 +97,8 @@ def _wait_for_database(make: Callable[[], Durable]) -> Durable:
         except SetupError as error:
             if (away := _unavailable(error)) is None:
                 raise
-            now = datetime.now(UTC).isoformat(timespec="seconds")
             text = " ".join(str(away).split())
-            note(f"{now} WARNING {text}; tried again in {pause:.0f} s", YELLOW)
+            lines.warning("%s; tried again in %.0f s", text, pause)
         sleep(pause)
         pause = min(MOST_PAUSE, pause * 2)
 

@@ -44,8 +44,10 @@ class LineFormatter(logging.Formatter):
         at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         given: dict[str, str | float] = getattr(record, "fields", {})
         fields = {key: value for key, value in given.items() if value != ""}
+        if record.exc_info and (error := record.exc_info[1]) is not None:
+            fields.setdefault("error", f"{type(error).__name__}: {error}")
         if self._form == "json":
-            message = {} if fields else {"message": record.getMessage()}
+            message = {} if "event" in fields else {"message": record.getMessage()}
             line = {"time": at, "level": record.levelname, **message, **fields}
             return _one_line(json.dumps(line, ensure_ascii=False))
         words = [f"{key}={_word(value)}" for key, value in fields.items() if key != "event"]
@@ -78,9 +80,10 @@ def quiet_engine() -> None:
 
 
 def write_to_stderr(form: LogFormat) -> None:
-    """Write the lines of the worker and of the engine to stderr."""
+    """Write the lines of the worker, of the library and of the engine to stderr, in one form."""
     handler = logging.StreamHandler()
     handler.setFormatter(LineFormatter(form))
-    LOGGER.addHandler(handler)
+    for name in ("toolkeel", "dbos"):
+        log = logging.getLogger(name)
+        log.handlers, log.propagate = [handler], False
     LOGGER.setLevel(logging.INFO)
-    LOGGER.propagate = False
