@@ -60,7 +60,7 @@ def test_a_running_gateway_shows_servers_clients_and_rules_that_fired(
     assert lines[4] == "  it wrote: no key is set"
     assert lines[5].startswith("client without a token (mcp 0.1.0): 3 calls, last request 20")
     assert lines[6] == (
-        "refused 1 times: The gateway does not allow this call (rule: deny new__echo(text=no))."
+        "refused 1 times: The gateway does not allow this call (rule: deny new__echo(text=no)). It was not sent."
     )
     assert lines[7] == "asked 1 times: rule: ask new__echo(text=maybe)" and len(lines) == 8
     assert running_gateways() == []

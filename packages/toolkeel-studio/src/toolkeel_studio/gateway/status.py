@@ -81,8 +81,7 @@ class Activity:
 
     def count_refusal(self, why: str) -> None:
         """Count a refused call."""
-        why = why.partition(" The next is possible in ")[0].removesuffix(" It was not sent.")
-        _count(self.refusals, why)
+        _count(self.refusals, why.partition(" The next is possible in ")[0])
 
     def count_approval(self, why: str) -> None:
         """Count a call that a person is asked about."""
