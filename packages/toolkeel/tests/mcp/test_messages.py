@@ -7,7 +7,7 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mcp_types import JSONRPCError, JSONRPCResponse
+from mcp_types import InitializeResult, JSONRPCError, JSONRPCResponse
 
 from toolkeel.mcp.messages import (
     MAX_DEPTH,
@@ -16,6 +16,7 @@ from toolkeel.mcp.messages import (
     read_response,
     read_server_message,
     repair_event,
+    repair_handshake,
     repair_response_body,
     replace_lone_surrogates,
     unreadable_reason,
@@ -189,3 +190,33 @@ def test_a_reason_names_the_field_and_no_library() -> None:
             read_message(line)
         reason = unreadable_reason(caught.value)
         assert reason.startswith(why) and "JSONRPC" not in reason and "validation" not in reason
+
+
+ODD_FIELDS = st.none() | st.booleans() | st.integers() | st.text(max_size=3) | st.lists(
+    st.none(), max_size=1
+)  # fmt: skip
+
+
+@given(
+    st.dictionaries(st.sampled_from(["protocolVersion", "serverInfo", "instructions"]), ODD_FIELDS),
+    ODD_FIELDS | st.dictionaries(st.sampled_from(["tools", "prompts", "resources"]), ODD_FIELDS),
+)
+def test_a_handshake_with_odd_fields_is_one(fields: dict[str, object], stated: object) -> None:
+    result = {"protocolVersion": "2025-06-18", **fields, "capabilities": stated}
+    repair_handshake(result)
+    read = InitializeResult.model_validate(result)
+    if isinstance(named := fields.get("protocolVersion"), str):
+        assert read.protocol_version == named
+    if isinstance(stated, dict):
+        has = {key for key, each in stated.items() if each is not None and each is not False}
+        assert read.capabilities.model_dump(exclude_none=True).keys() == has
+
+
+def test_a_handshake_is_left_as_it_is_where_nothing_is_wrong_with_it() -> None:
+    info = {"name": "s", "version": "1"}
+    plain = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": info}
+    newer = {"supportedVersions": ["2026-07-28"], "capabilities": {}, "serverInfo": info}
+    for result in (plain, newer):
+        mended: dict[str, object] = dict(result)
+        repair_handshake(mended)
+        assert mended == result

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 import mcp_types as types
 
-from toolkeel.mcp.client.connection import OUTPUT_FOLLOWS
+from toolkeel.mcp.client.mend_responses import OUTPUT_FOLLOWS
 from toolkeel.mcp.hidden_text import remove_hidden
 from toolkeel.mcp.server.multi_round_calls import Request, client_id, client_software
 from toolkeel_studio.gateway.upstream import Upstream

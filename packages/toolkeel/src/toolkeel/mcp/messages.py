@@ -147,6 +147,31 @@ def _normalize_response(data: dict[str, Any]) -> dict[str, Any]:
 _RESPONSE_KEYS = frozenset(("id", "result", "error"))
 
 
+def repair_handshake(result: dict[str, Any]) -> None:
+    """Repair the response to ``initialize`` in place; the SDK rejects it for one odd field."""
+    if "supportedVersions" in result:  # that is a newer revision's
+        return
+    if not isinstance(result.get("protocolVersion"), str):
+        result["protocolVersion"] = _UNSTATED_REVISION
+    stated = result.get("capabilities")
+    capabilities = stated if isinstance(stated, dict) else {}
+    result["capabilities"] = {
+        key: each if isinstance(each, dict) else {}
+        for key, each in capabilities.items()
+        if each is not None and each is not False
+    }
+    info = result.get("serverInfo")
+    fields = info if isinstance(info, dict) else {"name": info}
+    known = {key: each for key in ("name", "version") if isinstance(each := fields.get(key), str)}
+    result["serverInfo"] = {"name": "unnamed", "version": "unknown", **known}
+    if not isinstance(result.get("instructions", ""), str):
+        result["instructions"] = to_json(result["instructions"]).decode()
+
+
+_UNSTATED_REVISION = "2025-03-26"
+"""Revision of a server that states none (specification, "Transports")."""
+
+
 def repair_response_body(body: bytes, request: bytes) -> bytes:
     """Return a response body that can be parsed and has the request's id.
 

@@ -7,6 +7,7 @@ import gzip
 import json
 import socket
 import threading
+import zlib
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -220,7 +221,7 @@ def test_an_answer_too_large_fails_its_call_and_takes_no_memory(encoding: str) -
 
     [message] = calls(reply)
     assert message.failed
-    assert "larger than" in message.text or "compressed" in message.text
+    assert "larger than" in message.text
 
 
 @pytest.mark.parametrize(
@@ -311,6 +312,44 @@ def test_in_each_form_a_login_asks_no_private_place_and_takes_no_header_elsewher
     assert {host for host, *_ in seen} == {"login.example.org", "tools.example.org"}
     assert all(bool(key) and bool(auth) for host, key, auth in seen if host.startswith("tools"))
     assert not any(key or auth for host, key, auth in seen if host.startswith("login"))
+
+
+def test_a_server_that_moves_a_call_to_another_path_of_its_own_gets_it_there() -> None:
+    paths: list[str] = []
+
+    def reply(handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
+        paths.append(handler.path)
+        if handler.path == "/mcp":
+            send(handler, b"", 307, location="/mcp/")
+        else:
+            send(handler, answer(body, OK))
+
+    [message] = calls(reply)
+    assert (message.content, paths) == ("done", ["/mcp", "/mcp/"])
+
+
+@pytest.mark.parametrize("form", ["json", "events"])
+@pytest.mark.parametrize("encoding", ["gzip", "deflate"])
+def test_an_answer_that_is_compressed_though_nothing_asked_for_it_is_read(
+    encoding: str, form: str
+) -> None:
+    def reply(handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
+        text = json.dumps(answer(body, OK)).encode()
+        events = {"content_type": "text/event-stream"} if form == "events" else {}
+        text = b"data: " + text + b"\n\n" if events else text
+        packed = gzip.compress(text) if encoding == "gzip" else zlib.compress(text)
+        send(handler, packed, content_encoding=encoding, **events)
+
+    [message] = calls(reply)
+    assert message.content == "done"
+
+
+@pytest.mark.parametrize(
+    ("encoding", "told"), [("gzip", "decompressed"), ("br", "compressed (br)")]
+)
+def test_an_answer_that_cannot_be_decompressed_is_told(encoding: str, told: str) -> None:
+    [message] = calls(lambda handler, _: send(handler, b"{}", content_encoding=encoding))
+    assert message.kind == "unknown_outcome" and told in message.text
 
 
 def test_a_server_that_sends_a_call_elsewhere_is_not_followed_with_our_headers() -> None:

@@ -12,6 +12,8 @@ from typing import Any
 
 import mcp_types as types
 import pytest
+from mcp.shared.exceptions import MCPError
+from pydantic import ValidationError
 
 from toolkeel import Image, Text, ToolCall, ToolMessage, Toolset
 from toolkeel.mcp.client.mcp_server import MCPServer
@@ -19,6 +21,7 @@ from toolkeel.mcp.client.mend_responses import (
     LOST,
     PeerErrorData,
     ResponseRepair,
+    describe_failure,
     error_data,
     mark_peer_error,
     transport_error,
@@ -235,3 +238,27 @@ def test_a_list_that_is_none_is_empty_and_a_cursor_may_be_a_number() -> None:
     result: dict[str, Any] = {"tools": None, "nextCursor": 5}
     ResponseRepair(lambda: "2025-11-25").repair(result)
     assert result == {"tools": [], "nextCursor": "5"}
+
+
+@pytest.mark.parametrize(("result", "is_mended"), [
+    ({"protocolVersion": "2025-06-18", "serverInfo": {"name": "s"}}, True), ({}, False),
+    ({"capabilities": None, "serverInfo": {}}, True), ({"tools": []}, False),
+    ({"supportedVersions": [], "capabilities": None, "serverInfo": None}, False),
+])  # fmt: skip
+def test_only_what_is_a_handshake_is_mended_as_one(result: dict[str, Any], is_mended: bool) -> None:
+    mended = dict(result)
+    ResponseRepair(lambda: None).repair(mended)
+    assert (mended != result) is is_mended
+
+
+@pytest.mark.parametrize(("error", "told"), [
+    (RuntimeError("Unsupported protocol version: 1"), "Unsupported protocol version: 1"),
+    (MCPError(types.CONNECTION_CLOSED, "closed"), "it ended, or does not speak the protocol"),
+    (OSError("no such host"), "OSError: no such host"),
+])  # fmt: skip
+def test_why_a_connection_failed_is_a_sentence(error: Exception, told: str) -> None:
+    assert describe_failure(error) == told
+    with pytest.raises(ValidationError) as odd:
+        types.InitializeResult.model_validate({})
+    assert describe_failure(odd.value).startswith("its answer breaks the protocol: ")
+    assert "InitializeResult" not in describe_failure(odd.value)

@@ -39,7 +39,7 @@ from mcp.client.session import ElicitationFnT, ListRootsFnT, LoggingFnT, Samplin
 from mcp.shared.exceptions import MCPError
 
 from toolkeel._records.record import record
-from toolkeel.errors import SetupError, describe_error
+from toolkeel.errors import SetupError
 from toolkeel.mcp.client.elicitation import MAX_QUESTIONS, limit_concurrency
 from toolkeel.mcp.client.frames import RateLimiter
 from toolkeel.mcp.client.guarded_stream import GuardedStream
@@ -50,7 +50,13 @@ from toolkeel.mcp.client.lost_sessions import (
     is_session_lost,
     is_session_over,
 )
-from toolkeel.mcp.client.mend_responses import ResponseRepair, Unreachable, UnreachableQuoted
+from toolkeel.mcp.client.mend_responses import (
+    OUTPUT_FOLLOWS,
+    ResponseRepair,
+    Unreachable,
+    UnreachableQuoted,
+    describe_failure,
+)
 from toolkeel.mcp.client.pages import fetch_pages
 from toolkeel.mcp.client.raw_requests import RawRequests
 from toolkeel.mcp.client.resource_subscriptions import ResourceSubscriptions, listen_for_changes
@@ -63,10 +69,6 @@ MAX_TOOLS = 10_000
 """Most tools of one server."""
 LEGACY_SECONDS = 10.0
 """Seconds for a server on the network to answer in the older form, once the newer has failed."""
-
-OUTPUT_FOLLOWS = "; it wrote:"
-"""End of the first line of an error after which the server's stderr follows."""
-
 log = logging.getLogger("toolkeel.mcp")
 T = TypeVar("T")
 
@@ -230,7 +232,7 @@ class Connection:
         await asyncio.wait([task])
         if isinstance(error, SetupError):
             raise error
-        why = _describe_failure(error) if error else f"it did not answer within {limit:g} seconds"
+        why = describe_failure(error) if error else f"it did not answer within {limit:g} seconds"
         output = f"{OUTPUT_FOLLOWS}\n{self.stderr}" if str(self.stderr).strip() else ""
         kind = UnreachableQuoted if output or isinstance(error, MCPError) else Unreachable
         raise kind(f"the MCP server {self._name!r} cannot be used: {why}{output}") from error
@@ -254,7 +256,11 @@ class Connection:
                 ready.set_exception(why)
                 ready.exception()  # whoever waits takes it; nobody else has to
             elif isinstance(error, Exception):
-                log.warning("the connection to %s broke: %s", self._name, _describe_failure(error))
+                log.warning(
+                    "the connection to %s broke: %s",
+                    self._name,
+                    describe_failure(_innermost_error(error) or error),
+                )
         finally:
             over.set()
 
@@ -388,12 +394,3 @@ def _innermost_error(error: BaseException | None) -> BaseException | None:
     while isinstance(error, BaseExceptionGroup) and error.exceptions:
         error = error.exceptions[0]
     return error
-
-
-def _describe_failure(error: BaseException) -> str:
-    """Describe the innermost reason of a failed connection in a sentence."""
-    error = _innermost_error(error) or error
-    if isinstance(error, MCPError):
-        closed = error.code == types.CONNECTION_CLOSED
-        return "it ended, or does not speak the protocol" if closed else error.message
-    return describe_error(error)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ipaddress
 import json
 import re
+import zlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
@@ -63,6 +64,7 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
             return httpx2.Response(403, text="This address is not asked.", request=request)
         if request.method != "POST" or not _is_message(request):
             return await self._read(await self._inner.handle_async_request(request))
+        await request.aread()  # what a redirect leads to has its message as a stream
         try:
             response = await self._inner.handle_async_request(request)
             if response.status_code in (400, 404) and "mcp-session-id" in request.headers:
@@ -108,12 +110,9 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
             message: The message it answers, if it is one: a refusal shall be one, too.
 
         Raises:
-            httpx2.ReadError: the body is too large, or compressed though nobody asked for that:
-                a small one could become a large one.
+            httpx2.ReadError: the body is too large, or compressed in an unknown way.
         """
-        if response.headers.get("content-encoding", "identity").lower() != "identity":
-            await response.aclose()
-            raise httpx2.ReadError("an answer is compressed, which was not asked for")
+        await _decompress(response)
         if response.headers.get("content-type", "").lower().startswith("text/event-stream"):
             assert isinstance(response.stream, httpx2.AsyncByteStream)
             response.stream = _EventStream(response.stream, self._limit)
@@ -183,6 +182,48 @@ class _EventStream(httpx2.AsyncByteStream):
     async def aclose(self) -> None:
         """Close the response's own stream."""
         await self._inner.aclose()
+
+
+class _Decompressed(httpx2.AsyncByteStream):
+    """Body that is decompressed in small pieces, so that readers can stop at their limit."""
+
+    def __init__(self, inner: httpx2.AsyncByteStream) -> None:
+        self._inner = inner
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        decompressor = zlib.decompressobj(wbits=_GZIP_OR_ZLIB)
+        async for chunk in self._inner:
+            while chunk:
+                try:
+                    yield decompressor.decompress(chunk, _PIECE_BYTES)
+                except zlib.error as error:
+                    raise httpx2.ReadError(f"an answer cannot be decompressed: {error}") from None
+                chunk = decompressor.unconsumed_tail
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+_GZIP_OR_ZLIB = 47
+_PIECE_BYTES = 65_536
+
+
+async def _decompress(response: httpx2.Response) -> None:
+    """Replace the stream of a response that is compressed, though nothing asked for that.
+
+    Raises:
+        httpx2.ReadError: the encoding is not known.
+    """
+    encoding = response.headers.get("content-encoding", "identity").lower()
+    if encoding == "identity":
+        return
+    if encoding not in ("gzip", "x-gzip", "deflate"):
+        await response.aclose()
+        raise httpx2.ReadError(f"an answer is compressed ({encoding:.20}), which was not asked for")
+    assert isinstance(response.stream, httpx2.AsyncByteStream)
+    response.stream = _Decompressed(response.stream)
+    for name in ("content-encoding", "content-length"):
+        response.headers.pop(name, None)
 
 
 _END_OF_EVENT = re.compile(rb"(?:\r\n|\n|\r(?!\n)){2}")

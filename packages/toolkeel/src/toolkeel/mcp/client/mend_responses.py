@@ -19,8 +19,9 @@ from mcp_types import methods
 from pydantic import TypeAdapter, ValidationError
 
 from toolkeel._records.record import record
-from toolkeel.errors import ToolkeelError
+from toolkeel.errors import ToolkeelError, describe_error
 from toolkeel.mcp.content import STRUCTURE
+from toolkeel.mcp.messages import repair_handshake, unreadable_reason
 
 NOT_SENT = 1001
 """Code of our own: the request did not reach the server."""
@@ -72,6 +73,16 @@ class PeerErrorData:
     data: object
 
 
+def describe_failure(error: BaseException) -> str:
+    """Describe why a connection failed in a sentence."""
+    if isinstance(error, MCPError):
+        closed = error.code == types.CONNECTION_CLOSED
+        return "it ended, or does not speak the protocol" if closed else error.message
+    if isinstance(error, ValidationError):
+        return f"its answer breaks the protocol: {unreadable_reason(error)}"
+    return str(error) if isinstance(error, RuntimeError) else describe_error(error)
+
+
 def transport_error(code: int, message: str) -> types.ErrorData:
     """Build an error of our own transport, which no peer can send."""
     return types.ErrorData(code=code, message=message, data={"toolkeel": _OURS})
@@ -92,6 +103,10 @@ def mark_peer_error(error: types.ErrorData) -> types.ErrorData:
     ):
         return error
     return types.ErrorData(code=error.code, message=error.message, data=PeerErrorData(error.data))
+
+
+OUTPUT_FOLLOWS = "; it wrote:"
+"""End of the first line of an error after which the server's stderr follows."""
 
 
 class Unreachable(ToolkeelError):
@@ -144,6 +159,8 @@ class ResponseRepair:
         """
         version = self._version()
         if version is None:
+            if "protocolVersion" in result or {"capabilities", "serverInfo"} <= result.keys():
+                repair_handshake(result)
             return
         _drop_odd(result)
         if version >= _ANY_STRUCTURE:  # there "missing" means ``complete``; the SDK insists
