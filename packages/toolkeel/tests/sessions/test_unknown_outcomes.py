@@ -304,3 +304,31 @@ def test_an_approved_call_that_was_killed_runs_once_somebody_says_that_it_did_no
     session.decide(question.approve())
     assert went_on("lives") == "answered"
     assert (tmp_path / "log").read_text("utf-8") == "paid\n"
+
+
+def test_an_answer_is_checked_by_the_tool_of_the_agent_that_made_the_call(tmp_path: Path) -> None:
+    """The first agent has a tool of the same name and another type."""
+
+    @tool
+    def count() -> int:
+        """Count."""
+        return 1
+
+    @tool("count")
+    def count_words() -> str:
+        """Count in words."""
+        return "one"
+
+    second = Agent(Scripted([call("count"), "lost", "done"]), [count], name="second")
+    triage = Scripted([call("transfer_to_second")])
+    first = Agent(triage, [count_words], name="first", handoffs=[second])
+    sessions = Sessions(tmp_path / "talk.db")
+    first.run_sync("go", session=sessions["ada"])
+    lines = list(sessions.export("ada"))
+    last = [n for n, line in enumerate(lines) if '"call_intended"' in line][-1]
+    session = sessions.import_(lines[: last + 1], "killed")
+    [ticket] = first.run_sync(None, session=session).pending
+    session.decide(ticket.answer("many"))
+    first.run_sync(None, session=session)
+    result = [each for each in session.messages if isinstance(each, ToolMessage)][-1]
+    assert result.kind == "invalid_output"

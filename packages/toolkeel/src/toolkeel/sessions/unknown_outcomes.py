@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from time import time
+from typing import Any
 
 from toolkeel._records.entries import CallEnded, CallIntended, Decided, Waits, call_key_of
 from toolkeel._records.messages_json import json_text
 from toolkeel._records.record_json import to_json_data
 from toolkeel._records.tickets import LIFETIME, Decision, Ticket, new_id
+from toolkeel.agent.handoff import find_agent
 from toolkeel.agent.transcript import make_missing_result
 from toolkeel.call.arguments.parse import parse_arguments
 from toolkeel.call.body.run_body import check_output
@@ -137,9 +139,14 @@ def _ticket(call: CallIntended, made: ToolCall) -> Ticket:
     )
 
 
-def _answered_result(call: CallIntended, value: object, run: RunContext) -> ToolMessage:
+def _answered_result(
+    fold: JournalState, call: CallIntended, value: object, run: RunContext
+) -> ToolMessage:
     """Return the result that a person has supplied, of the type that the tool declares."""
-    tools: Toolset | None = getattr(run.agent, "tools", None)
+    first: Any = run.agent
+    owner = fold.made_by.get(call.call_id) or fold.agent
+    found = find_agent(first, owner) if call.run not in fold.nested_runs else None
+    tools: Toolset | None = getattr(found[0] if found else first, "tools", None)
     if tools is None or call.tool not in tools:
         text = value if isinstance(value, str) else json_text(value)
         return ToolMessage(text, call.call_id, call.tool)
@@ -164,7 +171,7 @@ def _write_decision(
     if decision.verdict == "approve" and decision.seal == ticket.seal:
         return
     if decision.verdict == "answer":
-        done = _answered_result(call, decision.value, run)
+        done = _answered_result(journal.state, call, decision.value, run)
         journal.append(CallEnded(call.run, call.turn, call.position, done, call.within))
         return
     said = f" A person says: {decision.reason}" if decision.reason else ""
