@@ -9,22 +9,25 @@ import pytest
 
 from tests.serve.talking import pay
 from toolkeel import Toolset
-from toolkeel._records.tickets import Ticket, new_id
+from toolkeel._records.tickets import Ticket, call_digest, new_id
+from toolkeel.call.steps.approve import definition_of
 from toolkeel_studio.serve.decisions import Choice, decide_question, decide_ticket
 from toolkeel_studio.serve.errors import InvalidDecision
 
 TOOLS = Toolset([pay])
+DIGEST = call_digest("pay", definition_of(pay), {"amount": 5})
 
 
 def ticket(**changes: Any) -> Ticket:
     """A call of `pay` that waits."""
-    fields = {"call_id": "c1", "tool": "pay", "arguments": {"amount": 5}, "digest": "d"}
+    fields = {"call_id": "c1", "tool": "pay", "arguments": {"amount": 5}, "digest": DIGEST}
     return Ticket(id=new_id(), expires=time() + 60, **{**fields, **changes})
 
 
 def test_arguments_of_a_tool_that_is_not_here_are_checked_when_it_runs() -> None:
-    asked = ticket(tool="elsewhere")
-    assert decide_ticket(asked, Choice("edit", arguments={"x": 1}), TOOLS).arguments == {"x": 1}
+    for asked in (ticket(tool="elsewhere"), ticket(digest="of another agent's tool")):
+        edited = decide_ticket(asked, Choice("edit", arguments={"x": 1}), TOOLS)
+        assert edited.arguments == {"x": 1}
 
 
 def test_arguments_become_what_would_run() -> None:

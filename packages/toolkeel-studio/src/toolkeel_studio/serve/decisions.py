@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 
 from toolkeel._records.record import record
 from toolkeel._records.tickets import Decision, Reach, Ticket
+from toolkeel.agent.resume import fits_tool
 from toolkeel.call.arguments.canonical_arguments import as_json
 from toolkeel.call.arguments.validate import prepare
 from toolkeel.call.toolset import Toolset
@@ -113,7 +114,7 @@ def _fit(
     """Return edited arguments as they would run."""
     if arguments is None:
         raise TypeError("decide('edit'): give arguments=, all arguments of the call")
-    if ticket.tool not in tools:  # of a tool source or an inner agent: checked when it runs
+    if not fits_tool(ticket, tools):  # of a source or another agent: checked when it runs
         return arguments
     call = ToolCall(ticket.call_id, ticket.tool, json.dumps(arguments))
     return as_json(prepare(call, tools[ticket.tool]))

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from tests.cli.asking import KEYS, at_terminal, make, words, written
 from tests.cli.commandline import Terminal, readable
 from toolkeel import Effects, tool
-from toolkeel._records.tickets import Ticket
+from toolkeel._records.tickets import Ticket, call_digest
+from toolkeel.call.steps.approve import definition_of
 from toolkeel.call.steps.rules import Rules
 from toolkeel.call.toolset import Toolset
 from toolkeel.errors import InvalidArguments
@@ -380,11 +381,16 @@ def test_the_check_gives_arguments_as_they_would_run() -> None:
         return a + b
 
     check = argument_check(Toolset([add]))
-    ticket = Ticket("", "1", "add", {"a": 1, "b": 2}, "", 0.0)
+    given = {"a": 1, "b": 2}
+    ticket = Ticket("", "1", "add", given, call_digest("add", definition_of(add), given), 0.0)
     assert check(ticket, {"a": "7"}) == {"a": 7, "b": 2}
     with pytest.raises(InvalidArguments):
         check(ticket, {"a": "x"})
-    assert check(Ticket("", "1", "other", {}, "", 0.0), {"a": "x"}) == {"a": "x"}
+    for other in (
+        Ticket("", "1", "other", {}, "", 0.0),
+        Ticket("", "1", "add", {}, "other's", 0.0),
+    ):
+        assert check(other, {"a": "x"}) == {"a": "x"}
 
 
 actions = st.lists(st.sampled_from(["a", "b", "*", "a*", "b(x=1)"]), max_size=3)

@@ -20,6 +20,7 @@ from typing import TextIO, TypeAlias
 
 from toolkeel._records.record import record
 from toolkeel._records.tickets import Decision, Reach, Ticket
+from toolkeel.agent.resume import fits_tool
 from toolkeel.call.arguments.canonical_arguments import as_json
 from toolkeel.call.arguments.validate import prepare
 from toolkeel.call.toolset import Toolset
@@ -63,7 +64,7 @@ def argument_check(tools: Toolset) -> Check:
     """Create the check that validates edited arguments like the call itself."""
 
     def check(ticket: Ticket, arguments: Arguments) -> Arguments:
-        if ticket.tool not in tools:
+        if not fits_tool(ticket, tools):  # of a source or another agent: checked when it runs
             return arguments
         call = ToolCall(ticket.call_id, ticket.tool, arguments)
         return as_json(prepare(call, tools[ticket.tool]))
