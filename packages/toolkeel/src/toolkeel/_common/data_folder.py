@@ -84,6 +84,9 @@ def data_folder() -> Path:
 
     ``$XDG_DATA_HOME/toolkeel``, ``~/Library/Application Support/toolkeel`` or ``%LOCALAPPDATA%\\toolkeel``;
     ``TOOLKEEL_DATA`` overrides it.
+
+    Raises:
+        SetupError: no home folder is known.
     """
     stated = os.environ.get("TOOLKEEL_DATA", "")
     if stated:
@@ -110,6 +113,9 @@ def xdg_folder(variable: str, place: str) -> Path:
     Args:
         variable: Environment variable of the parent folder; ignored unless its path is absolute.
         place: Folder below ``~/.local`` that is used otherwise.
+
+    Raises:
+        SetupError: no home folder is known.
     """
     base = os.environ.get(variable, "")
     root = Path(base) if os.path.isabs(base) else home_folder() / ".local" / place

@@ -93,6 +93,9 @@ async def insert_instructions(
 
     Returns:
         Their text.
+
+    Raises:
+        SetupError, CallbackTimeout: see `_evaluate`.
     """
     text = await _evaluate(instructions, run) if text is None else text
     run.transcript[: run.loop_state.instruction_count] = [SystemMessage(text)] if text else []

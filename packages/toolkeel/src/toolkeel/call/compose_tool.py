@@ -45,6 +45,9 @@ def compose_tool(
         rules: Rules that deny, ask about or allow calls.
         last: Runs the body.
         watch: True to require approval of its calls because of the run's taint labels.
+
+    Raises:
+        SetupError: a step, an approval or a target does not fit the tool.
     """
     if (check := getattr(made.executor, "check_tool", None)) is not None:
         check(made)

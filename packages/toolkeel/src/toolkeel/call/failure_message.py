@@ -187,7 +187,10 @@ async def call_handler(tool: AnyTool | None, error: BaseException, run: RunConte
 
 
 def _handled(handler: ErrorHandler, error: CallError, name: str) -> str:
-    """Return the text that the tool's `on_error`, `on_invalid` or `on_crash` gives, if it is no function."""
+    """Return the text that the tool's `on_error`, `on_invalid` or `on_crash` gives, if it is no function.
+
+    The error's own text is given only for the classes that the handler lists; any other is masked.
+    """
     if isinstance(handler, str):
         return handler
     cause = error.__cause__ if isinstance(error, Crashed) else error

@@ -71,10 +71,10 @@ async def external(prepared: object, context: object) -> object:
 
 
 def validate_on_invoke(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function unchanged if it can be called with the context and the arguments.
+    """Return a tool's `on_invoke` unchanged if it can be called with the context and a dict of the arguments.
 
     Raises:
-        DefinitionError: if it cannot be called so.
+        DefinitionError: it is no function, or cannot be called so.
     """
     if not callable(function):
         raise DefinitionError(f"{name}: on_invoke is {function!r:.80}; give it a function")

@@ -180,6 +180,9 @@ def take_inbox(journal: SessionJournal, store: SessionStore, session: int, run: 
     """Move posts of the inbox into the journal, and queue its messages for the active run.
 
     Must be called in the run's thread.
+
+    Raises:
+        SessionError: a post cannot be read.
     """
     posts = [post for post in store.read_posts(session) if post.kind == "message"]
     for _ in take_posts(journal, run.id, posts):
@@ -210,7 +213,7 @@ async def watch_inbox(
 
 
 def is_of_last_run(journal: SessionJournal, request: CancelRequest) -> bool:
-    """Return True if a cancel is addressed to the session's last run."""
+    """Return True if a cancel is of the session's last run: of whichever is, or of one a message has joined."""
     return not request.sender or request.sender in journal.state.senders
 
 
@@ -305,6 +308,9 @@ def post_message_once(
         content: The message.
         sender: Name of the sender, and number of the entry after which earlier messages count.
         id: Id of the message; without one the sender's name decides.
+
+    Raises:
+        SessionError: an entry is damaged, or the session was deleted.
     """
     who, after = sender
     fields: Fields = who, "message", message_body(content, id)

@@ -185,13 +185,13 @@ class SessionJournal:
             facts["checkpoint"] = self._head
 
     async def commit(self) -> None:
-        """Wait until every appended entry is durable. See `Journal.commit`."""
+        """Wait until every appended entry is durable; raise SessionError if one cannot be written."""
         if (written := self._write()) is not None:
             # Whoever is cancelled meanwhile leaves the write alone: it must not be half done.
             await asyncio.shield(asyncio.wrap_future(written))
 
     def commit_now(self) -> None:
-        """Block until every appended entry is durable."""
+        """Block until every appended entry is durable; raise SessionError if one cannot be written."""
         if (written := self._write()) is not None:
             written.result()
 
@@ -207,11 +207,14 @@ class SessionJournal:
         return self._info
 
     def flush(self) -> None:
-        """Start to write the appended entries. See `Journal.flush`."""
+        """Start to write the appended entries; raise SessionError if an earlier write failed."""
         self._write()
 
     def close(self) -> Future[None] | None:
-        """Accept no more entries. Return the last write to wait for, or None if nothing is left to write."""
+        """Accept no more entries. Return the last write to wait for, or None if nothing is left to write.
+
+        Raises SessionError if an earlier write failed.
+        """
         with self._lock:
             self._closed = True
         return self._write()
@@ -227,7 +230,7 @@ class SessionJournal:
         return self._head > self.head
 
     def read_entry(self, seq: int) -> Entry:
-        """Return an entry that is in the database."""
+        """Return an entry that is in the database; raise SessionError if it is missing or damaged."""
         return _read_entry(self._store, self._info_now, seq)
 
     def _write(self) -> Future[None] | None:

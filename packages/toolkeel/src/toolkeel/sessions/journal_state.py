@@ -288,7 +288,7 @@ class JournalState(RunCounts, TranscriptState):
         return {**self.outcome_tickets, **self.open_tickets, **deferred}.get(id)
 
     def rejects(self, decision: Decision) -> bool:
-        """Return True if a decision's ticket does not permit its verdict, or was shown differently."""
+        """Return True if a decision's ticket waits, and does not permit its verdict or was shown differently."""
         if (waits := self.find_ticket(decision.ticket)) is None:
             return False
         return decision.verdict not in waits.verdicts or decision.seal != waits.seal

@@ -306,7 +306,7 @@ async def shorten_view(journal: SessionJournal, run: str, history: HistoryPolicy
 
 
 async def end_run(journal: SessionJournal) -> None:
-    """Write a run's last entries, and wait until they are durable; a cancellation is raised afterward."""
+    """Write a run's last entries, a checkpoint if at rest, and close the journal; wait until all is durable."""
     fold = journal.state
     if fold.is_at_rest and journal.has_grown:
         journal.append(make_checkpoint(fold))

@@ -266,7 +266,7 @@ class Session:
     def watch(self, watcher: EntryWatcher) -> Callable[[], None]:
         """Call a function with entries that this process writes, once they are durable.
 
-        It is called in the writing thread. Returns a function that removes it.
+        It is called in the writing thread. Creates the session if needed. Returns a function that removes it.
         """
         return self._storage.live.watch(self._find_or_make().id, watcher)
 

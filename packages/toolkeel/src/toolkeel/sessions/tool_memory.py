@@ -133,7 +133,11 @@ class KeyValueStore:
         *,
         seconds: float | None = None,
     ) -> None:
-        """Store many values, all or none, in one transaction."""
+        """Store many values, all or none, in one transaction.
+
+        Raises:
+            SessionError: JSON would change a value, or it cannot be written.
+        """
         now, place = self._clock(), _namespace_text(namespace, *values)
         expires, labels = _expiry(now, seconds), labels_to_store()
         rows = [
@@ -202,7 +206,11 @@ class KeyValueStore:
         return self.get_all(namespace, [key]).get(key)
 
     def get_all(self, namespace: Namespace, keys: Sequence[str]) -> dict[str, Item]:
-        """Return the values of many keys. Missing ones are omitted."""
+        """Return the values of many keys. Missing ones are omitted.
+
+        Raises:
+            SessionError: the store cannot be read.
+        """
         place, now = _namespace_text(namespace, *keys), self._clock()
 
         def do(connection: sqlite3.Connection) -> list[_Loaded]:
@@ -228,6 +236,9 @@ class KeyValueStore:
             namespace: ``("users",)`` also finds values of ``("users", "ada")``.
             where: Values that top-level fields must have, by name.
             limit: Maximum number of values.
+
+        Raises:
+            SessionError: the store cannot be read.
         """
         place, now = _namespace_text(namespace), self._clock()
 
@@ -243,7 +254,11 @@ class KeyValueStore:
         return _read(self._database.read(do))
 
     def delete(self, namespace: Namespace, key: str) -> bool:
-        """Delete a key, also from the disk. Return True if it existed."""
+        """Delete a key, also from the disk. Return True if it existed.
+
+        Raises:
+            SessionError: the key cannot be deleted.
+        """
         place = _namespace_text(namespace, key)
 
         def do(connection: sqlite3.Connection) -> bool:

@@ -134,7 +134,7 @@ class Cassette:
         raise CassetteMismatch(self._difference(asked))
 
     def add(self, request: ModelRequest, reply: AssistantMessage) -> None:
-        """Record an exchange, and write the file."""
+        """Record an exchange, and write the file, or raise SetupError if it cannot be written."""
         asked = self._comparable(request)
         after, known = self._goes_on_from(asked["messages"])
         self.played.add(len(self._exchanges))

@@ -62,7 +62,11 @@ class TapedModel(Binds):
 
     @count_in_run
     async def stream(self, request: ModelRequest) -> AsyncIterator[Delta | AssistantMessage]:
-        """Yield the recorded reply at once, or the model's own as it arrives, and record it."""
+        """Yield the recorded reply at once, or the model's own as it arrives, and record it.
+
+        Raises:
+            CassetteMismatch: nothing was recorded for the request, and nothing may be.
+        """
         kept = self._cassette.find(request)
         if kept is not None:
             yield kept

@@ -95,7 +95,11 @@ class ActiveAgent:
         return await insert_instructions(self._run, self.plan.instructions, text)
 
     async def gather_tools(self) -> Toolset:
-        """Start reading the agent's sources, and return its tools and theirs, within the run's steps and rules."""
+        """Start reading the agent's sources, and return its tools and theirs, within the run's steps and rules.
+
+        Raises:
+            SetupError: a tool ends the run, but the answer must have a type.
+        """
         run, plan = self._run, self.plan
         self._reader = SourceReader(plan.sources, plan.tools, run) if plan.sources else None
         return await self._read_sources()

@@ -180,6 +180,9 @@ async def on_own_loop(make: Callable[[], Coroutine[Any, Any, T]]) -> T:
 
     Args:
         make: Creates the coroutine.
+
+    Raises:
+        SetupError: no thread can be started for the loop.
     """
     loop = _home or _running_loop()
     if _is_current(loop):

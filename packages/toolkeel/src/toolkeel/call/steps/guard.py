@@ -283,7 +283,10 @@ def _guard_failure(name: str, error: Exception, text: str) -> Refused:
 
 
 def _with_content(prepared: Prepared, outcome: Outcome, changed: object) -> object:
-    """Return the value, or raise the error, with the content for the model that the check wants."""
+    """Return the value, or raise the error, with the content for the model that the check wants.
+
+    Both stay as they are for `UNCHANGED`. A changed error is a `CallError` of the same kind.
+    """
     error, value = outcome.error, outcome.value
     if changed is UNCHANGED:
         if error is not None:

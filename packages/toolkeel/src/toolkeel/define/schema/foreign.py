@@ -48,6 +48,9 @@ def make_compilable(schema: Schema, *, root: str = "") -> tuple[dict[str, Any], 
 
     See `compile_foreign`.
 
+    Raises:
+        DefinitionError: too many keywords are wrong, or the root is.
+
     >>> make_compilable({"type": "object", "properties": {"x": {"type": "strng", "maxLength": 9}}})
     ({'type': 'object', 'properties': {'x': {'maxLength': 9}}}, ('#/properties/x/type "strng" is not checked: "strng" is not a JSON Schema type; leave it out to take any value',))
     """

@@ -47,7 +47,11 @@ class Connections:
         _all.add(self)
 
     def find(self) -> Connection | None:
-        """Return the connection of the current run, or None if there is none yet."""
+        """Return the connection of the current run, or None if there is none yet.
+
+        Raises:
+            SetupError: the function that gives the headers failed.
+        """
         return self._made.get(self._key())
 
     def current(self) -> Connection:

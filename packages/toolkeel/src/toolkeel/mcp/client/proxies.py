@@ -60,7 +60,10 @@ class ClientTransport(httpx2.AsyncBaseTransport):
         self._home = httpx2.URL(home)
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send a request, and return the response with its body unread."""
+        """Send a request, and return the response with its body unread.
+
+        A request to the server itself gets the client's headers, those it lacks, and its authorization.
+        """
         at, home = request.url, self._home
         own = (at.scheme, at.netloc) == (home.scheme, home.netloc)
         for name, value in self._client.headers.items() if own else ():

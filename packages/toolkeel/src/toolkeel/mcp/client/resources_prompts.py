@@ -54,7 +54,11 @@ class ServerContents:
         raise NotImplementedError
 
     async def instructions(self) -> str:
-        """Return the server's instructions: untrusted text, bounded, without hidden characters."""
+        """Return the server's instructions: untrusted text, bounded, without hidden characters; may be empty.
+
+        Raises:
+            SetupError: the server cannot be reached.
+        """
         return await self._ask(lambda client: _clean_instructions(client.instructions or ""))
 
     async def resources(self) -> list[types.Resource]:
@@ -69,13 +73,23 @@ class ServerContents:
         )
 
     async def templates(self) -> list[types.ResourceTemplate]:
-        """Return every resource template."""
+        """Return every resource template, or an empty list if the server has none.
+
+        Raises:
+            SetupError: the server cannot be reached.
+            ToolError: the server answered with an error.
+        """
         return await self._fetch_all(
             lambda c, at: c.list_resource_templates(cursor=at), lambda p: p.resource_templates
         )
 
     async def prompts(self) -> list[types.Prompt]:
-        """Return every prompt, with its arguments."""
+        """Return every prompt, with its arguments, or an empty list if the server has none.
+
+        Raises:
+            SetupError: the server cannot be reached.
+            ToolError: the server answered with an error.
+        """
         return await self._fetch_all(lambda c, at: c.list_prompts(cursor=at), lambda p: p.prompts)
 
     async def read(self, resource: str | Text | types.Resource) -> tuple[File, ...]:
@@ -115,6 +129,10 @@ class ServerContents:
             argument: Which argument, or part of the address.
             typed: Text that was typed so far.
             others: The other arguments as far as they are known.
+
+        Raises:
+            SetupError: the server cannot be reached.
+            ToolError: the server answered with an error.
         """
         ref: types.PromptReference | types.ResourceTemplateReference
         ref = types.PromptReference(name=of)

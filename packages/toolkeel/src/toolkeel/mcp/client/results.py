@@ -50,7 +50,10 @@ _UNFIT = (
 
 
 def split_audience(content: Content) -> tuple[Content, tuple[dict[str, Any], ...]]:
-    """Split a result into the content for the model and the blocks for the person."""
+    """Split a result into the content for the model and the blocks for the person.
+
+    If all is for the person, the model's content says so.
+    """
     if isinstance(content, str):
         return content, ()
     for_assistant = tuple(block for block in content if _is_for_model(block.extra))

@@ -64,7 +64,11 @@ class Offline:
 
     @count_in_run
     async def stream(self, request: ModelRequest) -> AsyncIterator[Delta]:
-        """Yield the reply in small pieces, as a served model would."""
+        """Yield the reply in small pieces, as a served model would.
+
+        Raises:
+            ModelError: `tool_choice` names a tool that the request does not have.
+        """
         for delta in reply(request):
             yield delta
 

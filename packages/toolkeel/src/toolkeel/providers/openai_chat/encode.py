@@ -239,7 +239,7 @@ class ChatEncoder(Encoder[ChatTarget]):
         return rest.blocks + self._following("tool", *media)
 
     def encode_head(self, prepared: PreparedRequest) -> Json:
-        """Return an empty ``tools``, where a server requires one after calls."""
+        """Return an empty ``tools`` where a server requires one after calls and none is sent; else no keys."""
         wanted = self._server.tools_with_calls and self.has_calls
         return {"tools": []} if wanted and "tools" not in prepared.static_keys else {}
 

@@ -135,7 +135,7 @@ class OpenCall:
         return self._first in _PLACEHOLDERS
 
     def release(self) -> str:
-        """Return and clear the arguments that were waiting, which are final now."""
+        """Return the arguments that were withheld as a placeholder, which are final now; "" if none were."""
         waiting, self._first = self._first, None
         return "" if waiting is None else "".join(self.pieces)
 

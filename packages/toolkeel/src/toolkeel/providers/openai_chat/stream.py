@@ -94,7 +94,11 @@ class StreamDecoder(Decoder):
         """Choices beside the first one, which are other answers."""
 
     def handle_event(self, data: Json) -> list[Delta]:
-        """Return the deltas of one chunk; its `delta` counts before a `message` beside it."""
+        """Return the deltas of one chunk; its `delta` counts before a `message` beside it.
+
+        Raises:
+            ModelError: the chunk reports an error.
+        """
         choices = self._read_chunk(data)
         if len(choices) == 1:  # of nearly all chunks
             return self._read_choice(choices[0], ("delta", "message"))

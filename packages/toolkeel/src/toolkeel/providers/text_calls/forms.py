@@ -193,7 +193,9 @@ class _Constants(ast.NodeTransformer):
 
 
 def tagged_calls(text: str, schemas: Schemas) -> Iterator[ParsedCall]:
-    r"""Yield the calls in ``<tool_call>``: JSON (Hermes, Qwen), XML (Qwen-Coder) or pairs (GLM).
+    r"""Yield the calls in ``<tool_call>``, or raise ValueError.
+
+    They are JSON (Hermes, Qwen), XML (Qwen-Coder) or pairs (GLM).
 
     >>> [*tagged_calls("<function=f>\n<parameter=a>\nx\n</parameter>\n</function>", {"f": {}})]
     [('f', {'a': 'x'})]
@@ -214,7 +216,10 @@ def tagged_calls(text: str, schemas: Schemas) -> Iterator[ParsedCall]:
 
 
 def function_calls(text: str, schemas: Schemas) -> Iterator[ParsedCall]:
-    """Yield the calls of ``<function=f>…</function>`` with JSON (Llama) or ``<parameter=a>…</parameter>``."""
+    """Yield the calls of ``<function=f>…</function>``, or raise ValueError.
+
+    They hold JSON (Llama) or ``<parameter=a>…</parameter>``.
+    """
     for name, body in _full_matches(_FUNCTION, text):
         if body.startswith("{"):
             yield from _named(name, body, schemas)
@@ -223,7 +228,7 @@ def function_calls(text: str, schemas: Schemas) -> Iterator[ParsedCall]:
 
 
 def invoked_calls(text: str, schemas: Schemas) -> Iterator[ParsedCall]:
-    """Yield the calls of ``<invoke name="f"><parameter name="a">…</parameter></invoke>`` (MiniMax, DeepSeek V3.2).
+    """Yield the calls of ``<invoke name="f"><parameter name="a">…`` (MiniMax, DeepSeek), or raise ValueError.
 
     A parameter with ``string="true"`` is text, one with ``string="false"`` is JSON.
     """
@@ -239,7 +244,7 @@ def invoked_calls(text: str, schemas: Schemas) -> Iterator[ParsedCall]:
 
 
 def mistral_calls(text: str, schemas: Schemas) -> Iterator[ParsedCall]:
-    """Yield the calls after ``[TOOL_CALLS]``: a JSON list, or ``f[ARGS]{…}`` and further such markers.
+    """Yield the calls after ``[TOOL_CALLS]`` (a JSON list, or ``f[ARGS]{…}`` and more), or raise ValueError.
 
     >>> [*mistral_calls('f[ARGS]{"a": 1}[TOOL_CALLS]g{}', {})]
     [('f', {'a': 1}), ('g', {})]
@@ -253,7 +258,10 @@ def mistral_calls(text: str, schemas: Schemas) -> Iterator[ParsedCall]:
 
 
 def deepseek_calls(text: str, schemas: Schemas) -> Iterator[ParsedCall]:
-    """Yield the calls between DeepSeek's tokens: ``function<sep>f`` and code (V3, R1), or ``f<sep>{…}``."""
+    """Yield the calls between DeepSeek's tokens, or raise ValueError.
+
+    They are ``function<sep>f`` and code (V3, R1), or ``f<sep>{…}``.
+    """
     for (body,) in _full_matches(_DEEPSEEK, text):
         name, arguments = _SEPARATOR.split(body, maxsplit=1)
         if name.strip() == "function":
@@ -264,7 +272,10 @@ def deepseek_calls(text: str, schemas: Schemas) -> Iterator[ParsedCall]:
 
 
 def kimi_calls(text: str, schemas: Schemas) -> Iterator[ParsedCall]:
-    """Yield the calls between Kimi's tokens: ``functions.f:0<|tool_call_argument_begin|>{…}``."""
+    """Yield the calls between Kimi's tokens, or raise ValueError.
+
+    They are ``functions.f:0<|tool_call_argument_begin|>{…}``.
+    """
     for (body,) in _full_matches(_KIMI, text):
         id, _, arguments = body.partition("<|tool_call_argument_begin|>")
         name = id.strip().rpartition(":")[0].removeprefix("functions.")

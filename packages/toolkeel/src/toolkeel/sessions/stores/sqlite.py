@@ -145,7 +145,11 @@ class Database:
         erases: bool = False,
         separate: bool = False,
     ) -> T:
-        """Schedule a write, wait until it is durable, and return its value. See `write`."""
+        """Schedule a write, wait until it is durable, and return its value. See `write`.
+
+        Raises:
+            SessionError: the write failed, or the database is closed.
+        """
         return self.write(do, erases=erases, separate=separate).result()
 
     def lock_writes(self, connection: sqlite3.Connection) -> None:

@@ -85,12 +85,20 @@ class Tokens:
         self._keyring = keyring or (lambda: None)
 
     async def get_tokens(self) -> OAuthToken | None:
-        """Return the stored tokens, or None."""
+        """Return the stored tokens, or None.
+
+        Raises:
+            SetupError: a keyring does not return what was stored.
+        """
         found = (await self._load()).get("tokens")
         return None if found is None else OAuthToken.model_validate(found)
 
     async def expires(self) -> float | None:
-        """Return the time to refresh the access token, in seconds since 1970; None if unknown."""
+        """Return the time to refresh the access token, in seconds since 1970; None if unknown.
+
+        Raises:
+            SetupError: a keyring does not return what was stored.
+        """
         found = (await self._load()).get("expires")
         return found - _EARLY_SECONDS if isinstance(found, int | float) else None
 
@@ -100,7 +108,11 @@ class Tokens:
         await self._save({"tokens": _as_json(tokens), "expires": expires})
 
     async def get_client_info(self) -> OAuthClientInformationFull | None:
-        """Return the registered client, or None if a client must be registered."""
+        """Return the registered client, or None if a client must be registered.
+
+        Raises:
+            SetupError: a keyring does not return what was stored.
+        """
         if self._registered is not None:
             return self._registered
         found = (await self._load()).get("client")
@@ -119,7 +131,11 @@ class Tokens:
         return self._registered is None
 
     async def metadata(self) -> OAuthMetadata | None:
-        """Return the stored metadata of the authorization server, or None."""
+        """Return the stored metadata of the authorization server, or None.
+
+        Raises:
+            SetupError: a keyring does not return what was stored.
+        """
         found = (await self._load()).get("server")
         return None if found is None else OAuthMetadata.model_validate(found)
 
