@@ -19,7 +19,8 @@ from toolkeel import (
     UserMessage,
 )
 from toolkeel.messages import Reasoning
-from toolkeel.observe.content import message_json, messages_json, request_json
+from toolkeel.observe.attribute_names import INPUT, INSTRUCTIONS, LEFT_OUT
+from toolkeel.observe.content import message_json, messages_json, request_attributes
 
 
 @given(st.text())
@@ -79,8 +80,10 @@ def test_parts_have_the_fields_of_the_official_producer() -> None:
 @given(st.lists(st.text(max_size=20), max_size=8), st.integers(0, 400))
 def test_of_a_long_request_the_newest_messages_stay_whole(texts: list[str], most: int) -> None:
     system, said = SystemMessage("你是船长"), [UserMessage(text) for text in texts]
-    instructions, messages, left_out = request_json([system, *said], most)
-    assert json.loads(instructions) == [{"type": "text", "content": "你是船长"}]
+    made = request_attributes([system, *said], most)
+    messages, left_out = str(made[INPUT]), int(made.get(LEFT_OUT, 0))
+    assert json.loads(str(made[INSTRUCTIONS])) == [{"type": "text", "content": "你是船长"}]
+    assert INSTRUCTIONS not in request_attributes(said, most)
     assert len(messages) <= max(most, 2)
     kept = ["".join(part["content"] for part in row["parts"]) for row in json.loads(messages)]
     assert kept == texts[left_out:]

@@ -203,6 +203,21 @@ def test_content_stands_on_spans_when_it_is_asked_for(
     assert '"content": "好"' in str(last["gen_ai.output.messages"])
 
 
+def test_a_runs_span_has_its_first_request_and_its_last_reply(watched: Watched) -> None:
+    otel = watched.telemetry(content=True)
+    model = Scripted([call("look", {"word": "你"}), "好"])
+    agent = Agent(model, [look], instructions="Be brief.", model_steps=[otel.model_step])
+    agent.run_sync("go", listeners=[otel])
+    [span] = watched.named("invoke_agent agent")
+    told = {name: str(value) for name, value in (span.attributes or {}).items()}
+    assert json.loads(told["gen_ai.input.messages"]) == [
+        {"role": "user", "parts": [{"type": "text", "content": "go"}]}
+    ]
+    assert "Be brief." in told["gen_ai.system_instructions"]
+    [reply] = json.loads(told["gen_ai.output.messages"])
+    assert reply["parts"] == [{"type": "text", "content": "好"}]
+
+
 @pytest.mark.parametrize("word", ["true", "event_only", "span_and_event"])
 def test_a_switch_that_is_not_supported_is_refused_by_name(
     watched: Watched, monkeypatch: pytest.MonkeyPatch, word: str

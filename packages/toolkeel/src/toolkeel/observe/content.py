@@ -11,6 +11,7 @@ from typing import Any, Literal
 from toolkeel.content import Audio, Content, Data, File, Image, Text
 from toolkeel.errors import SetupError
 from toolkeel.messages import AssistantMessage, Message, SystemMessage, ToolCall, ToolMessage
+from toolkeel.observe import attribute_names
 
 Json = dict[str, Any]
 SWITCH = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
@@ -42,12 +43,12 @@ def messages_json(texts: Sequence[str]) -> str:
     return f"[{', '.join(texts)}]"
 
 
-def request_json(messages: Sequence[Message], most: int) -> tuple[str, str, int]:
-    """Format a request's instructions and messages as JSON text; also return the number of omitted messages.
+def request_attributes(messages: Sequence[Message], most: int) -> dict[str, str | int]:
+    """Return a request's messages and instructions as attributes, and the number of omitted messages.
 
     Args:
         messages: What is sent.
-        most: Maximum characters of each; the oldest messages beyond it are left out.
+        most: Maximum characters of the messages; the oldest ones beyond it are left out.
     """
     system = list(takewhile(lambda message: isinstance(message, SystemMessage), messages))
     parts = [part for message in system for part in _parts(message.content)]
@@ -59,8 +60,12 @@ def request_json(messages: Sequence[Message], most: int) -> tuple[str, str, int]
         if most < 0:
             break
         kept.insert(0, text)
-    instructions = json.dumps(parts, ensure_ascii=False) if parts else ""
-    return instructions, messages_json(kept), len(said) - len(kept)
+    made: dict[str, str | int] = {attribute_names.INPUT: messages_json(kept)}
+    if parts:
+        made[attribute_names.INSTRUCTIONS] = json.dumps(parts, ensure_ascii=False)
+    if left_out := len(said) - len(kept):
+        made[attribute_names.LEFT_OUT] = left_out
+    return made
 
 
 def arguments_json(call: ToolCall) -> str:

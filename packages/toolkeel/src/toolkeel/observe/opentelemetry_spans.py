@@ -26,7 +26,7 @@ from toolkeel.observe.content import (
     is_content_requested,
     message_json,
     messages_json,
-    request_json,
+    request_attributes,
 )
 from toolkeel.observe.stats import price_of_usage
 from toolkeel.observe.trace_links import link
@@ -81,6 +81,8 @@ class _Run:
         """Model and provider of the request that is open."""
         self.sent: Sequence[Message] = ()
         """Its messages, where `OpenTelemetry.model_step` sees them; the list grows later."""
+        self.output = ""
+        """The last reply as JSON text, where content is recorded."""
 
 
 class OpenTelemetry:
@@ -180,6 +182,8 @@ class OpenTelemetry:
         attributes: Attributes = {attribute_names.REASON: event.reason}
         for field in fields(run.usage):
             attributes[attribute_names.TOTALS + field.name] = getattr(run.usage, field.name)
+        if run.output:
+            attributes[attribute_names.OUTPUT] = run.output
         run.span.set_attributes(attributes)
         _end(run.span, event.at, problem)
         told = {
@@ -215,7 +219,10 @@ class OpenTelemetry:
         if event.provider:
             attributes[attribute_names.SYSTEM] = event.provider
         if run.sent:
-            attributes |= _request(run.sent)
+            sent = request_attributes(run.sent, _MAX_TEXT)
+            attributes |= sent
+            if not run.output:  # the run's own input is that of its first request
+                run.span.set_attributes(sent)
         if run.chat is not None:  # it failed, and a step asks again or another model
             _end(run.chat.span, event.at, "request_failed")
         embedded = model == "offline"
@@ -249,7 +256,8 @@ class OpenTelemetry:
         run.usage = run.usage + message.usage
         attributes = _reply(message, run)
         if self._content:
-            attributes[attribute_names.OUTPUT] = messages_json([message_json(message)])
+            run.output = messages_json([message_json(message)])
+            attributes[attribute_names.OUTPUT] = run.output
         chat.span.set_attributes(attributes)
         problem = "error" if message.finish_reason == "error" else ""
         _end(chat.span, event.at, problem)
@@ -353,17 +361,6 @@ _TAKES: Mapping[type, _Take] = {
     events.ToolFinished: OpenTelemetry._tool_finished,
     events.ToolSuspended: OpenTelemetry._tool_suspended,
 }
-
-
-def _request(messages: Sequence[Message]) -> Attributes:
-    """Return a request's messages and instructions as attributes, cut to the maximum length."""
-    instructions, said, left_out = request_json(messages, _MAX_TEXT)
-    made: Attributes = {attribute_names.INPUT: said}
-    if instructions:
-        made[attribute_names.INSTRUCTIONS] = instructions
-    if left_out:
-        made[attribute_names.LEFT_OUT] = left_out
-    return made
 
 
 def _reply(message: AssistantMessage, run: _Run) -> Attributes:
