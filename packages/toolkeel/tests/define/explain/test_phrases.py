@@ -102,3 +102,16 @@ def test_the_nearest_name_is_found_across_case_and_joints(
 def test_every_schema_in_place_is_found_once_even_in_a_circle() -> None:
     root: dict[str, Any] = {"anyOf": [{"$ref": "#"}, {"allOf": [{"type": "string"}]}]}
     assert len(alternatives([root], root)) == 4
+
+
+def test_a_union_that_contains_itself_is_described_two_levels_deep() -> None:
+    json = {"$ref": "#/$defs/json"}
+    branches = [
+        {"type": "object", "additionalProperties": json},
+        {"type": "array", "items": json},
+        {"type": "string"},
+    ]
+    assert describe_type({**json, "$defs": {"json": {"anyOf": branches}}}) == (
+        "an object whose values are items, each an object or a list or a string, or a list of items, "
+        "each an object or a list or a string, or a string"
+    )

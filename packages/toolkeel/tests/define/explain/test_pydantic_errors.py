@@ -5,13 +5,23 @@ from __future__ import annotations
 import json
 from fractions import Fraction
 from typing import Annotated, Any, Literal
+from uuid import UUID
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    Json,
+    TypeAdapter,
+    ValidationError,
+)
 
 from tests.call.arguments.test_parse import JSON
+from tests.define.calling import answered, taking
 from toolkeel.define.explain.pydantic_errors import pydantic_errors
 from toolkeel.define.explain.validation_errors import invalid_arguments
 from toolkeel.errors import FieldError
@@ -193,3 +203,21 @@ def test_any_refused_object_gives_bounded_errors_of_paths_that_exist(sent: dict[
             assert each.path == () or each.path[0] in sent or each.expected.endswith("(required)")
         text = invalid_arguments("weather", errors).text
         assert all(str(e)[:399] in text for e in errors[:20])
+
+
+@pytest.mark.parametrize(
+    ("type_", "sent", "told"),
+    [
+        (Json[list[int]], [1], "x: expected a string with the JSON text of a list of integers, got a list of 1 item"),
+        (Json[list[int]], '["a", 2, "c"]', 'of a list of integers: in it, [0]: Input should be a valid integer; in it, [2]: Input should be a valid integer, got "[\\"a\\", 2, \\"c\\"]" (a string)'),
+        (Json[dict[str, int]], "[1]", 'whose values are integers: in it: Input should be an object, got "[1]" (a string)'),
+        (Json[Any], "{", "x: expected a string: Invalid JSON: "),
+        (complex, "ab", "x: expected a string: Input should be a valid complex string"),
+        (UUID, "ab", 'x: expected a UUID: hexadecimal digits in groups of 8-4-4-4-12, got "ab" (a string)'),
+    ],
+)  # fmt: skip
+def test_a_text_of_a_wrong_form_is_reported_as_it_was_sent_with_what_is_wrong_in_it(
+    type_: Any, sent: object, told: str
+) -> None:
+    take, _ = taking(type_)
+    assert told in answered(take, {"x": sent}).text

@@ -22,6 +22,7 @@ from pydantic import (
     Field,
     RootModel,
     SecretStr,
+    computed_field,
     field_serializer,
     field_validator,
 )
@@ -33,6 +34,7 @@ from toolkeel.call.arguments.canonical_arguments import as_json, fill_defaults, 
 from toolkeel.call.arguments.validate import prepare
 from toolkeel.define.schema.canonical import aliases_of, canonical_json
 from toolkeel.define.tool import AnyTool
+from toolkeel.errors import DefinitionError
 
 
 class Color(enum.Enum):
@@ -85,6 +87,20 @@ class Point:
     tags: list[Camel] = dataclasses.field(default_factory=list)
 
 
+@dataclasses.dataclass
+class Made:
+    a: int
+    b: int = dataclasses.field(default=5, init=False)
+
+
+class Computed(BaseModel):
+    a: int
+
+    @computed_field
+    def b(self) -> int:
+        return self.a
+
+
 class Pair(NamedTuple):
     left: int
     right: str
@@ -116,6 +132,9 @@ CASES: list[tuple[Any, Any]] = [
     (Login, {"user": "ada", "password": "hunter2"}),
     (Typed, {"login": {"user": "ada", "password": "hunter2"}}),
     (Point, {"x": 1, "tags": [{"firstName": "Ada"}]}),
+    (Made, {"a": 1}),
+    (Computed, {"a": 1}),
+    (list[Computed], [{"a": 1}]),
     (Camel | None, None),
     (Any, {"any": ["thing"]}),
 ]
@@ -195,3 +214,13 @@ def test_what_the_model_left_out_has_the_functions_default_in_the_effective_form
         "recursive": True,
         "color": Color.RED,
     }
+
+
+def test_a_class_that_does_not_retain_what_it_is_made_of_is_no_parameter() -> None:
+    @dataclasses.dataclass
+    class Lossy:
+        a: int
+        seed: dataclasses.InitVar[int] = 3
+
+    with pytest.raises(DefinitionError, match=r"Lossy\.seed is an InitVar.* make it a field"):
+        taking(Lossy)

@@ -8,7 +8,9 @@ import json
 import re
 from decimal import Decimal
 from typing import Annotated, Any, Literal, NamedTuple
+from uuid import UUID
 
+import jsonschema_rs
 import pydantic.dataclasses
 import pytest
 from pydantic import (
@@ -20,12 +22,13 @@ from pydantic import (
     Field,
     NaiveDatetime,
     PastDate,
+    StringConstraints,
     TypeAdapter,
     create_model,
 )
 from typing_extensions import TypedDict
 
-from tests.define.calling import taking
+from tests.define.calling import answered, taking
 from toolkeel import ToolCall, Toolset
 from toolkeel.define.schema.strict_core import strict_validator
 
@@ -274,3 +277,41 @@ def test_a_typed_dict_within_a_model_is_as_strict_beside_a_closed_gap(
         assert message.details["coerced"], "it is mended, and that is reported"
     else:
         assert "count.n: expected an integer, got" in message.text
+
+
+class Plain(BaseModel):
+    model_config = ConfigDict(
+        str_strip_whitespace=True, str_max_length=4, str_min_length=2, str_to_lower=True
+    )
+
+    text: str = "ab"
+    day: dt.date | None = None
+    at: dt.datetime | None = None
+    key: UUID | None = None
+
+
+Stripped = Annotated[
+    str, StringConstraints(strip_whitespace=True, pattern="^[a-z ]+$", max_length=3)
+]
+
+
+@pytest.mark.parametrize(
+    ("annotation", "sent", "used"),
+    [
+        (Plain, {"text": " AB "}, "ab"),
+        (Plain, {"text": " abcd"}, None),
+        (Plain, {"day": "2026-01-02", "at": "2026-01-02T03:04:05Z"}, "ab"),
+        (Plain, {"key": "12345678-1234-5678-1234-567812345678"}, "ab"),
+        (Stripped, " a ", "a"),
+        (Stripped, "  a ", None),
+        (Stripped, "a\n", None),
+    ],
+)
+def test_limits_of_a_text_hold_for_what_was_sent_and_for_no_dates(
+    annotation: Any, sent: object, used: str | None
+) -> None:
+    take, received = taking(annotation)
+    result = answered(take, {"x": sent})
+    valid = jsonschema_rs.is_valid(dict(take.parameters), {"x": sent})
+    assert (result.kind is None) == valid == (used is not None), result.text
+    assert used in [None, *(getattr(each, "text", each) for each in received)]

@@ -93,7 +93,10 @@ _KIND_BY_KEYWORD = (
 def _typed(kind: str, schema: Schema, root: Schema, depth: int) -> str:
     """Describe the values of one JSON type that a schema admits."""
     if kind == "string":
-        return _string(schema)
+        inner = schema.get("contentSchema")
+        encoded = inner if schema.get("contentMediaType") == "application/json" else None
+        phrase = "any value" if encoded is None else _phrase(encoded, root, depth + 1)
+        return _string(schema) + f" with the JSON text of {phrase}" * (phrase != "any value")
     if kind in ("integer", "number"):
         return f"{'an integer' if kind == 'integer' else 'a number'}{_number_bounds(schema)}"
     if kind == "array":
@@ -167,7 +170,7 @@ _NUMBER_KEYWORDS = frozenset(
     {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}
 )
 
-_BEYOND_TYPE = frozenset({"const", "enum"}) | _STRING_KEYWORDS | _NUMBER_KEYWORDS
+_BEYOND_TYPE = frozenset({"const", "enum", "contentSchema"}) | _STRING_KEYWORDS | _NUMBER_KEYWORDS
 PLAIN: Mapping[object, str] = {
     "string": "a string", "integer": "an integer", "number": "a number",
     "boolean": "true or false", "null": "null",
@@ -198,7 +201,7 @@ def _list(schema: Schema, root: Schema, depth: int) -> str:
     if first := list_of(schema, "prefixItems"):
         text = _tuple(first, low, high, root, depth)
     else:
-        item = _phrase(schema.get("items", True), root, depth + 1)
+        item = _inner_phrase(schema.get("items", True), root, depth)
         text = "a list" if item == "any value" else f"a list of {_plural(item)}"
         if low is not None or high is not None:
             text += f", {_span(low, high)} of them"
@@ -206,6 +209,12 @@ def _list(schema: Schema, root: Schema, depth: int) -> str:
     if "contains" not in schema or (schema.get("minContains") == 0 and "maxContains" not in schema):
         return text
     return f"{text}{',' * (',' in text)} that holds {_held(schema, root, depth)}"
+
+
+def _inner_phrase(schema: object, root: Schema, depth: int) -> str:
+    """Describe the items of a list or an object; "any value" for a union far inside."""
+    phrase = _phrase(schema, root, depth + 1)
+    return "any value" if depth > 2 and " or " in phrase else phrase
 
 
 def _held(schema: Schema, root: Schema, depth: int) -> str:
@@ -250,7 +259,7 @@ def _object(schema: Schema, root: Schema, depth: int) -> str:
     values = schema.get("additionalProperties")
     if (
         isinstance(values, (dict, Mapping))
-        and (phrase := _phrase(values, root, depth + 1)) != "any value"
+        and (phrase := _inner_phrase(values, root, depth)) != "any value"
     ):
         return f"an object whose values are {_plural(phrase)}"
     low, high = schema.get("minProperties"), schema.get("maxProperties")

@@ -28,7 +28,7 @@ from toolkeel.define.explain.validation_errors import (
     wrong_tag,
 )
 from toolkeel.define.explain.value_phrases import cut, describe_value
-from toolkeel.define.subschemas import COMPOSED, Schema, resolve
+from toolkeel.define.subschemas import COMPOSED, Schema, matches_type, resolve
 from toolkeel.errors import FieldError
 
 
@@ -80,8 +80,12 @@ def refused_fields(
         found = _branches_meant(found, 0, schema, data)
     fields: dict[Path, FieldError] = {}
     for each in found:
-        if each.path not in fields:
+        known = fields.get(each.path)
+        if known is None:
             fields[each.path] = _field(each, schema)
+        elif each.error["type"] == _CONTENT and len(known.expected) < 300:
+            both = f"{known.expected}; {_message(each.error)}"
+            fields[each.path] = FieldError(each.path, both, known.got)
     return list(fields.values())
 
 
@@ -98,6 +102,8 @@ def _find_root_type_errors(
         phrase = PLAIN.get(plain_type(properties.get(location[0]))) if len(location) == 1 else None
         if phrase is None or not error["type"].endswith(("_type", "_parsing")):
             return None
+        if matches_type(error["input"], properties[location[0]]["type"]):  # of the text's form
+            return None
         fields.append(FieldError(location, phrase, describe_value(error["input"])))
     return fields
 
@@ -111,6 +117,9 @@ def _locate(error: Mapping[str, Any], root: Schema, data: object) -> _Found:
     path: list[str | int] = []
     branches: list[tuple[int, str]] = []
     for number, part in enumerate(location):
+        if type(data) is str and _is_encoded(schemas, root):
+            error = _in_text(error, location[number:], data)
+            break
         last = number == len(location) - 1
         children = child_schemas(schemas, part, root)
         if (absent and last) or has_key(data, part):
@@ -120,9 +129,28 @@ def _locate(error: Mapping[str, Any], root: Schema, data: object) -> _Found:
         elif part != "[key]":
             branches.append((len(path), str(part)))
             schemas = _branch(schemas, str(part), root)
+    else:
+        if type(data) is str and error["input"] != data and _is_encoded(schemas, root):
+            error = _in_text(error, (), data)
     if not isinstance(error["input"], _JSON) and data is not UNSENT:  # a validator made it of that
         error = {**error, "input": data}
     return _Found(error, tuple(path), schemas, parents, tuple(branches))
+
+
+def _is_encoded(schemas: Sequence[object], root: Schema) -> bool:
+    """Return True if a schema is of text that encodes a value."""
+    return any("contentSchema" in each for each in alternatives(schemas, root))
+
+
+def _in_text(error: Mapping[str, Any], path: Path, sent: str) -> Mapping[str, Any]:
+    """Return the error of a value within JSON text as one of the text that was sent."""
+    where = f", {FieldError(path, '').where}" if path else ""
+    message = f"in it{where}: {_message(error)}"
+    return {**error, "type": _CONTENT, "msg": message, "input": sent}
+
+
+_CONTENT = "json_content"
+"""Type of an error within JSON text; not one of pydantic's."""
 
 
 def _branch(schemas: tuple[object, ...], tag: str, root: Schema) -> tuple[object, ...]:
@@ -272,6 +300,7 @@ _IN_JSON: Mapping[str, str] = {
     "url_syntax_violation": "a URL without mistakes",
     "timezone_aware": "with a time zone, such as Z or +02:00",
     "timezone_naive": "without a time zone",
+    "uuid_type": "hexadecimal digits in groups of 8-4-4-4-12",
 } | dict.fromkeys(
     ("needs_python_object", "is_instance_of", "is_subclass_of", "ellipsis_error", "missing_sentinel_error"),
     "nothing that JSON can say: leave it out",

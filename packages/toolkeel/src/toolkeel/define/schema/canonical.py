@@ -91,7 +91,8 @@ def to_plain(value: object) -> object:
     if isinstance(value, list | tuple | set | frozenset):
         return _to_plain_list(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {f.name: to_plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        fields = [field.name for field in dataclasses.fields(value) if field.init]
+        return {name: to_plain(getattr(value, name)) for name in fields}
     reveal = getattr(value, "get_secret_value", None)
     return to_plain(reveal()) if callable(reveal) else value
 
@@ -112,7 +113,7 @@ def _of_model(model: Any) -> object:
     """Return the JSON data of the fields that were set in a model."""
     if model.__pydantic_root_model__:
         return to_plain(model.root)
-    dumped = model.model_dump(mode="json", by_alias=False, exclude_unset=True)
+    dumped = model.model_dump(mode="json", by_alias=False, exclude_unset=True, round_trip=True)
     fields = type(model).model_fields
     keys = aliases_of({name: [info] for name, info in fields.items()})
     made = {}

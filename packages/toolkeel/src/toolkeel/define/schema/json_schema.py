@@ -225,7 +225,17 @@ class ToolSchemaGenerator(GenerateJsonSchema):
         return made
 
     def dataclass_args_schema(self, schema: Any) -> dict[str, Any]:
-        """Return the schema of a dataclass without fields that the constructor does not accept."""
+        """Return the schema of a dataclass without fields that the constructor does not accept.
+
+        Raises:
+            PydanticInvalidForJsonSchema: the class retains not all that it is made of.
+        """
+        for field in schema["fields"]:
+            if field.get("init_only"):
+                raise PydanticInvalidForJsonSchema(
+                    f"{schema['dataclass_name']}.{field['name']} is an InitVar, which no person could "
+                    "see or approve, since an object does not retain it; make it a field"
+                )
         taken = [field for field in schema["fields"] if field.get("init", True)]
         less: Any = {**schema, "fields": taken}
         return super().dataclass_args_schema(less)

@@ -61,9 +61,19 @@ class _Closing:
 
     def __init__(self) -> None:
         self.count = 0
+        self._strips = False
 
     def close(self, core: Mapping[str, Any]) -> Core:
         """Return a copy of the schema with its gaps closed, and add their number to `count`."""
+        outer, config = self._strips, core.get("config", {})
+        self._strips = config.get("str_strip_whitespace", outer if "config" not in core else False)
+        try:
+            return self._close(core)
+        finally:
+            self._strips = outer
+
+    def _close(self, core: Mapping[str, Any]) -> Core:
+        """Return a copy of a schema whose configuration is known, with its gaps closed."""
         made = {key: self._part(key, stored) for key, stored in core.items() if key != "strict"}
         if "config" in core:
             made["config"] = self._config(core["config"])
@@ -71,6 +81,9 @@ class _Closing:
         if kind in _DICTS and (form := _key_form(core.get("keys_schema", {}))) is not None:
             self.count += 1
             made["keys_schema"] = _checked(form, made["keys_schema"])
+        if kind == "str" and core.get("strip_whitespace", self._strips):
+            self.count += 1
+            return _close_stripped(made)
         close = _CLOSERS.get(kind)
         closed = None if close is None else close(made)
         self.count += closed is not None
@@ -127,7 +140,7 @@ def _close_text(core: Core) -> Core:
     """Return a schema that takes text of the advertised form, or an object of the type itself."""
     kind = core["type"]
     pattern, error, made = _TEXTS[kind]
-    text = {"type": "str", "pattern": pattern}
+    text = {"type": "str", "pattern": pattern, **_UNCHANGED}
     checked = {key: stored for key, stored in core.items() if key != "ref"} | {"strict": False}
     parsed = {key: stored for key, stored in checked.items() if key not in _LIMITS}
     ready = {"type": "is-instance", "cls": made}
@@ -141,6 +154,19 @@ def _close_text(core: Core) -> Core:
     return {**closed, "ref": core["ref"]} if "ref" in core else closed
 
 
+def _close_stripped(core: Core) -> Core:
+    """Return a schema that applies a text's limits before it strips blanks, too, as is advertised."""
+    sent = {key: stored for key, stored in core.items() if key != "ref"}
+    sent |= {"strip_whitespace": False, "to_lower": False, "to_upper": False}
+    chain: Core = {"type": "chain", "steps": [sent, {**core, "strip_whitespace": True}]}
+    return _named(chain, chain["steps"][1])
+
+
+_UNCHANGED: Core = {
+    "min_length": 0, "max_length": 1000, "strip_whitespace": False, "to_lower": False,
+    "to_upper": False,
+}  # fmt: skip
+"""A text as it was sent, whatever a model's configuration says of its texts."""
 _LIMITS = frozenset({"ge", "gt", "le", "lt", "now_op", "tz_constraint"})
 """Keys of a core schema that limit which dates and times of its form are valid."""
 
