@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from contextlib import AsyncExitStack
 from http.server import BaseHTTPRequestHandler
 from typing import Any
+from urllib.parse import urlsplit
 
 import mcp_types as types
 import pytest
@@ -217,3 +219,33 @@ def test_many_calls_of_a_session_forgotten_with_400_are_all_sent_again() -> None
     with old_server(reply) as url:
         assert asyncio.run(use(url)) == ["done"] * 50
     assert sessions.count("s1") == 50 and set(sessions) == {"s0", "s1"}
+
+
+@pytest.mark.parametrize("comes_back", [True, False])
+def test_calls_wait_for_a_server_that_restarts_and_are_not_sent_to_one_that_is_gone(
+    monkeypatch: pytest.MonkeyPatch, comes_back: bool
+) -> None:
+    if not comes_back:
+        monkeypatch.setattr(upstream, "RESTART_SECONDS", 0.3)
+    ran: list[object] = []
+
+    def reply(handler: BaseHTTPRequestHandler, message: dict[str, Any]) -> None:
+        ran.append(message["id"])
+        send(handler, answer(message, OK))
+
+    async def use() -> list[str]:
+        async with AsyncExitStack() as stack:
+            with old_server(reply, version="HTTP/1.0") as url:  # no connection outlives it
+                gateway = Gateway([ServerConfig("far", url=url, kind="http")])
+                client = await stack.enter_async_context(client_of(gateway, "legacy"))
+                await client.call_tool("far__act", {})
+            waiting = asyncio.gather(*(client.call_tool("far__act", {}) for _ in range(20)))
+            if comes_back:
+                await until(lambda: gateway.servers["far"]._unreached_since is not None)
+                port = urlsplit(url).port
+                stack.enter_context(old_server(reply, port or 0))
+            return [text(each) for each in await waiting]
+
+    found = asyncio.run(use())
+    assert len(ran) == (21 if comes_back else 1)
+    assert all(each == "done" if comes_back else "was not sent" in each for each in found)

@@ -99,8 +99,7 @@ class Gateway(ToolServer):
             configs, self._changes.invalidate_lists, self._sessions, self._spawn
         )
         self.background: list[Callable[[], Awaitable[None]]] = [self._refresh]
-        self._prefixed = prefixed
-        self._threshold = threshold
+        self._prefixed, self._threshold = prefixed, threshold
         self.policy = policy or Policy()
         self._enforcer = PolicyEnforcer(
             self.policy, pins or Pins(), audit, ClientLedger(shared), approver

@@ -24,7 +24,7 @@ from toolkeel._records.record import record
 from toolkeel.errors import SetupError
 from toolkeel.mcp.client.connection import Connection, Unreachable
 from toolkeel.mcp.client.lost_sessions import MAX_RENEWALS
-from toolkeel.mcp.client.mend_responses import error_data
+from toolkeel.mcp.client.mend_responses import UNREACHED, error_data, is_transport_error
 from toolkeel.mcp.client.outcome import with_hint
 from toolkeel.mcp.client.pages import fetch_pages
 from toolkeel.mcp.client.raw_requests import Progressed
@@ -47,6 +47,10 @@ IDLE_SECONDS = 600.0
 """Seconds after which the connection of a client that calls no more is ended."""
 MAX_INSTRUCTIONS = 4000
 """Most characters of what one server says of its use: a stranger's text, in everybody's prompt."""
+
+RESTART_SECONDS = 5.0
+"""Seconds for which calls wait for a server on the network that was reachable and is not any more."""
+RESTART_PAUSE = 0.2
 
 log = logging.getLogger("toolkeel.mcp")
 
@@ -109,6 +113,7 @@ class Upstream:
         self.listed = asyncio.Event()
         self.questions = 0
         self.has_own_connections = False
+        self._unreached_since: float | None = None
         self._shared = self._make_connection()
         self.link.on_lists_changed = changed
         self._client_connections: dict[object, ServerConnection] = {}
@@ -197,12 +202,33 @@ class Upstream:
     async def send(
         self, method: str, params: Mapping[str, Any], progressed: Progressed | None = None
     ) -> dict[str, Any]:
-        """Send a request and return its raw result.
+        """Send a request and return its raw result; wait for a server that restarts.
 
         Raises:
             MCPError: it answered with an error, or there is no answer.
             Unreachable, SetupError: there is no connection; nothing was sent.
         """
+        while True:
+            try:
+                result = await self._send_in_session(method, params, progressed)
+            except (MCPError, Unreachable) as error:
+                if not (is_unreached(error) and is_first_round(params) and self._may_restart()):
+                    raise
+                await asyncio.sleep(RESTART_PAUSE)
+            else:
+                self._unreached_since = None
+                return result
+
+    def _may_restart(self) -> bool:
+        """Return True for some seconds after a server on the network could be reached."""
+        self._unreached_since = self._unreached_since or monotonic()
+        recently = monotonic() - self._unreached_since < RESTART_SECONDS
+        return recently and self.is_ready and bool(self.config.url)
+
+    async def _send_in_session(
+        self, method: str, params: Mapping[str, Any], progressed: Progressed | None
+    ) -> dict[str, Any]:
+        """Send a request and return its raw result; again in a new session if ours is over."""
         for renewals in range(MAX_RENEWALS + 1):
             link = self._link()
             client = await link.client()
@@ -305,6 +331,13 @@ class Upstream:
         self._close_idle(0.0)
         busy = [lane.link.close() for lane in (self._shared, *self._client_connections.values())]
         await asyncio.gather(*busy, *self._closing)
+
+
+def is_unreached(error: Exception) -> bool:
+    """Return True if a request was surely not sent, because there was no connection."""
+    if isinstance(error, MCPError):
+        return error.code == UNREACHED and is_transport_error(error)
+    return isinstance(error, Unreachable)
 
 
 def is_first_round(params: Mapping[str, Any]) -> bool:

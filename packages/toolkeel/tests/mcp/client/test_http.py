@@ -47,12 +47,12 @@ def answer(message: dict[str, Any], result: object) -> dict[str, object]:
 
 
 @contextmanager
-def old_server(reply: Reply) -> Iterator[str]:
+def old_server(reply: Reply, port: int = 0, version: str = "HTTP/1.1") -> Iterator[str]:
     """A server of 2025-11-25 with one tool, whose calls `reply` answers."""
     sessions: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+        protocol_version = version
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["content-length"])))
@@ -84,7 +84,7 @@ def old_server(reply: Reply) -> Iterator[str]:
         def log_message(self, *_: object) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
         yield f"http://127.0.0.1:{server.server_port}/mcp"

@@ -11,6 +11,7 @@ from toolkeel.mcp.client.mend_responses import (
     LOST,
     NOT_SENT,
     REFUSED,
+    UNREACHED,
     mark_peer_error,
     transport_error,
 )
@@ -24,6 +25,7 @@ from toolkeel.mcp.client.outcome import failure_of
         (LOST, "unknown_outcome", "(broke)"),
         (types.REQUEST_TIMEOUT, "timeout", "may still take effect"),
         (NOT_SENT, "tool_error", "broke. The call was not sent."),
+        (UNREACHED, "tool_error", "broke. The call was not sent."),
         (REFUSED, "tool_error", "refused the call: broke"),
         (types.INVALID_PARAMS, "tool_error", "answered the call with an error: broke"),
         (types.METHOD_NOT_FOUND, "tool_error", "answered the call with an error: broke"),
@@ -34,11 +36,13 @@ from toolkeel.mcp.client.outcome import failure_of
 def test_no_more_is_said_of_a_call_than_is_known(code: int, kind: str, says: str) -> None:
     message = failure_of(MCPError(code, "broke"), "act", "files").message
     assert message.kind == kind and says in message.text
-    assert "files" in message.text or code == NOT_SENT
+    assert "files" in message.text or code in (NOT_SENT, UNREACHED)
     assert message.details["code"] == code
 
 
-@pytest.mark.parametrize("code", [types.CONNECTION_CLOSED, types.REQUEST_TIMEOUT, LOST, NOT_SENT])
+@pytest.mark.parametrize(
+    "code", [types.CONNECTION_CLOSED, types.REQUEST_TIMEOUT, LOST, NOT_SENT, UNREACHED]
+)
 def test_a_code_in_the_mouth_of_a_peer_means_that_it_answered(code: int) -> None:
     said = mark_peer_error(types.ErrorData(code=code, message="gone"))
     message = failure_of(MCPError.from_error_data(said), "act", "files").message
@@ -47,7 +51,7 @@ def test_a_code_in_the_mouth_of_a_peer_means_that_it_answered(code: int) -> None
     assert "answered" not in failure_of(MCPError.from_error_data(ours), "act", "files").message.text
 
 
-@pytest.mark.parametrize("code", [NOT_SENT, REFUSED, FORGOTTEN])
+@pytest.mark.parametrize("code", [NOT_SENT, UNREACHED, REFUSED, FORGOTTEN])
 def test_what_was_not_sent_of_a_later_round_says_nothing_of_the_first(code: int) -> None:
     error = MCPError.from_error_data(transport_error(code, "gone"))
     assert failure_of(error, "act", "files", first=False).message.kind == "unknown_outcome"

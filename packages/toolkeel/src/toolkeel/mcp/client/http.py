@@ -26,7 +26,14 @@ from toolkeel._records.record import record
 from toolkeel.errors import SetupError
 from toolkeel.mcp.client.frames import MAX_FRAME_BYTES
 from toolkeel.mcp.client.lost_sessions import session_error
-from toolkeel.mcp.client.mend_responses import FORGOTTEN, LOST, NOT_SENT, REFUSED, transport_error
+from toolkeel.mcp.client.mend_responses import (
+    FORGOTTEN,
+    LOST,
+    NOT_SENT,
+    REFUSED,
+    UNREACHED,
+    transport_error,
+)
 from toolkeel.mcp.client.proxies import ClientTransport, ProxyTransport, tls_context
 from toolkeel.mcp.config import ServerConfig
 from toolkeel.mcp.messages import repair_event, repair_response_body, replace_lone_surrogates
@@ -71,9 +78,8 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
                 return await self._read_session_error(response, request)
             return await self._read(response, request)
         except _UNSENT as error:
-            return _error_response(
-                request, NOT_SENT, f"{request.url.host} cannot be reached: {error}"
-            )
+            why = f"{request.url.host} cannot be reached: {error}"
+            return _error_response(request, UNREACHED, why)
         except httpx2.TransportError as error:
             why = str(error) or type(error).__name__
             return _error_response(
@@ -191,7 +197,7 @@ class _Decompressed(httpx2.AsyncByteStream):
         self._inner = inner
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        decompressor = zlib.decompressobj(wbits=_GZIP_OR_ZLIB)
+        decompressor = zlib.decompressobj(wbits=47)  # of gzip or zlib
         async for chunk in self._inner:
             while chunk:
                 try:
@@ -204,7 +210,6 @@ class _Decompressed(httpx2.AsyncByteStream):
         await self._inner.aclose()
 
 
-_GZIP_OR_ZLIB = 47
 _PIECE_BYTES = 65_536
 
 

@@ -36,10 +36,13 @@ FORGOTTEN = 1004
 SESSION_ENDED = 1005
 """Code of our own: the server has ended our session, and may have looked at the request."""
 
+UNREACHED = 1006
+"""Code of our own: there was no connection, so the request was not sent."""
+
 _OURS = secrets.token_hex(16)
 _TRANSPORT = (
     *(types.CONNECTION_CLOSED, types.REQUEST_TIMEOUT),
-    *(NOT_SENT, LOST, REFUSED, FORGOTTEN, SESSION_ENDED),
+    *(NOT_SENT, LOST, REFUSED, FORGOTTEN, SESSION_ENDED, UNREACHED),
 )
 _SDK_LOST = (
     *("SSE stream", "Failed to parse", "Unexpected content type", "Redirect to "),

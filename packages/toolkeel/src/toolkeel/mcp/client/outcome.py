@@ -18,6 +18,7 @@ from toolkeel.mcp.client.mend_responses import (
     NOT_SENT,
     REFUSED,
     SESSION_ENDED,
+    UNREACHED,
     PeerErrorData,
     UnreachableQuoted,
     error_data,
@@ -42,7 +43,7 @@ def failure_of(error: MCPError, tool: str, server: str, first: bool = True) -> C
         error.data, PeerErrorData
     ):  # its own code, however much it looks like the transport's
         return CallFailed("tool_error", _error_text(server, text), **details)
-    unsent = code in (NOT_SENT, REFUSED, FORGOTTEN)
+    unsent = code in (NOT_SENT, UNREACHED, REFUSED, FORGOTTEN)
     if code in (types.CONNECTION_CLOSED, LOST, SESSION_ENDED) or (unsent and not first):
         why = f" ({text})" if code != types.CONNECTION_CLOSED else ""
         return CallFailed(
@@ -55,7 +56,7 @@ def failure_of(error: MCPError, tool: str, server: str, first: bool = True) -> C
     if code == types.REQUEST_TIMEOUT:
         text = f"The server {server} did not answer in time. Its work may still take effect."
         return CallFailed("timeout", text, may_still_be_running=True, **details)
-    if code == NOT_SENT:
+    if code in (NOT_SENT, UNREACHED):
         details[UNREAD] = True
         return CallFailed("tool_error", f"{text}. The call was not sent.", **details)
     if unsent:
