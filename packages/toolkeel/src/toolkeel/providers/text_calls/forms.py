@@ -11,12 +11,19 @@ from __future__ import annotations
 import ast
 import json
 import re
-import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeAlias
 
 from toolkeel._records.record import record
-from toolkeel.providers.wire.plain_json import Json, as_dict, as_list, as_text, dumps
+from toolkeel.providers.text_calls.argument_values import (
+    convert_arguments,
+    make_object,
+    parameter_schema,
+    parse_values,
+    read_value,
+    write_arguments,
+)
+from toolkeel.providers.wire.plain_json import Json, as_dict, as_text
 
 Schemas: TypeAlias = Mapping[str, Mapping[str, object]]
 """Schemas of the parameters, by the tools' names on the wire."""
@@ -55,7 +62,7 @@ class TextForm:
         """
         try:
             calls = [
-                (name, _arguments_text(arguments)) for name, arguments in self.read(text, schemas)
+                (name, write_arguments(arguments)) for name, arguments in self.read(text, schemas)
             ]
         except _UNREADABLE:
             return []
@@ -64,10 +71,6 @@ class TextForm:
 
 _NAMES = ("name", "tool_name", "function", "tool")
 _ARGUMENTS = ("arguments", "parameters", "args")
-_BEGIN = re.compile(r"[^\s;,]")
-_EXACT_NUMBER = secrets.token_hex(8)
-"""Prefix of a number that must be written exactly as it was read."""
-_MARKED = re.compile(f'"{_EXACT_NUMBER}([^"]*)"')
 _CODE = re.compile(r"```(?:json)?\s*(.*?)\s*```", re.DOTALL)
 _PARAMETER = re.compile(r"<parameter=([^>\s]+)>\n?(.*?)\n?</parameter>\s*", re.DOTALL)
 _FUNCTION = re.compile(r"<function=([^>\s]+)>\s*(.*?)\s*</function>\s*", re.DOTALL)
@@ -88,58 +91,22 @@ _KIMI = re.compile(r"<\|tool_call_begin\|>(.*?)<\|tool_call_end\|>\s*", re.DOTAL
 _MISTRAL = re.compile(r"\s*([^\s\[\]{}]+?)\s*(?:\[CALL_ID\]\S*?)?\s*(?:\[ARGS\])?\s*(?=\{)")
 
 
-def _number(text: str) -> object:
-    """Parse a number, or mark it to be written again exactly as it was.
-
-    ``7786572e5565681`` is infinite in Python, ``-0`` is 0, and an integer of five thousand digits is an
-    error: the tool must see and refuse the model's own text.
-    """
-    try:
-        value = int(text) if text.lstrip("-").isdecimal() else float(text)
-    except ValueError:
-        return _EXACT_NUMBER + text
-    return value if dumps(value) == text else _EXACT_NUMBER + text
-
-
-def _reject_repeated_keys(pairs: Iterable[tuple[str, object]]) -> Json:
-    """Build an object from pairs.
-
-    Raises:
-        ValueError: if a key is repeated: its value would be ambiguous.
-    """
-    pairs = list(pairs)
-    if len(made := dict(pairs)) < len(pairs):
-        raise ValueError("a key is repeated")
-    return made
-
-
-def _arguments_text(arguments: Json) -> str:
-    """Return arguments as JSON text, with the model's own spelling of marked numbers."""
-    return _MARKED.sub(r"\1", dumps(arguments))
-
-
-_DECODER = json.JSONDecoder(
-    parse_float=_number,
-    parse_int=_number,
-    parse_constant=_number,
-    object_pairs_hook=_reject_repeated_keys,
-)
-
-
 def json_calls(text: str, schemas: Schemas) -> Iterator[ParsedCall]:
     """Yield the calls of JSON objects, or of a list of them; raise `ValueError` for anything else.
 
     >>> [*json_calls('{"name": "f", "arguments": {"a": 1}}', {})]
     [('f', {'a': 1})]
     """
-    values = [one for value in _values(text) for one in _listed(value)]
+    values = [one for value in parse_values(text) for one in _listed(value)]
     if not values:
         raise ValueError("no call")
     for value in map(as_dict, values):
         call = as_dict(value["function"]) if isinstance(value.get("function"), dict) else value
         [arguments_given] = [call[key] for key in _ARGUMENTS if key in call] or [{}]
         arguments = (
-            _values(arguments_given)[0] if isinstance(arguments_given, str) else arguments_given
+            parse_values(arguments_given)[0]
+            if isinstance(arguments_given, str)
+            else arguments_given
         )  # text: written twice
         if not isinstance(arguments, dict):
             raise ValueError("no arguments")
@@ -153,19 +120,6 @@ def _listed(value: object) -> list[object]:
     return value if isinstance(value, list) else [value]
 
 
-def _values(text: str) -> list[object]:
-    """Return the JSON values that `text` consists of, separated by blanks, ``;`` or ``,``.
-
-    Raises `ValueError` if one is no JSON.
-    """
-    values: list[object] = []
-    at = 0
-    while begin := _BEGIN.search(text, at):
-        value, at = _DECODER.raw_decode(text, begin.start())
-        values.append(value)
-    return values
-
-
 def python_calls(text: str, schemas: Schemas) -> Iterator[ParsedCall]:
     """Yield the calls of a Python list with literal keyword arguments, or raise `ValueError`.
 
@@ -176,7 +130,7 @@ def python_calls(text: str, schemas: Schemas) -> Iterator[ParsedCall]:
     for node in tree.elts if isinstance(tree, ast.List) else [tree]:
         if not isinstance(node, ast.Call) or node.args or any(not one.arg for one in node.keywords):
             raise ValueError("no call with keyword arguments alone")
-        arguments = _reject_repeated_keys(
+        arguments = make_object(
             (str(one.arg), ast.literal_eval(_Constants().visit(one.value))) for one in node.keywords
         )
         json.dumps(arguments, allow_nan=False)  # what JSON cannot hold is no argument
@@ -211,7 +165,7 @@ def tagged_calls(text: str, schemas: Schemas) -> Iterator[ParsedCall]:
         name, mark, rest = text.strip().partition("<arg_key>")
         yield (
             name.strip(),
-            _convert_arguments(schemas[name.strip()], _full_matches(_ARG, rest and mark + rest)),
+            convert_arguments(schemas[name.strip()], _full_matches(_ARG, rest and mark + rest)),
         )
 
 
@@ -224,7 +178,7 @@ def function_calls(text: str, schemas: Schemas) -> Iterator[ParsedCall]:
         if body.startswith("{"):
             yield from _named(name, body, schemas)
         else:
-            yield name, _convert_arguments(schemas[name], _full_matches(_PARAMETER, body))
+            yield name, convert_arguments(schemas[name], _full_matches(_PARAMETER, body))
 
 
 def invoked_calls(text: str, schemas: Schemas) -> Iterator[ParsedCall]:
@@ -236,8 +190,13 @@ def invoked_calls(text: str, schemas: Schemas) -> Iterator[ParsedCall]:
     for name, body in _full_matches(_INVOKE, text):
         yield (
             name,
-            _reject_repeated_keys(
-                (key, _value(value, _schema(schemas[name], key), kinds.get(output.strip(), "")))
+            make_object(
+                (
+                    key,
+                    read_value(
+                        value, parameter_schema(schemas[name], key), kinds.get(output.strip(), "")
+                    ),
+                )
                 for key, output, value in _full_matches(_INVOKED, body)
             ),
         )
@@ -323,47 +282,6 @@ def _full_matches(pattern: re.Pattern[str], text: str) -> Iterator[tuple[str, ..
             raise ValueError("there is other text between the calls")
         yield match.groups()
         at = match.end()
-
-
-def _convert_arguments(schema: Mapping[str, object], pairs: Iterable[tuple[str, ...]]) -> Json:
-    """Convert arguments written as text, by the types in the tool's schema."""
-    return _reject_repeated_keys(
-        (key.strip(), _value(text, _schema(schema, key.strip()))) for key, text in pairs
-    )
-
-
-def _schema(parameters: Mapping[str, object], key: str) -> Mapping[str, object]:
-    """Return the schema of one parameter, or an empty one."""
-    return as_dict(as_dict(parameters.get("properties")).get(key))
-
-
-def _value(text: str, schema: Mapping[str, object], declared: str = "") -> object:
-    """Convert a value written as text: text where the schema allows it, else JSON."""
-    if declared == "string" or (not declared and "string" in set(_types(schema))):
-        return text
-    try:
-        [value] = _values(text)
-    except (ValueError, RecursionError):
-        return text
-    return value
-
-
-def _types(schema: Mapping[str, object]) -> Iterator[object]:
-    """Yield every type that `schema` names at its top; ``string`` if it names none."""
-    kind = schema.get("type")
-    among = [*as_list(schema.get("anyOf")), *as_list(schema.get("oneOf"))]
-    if isinstance(kind, str):
-        yield kind
-    elif isinstance(kind, list):
-        yield from kind
-    elif among:
-        for one in among:
-            yield from _types(as_dict(one))
-    elif "enum" in schema or "const" in schema:
-        values = [*as_list(schema.get("enum")), schema.get("const")]
-        yield "string" if any(isinstance(value, str) for value in values) else "number"
-    elif "$ref" not in schema:
-        yield "string"
 
 
 FORMS: tuple[TextForm, ...] = (
