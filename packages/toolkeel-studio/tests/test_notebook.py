@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from html.parser import HTMLParser
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from IPython.core.formatters import HTMLFormatter  # type: ignore[attr-defined]
+from IPython.core.interactiveshell import InteractiveShell
 
-from toolkeel import Agent, Image, ToolMessage, ToolOutput, Toolset, tool
+from toolkeel import Agent, Image, Rules, ToolMessage, ToolOutput, Toolset, tool
 from toolkeel.testing import Scripted, call
-from toolkeel_studio.notebook import MOST, html
+from toolkeel_studio.notebook import MOST, html, watch
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(30)
 EVIL = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>"
@@ -59,7 +62,7 @@ def harmless(text: str) -> None:
     assert read.open == []
     for tag, attributes in read.found:
         assert tag in ("div", "b", "span", "details", "summary", "img", "table", "tr", "th", "td")
-        assert attributes.keys() <= {"style", "alt", "src"}
+        assert attributes.keys() <= {"style", "alt", "src", "open"}
         assert attributes.get("src", "data:image/").startswith("data:image/")
 
 
@@ -70,6 +73,53 @@ def test_notebooks_find_it_on_tools_toolsets_results_and_runs() -> None:
     show = HTMLFormatter()
     for value in (search, Toolset([search]), result, run, ToolMessage("found", "1", "search")):
         harmless(str(show(value)))
+
+
+@pytest.mark.parametrize(
+    ("answer", "outcome"), [("y", "moved 3"), ("", "denied"), ("use the crane", "use the crane")]
+)
+def test_a_run_is_displayed_while_it_goes_on_and_asks_for_approval(
+    monkeypatch: pytest.MonkeyPatch, answer: str, outcome: str
+) -> None:
+    shown, asked = list[tuple[str, str]](), list[str]()
+
+    def publish(data: dict[str, str], **more: Any) -> None:
+        shown.append((str((more.get("transient") or {}).get("display_id", "")), data["text/html"]))
+
+    def answered(prompt: str) -> str:
+        asked.append(prompt)
+        return answer
+
+    @tool(approval=True)
+    def move(boxes: int) -> str:
+        """Move boxes."""
+        return f"moved {boxes}"
+
+    monkeypatch.setattr("builtins.input", answered)
+    shell = InteractiveShell.instance()
+    monkeypatch.setattr(shell.display_pub, "publish", publish)
+    try:
+        model = Scripted([call("move", {"boxes": 3}), f"Done: {EVIL}"])
+        result = asyncio.run(watch(Agent(model, [move]).stream("go")))
+    finally:
+        InteractiveShell.clear_instance()
+    assert result.output == f"Done: {EVIL}" and len(asked) == 1
+    for _, page in shown:
+        harmless(page)
+    places = [place for place, _ in shown]
+    assert places.count("") == 1 and len({*places}) == 2  # one question, and one place that changes
+    first, last = shown[0][1], shown[-1][1]
+    assert "not ended" in first and "answered, 2 turns, 1 call" in last and outcome in last
+    [question] = [page for place, page in shown if not place]
+    assert "move waits for approval" in question and "boxes" in question
+
+
+def test_an_approver_of_the_run_itself_is_asked_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("builtins.input", None)
+    run = Agent(Scripted([call("plot"), "ok"]), [plot], rules=Rules(ask=["plot"])).stream(
+        "go", approver=lambda ticket: True
+    )
+    assert asyncio.run(watch(run)).output == "ok"
 
 
 def test_a_tool_shows_its_parameters_and_its_schema() -> None:

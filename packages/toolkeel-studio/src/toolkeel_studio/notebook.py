@@ -1,4 +1,6 @@
-"""Tools, results and runs as notebooks show them (``_repr_html_``): escaped, no script, no style sheet.
+"""Tools, results and runs as notebooks show them (``_repr_html_``), and runs while they go on.
+
+The HTML is escaped, and has no script and no style sheet.
 
 Whatever a tool or a model wrote is text here. Pictures are shown if their bytes are a raster
 picture's; nothing is fetched.
@@ -6,17 +8,24 @@ picture's; nothing is fetched.
 
 from __future__ import annotations
 
+import asyncio
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping
 from html import escape
+from time import perf_counter
 from typing import Any
 
+from typing_extensions import TypeVar
+
+from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.agent.result import RunResult
 from toolkeel.agent.run import Run
 from toolkeel.call.toolset import Toolset
 from toolkeel.content import Content, Image, Text, detect_media_type
 from toolkeel.define.tool import Tool
+from toolkeel.events import Replied, Streamed
 from toolkeel.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
+from toolkeel.model_interface import TextDelta
 from toolkeel.observe.wording import (
     ShownTable,
     arguments_of,
@@ -29,10 +38,15 @@ from toolkeel.observe.wording import (
     title_of,
 )
 
+T = TypeVar("T", default=str)
 MOST = 20_000
 """Characters of one text."""
 _PICTURE_BYTES = 2_000_000
 _ROWS = 20
+_OPEN = 4_000
+"""Characters of HTML up to which a result is shown without a click; failed calls and pictures always are."""
+_SECONDS = 0.2
+"""Seconds between two displays of a run that goes on."""
 _DIM = "opacity:.7;font-size:.9em"
 _BOX = (
     "border:1px solid currentColor;border-radius:6px;padding:.5em .8em;margin:.2em 0;max-width:60em;"
@@ -64,6 +78,55 @@ def html(value: object) -> str:
             return _text(str(value))
 
 
+async def watch(run: Run[T]) -> RunResult[T]:
+    """Display a run in a notebook while it goes on, and return its result.
+
+    Where the run has no approver, the person is asked in the notebook about each call that waits.
+
+    Args:
+        run: A run of `Agent.stream` whose events are not read elsewhere.
+
+    Raises:
+        Exception: what the run raised.
+    """
+    from IPython.display import HTML, DisplayHandle  # late: a notebook has it
+
+    if run.context.approver is None:
+        run.context.approver = ask
+    place = DisplayHandle()
+    place.display(HTML(html(run)))
+    text, shown_at = "", perf_counter()
+    async for event in run:
+        if isinstance(event, Streamed) and isinstance(event.delta, TextDelta):
+            text += event.delta.text
+        elif isinstance(event, Replied):
+            text = ""
+        if perf_counter() - shown_at >= _SECONDS or not isinstance(event, Streamed):
+            place.update(HTML(html(run) + (_box([_text(text)]) if text else "")))
+            shown_at = perf_counter()
+    place.update(HTML(html(run)))
+    return run.result
+
+
+async def ask(ticket: Ticket) -> Decision:
+    """Ask the person at a notebook whether a call may run, as an approver.
+
+    An empty line or ``n`` denies it; any other answer than ``y`` denies it, too, and is the reason that
+    the model reads.
+
+    Args:
+        ticket: The call.
+    """
+    from IPython.display import HTML, display  # late: a notebook has it
+
+    shown = [_bold(f"{ticket.tool} waits for approval"), _text(ticket.reason)]
+    display(HTML(_box([*shown, _text(pretty(dict(ticket.arguments)))])))
+    answer = (await asyncio.to_thread(input, "Run it? y, n, or the reason why not: ")).strip()
+    if answer.lower() in ("y", "yes"):
+        return ticket.approve()
+    return ticket.deny() if answer.lower() in ("", "n", "no") else ticket.deny(answer)
+
+
 def _escaped(text: object) -> str:
     clean = escaped(str(text))
     more = len(clean) - MOST
@@ -86,8 +149,8 @@ def _box(parts: Iterable[str]) -> str:
     return f'<div style="{_BOX}">{" ".join(parts)}</div>'
 
 
-def _details(head: str, inside: str) -> str:
-    return f"<details><summary>{head}</summary>{inside}</details>"
+def _details(head: str, inside: str, is_open: bool = False) -> str:
+    return f"<details{' open' * is_open}><summary>{head}</summary>{inside}</details>"
 
 
 def _tool(tool: Tool[..., Any]) -> Iterator[str]:
@@ -167,7 +230,8 @@ def _message(message: Message, results: Mapping[str, ToolMessage]) -> Iterator[s
         result = results.get(call.id)
         inside = "".join(_outcome(result)) if result else _dim("no result yet")
         mark = "" if result is None else "✗ " if result.failed else "✓ "
-        yield _details(_escaped(f"{mark}{_call_text(call)}"), inside)
+        is_open = result is not None and (result.failed or "<img" in inside or len(inside) <= _OPEN)
+        yield _details(_escaped(f"{mark}{_call_text(call)}"), inside, is_open)
 
 
 def _call_text(call: ToolCall) -> str:
