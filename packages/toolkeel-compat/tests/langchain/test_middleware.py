@@ -18,6 +18,7 @@ from toolkeel_compat.langchain import (
     AIMessage,
     Command,
     HumanMessage,
+    InMemorySaver,
     ModelRequest,
     RemoveMessage,
     SystemMessage,
@@ -140,6 +141,35 @@ def test_messages_that_a_hook_removes_are_not_in_the_state_any_more() -> None:
     state = agent.invoke({"messages": given}, context="kind")
     assert [one.text for one in model.requests[0].messages] == ["be kind; 1 shown", "c"]
     assert [one.content for one in state["messages"]] == ["c", "one"]
+
+
+@pytest.mark.parametrize("answer", ["enough", None])
+@pytest.mark.parametrize(
+    ("hook", "node"), [(before_agent, "stop.before_agent"), (before_model, "stop.before_model")]
+)
+def test_a_hook_may_end_a_run_before_the_model_with_an_answer_or_without(
+    hook: Any, node: str, answer: str | None
+) -> None:
+    @hook(can_jump_to=["end"])
+    def stop(state: Any, runtime: Any) -> Any:
+        if state["messages"][-1].text != "stop":
+            return None
+        said = {"messages": [AIMessage(answer)]} if answer else {}
+        return {**said, "jump_to": "end"}
+
+    thread: Any = {"configurable": {"thread_id": "1"}}
+    model = Scripted(["hello", "again"])
+    agent = create_agent(model, middleware=[stop], checkpointer=InMemorySaver())
+    agent.invoke({"messages": "hi"}, thread)
+    told = ["hi", "hello", "stop", *([answer] if answer else [])]
+    modes = ["updates", "values"]
+    parts = [*agent.stream({"messages": "stop"}, thread, stream_mode=modes)]
+    assert [name for mode, part in parts if mode == "updates" for name in part] == [node]
+    assert [one.text for one in parts[-1][1]["messages"]] == told
+    assert [one.text for one in agent.get_state(thread).values["messages"]] == told
+    state = agent.invoke({"messages": "go"}, thread)
+    assert [one.text for one in state["messages"]] == [*told, "go", "again"]
+    assert [one.text for one in model.requests[-1].messages] == [*told, "go"]
 
 
 @pytest.mark.parametrize("hook", [before_model, after_model])

@@ -17,11 +17,13 @@ from toolkeel.agent.run import Run
 from toolkeel.call.body.sync_bridge import SyncIterator
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.errors import OutputError, SetupError, Suspend
+from toolkeel.messages import AssistantMessage
 from toolkeel.sessions.session import Session
 from toolkeel_compat.langchain.agent_options import AgentOptions, merge_reducers
 from toolkeel_compat.langchain.command import Command, write_state
 from toolkeel_compat.langchain.messages import convert_to_messages
 from toolkeel_compat.langchain.middleware import (
+    JUMP_KEY,
     HookStep,
     build_runtime,
 )
@@ -141,9 +143,11 @@ class CompiledAgent(ThreadStates):
         new = add_ids(convert_to_messages(state.get("messages", ())))
         initial_state = {**shared, "messages": new}
         run: RunContext[Any] = RunContext(context, store=self._store)
-        if await self._hooks.run_hooks("before_agent", initial_state, run, report) is not None:
-            raise SetupError("before_agent: jump_to is not here; raise an exception")
+        goal = await self._hooks.run_hooks("before_agent", initial_state, run, report)
         prompt = initial_state.pop("messages")
+        if goal is not None:
+            is_answer = bool(prompt) and isinstance(prompt[-1], AssistantMessage)
+            options["inject"][JUMP_KEY] = prompt.pop() if is_answer else None
         options["state"] = initial_state
         return prompt, options, initial_state
 

@@ -35,13 +35,17 @@ from toolkeel_compat.langchain.threads.interrupts import CHANGES_KEY
 from toolkeel_compat.langchain.threads.message_ids import (
     get_id,
     make_id_step,
+    make_reply_id,
     read_transcript,
     record_changes,
+    set_id,
 )
 
 R = TypeVar("R", default=Any)
 F = TypeVar("F", bound=Callable[..., Any])
 WRAPS = ("wrap_model_call", "wrap_tool_call")
+JUMP_KEY = "__jumped_to_end__"
+"""Key of a run's injected values: the answer with which a ``before_agent`` hook ended it; None for none."""
 _request_instructions: ContextVar[list[Any]] = ContextVar("_told")
 """The instructions that middleware has given a request, if any has; else they are the agent's."""
 
@@ -274,6 +278,8 @@ class HookStep:
     async def __call__(
         self, request: CoreRequest, run: RunContext[Any], proceed: SendRequest
     ) -> AssistantMessage:
+        if JUMP_KEY in run.inject:
+            return _end_early(run.inject[JUMP_KEY], run)
         if not self._has_hooks and CHANGES_KEY not in run.state:
             return await proceed(request)
         instructions, shown = split_instructions(request, run, run.state)
@@ -282,8 +288,7 @@ class HookStep:
             asked = dataclasses.replace(request, messages=[*instructions, *state["messages"]])
             reply = await proceed(asked)
         else:
-            last = state["messages"][-1]
-            return last if isinstance(last, AssistantMessage) else AssistantMessage("")
+            return _end_early(state["messages"][-1], run)
         state["messages"] = [*state["messages"], *convert_to_messages([reply])]
         before = state["messages"]
         ended = await self.run_hooks("after_model", state, run)
@@ -302,6 +307,15 @@ class HookStep:
                 return AssistantMessage(last.content, metadata=last.metadata)
             return reply
         return last if isinstance(last, AssistantMessage) else reply
+
+
+def _end_early(last: Any, run: RunContext[Any]) -> AssistantMessage:
+    """Return the answer of a run that a hook ends: the last message, or an empty one that no state shows."""
+    if isinstance(last, AssistantMessage):
+        return last
+    reply: AssistantMessage = set_id(AssistantMessage(""), make_reply_id())
+    run.state[CHANGES_KEY] = {**(run.state.get(CHANGES_KEY) or {}), get_id(reply): None}
+    return reply
 
 
 def _emit(run: RunContext[Any], value: object) -> None:

@@ -36,7 +36,7 @@ EXPORTS: Mapping[str, str] = {
 }
 """For each module of the library, the names it gives."""
 REPLACEMENTS: Mapping[str, str] = {
-    "StateGraph|MessageGraph|Graph|START|END|Send|add_messages|entrypoint|task|CompiledStateGraph": "there are no graphs: an Agent is the loop, and plain Python joins agents; docs/coming-from-langchain.md has a pattern for each shape",
+    "StateGraph|MessageGraph|MessagesState|Graph|START|END|Send|add_messages|entrypoint|task|CompiledStateGraph": "there are no graphs: an Agent is the loop, and plain Python joins agents; docs/coming-from-langchain.md has a pattern for each shape",
     "HumanInTheLoopMiddleware|InterruptOnConfig": "@tool(approval=True), or Rules(ask=[...]) for tools as they are: docs/approvals.md",
     "ContextEditingMiddleware|ClearToolUsesEdit|TriggerClause": "history= of toolkeel's Agent: docs/sessions.md",
     "PII(Middleware|DetectionError|Match)|RedactionRule": "model_steps=[Redact(pattern)] of toolkeel's Agent, with Redact of toolkeel.steps",

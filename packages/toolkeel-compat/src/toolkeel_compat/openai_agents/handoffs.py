@@ -155,7 +155,7 @@ def handoff(
         input_filter=None if input_filter is None else _to_core_filter(input_filter),
         enabled=to_core_enabled(enabled),
         metadata=STRICT,
-        **({"unknown_keys": "ignore"} if input_type is None else {}),  # as there
+        unknown_keys="ignore" if input_type is None else "forbid",
     )
 
 

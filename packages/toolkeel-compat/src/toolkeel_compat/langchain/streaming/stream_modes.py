@@ -73,6 +73,7 @@ class StreamParts:
         self._results: dict[str, Message] = {}
         self._delayed: list[HookUpdate] = []
         self._reply_id: str | None = None
+        self._has_jumped = False
         self._changes = self._get_changes()
 
     def state(self) -> dict[str, Any]:
@@ -133,6 +134,10 @@ class StreamParts:
                 self._reply_id = get_id(reply)
                 self.messages.append(reply)
                 self._open_calls = _list_open_calls(self.messages)
+                if self._has_jumped:
+                    self._changes = self._get_changes()
+                    yield "values", self.state()
+                    return
                 yield "updates", {self.node: {"messages": [reply]}}
                 yield "values", self.state()
                 if self._pauses is not None and not self._pauses(reply):
@@ -147,7 +152,9 @@ class StreamParts:
     def _report_hook(self, hook: HookUpdate) -> Iterator[tuple[str, Any]]:
         self._changes = self._get_changes()
         yield "updates", {hook.node: hook.update}
-        if hook.update:
+        jumps = bool(hook.update) and hook.update.get("jump_to") == "end"
+        self._has_jumped = jumps and ".before_" in hook.node
+        if hook.update and not self._has_jumped:
             yield "values", self.state()
 
     def _add_result(self, call_id: str, result: Message) -> Iterator[tuple[str, Any]]:
