@@ -126,6 +126,9 @@ def state_folder() -> Path:
     """Return the folder of state between runs, such as waiting runs and consents.
 
     It is ``$XDG_STATE_HOME/toolkeel``, by default ``~/.local/state/toolkeel``.
+
+    Raises:
+        SetupError: no home folder is known.
     """
     return xdg_folder("XDG_STATE_HOME", "state")
 
@@ -152,5 +155,9 @@ _named_state: set[str] = set()
 
 
 def sessions_file() -> Path:
-    """Return the default file of sessions."""
+    """Return the default file of sessions.
+
+    Raises:
+        SetupError: no home folder is known.
+    """
     return data_folder() / "sessions.db"

@@ -360,7 +360,7 @@ class Agent(Generic[C, T]):
         return self._with_output(plan, output_type)
 
     def _with_output(self, plan: Plan, output_type: TypeForm[Any]) -> Plan:
-        """Return the plan with the way in which its model returns answers of a type."""
+        """Return the plan with the way its model returns answers of a type, or raise DefinitionError."""
         tools = len(plan.tools) > 0 or len(plan.sources) > 0
         output = plan_output(output_type, plan.model, plan.tools, tools, self._retries)
         return dataclasses.replace(plan, output=output)

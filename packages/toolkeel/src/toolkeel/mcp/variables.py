@@ -173,7 +173,11 @@ class FieldReader:
         return tuple(map(self._expand_word, value))
 
     def _expand_word(self, text: str) -> str:
-        """Expand a word of a command, and a leading ``~`` if the host does."""
+        """Expand a word of a command, and a leading ``~`` if the host does.
+
+        Raises:
+            SetupError: as `expand`.
+        """
         put_in = self.expand(text)
         return (
             os.path.expanduser(put_in) if self._host.expands_tilde and text[:1] == "~" else put_in

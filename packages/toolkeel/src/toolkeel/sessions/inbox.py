@@ -101,7 +101,11 @@ class InboxMessage:
 
 
 def read_messages(store: SessionStore, session: int) -> tuple[InboxMessage, ...]:
-    """Return the messages of a session's inbox, in order."""
+    """Return the messages of a session's inbox, in order.
+
+    Raises:
+        ValueError: a message is damaged.
+    """
     posts = [post for post in store.read_posts(session) if post.kind == "message"]
     bodies = [(post, json.loads(post.body)) for post in posts]
     return tuple(

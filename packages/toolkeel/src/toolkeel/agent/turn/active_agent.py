@@ -175,6 +175,9 @@ class ActiveAgent:
 
         Returns:
             The tools of that agent.
+
+        Raises:
+            SetupError, CallbackTimeout: the agent's instructions, sources or the handoff's filter fail.
         """
         run, left, agent = self._run, self.plan, handoff.agent
         history = tuple(window.view(run).messages)

@@ -78,7 +78,11 @@ class ShellReader:
             self._skip_texts()
 
     def _nested(self) -> None:
-        """Read the commands of a group in parentheses, and move behind it."""
+        """Read the commands of a group in parentheses, and move behind it.
+
+        Raises:
+            UnclearLine: the group has no end.
+        """
         self.read(")")
         self.at += 1
 
@@ -110,7 +114,11 @@ class ShellReader:
         return self._word().text
 
     def _redirect(self, found: re.Match[str]) -> None:
-        """Skip a redirection and its target, and record the end mark of a here-document."""
+        """Skip a redirection and its target, and record the end mark of a here-document.
+
+        Raises:
+            UnclearLine: the target is missing, or is not certain.
+        """
         self.at = found.end()
         while self.line.startswith((" ", "\t"), self.at):
             self.at += 1
@@ -170,7 +178,11 @@ class ShellReader:
         return ShellWord(made, sure and not _BRACES.search(bare))
 
     def _quoted(self) -> str | None:
-        """Read a text in double quotes. Return it, or None if it contains an expansion."""
+        """Read a text in double quotes. Return it, or None if it contains an expansion.
+
+        Raises:
+            UnclearLine: the text has no end.
+        """
         self.at += 1
         made, sure = "", True
         while self.at < len(self.line) and self.line[self.at] != '"':
@@ -181,7 +193,10 @@ class ShellReader:
         return made if sure else None
 
     def _piece(self, plain: re.Pattern[str]) -> str | None:
-        """Read on. Return the next characters, None for an expansion, or raise `UnclearLine`."""
+        """Read on. Return the next characters, None for an expansion, or raise `UnclearLine`.
+
+        Commands in backquotes are added to `bodies`, those in other expansions to `commands`.
+        """
         if found := plain.match(self.line, self.at):
             self.at = found.end()
             return found[0]

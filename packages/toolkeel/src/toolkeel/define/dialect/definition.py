@@ -222,6 +222,9 @@ def _compile(
     """Compile a schema for a target, in strict mode if wanted and possible.
 
     Also return the losses.
+
+    Raises:
+        DefinitionError: the schema is none that a provider accepts.
     """
     compiled = compile_schema(schema, form.strict if strict and form.strict else form.dialect)
     if strict and not form.strict:

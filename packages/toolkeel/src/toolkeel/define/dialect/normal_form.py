@@ -214,6 +214,9 @@ def map_objects(node: Node, change: Callable[[Node], Node]) -> Node:
 def normalize(schema: Mapping[str, object]) -> tuple[Node, tuple[Loss, ...]]:
     """Return `schema` in the normal form, and the references that lead nowhere.
 
+    Raises:
+        DefinitionError: the schema is malformed, or nested too deeply.
+
     >>> normalize({"definitions": {"A": {"type": "string"}}, "$ref": "#/definitions/A"})[0]
     {'$ref': '#/$defs/A', '$defs': {'A': {'type': 'string'}}}
     """

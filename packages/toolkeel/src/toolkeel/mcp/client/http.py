@@ -89,10 +89,7 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
     async def _read_session_error(
         self, response: httpx2.Response, request: httpx2.Request
     ) -> httpx2.Response:
-        """Read a 400 or 404 response; one about a forgotten session becomes that error of the protocol.
-
-        Every 404 is about that. Returns any other response, with its body read.
-        """
+        """Read a 400 or 404 response; one about a forgotten session, as every 404 is, becomes that error."""
         if response.status_code == 404:
             await response.aclose()
             return _error_response(request, FORGOTTEN, "the server has ended the session")

@@ -262,7 +262,7 @@ class ToolServer:
     # — tools —
 
     async def _list_tools(self, asked: Request, params: Paginated | None) -> types.ListToolsResult:
-        """Return one page of the served tools."""
+        """Return one page of the served tools; raise MCPError for a wrong cursor."""
         definitions = [served.definition for served in self._snapshot.served_tools.values()]
         tools, cursor = paginate(definitions, params, self._page_size)
         return types.ListToolsResult(tools=tools, next_cursor=cursor)
@@ -275,7 +275,7 @@ class ToolServer:
     async def _call_tool(
         self, request: Request, params: types.CallToolRequestParams
     ) -> types.CallToolResult | types.InputRequiredResult:
-        """Handle ``tools/call``; in rounds if the tool may ask its client something."""
+        """Handle ``tools/call``, in rounds if the tool may ask its client; raise MCPError for an unknown tool."""
         served, tools = self._snapshot.find_tool(params.name), self._snapshot.tools
         name, arguments = served.entry.tool.name, params.arguments or {}
 
@@ -319,7 +319,7 @@ class ToolServer:
     # — prompts and resources —
 
     async def _list_prompts(self, _: Request, params: Paginated) -> types.ListPromptsResult:
-        """Return one page of the prompts."""
+        """Return one page of the prompts; raise MCPError for a wrong cursor."""
         prompts, cursor = paginate(await self._prompts(), params, self._page_size)
         return types.ListPromptsResult(prompts=prompts, next_cursor=cursor)
 
@@ -344,7 +344,7 @@ class ToolServer:
         return await self._run_in_rounds(request, params, work)
 
     async def _list_resources(self, _: Request, params: Paginated) -> types.ListResourcesResult:
-        """Return one page of the resources."""
+        """Return one page of the resources; raise MCPError for a wrong cursor."""
         found, cursor = paginate(await self._resources(), params, self._page_size)
         return types.ListResourcesResult(resources=found, next_cursor=cursor)
 
@@ -356,7 +356,7 @@ class ToolServer:
     async def _list_templates(
         self, _: Request, params: Paginated
     ) -> types.ListResourceTemplatesResult:
-        """Return one page of the resource templates."""
+        """Return one page of the resource templates; raise MCPError for a wrong cursor."""
         found, cursor = paginate(await self._templates(), params, self._page_size)
         return types.ListResourceTemplatesResult(resource_templates=found, next_cursor=cursor)
 
@@ -385,7 +385,7 @@ class ToolServer:
     async def _complete(
         self, request: Request, params: types.CompleteRequestParams
     ) -> types.CompleteResult:
-        """Return suggestions for an argument of a prompt or resource template."""
+        """Return suggestions for an argument of a prompt or template; raise MCPError for an unknown one."""
         part = find_completed_primitive(self._snapshot, params)
         others = (params.context.arguments if params.context else None) or {}
         typed = params.argument

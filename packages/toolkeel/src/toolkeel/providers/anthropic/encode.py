@@ -54,6 +54,9 @@ def encode_tools(tools: Tools, *, strict: bool | None = None) -> list[Json]:
     Returns:
         One dict a tool, in order. A name that the wire does not accept is replaced by an alias, and
         so is a property's; `decode` restores them if it gets the tools.
+
+    Raises:
+        DefinitionError, SetupError: as `wire_tools`.
     """
     made = wire_tools(tools, WIRE, strict)
     return [*map(dict, made.bodies), *made.native_bodies]
@@ -88,6 +91,9 @@ def encode_messages(
         tools: The tools as they are sent; names of other tools are made legal one by one.
         model: The requested model; signed reasoning of other models becomes text. Empty: any.
         prompt_cache: True to mark the last block for the cache.
+
+    Raises:
+        DefinitionError, SetupError: as `wire_tools`.
 
     >>> from toolkeel.messages import UserMessage
     >>> call = ToolCall("c1", "weather", '{"city": "\u5317\u4eac"}')

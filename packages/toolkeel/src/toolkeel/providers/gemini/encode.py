@@ -45,6 +45,9 @@ def encode_tools(tools: Tools) -> list[Json]:
     Args:
         tools: The tools that the model may call. A name that the wire does not accept is replaced
             by an alias, and so is a property's; `decode` restores them if it gets the tools.
+
+    Raises:
+        DefinitionError, SetupError: as `wire_tools`.
     """
     made = wire_tools(tools, WIRE)
     return [*_declare_functions([dict(body) for body in made.bodies]), *made.native_bodies]
@@ -74,6 +77,9 @@ def encode_messages(
         tools: The tools as they are sent; names of other tools are made legal one by one.
         model: The requested model; thoughts and signatures of other models are not sent. Empty: any.
         vertex: True for Vertex AI.
+
+    Raises:
+        DefinitionError, SetupError: as `wire_tools`.
 
     >>> from toolkeel.messages import UserMessage
     >>> call = ToolCall("c1", "weather", '{"city": "\u5317\u4eac"}')

@@ -75,6 +75,9 @@ def encode_tools(
     Returns:
         One dict a tool, in order. A name that the wire does not accept is replaced by an alias;
         the schema is limited to the server's dialect (`toolkeel.define.dialect.definition`).
+
+    Raises:
+        DefinitionError, SetupError: as `wire_tools`.
     """
     return list(wire_tools(tools, profile.target, strict).bodies)
 

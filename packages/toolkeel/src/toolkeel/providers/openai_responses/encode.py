@@ -62,6 +62,9 @@ def encode_tools(tools: Tools, *, strict: bool | None = None) -> list[Json]:
     Returns:
         One dict a tool, in order. A name that the wire does not accept is replaced by an
         alias; `decode` restores it if it gets the tools.
+
+    Raises:
+        DefinitionError, SetupError: as `wire_tools`.
     """
     made = wire_tools(tools, WIRE, strict)
     return [*map(dict, made.bodies), *made.native_bodies]

@@ -148,7 +148,7 @@ class Decoder:
         return bool(self._reason)
 
     def finish_reason(self) -> FinishReason:
-        """Return why the reply ended; a reason that is missing or not in the wire's table is "error"."""
+        """Return why the reply ended: "tool_calls" instead of "stop" if it has calls, "error" if unknown."""
         reason = self.finish_reasons.get(self._reason, "error")
         return "tool_calls" if reason == "stop" and self._call_count else reason
 

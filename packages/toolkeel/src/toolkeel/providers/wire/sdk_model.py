@@ -192,7 +192,11 @@ class SdkModel(WireModel):
     async def _post(
         self, client: SdkClient, body: bytes, prepared: PreparedRequest
     ) -> httpx2.Response:
-        """Send a request and return the answer, its body still unread."""
+        """Send a request and return the answer, its body still unread.
+
+        Raises:
+            ModelError: the server refused the request, or cannot be reached.
+        """
         betas = self._betas(prepared)
         headers = {"anthropic-beta": betas} if betas else {}
         timeout = prepared.settings.timeout

@@ -76,7 +76,11 @@ class SqlStore(SessionStore):
         return self.database.write(partial(self._write, id, batch))
 
     def _write(self, id: int, batch: Batch, connection: sqlite3.Connection) -> None:
-        """Insert a batch's entries and artifacts, delete the posts it consumed, and update the session."""
+        """Insert a batch's entries and artifacts, delete the posts it consumed, and update the session.
+
+        Raises:
+            SessionError: the session's head is not the batch's, or another process has taken a post.
+        """
         for digest, data in batch.large.items():
             self.artifacts.save(digest, data)
         sql_queries.insert_entries(connection, id, batch.rows)

@@ -98,7 +98,7 @@ class Database:
             raise
 
     def _open(self) -> sqlite3.Connection:
-        """Return a new connection to the file, which is created if it is missing."""
+        """Return a new connection to the file, created if missing; raise SessionError if no log works there."""
         if self.path != MEMORY:
             make_private_file(Path(self.path))
         return _connect(self.path)
