@@ -383,9 +383,8 @@ class Gateway(ToolServer):
                     await send_asking_client(route.server, method, sent, exchange, None)
                 )
 
-        return await raise_as_protocol_error(
-            lambda: self._run_in_rounds(request, params, work), request
-        )
+        run = partial(self._run_in_rounds, request, params, work)
+        return await raise_as_protocol_error(run, request)
 
     async def _complete(self, request: Request, params: types.CompleteRequestParams) -> Any:
         table, sent = await self._wait_for_table(), dict(request.params or {})
