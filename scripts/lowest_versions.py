@@ -75,6 +75,7 @@ USES = {
     "local": "load('toolkeel_studio.cli.local')",
     "eval": "load('toolkeel_studio.evals'); import yaml; yaml.safe_load('a: 1')",
     "dbos": "load('toolkeel_studio.durable')",
+    "notebook": "load('toolkeel_studio.notebook'); load('IPython.display')",
     "ray": "load('toolkeel_studio.ray')",
     "openapi": "load('toolkeel_compat.openapi')",
     "langchain": "from toolkeel_compat.bridges.langchain import *; assert to_langchain(double).name == 'double'",

@@ -41,7 +41,7 @@ _RESULTS = (
 INSTALL: dict[str, str] = {
     **{f"toolkeel.tools.{name}": "toolkeel[workspace]" for name in _WORKSPACE.split()},
     "toolkeel.tools.Weather": "toolkeel[studio]",
-    "toolkeel.observe.watch": "toolkeel[studio]",
+    "toolkeel.observe.watch": "toolkeel[notebook]",
     "toolkeel.executors.Sandbox": "toolkeel[workspace]",
     "toolkeel.executors.PROTECTED": "toolkeel[workspace]",
     "toolkeel.executors.Ray": "toolkeel[ray]",
