@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -22,8 +23,10 @@ from tests.sessions.postgres_server import serving
 from tests.shared import ROOT
 from tests.waiting import until_sync
 from toolkeel import Agent, tool
+from toolkeel.mcp.server.prometheus_metrics import CallMetrics
 from toolkeel.sessions import Sessions
 from toolkeel_studio.durable import Durable
+from toolkeel_studio.durable.monitor import RunMetrics
 
 DEPLOY = ROOT / "deploy"
 SECRETS = {"POSTGRES_PASSWORD": "p", "SERVICE_TOKEN": "s", "TOOLKEEL_TOKEN": "t"}
@@ -101,6 +104,41 @@ def test_the_services_work_together_and_a_backup_restores_what_waits_for_a_perso
         again = Durable(Agent("offline", [refund], name="shop"), Sessions(copy), copy)
         started.callback(again.close)
         assert again.result(run).reason == "waiting"
+
+
+def exported() -> set[str]:
+    """Names of the samples that workers, MCP servers and gateways export."""
+    runs, calls = RunMetrics(), CallMetrics()
+    runs.record_end("failed", 1)
+    calls.record("success", 1)
+    calls.record_rejection(401)
+    text = runs.render(1, 1) + calls.render()
+    return {re.split("[{ ]", line)[0] for line in text.splitlines() if not line.startswith("#")}
+
+
+def test_alerts_and_the_dashboard_ask_for_metrics_that_exist() -> None:
+    groups = yaml.safe_load((DEPLOY / "alerts.yaml").read_text())["groups"]
+    panels = json.loads((DEPLOY / "grafana.json").read_text())["panels"]
+    asked = [rule["expr"] for group in groups for rule in group["rules"]]
+    asked += [target["expr"] for panel in panels for target in panel["targets"]]
+    names = {name for query in asked for name in re.findall(r"\b(?:toolkeel|process)_\w+", query)}
+    assert len(asked) > 15 and names <= exported()
+    assert all(query.count("(") == query.count(")") for query in asked)
+    assert all(rule["annotations"]["summary"] for group in groups for rule in group["rules"])
+
+
+def test_workers_on_kubernetes_have_stable_names_and_options_that_exist() -> None:
+    found = list(yaml.safe_load_all((DEPLOY / "kubernetes.yaml").read_text()))
+    worker = next(each for each in found if each["kind"] == "StatefulSet")["spec"]
+    [container] = worker["template"]["spec"]["containers"]
+    compose = services({}, "")["worker-1"]["command"]
+    options = {word for word in container["command"] if word.startswith("--")}
+    assert options - {"--drain"} == {word for word in compose if word.startswith("--")}
+    words = container["command"]
+    assert words[words.index("--id") + 1] == f"$({container['env'][0]['name']})"
+    assert container["env"][0]["valueFrom"]["fieldRef"]["fieldPath"] == "metadata.name"
+    drain = float(words[words.index("--drain") + 1])
+    assert worker["template"]["spec"]["terminationGracePeriodSeconds"] > drain
 
 
 @tool(approval=True)

@@ -12,9 +12,10 @@ import pytest
 from tests.cli.asking import make
 from tests.cli.commandline import Ended, toolkeel
 from toolkeel import Agent
-from toolkeel.sessions import Sessions
+from toolkeel.sessions import SessionError, Sessions
 from toolkeel.testing import Scripted
-from toolkeel_studio.cli.commands.sessions import export_command, show_command
+from toolkeel_studio.cli.commands.sessions import export_command, list_command, show_command
+from toolkeel_studio.cli.exit_codes import UsageProblem
 
 pytestmark = pytest.mark.slow  # real processes: `make test-all`
 
@@ -137,6 +138,30 @@ def test_there_is_nothing_to_go_on_with_in_an_empty_folder(tmp_path: Path) -> No
     nothing = at(tmp_path, "run", "--session", "ada")
     assert nothing.code == 3
     assert "say something" in nothing.err
+
+
+@pytest.mark.parametrize(
+    ("place", "error", "message"),
+    [
+        ("no/talk.db", UsageProblem, "there is no file no/talk.db"),
+        ("postgresql:/host/app", SessionError, "that begins postgresql://"),
+        ("postgres//host/app", SessionError, "that begins postgresql://"),
+        ("postgresql+psycopg://host/app", SessionError, "that begins postgresql://"),
+        ("POSTGRESQL://host/app", SessionError, "that begins postgresql://"),
+        ("mysql://host/app", SessionError, "mysql: is no folder"),
+    ],
+)
+def test_a_place_that_is_wrong_is_an_error_and_nothing_is_made_there(
+    place: str,
+    error: type[Exception],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(error, match=message):
+        list_command(place)
+    assert not list(tmp_path.iterdir())
 
 
 class Screen(io.StringIO):

@@ -14,6 +14,8 @@ from toolkeel.testing import Scripted, call
 
 def test_stats_tell_first_tries_corrections_and_wrong_fields(here: Here, tmp_path: Path) -> None:
     file = tmp_path / "talk.db"
+    assert "there is no file" in here("stats", "-f", str(file)).err
+    Sessions(file).close()
     assert "no run in" in here("stats", "-f", str(file)).err
     lines = [call("search", {"query": "猫", "limit": 99}), call("search", {"query": "猫"}), "ok"]
     sessions = Sessions(file)

@@ -16,6 +16,8 @@ import typer
 from toolkeel.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from toolkeel.observe.wording import count, escaped, pretty, visible_line
 from toolkeel.sessions import Sessions
+from toolkeel.sessions.stores.postgres import is_postgres
+from toolkeel.sessions.stores.sqlite import checked_path
 from toolkeel.sessions.stores.store import SessionInfo
 from toolkeel_studio.cli.decision_options import (
     Answered,
@@ -42,6 +44,14 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 To = Annotated[str, typer.Argument(metavar="NEW", help="The new session's name.")]
 
 
+def open_existing(file: str | None) -> Sessions:
+    """Open the sessions in a file that exists, or in a database; those of the data folder for None."""
+    path = None if file is None else checked_path(file)
+    if path is not None and not is_postgres(path) and not Path(path).is_file():
+        raise UsageProblem(f"--file: there is no file {path}")
+    return Sessions(path)
+
+
 @app.command("list")
 def list_command(
     file: File = None,
@@ -49,7 +59,7 @@ def list_command(
     every: Annotated[bool, typer.Option("--all", help="Those of other scopes, too.")] = False,
 ) -> None:
     """List them, the latest first."""
-    sessions = Sessions(file)
+    sessions = open_existing(file)
     known = sessions.list(scope=None)
     found = [info for info in known if every or not info.scope]
     if as_json:
@@ -85,7 +95,7 @@ def search_command(
     every: Annotated[bool, typer.Option("--all", help="In other scopes, too.")] = False,
 ) -> None:
     """Find messages, also those the model is no longer shown; exit code 1 if there are none."""
-    found = Sessions(file).search(" ".join(words), None if every else "")
+    found = open_existing(file).search(" ".join(words), None if every else "")
     if as_json:
         echo(
             pretty([{**_data(each.session), "seq": each.seq, "text": each.text} for each in found])
@@ -101,9 +111,9 @@ def search_command(
 @app.command("show")
 def show_command(name: Name, file: File = None, as_json: AsJson = False) -> None:
     """Show what was said, and what waits for a decision."""
-    session = Sessions(file)[name]
+    session = open_existing(file)[name]
     if as_json:
-        for line in Sessions(file).export(name):
+        for line in open_existing(file).export(name):
             echo(line, end="")
         return
     _ = session.info  # raises if there is no such session
@@ -132,7 +142,7 @@ def compare_command(
     as_json: AsJson = False,
 ) -> None:
     """Show what two sessions have in common and what not; exit code 1 if they differ."""
-    sessions = Sessions(file)
+    sessions = open_existing(file)
     found = compare(sessions[name], sessions[other])
     if as_json:
         echo(pretty(asdict(found)))
@@ -153,7 +163,7 @@ def decide_command(
     file: File = None,
 ) -> None:
     """Decide calls that wait. They run when the session goes on."""
-    session = Sessions(file)[name]
+    session = open_existing(file)[name]
     _ = session.info  # raises if there is no such session
     waiting = session.pending
     made = read_decisions(waiting, approve, deny, reason, answer)
@@ -174,7 +184,7 @@ def fork_command(
     file: File = None,
 ) -> None:
     """Begin a new session as another one was after some turn."""
-    Sessions(file).fork(name, to, turn=turn)
+    open_existing(file).fork(name, to, turn=turn)
     note(f"go on: toolkeel run --session {to}", DIM)
 
 
@@ -187,7 +197,7 @@ def export_command(
     file: File = None,
 ) -> None:
     """Write a session as JSON lines."""
-    write_lines(Sessions(file).export(name), output)
+    write_lines(open_existing(file).export(name), output)
 
 
 def write_lines(lines: Iterable[str], output: Path | None) -> None:
@@ -230,14 +240,14 @@ def compact_command(name: Name, history: HistoryOption = "turns:10", file: File 
     policy = read_history(history)
     if policy is None:
         raise UsageProblem("--history is empty; write turns:N or tokens:N")
-    shorter = asyncio.run(Sessions(file)[name].compact(policy))
+    shorter = asyncio.run(open_existing(file)[name].compact(policy))
     note("later requests are shorter" if shorter else "nothing to leave out", DIM)
 
 
 @app.command("delete")
 def delete_command(name: Name, file: File = None) -> None:
     """Delete a session from the disk. Nothing brings it back."""
-    Sessions(file).delete(name)
+    open_existing(file).delete(name)
 
 
 @app.command("prune")
@@ -250,7 +260,7 @@ def prune_command(
     file: File = None,
 ) -> None:
     """Delete sessions that nobody has written to for a while; without --really, only list them."""
-    gone = Sessions(file).prune(days, waiting=waiting, dry=not really)
+    gone = open_existing(file).prune(days, waiting=waiting, dry=not really)
     for info in gone:
         echo(visible_line(info.name))
     done = "deleted" if really else "would be deleted; --really does it"

@@ -9,8 +9,7 @@ import typer
 
 from toolkeel.observe.stats import ModelStats, Stats, ToolStats, stats_of
 from toolkeel.observe.wording import dollars, duration, pretty, visible_line
-from toolkeel.sessions import Sessions
-from toolkeel_studio.cli.commands.sessions import AsJson, File
+from toolkeel_studio.cli.commands.sessions import AsJson, File, open_existing
 from toolkeel_studio.cli.terminal.streams import DIM, YELLOW, layout, note
 from toolkeel_studio.cli.terminal.text import table
 
@@ -31,7 +30,7 @@ def command(
     For each tool: calls, how often the first try was right, how often a wrong call was mended, how
     long calls took, failures by kind, and the arguments that were wrong.
     """
-    sessions = Sessions(file)
+    sessions = open_existing(file)
     infos = [sessions[name].info for name in names or ()] or sessions.list(scope="")
     stats = stats_of(
         (each.at, each.entry)

@@ -292,11 +292,14 @@ def checked_path(path: str | Path) -> str:
     Raises:
         SessionError: the address is another database's, or was passed as a `Path`.
     """
-    scheme = re.match(r"([a-z][a-z0-9+]+):/", str(path))
-    if scheme and (isinstance(path, Path) or not scheme[1].startswith("postgres")):
+    text = str(path)
+    is_address = isinstance(path, str) and re.match(r"postgres(ql)?://", text) is not None
+    scheme = re.match(r"([A-Za-z][\w+.-]+):/|(postgres(?:ql)?)//", text)
+    if scheme and not is_address:
         fix = "as text, not as a Path" if isinstance(path, Path) else "that begins postgresql://"
-        raise SessionError(f"Sessions(path=...): {scheme[1]}: is no folder; give an address {fix}")
-    return str(path)
+        name = scheme[1] or scheme[2]
+        raise SessionError(f"Sessions(path=...): {name}: is no folder; give an address {fix}")
+    return text
 
 
 def _connect(path: str) -> sqlite3.Connection:
