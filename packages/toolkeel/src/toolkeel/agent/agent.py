@@ -173,7 +173,7 @@ class Agent(Generic[C, T]):
 
     @property
     def handoffs(self) -> tuple[Handoff, ...]:
-        """The handoffs by which this agent may pass its runs to others."""
+        """The handoffs by which this agent may pass its runs to others; a function that gives them is called."""
         return as_handoffs(self._handoffs()) if callable(self._handoffs) else self._handoffs
 
     @contextmanager

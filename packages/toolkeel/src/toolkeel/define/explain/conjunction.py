@@ -54,7 +54,7 @@ def plain_alternatives(schemas: Iterable[object], root: Schema) -> list[Schema]:
 
 
 def _expanded(schema: object, root: Schema, within: tuple[int, ...]) -> list[Schema]:
-    """Return a schema's alternatives without references, unions and ``allOf``."""
+    """Return a schema's alternatives without references, unions and ``allOf``; `[{}]` where they go round."""
     if not isinstance(schema, (dict, Mapping)):
         return [] if schema is False else [{}]
     if id(schema) in within or len(within) > _DEEPEST:

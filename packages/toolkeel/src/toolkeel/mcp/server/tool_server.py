@@ -275,7 +275,7 @@ class ToolServer:
     async def _call_tool(
         self, request: Request, params: types.CallToolRequestParams
     ) -> types.CallToolResult | types.InputRequiredResult:
-        """Handle ``tools/call``, in rounds if the tool may ask its client; raise MCPError for an unknown tool."""
+        """Handle ``tools/call``, in rounds if the tool may ask; raise MCPError for an unknown tool."""
         served, tools = self._snapshot.find_tool(params.name), self._snapshot.tools
         name, arguments = served.entry.tool.name, params.arguments or {}
 

@@ -236,7 +236,7 @@ async def delete_login(config: ServerConfig) -> None:
 
 
 class _Login:
-    """One person's login through a browser."""
+    """One person's login through a browser: opens the page, and checks state and issuer of the answer."""
 
     def __init__(self, auth: OAuth, config: ServerConfig) -> None:
         self._auth = auth
