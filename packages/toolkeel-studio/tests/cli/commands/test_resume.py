@@ -17,6 +17,9 @@ from tests.cli.asking import KEYS, at_terminal, ids, make, resume, saved, words,
 from tests.cli.commandline import environment, toolkeel
 from tests.cli.conftest import Here
 from toolkeel import RunState
+from toolkeel_studio.cli.commands.launch import Launch
+from toolkeel_studio.cli.commands.resume import _on
+from toolkeel_studio.cli.exit_codes import UsageProblem
 
 pytestmark = pytest.mark.slow  # real terminals and processes: `make test-all`
 
@@ -353,3 +356,13 @@ def test_at_a_terminal_a_person_is_asked_what_may_be_loaded(asker: Path) -> None
     ended = terminal.end()
     assert ended.code == 2 and written(asker) == []
     assert (asker / "state.json").exists()
+
+
+def test_a_saved_run_goes_on_with_its_history_and_turns_unless_others_are_given() -> None:
+    begun = Launch(("tools.py",), "offline", max_turns=7, history="turns:2")
+    assert _on(Launch((), "offline"), begun.words()) == begun
+    other = Launch((), "offline", max_turns=3, history="tokens:900")
+    went_on = _on(other, begun.words())
+    assert (went_on.max_turns, went_on.history) == (3, "tokens:900")
+    with pytest.raises(UsageProblem, match="--max-turns 'x'"):
+        _on(Launch((), "offline"), ["--max-turns", "x"])

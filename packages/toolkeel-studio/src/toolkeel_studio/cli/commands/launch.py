@@ -220,6 +220,7 @@ class Launch:
         words += ["--rules", str(self.rules)] if self.rules else []
         words += [word for rule in self.yes_to for word in ("--yes-to", rule)]
         words += ["--max-turns", str(self.max_turns)] if self.max_turns != MAX_TURNS else []
+        words += ["--history", self.history] if self.history else []
         return words
 
 

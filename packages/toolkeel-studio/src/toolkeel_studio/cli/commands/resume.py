@@ -40,6 +40,7 @@ from toolkeel_studio.cli.decision_options import (
     read_decisions,
 )
 from toolkeel_studio.cli.exit_codes import UsageProblem
+from toolkeel_studio.cli.history_option import HistoryOption
 from toolkeel_studio.cli.suspended_run import Saved, check_writable, claim, keep, load
 from toolkeel_studio.cli.terminal.approve import Arguments, argument_check, can_ask
 from toolkeel_studio.cli.terminal.streams import DIM, note, stdout_kept_clean
@@ -78,6 +79,7 @@ def command(
     answer_within: AnswerWithin = None,
     next_state: StateFile = None,
     yes: Yes = False,
+    history: HistoryOption = "",
     as_json: AsJson = False,
 ) -> None:
     """Go on with a run that waits for approval, once.
@@ -104,6 +106,7 @@ def command(
         yes_to=tuple(yes_to or ()),
         answer_within=answer_within,
         state=check_writable(next_state) if next_state else None,
+        history=history,
     )
     _go_on(state, saved, _with_saved_options(launch, saved, yes))
 
@@ -131,12 +134,17 @@ def _on(launch: Launch, said: Sequence[str]) -> Launch:
     terms: dict[str, list[str]] = {}
     for option, value in zip(said[::2], said[1::2], strict=False):
         terms.setdefault(option, []).append(value)
+    turns = terms.get("--max-turns", [str(MAX_TURNS)])[-1]
+    if not turns.isdecimal() or int(turns) < 1:
+        raise UsageProblem(f"this saved run names --max-turns {turns!r}: give --max-turns N")
     return replace(
         launch,
         targets=tuple(terms.get("-t", ())),
         model=terms.get("-m", [OFFLINE])[-1] if launch.model == OFFLINE else launch.model,
         rules=launch.rules or next(map(Path, terms.get("--rules", ())), None),
         yes_to=launch.yes_to or tuple(terms.get("--yes-to", ())),
+        max_turns=int(turns) if launch.max_turns == MAX_TURNS else launch.max_turns,
+        history=launch.history or terms.get("--history", [""])[-1],
     )
 
 
