@@ -1,6 +1,7 @@
 """Our tools for any program that speaks the Model Context Protocol.
 
 multi_round_calls   calls that ask their client something before they end
+invalid_requests    errors of requests with invalid parameters name the parameter
 calling             features of the calling client that a running tool, prompt or resource can use
 pages               pages that hosts show for a tool's calls (MCP Apps)
 prompts_resources   prompts and resources: functions that people and programs request

@@ -35,6 +35,7 @@ from toolkeel.call.toolset import Toolset
 from toolkeel.context import RunContext
 from toolkeel.mcp.page_links import EXTENSION
 from toolkeel.mcp.server.calls import NewRun, run_client_call
+from toolkeel.mcp.server.invalid_requests import name_invalid_params
 from toolkeel.mcp.server.multi_round_calls import CallRounds, Exchange, Params, Request, is_modern
 from toolkeel.mcp.server.prometheus_metrics import CallMetrics
 from toolkeel.mcp.server.prompts_resources import (
@@ -136,7 +137,7 @@ class ToolServer:
         )
         # Clients store the state of a call between its rounds: it is sealed and bound to the call.
         sealed = RequestStateBoundary(RequestStateSecurity.ephemeral(), default_audience=name)
-        self.sdk.middleware.append(sealed)
+        self.sdk.middleware += [name_invalid_params, sealed]
         if self._snapshot.has_pages:
             self.sdk.extensions[EXTENSION] = {}
         offers_resources = resources is not None or self._snapshot.has_pages
