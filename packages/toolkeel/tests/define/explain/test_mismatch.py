@@ -270,7 +270,7 @@ IN_WORDS: list[tuple[dict[str, Any], dict[str, Any], str]] = [
             ],
         },
         {},
-        "k: expected an integer or null (required)",
+        "k: expected an integer (required)",
     ),
     (
         {

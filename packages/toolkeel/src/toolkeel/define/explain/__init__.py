@@ -1,6 +1,7 @@
 """What is wrong with arguments, in words a model can act on.
 
 conjunction        what several schemas together admit, as a few plain alternatives
+conditions         schemas that hold for a value because of what was sent beside it
 phrases            schemas in short phrases: "an integer from 1 to 10"
 value_phrases      values and counts in short phrases: `"twelve" (a string)`, "2 keys"
 validation_errors  what is wrong with arguments, in words a model can act on

@@ -244,7 +244,7 @@ def schemas_at(schemas: Iterable[object], path: Path, root: Schema) -> list[obje
     current = list(schemas)
     for key in path:
         children: list[Any] = []
-        for each in _holding(current, root):
+        for each in holding_schemas(current, root):
             if "patternProperties" in each:
                 children += _at(each, key)
             else:
@@ -279,7 +279,7 @@ def _pattern_validator(pattern: str) -> SchemaValidator | None:
         return None
 
 
-def _holding(schemas: Iterable[object], root: Schema) -> list[Schema]:
+def holding_schemas(schemas: Iterable[object], root: Schema) -> list[Schema]:
     """Return schemas and all that hold with them, by reference and `allOf`, each once."""
     waiting, found = list(schemas), dict[int, Schema]()
     for schema in waiting:  # which grows while it is read
@@ -297,7 +297,7 @@ def own_parts(schemas: Iterable[object], root: Schema) -> list[Schema]:
     """Return each schema that holds for a value without the parts it refers to, each once."""
     return [
         {keyword: stored for keyword, stored in each.items() if keyword not in ("$ref", "allOf")}
-        for each in _holding(schemas, root)
+        for each in holding_schemas(schemas, root)
     ]
 
 

@@ -7,6 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from toolkeel._records.record import record
+from toolkeel.define.explain.conditions import Conditions
 from toolkeel.define.explain.conjunction import schemas_at
 from toolkeel.define.explain.phrases import describe_type
 from toolkeel.define.explain.validation_errors import (
@@ -120,6 +121,7 @@ def fault_errors(
     schema: Schema,
     root: Schema,
     because: str,
+    conditions: Conditions,
 ) -> Iterator[FieldError]:
     """Yield the errors of a fault that is not a union's, for the model.
 
@@ -127,6 +129,7 @@ def fault_errors(
         start: Where the fault's own path begins.
         schema: The schema that the fault is of.
         because: The condition under which it is one.
+        conditions: Finder of what else holds for a missing key.
     """
     kind = fault.kind
     inside = sent_path(start.value, fault)
@@ -135,7 +138,9 @@ def fault_errors(
         case "required" | "dependentRequired":
             name: str = kind.property  # type: ignore[attr-defined]
             here = schemas_at(start.schemas, inside, root)
-            yield missing_field((*path, name), _wanted(name, here, schema, root), root, because)
+            wanted = _wanted(name, here, schema, root)
+            wanted += conditions.at(start.schemas, start.value, (*inside, name))
+            yield missing_field((*path, name), wanted, root, because)
         case "additionalProperties" | "unevaluatedProperties":
             known = known_keys([schema], root)
             patterns: Any = schema.get("patternProperties", ())

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from toolkeel.define.explain.closest_branch import closest_branch, common_tag, fewest_faults
+from toolkeel.define.explain.conditions import Conditions
 from toolkeel.define.explain.conjunction import (
     is_described,
     own_parts,
@@ -71,7 +72,7 @@ class Mismatches:
     """
 
     __slots__ = (
-        "_branches", "_documents", "_engine", "_form", "_names", "_phrases", "_root", "_schema",
+        "_branches", "_conditions", "_documents", "_engine", "_form", "_names", "_phrases", "_root", "_schema",
         "_unions", "validator",
     )  # fmt: skip
 
@@ -89,6 +90,7 @@ class Mismatches:
         self._documents = documents
         self._form: UnionFreeSchema | None = None
         self._names = {name for each in all_subschemas(self._root) for name in properties_of(each)}
+        self._conditions = Conditions(self._root)
         self._phrases: dict[tuple[object, ...], tuple[list[Schema], str, object]] = {}
         self._unions: dict[tuple[object, ...], tuple[_Union, object]] = {}
         self._branches: dict[Location, jsonschema_rs.Validator | None] = {}
@@ -182,10 +184,12 @@ class Mismatches:
         because = self._because(fault)
         if fault.kind.name in _OF_THE_VALUE:
             beside = schemas_at(start.schemas, inside, self._root)
+            beside += self._conditions.at(start.schemas, start.value, inside)
             phrase = self._phrase(fault.kind.name, schema, beside, value)
             _merge(fields, FieldError(path, phrase + because, describe_value(value)))
             return
-        for error in islice(fault_errors(fault, start, schema, self._root, because), _MOST):
+        errors = fault_errors(fault, start, schema, self._root, because, self._conditions)
+        for error in islice(errors, _MOST):
             _merge(fields, error)
 
     def _add_union(
