@@ -314,7 +314,8 @@ def _end_early(last: Any, run: RunContext[Any]) -> AssistantMessage:
     if isinstance(last, AssistantMessage):
         return last
     reply: AssistantMessage = set_id(AssistantMessage(""), make_reply_id())
-    run.state[CHANGES_KEY] = {**(run.state.get(CHANGES_KEY) or {}), get_id(reply): None}
+    changes: Any = run.state.get(CHANGES_KEY) or {}
+    run.state[CHANGES_KEY] = {**changes, get_id(reply): None}
     return reply
 
 
