@@ -70,7 +70,6 @@ for (const [what, value] of steps) {
   }
   if (what === 'regenerate') await chat.regenerate();
   if (what === 'until') while (!errors.length && !parts().some(part => part.text?.includes(value))) await sleep();
-  if (what === 'edit') await chat.sendMessage({ text: value, messageId: chat.messages.findLast(each => each.role === 'user').id });
   if (what === 'stop') await chat.stop();
   if (what === 'reload') {
     const response = await fetch(`${api}/${id}`);

@@ -24,6 +24,7 @@ from toolkeel._common.needs_extra import needs_extra
 from toolkeel._records.recorder import RESUMABLE
 from toolkeel.agent.agent import Agent
 from toolkeel.errors import SetupError, describe_error
+from toolkeel.sessions.run_from_journal import OnMessage
 from toolkeel.sessions.sessions import Sessions
 from toolkeel_studio.serve.channel import Channels
 from toolkeel_studio.serve.errors import ChannelError
@@ -36,6 +37,10 @@ PROTOCOLS: Final[dict[str, str]] = {
     "vercel": "toolkeel_studio.serve.vercel.routes:vercel_routes",
 }
 """The front ends by name; each is imported when it is used."""
+NO_DECIDERS: Final = (
+    "app(deciders=...): calls of this agent can wait for approval; say who may decide them: "
+    "'user', 'operator', or a function of the user's name and the ticket"
+)
 EXTRAS: Final = frozenset({"agui"})
 """Front ends with an extra of their own."""
 
@@ -54,6 +59,7 @@ def app(
     allowed_origins: Iterable[str] = (),
     max_body: int = MAX_BODY,
     on_disconnect: Literal["continue", "cancel"] = "continue",
+    on_message: OnMessage = "queue",
 ) -> Starlette:
     """Return an agent as a web application for front ends.
 
@@ -72,19 +78,17 @@ def app(
         allowed_origins: Origins of other pages that may call, such as ``https://example.org``.
         max_body: Bytes of a request's body.
         on_disconnect: What a lost connection does to the run.
+        on_message: What a message of a page does while a call waits; see `Sessions.open`.
 
     Raises:
         SetupError: calls can wait and nobody may decide them, or a protocol is unknown.
     """
     if deciders is None and _can_wait(agent):
-        raise SetupError(
-            "app(deciders=...): calls of this agent can wait for approval; say who may decide them: "
-            "'user', 'operator', or a function of the user's name and the ticket"
-        )
+        raise SetupError(NO_DECIDERS)
     if isinstance(allowed_origins, str) or "*" in (origins := tuple(allowed_origins)):
         raise SetupError("app(allowed_origins=...): name each origin; '*' would let any page call")
     opened = sessions if isinstance(sessions, Sessions) else Sessions(sessions)
-    channels = Channels(agent, opened, deps=deps, options=options)
+    channels = Channels(agent, opened, deps=deps, options=options, on_message=on_message)
     service = Service(channels, user, deciders, on_disconnect)
     routes = [route for each in protocols for route in _find_protocol(each)(service)]
     hosts = (*LOCAL, *allowed_hosts)

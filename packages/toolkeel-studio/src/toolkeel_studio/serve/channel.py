@@ -55,6 +55,7 @@ from toolkeel.agent.agent import Agent
 from toolkeel.content import Content
 from toolkeel.context import Listener
 from toolkeel.sessions.errors import DecisionRefused, SessionError
+from toolkeel.sessions.run_from_journal import OnMessage
 from toolkeel.sessions.session import Session
 from toolkeel.sessions.sessions import Sessions
 from toolkeel_studio.serve.client_tools import ClientTool, check_result
@@ -86,6 +87,7 @@ class Channels:
         deps: Makes the object for the agent's tools, from the scope of a session.
         options: Further options of each run, such as ``limits``; see `Agent.run`.
         listener: Makes a listener for the events of each run, from its session.
+        on_message: What a message does while a call waits; see `Sessions.open`.
     """
 
     def __init__(
@@ -96,11 +98,11 @@ class Channels:
         deps: Callable[[str], object] | None = None,
         options: Mapping[str, Any] | None = None,
         listener: Callable[[Session], Listener] | None = None,
+        on_message: OnMessage = "queue",
     ) -> None:
-        self.agent = agent
-        self.sessions = sessions
+        self.agent, self.sessions = agent, sessions
         self._deps = deps
-        self._listener = listener
+        self._listener, self._on_message = listener, on_message
         self._options = dict(options or {})
         self._runners: dict[tuple[str, str], Runner] = {}
         self._timers: dict[tuple[str, str], asyncio.TimerHandle] = {}
@@ -132,7 +134,7 @@ class Channels:
                     made["listeners"] = (*made.get("listeners", ()), self._listener(session))
                 return made
 
-            own = self.sessions.open(session.name, session.scope)
+            own = self.sessions.open(session.name, session.scope, on_message=self._on_message)
             found = Runner(self.agent, own, options, lambda: self.release(session))
             self._runners[key] = found
         return found
@@ -145,8 +147,8 @@ class Channels:
         """Forget the live items of a session after a while, unless it is used again."""
         key = session.scope, session.name
         if key in self._runners and key not in self._timers:
-            loop = asyncio.get_running_loop()
-            self._timers[key] = loop.call_later(LINGER_SECONDS, self._forget, key)
+            later = asyncio.get_running_loop().call_later
+            self._timers[key] = later(LINGER_SECONDS, self._forget, key)
 
     def _forget(self, key: tuple[str, str]) -> None:
         self._timers.pop(key, None)
@@ -169,12 +171,10 @@ class Channels:
         for runner in self.active.values():
             runner.cancel(reason)
         await self.wait()
-        for timer in self._timers.values():
-            timer.cancel()
-        for runner in self._runners.values():
-            runner.feed.close()
-        self._timers.clear()
-        self._runners.clear()
+        while self._timers:
+            self._timers.popitem()[1].cancel()
+        while self._runners:
+            self._runners.popitem()[1].feed.close()
 
 
 class Channel:
@@ -260,8 +260,8 @@ class Channel:
             UnknownApproval: no such call waits in the session, or it is not what was shown.
             InvalidDecision: the call does not permit this verdict, or the arguments do not fit it.
         """
-        id, seal = split_approval_id(approval_id)
         choice = Choice(verdict, reason, arguments, value, reach)
+        id, seal = split_approval_id(approval_id)
         runner = self._channels.find_runner(self.session)
         if runner is not None and (question := runner.questions.get(id)) is not None:
             if question.ticket.seal != seal or question.answer.done():
@@ -324,8 +324,7 @@ class Channel:
             follow: Continue when nothing runs any more, and wait for the next run.
 
         Raises:
-            UnknownSession: there is no such session.
-            ChannelError: `after` is no number of the session.
+            ChannelError: there is no such session, or `after` is no number of it.
         """
         async with aclosing(self.read_batches(after, follow=follow)) as batches:
             async for batch in batches:

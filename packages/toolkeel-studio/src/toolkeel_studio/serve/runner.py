@@ -137,6 +137,10 @@ class Runner:
 
     def _finds_work(self, continues: bool) -> bool:
         session, state = self._session, self.feed.state
+        if session.on_message != "queue" and session.inbox:
+            return True
+        if not session.decisions.keys().isdisjoint(state.deferred):
+            return True
         if tickets := (*state.open_tickets, *state.outcome_tickets):
             decisions = session.decisions
             decided = [id in decisions for id in tickets]

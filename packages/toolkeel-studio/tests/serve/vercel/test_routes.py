@@ -224,6 +224,28 @@ async def test_a_page_that_decides_too_late_learns_what_has_happened_since(talk:
     assert RAN == []
 
 
+@pytest.mark.parametrize("how", ["queue", "answer", "cancel"])
+def test_a_message_while_a_call_waits_does_what_the_application_says(
+    how: str, tmp_path: Path
+) -> None:
+    @talking
+    async def use(talk: Talk) -> None:
+        async with serving(talk, [PAY, text("New."), text("Paid.")], on_message=how) as client:
+            approval = await wait_for_approval(client)
+            await send(client, message("u2", "Never mind."))
+            loaded = (await client.get("/api/chat/t")).json()
+            answered = await send(client, message("u1", "Pay."), decided(approval))
+            await talk.idle()
+        said = [] if how == "queue" else ["New."]
+        assert [answer(each) for each in loaded] == ["Pay.", "", "Never mind.", *said]
+        assert answered.status_code == (409 if how == "cancel" else 200)
+        assert ([] if how == "cancel" else ["pay 5"]) == RAN
+        last = {"queue": "New.", "answer": "Paid.", "cancel": "New."}[how]
+        assert talk.sessions["t"].messages[-1].text == last
+
+    use(tmp_path)
+
+
 @talking
 async def test_a_page_is_asked_about_each_inner_call_in_turn(talk: Talk) -> None:
     twice = calls(("c1", "pay", '{"amount": 5}'), ("c2", "pay", '{"amount": 7}'))

@@ -73,6 +73,7 @@ class Session:
         on_message: See `Sessions.open`.
 
     Attributes:
+        on_message: What a new message does while a call waits for a person.
         resumes_only: True if a run without a prompt only continues an unfinished run or answers
             messages of the inbox. False if it also continues after a canceled run.
     """
@@ -93,7 +94,7 @@ class Session:
         self.resumes_only = False
         self._wait = wait
         self._history = history
-        self._on_message: OnMessage = on_message
+        self.on_message: OnMessage = on_message
         self._recorded_pid = 0
 
     def __repr__(self) -> str:
@@ -361,7 +362,7 @@ class Session:
             journal = await asyncio.to_thread(open_journal, self._storage, info)
             self._record_writer(info.id)
             late, posts = await asyncio.to_thread(read_inbox, self._storage.store, info, decisions)
-            options = RunOptions(self.name, self.resumes_only, self._on_message, since)
+            options = RunOptions(self.name, self.resumes_only, self.on_message, since)
             going = await begin_run(journal, run, (said, late, posts), options)
             whole = ShortenedTranscript(lambda: journal.state.cuts, lambda: self.messages)
             going = replace(going, history=self._history, full_transcript=whole)

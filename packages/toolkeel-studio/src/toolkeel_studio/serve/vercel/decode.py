@@ -59,10 +59,7 @@ def decode_request(body: Mapping[str, Any]) -> VercelRequest:
     if not isinstance(id, str) or not id:
         raise ChannelError("the last message has no id")
     is_edit = replaces == id and trigger == "submit-message"
-    content = decode_content(_list(last.get("parts")))
-    if not content:
-        raise ChannelError("the message is empty")
-    asked = replace(asked, content=content, message_id=id)
+    asked = replace(asked, content=decode_content(_list(last.get("parts"))), message_id=id)
     return VercelRequest(chat, asked, inputs, id if is_edit else None)
 
 
@@ -95,7 +92,7 @@ def decode_content(parts: Sequence[object]) -> Content:
     """Return the content of a message of a person: its texts, and its files as ``data:`` URLs.
 
     Raises:
-        ChannelError: a file is somewhere else, or there are too many parts.
+        ChannelError: there is none, a file is somewhere else, or there are too many parts.
     """
     check_parts(parts)
     blocks: list[Block] = []
@@ -107,7 +104,9 @@ def decode_content(parts: Sequence[object]) -> Content:
             blocks.append(Text(text))
         elif part.get("type") == "file":
             blocks.append(decode_data_url(part.get("url"), name if isinstance(name, str) else ""))
-    return join_blocks(blocks)
+    if not (content := join_blocks(blocks)):
+        raise ChannelError("the message is empty")
+    return content
 
 
 def check_inputs(sent: VercelRequest, now: Snapshot) -> None:

@@ -97,7 +97,12 @@ def read_messages(session: Session, is_external: Callable[[str], bool]) -> list[
         return VercelEncoder(is_external, lambda error: "")
 
     made, encoding, answer = [], encoder(), new_message()
+    unread: dict[str, Content] = {}
     for item in number_journal(session):
+        if isinstance(item.body, entries.Queued):
+            unread[item.message_id] = item.body.message.content
+        elif isinstance(item.body, entries.Steered | entries.Unqueued):
+            unread.pop(item.message_id, None)
         if is_said(item):
             if answer["parts"]:
                 made.append(answer)
@@ -109,7 +114,9 @@ def read_messages(session: Session, is_external: Callable[[str], bool]) -> list[
             apply_chunk(answer, chunk)
         if isinstance(item.body, entries.Decided):
             _decide(answer["parts"], item.approval_id, item.body)
-    return [*made, answer] if answer["parts"] else made
+    unread |= {each.id: each.message.content for each in session.inbox}
+    left = [_said(id, content) for id, content in unread.items()]
+    return [*made, *([answer] if answer["parts"] else []), *left]
 
 
 def new_message() -> dict[str, Any]:
