@@ -102,7 +102,8 @@ class Channels:
     ) -> None:
         self.agent, self.sessions = agent, sessions
         self._deps = deps
-        self._listener, self._on_message = listener, on_message
+        self._listener = listener
+        self._on_message: OnMessage = on_message
         self._options = dict(options or {})
         self._runners: dict[tuple[str, str], Runner] = {}
         self._timers: dict[tuple[str, str], asyncio.TimerHandle] = {}
