@@ -91,8 +91,7 @@ def to_plain(value: object) -> object:
     if isinstance(value, list | tuple | set | frozenset):
         return _to_plain_list(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = [field.name for field in dataclasses.fields(value) if field.init]
-        return {name: to_plain(getattr(value, name)) for name in fields}
+        return _of_dataclass(value)
     reveal = getattr(value, "get_secret_value", None)
     return to_plain(reveal()) if callable(reveal) else value
 
@@ -102,6 +101,12 @@ def _to_plain_list(values: Collection[object]) -> list[object]:
     if _SCALARS.issuperset(map(type, values)):  # most long ones
         return list(values)
     return [to_plain(item) for item in values]
+
+
+def _of_dataclass(value: Any) -> object:
+    """Return the JSON data of the fields that a dataclass is made of."""
+    fields = [field.name for field in dataclasses.fields(value) if field.init]
+    return {name: to_plain(getattr(value, name)) for name in fields}
 
 
 def _of_old_model(model: Any) -> object:
