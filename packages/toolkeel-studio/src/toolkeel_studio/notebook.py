@@ -12,6 +12,7 @@ import asyncio
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping
 from html import escape
+from importlib import import_module
 from time import perf_counter
 from typing import Any
 
@@ -89,12 +90,11 @@ async def watch(run: Run[T]) -> RunResult[T]:
     Raises:
         Exception: what the run raised.
     """
-    from IPython.display import HTML, DisplayHandle  # late: a notebook has it
-
+    page: Any = import_module("IPython.display")  # late: a notebook has it
     if run.context.approver is None:
         run.context.approver = ask
-    place = DisplayHandle()
-    place.display(HTML(html(run)))
+    place = page.DisplayHandle()
+    place.display(page.HTML(html(run)))
     text, shown_at = "", perf_counter()
     async for event in run:
         if isinstance(event, Streamed) and isinstance(event.delta, TextDelta):
@@ -102,9 +102,9 @@ async def watch(run: Run[T]) -> RunResult[T]:
         elif isinstance(event, Replied):
             text = ""
         if perf_counter() - shown_at >= _SECONDS or not isinstance(event, Streamed):
-            place.update(HTML(html(run) + (_box([_text(text)]) if text else "")))
+            place.update(page.HTML(html(run) + (_box([_text(text)]) if text else "")))
             shown_at = perf_counter()
-    place.update(HTML(html(run)))
+    place.update(page.HTML(html(run)))
     return run.result
 
 
@@ -117,10 +117,9 @@ async def ask(ticket: Ticket) -> Decision:
     Args:
         ticket: The call.
     """
-    from IPython.display import HTML, display  # late: a notebook has it
-
+    page: Any = import_module("IPython.display")  # late: a notebook has it
     shown = [_bold(f"{ticket.tool} waits for approval"), _text(ticket.reason)]
-    display(HTML(_box([*shown, _text(pretty(dict(ticket.arguments)))])))
+    page.display(page.HTML(_box([*shown, _text(pretty(dict(ticket.arguments)))])))
     answer = (await asyncio.to_thread(input, "Run it? y, n, or the reason why not: ")).strip()
     if answer.lower() in ("y", "yes"):
         return ticket.approve()

@@ -11,8 +11,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 from toolkeel import Rules
-from toolkeel.mcp.client.connection import Unreachable
-from toolkeel.mcp.client.mend_responses import NOT_SENT, transport_error
+from toolkeel.mcp.client.mend_responses import NOT_SENT, Unreachable, transport_error
 from toolkeel.mcp.content import STRUCTURE
 from toolkeel.mcp.pins import Pins
 from toolkeel_studio.gateway.calls import (

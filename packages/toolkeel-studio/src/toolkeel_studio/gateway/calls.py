@@ -19,9 +19,8 @@ from pydantic import BaseModel, TypeAdapter
 
 from toolkeel._records.tickets import Approver
 from toolkeel.errors import SetupError
-from toolkeel.mcp.client.connection import Unreachable
 from toolkeel.mcp.client.elicitation import limit_concurrency
-from toolkeel.mcp.client.mend_responses import is_transport_error
+from toolkeel.mcp.client.mend_responses import Unreachable, is_transport_error
 from toolkeel.mcp.client.outcome import failure_of
 from toolkeel.mcp.client.raw_requests import MAX_CALLBACKS, Progressed
 from toolkeel.mcp.content import STRUCTURE

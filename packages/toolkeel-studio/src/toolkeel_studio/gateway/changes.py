@@ -19,7 +19,7 @@ from mcp.shared.subscriptions import (
 )
 
 from toolkeel.errors import SetupError
-from toolkeel.mcp.client.connection import Unreachable
+from toolkeel.mcp.client.mend_responses import Unreachable
 from toolkeel.mcp.client.resource_subscriptions import Listener, ResourceSubscriptions
 from toolkeel.mcp.server.sessions import MAX_SUBSCRIPTIONS, limit_subscriptions
 from toolkeel_studio.gateway.routes import RoutingTable

@@ -22,9 +22,14 @@ from mcp.shared.exceptions import MCPError
 
 from toolkeel._records.record import record
 from toolkeel.errors import SetupError
-from toolkeel.mcp.client.connection import Connection, Unreachable
+from toolkeel.mcp.client.connection import Connection
 from toolkeel.mcp.client.lost_sessions import MAX_RENEWALS
-from toolkeel.mcp.client.mend_responses import UNREACHED, error_data, is_transport_error
+from toolkeel.mcp.client.mend_responses import (
+    UNREACHED,
+    Unreachable,
+    error_data,
+    is_transport_error,
+)
 from toolkeel.mcp.client.outcome import with_hint
 from toolkeel.mcp.client.pages import fetch_pages
 from toolkeel.mcp.client.raw_requests import Progressed

@@ -103,7 +103,6 @@ def render_html(value: object) -> str | None:
     return None if point is None else point.load()(value)
 
 
-@cache
 def find_renderer(cls: type) -> Callable[[Any], Any] | None:
     """Return the function that shows values of a class to a model; None if none is installed.
 
@@ -116,11 +115,14 @@ def find_renderer(cls: type) -> Callable[[Any], Any] | None:
     >>> find_renderer(dict) is None
     True
     """
-    for name in _renderer_names(cls):
-        if point := installed("toolkeel.results").get(name):
-            renderer: Callable[[Any], Any] = point.load()
-            return renderer
-    return None
+    if cls not in _renderers:
+        points = map(installed("toolkeel.results").get, _renderer_names(cls))
+        _renderers[cls] = next((point.load() for point in points if point), None)
+    return _renderers[cls]
+
+
+_renderers: dict[type, Callable[[Any], Any] | None] = {}
+"""The renderers that were found, by class."""
 
 
 def renderer_extra(cls: type) -> str:

@@ -372,7 +372,7 @@ def from_annotations(annotations: Mapping[str, Any] | None) -> Effects:
 @functools.cache
 def _from_hints(*hints: bool | None) -> Effects:
     """Return the effects of the hints that are not None."""
-    known = {
+    known: dict[str, Any] = {
         name: hint for name, hint in zip(_HINTS.values(), hints, strict=True) if hint is not None
     }
     return dataclasses.replace(UNKNOWN, stranger=True, **known)  # whoever wrote what it tells

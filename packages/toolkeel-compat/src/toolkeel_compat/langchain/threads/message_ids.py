@@ -97,7 +97,8 @@ def _apply_changes(messages: list[Any], changes: Mapping[str, Any]) -> Iterator[
             at = ids.index(before) + 1 if before in ids else len(ids) if before else 0
             messages.insert(at, message)
     for one in messages:
-        change = changes[id] if (id := get_id(one)) and id in changes else one
+        message_id = get_id(one)
+        change = changes[message_id] if message_id and message_id in changes else one
         if change is not None:
             yield one if change is one else load_message(change)
 

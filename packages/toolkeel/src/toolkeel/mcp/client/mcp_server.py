@@ -37,7 +37,7 @@ from toolkeel.define.names import unique_names
 from toolkeel.define.tool import AnyTool
 from toolkeel.effects import Effects
 from toolkeel.mcp.call_span import annotate_span
-from toolkeel.mcp.client.connection import Connection, ConnectionOptions, Unreachable
+from toolkeel.mcp.client.connection import Connection, ConnectionOptions
 from toolkeel.mcp.client.connections import Connections, RunHeaders
 from toolkeel.mcp.client.elicitation import (
     Elicit,
@@ -47,6 +47,7 @@ from toolkeel.mcp.client.elicitation import (
     parse_elicitation,
 )
 from toolkeel.mcp.client.lost_sessions import MAX_RENEWALS
+from toolkeel.mcp.client.mend_responses import Unreachable
 from toolkeel.mcp.client.oauth.login import Auth, resolve_auth
 from toolkeel.mcp.client.outcome import broken_result, failure_of, unsent_details
 from toolkeel.mcp.client.resources_prompts import ServerContents

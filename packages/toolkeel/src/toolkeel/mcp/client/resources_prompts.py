@@ -25,8 +25,8 @@ from toolkeel.context import ToolContext
 from toolkeel.define.tool import AnyTool, Tool
 from toolkeel.effects import Effects
 from toolkeel.errors import InvalidOutput, SetupError, ToolError
-from toolkeel.mcp.client.connection import Connection, Unreachable
-from toolkeel.mcp.client.mend_responses import PeerErrorData
+from toolkeel.mcp.client.connection import Connection
+from toolkeel.mcp.client.mend_responses import PeerErrorData, Unreachable
 from toolkeel.mcp.client.pages import fetch_pages
 from toolkeel.mcp.client.tool import ToolServerPeer
 from toolkeel.mcp.content import file_from_contents, from_blocks
