@@ -39,7 +39,7 @@ class OutputLost(OSError):
 class _OutputFile(io.FileIO):
     """A file descriptor that becomes the null device when a write fails."""
 
-    def write(self, data: Buffer, /) -> int | None:
+    def write(self, data: Buffer, /) -> int:
         """Write it.
 
         Raises:
@@ -72,9 +72,9 @@ def open_standard_streams() -> None:
         sys.stderr = _reopened(sys.stderr, _STDERR)
 
 
-def _is_console(stream: TextIO) -> bool:
+def _is_console(stream: TextIO | None) -> bool:
     """Return True for a console of Windows, which is not written through its file descriptor."""
-    return os.name == "nt" and stream.isatty()
+    return os.name == "nt" and stream is not None and stream.isatty()
 
 
 def _reopened(stream: TextIO | None, number: int) -> TextIO:
