@@ -114,7 +114,7 @@ def split_messages(line: bytes) -> list[bytes]:
 
 
 def read_response(line: bytes) -> object:
-    """Parse a response as plain JSON of any type.
+    """Parse a response as JSON of any type. What is clearly a response gets the form of JSON-RPC.
 
     Raises:
         ValueError: the text is no JSON.
@@ -173,11 +173,16 @@ _UNSTATED_REVISION = "2025-03-26"
 
 
 def repair_response_body(body: bytes, request: bytes) -> bytes:
-    """Return a response body that can be parsed and has the request's id.
+    """Return a response body repaired so that it can be parsed and has the request's id.
+
+    A body that cannot be repaired is returned unchanged.
 
     Args:
         body: Body of the response over HTTP.
         request: The request.
+
+    Raises:
+        ValueError: the request is no JSON.
     """
     asked = from_json(request)
     id = asked.get("id") if isinstance(asked, dict) else None
@@ -199,7 +204,8 @@ def repair_response_body(body: bytes, request: bytes) -> bytes:
 def repair_event(block: bytes) -> bytes:
     """Return an event with parsable data. Other text affects only itself.
 
-    A message may take several lines, be one of several, or lack the names of fields.
+    A message may take several lines, be one of several, or lack the names of fields. An event
+    that cannot be repaired is returned unchanged if it names JSON-RPC, and as b"" otherwise.
     """
     block = replace_lone_surrogates(block.removeprefix(b"\xef\xbb\xbf"))
     kind, data_lines, rest = _event_fields(block)
@@ -237,7 +243,7 @@ _LINE = re.compile(rb"\r\n|\n|\r")
 
 
 def _split_texts(texts: list[bytes]) -> list[bytes] | None:
-    """Return the messages of texts, or None if the texts hold anything else."""
+    """Return the messages of texts without unreadable notifications; None if they hold anything else."""
     found: list[bytes] = []
     for text in texts:
         with suppress(ValueError):
@@ -294,6 +300,8 @@ def strip_invalid_bytes(line: bytes) -> bytes:
 
 def limit_depth(text: bytes) -> bytes:
     """Replace values nested too deeply in JSON text by a string.
+
+    Text that can be parsed, or whose brackets do not close, is returned unchanged.
 
     >>> limit_depth(b'{"a":' + b"[" * 200 + b"1" + b"]" * 200 + b"}").count(b"[")
     150

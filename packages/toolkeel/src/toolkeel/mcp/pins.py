@@ -83,7 +83,10 @@ class Pins:
 
     Args:
         path: A file that keeps them, readable as it is and fit for version control; None keeps
-            them as long as this object.
+            them as long as this object. The file is read at once, and again when it changed.
+
+    Raises:
+        SetupError: the file cannot be read, or a pin in it was edited; also by each method.
     """
 
     def __init__(self, path: str | Path | None = None) -> None:
@@ -94,21 +97,26 @@ class Pins:
         self._load_if_changed()
 
     def _load_if_changed(self) -> dict[str, dict[str, Pin]]:
-        """Return all pins, reloaded if the file has changed."""
+        """Return all pins, reloaded if the file has changed; raise SetupError if that fails."""
         if self._path is not None and (now := file_version(self._path)) != self._file_version:
             self._pins, self._file_version = _read(self._path), now
         return self._pins
 
     def get(self, identity: str, tool: str) -> Pin | None:
-        """Return the pin of a tool, or None."""
+        """Return the pin of a tool, or None; raise SetupError if the file is invalid."""
         return self._load_if_changed().get(identity, {}).get(tool)
 
     def all_of(self, identity: str) -> Mapping[str, Pin]:
-        """Return all pins of a server, by tool."""
+        """Return all pins of a server, by tool; raise SetupError if the file is invalid."""
         return dict(self._load_if_changed().get(identity, {}))
 
     def set(self, identity: str, tool: str, pin: Pin | None) -> None:
-        """Store a pin, or delete it if `pin` is None; write the file."""
+        """Store a pin, or delete it if `pin` is None; write the file.
+
+        Raises:
+            SetupError: the file is invalid.
+            OSError: it cannot be written.
+        """
         with self._lock:
             server = self._load_if_changed().setdefault(identity, {})
             if pin is None:
@@ -124,7 +132,7 @@ class Pins:
                 self._file_version = file_version(self._path)
 
     def forget(self, identity: str) -> None:
-        """Delete all pins of a server; write the file."""
+        """Delete all pins of a server; write the file. Raises as `set` does."""
         for tool in self.all_of(identity):
             self.set(identity, tool, None)
 
@@ -135,7 +143,11 @@ def _dump(pins: Mapping[str, Pin]) -> dict[str, object]:
 
 
 def _read(path: Path) -> dict[str, dict[str, Pin]]:
-    """Read the pins of a file, by server and tool, or raise SetupError if one does not match its digest."""
+    """Read the pins of a file, by server and tool; none if there is no file.
+
+    Raises:
+        SetupError: the file cannot be read, or a pin does not match its digest.
+    """
     found: dict[str, dict[str, Pin]] = {}
     for identity, tools in load_object(path).items():
         for name, entry in (tools if isinstance(tools, Mapping) else {}).items():

@@ -81,7 +81,11 @@ class RequestBudget:
         self.reached_limit = ""
 
     def _price(self, model: str) -> PriceOf | None:
-        """Return the price function of a model, cached; None if tokens and cost are not limited."""
+        """Return the price function of a model, cached; None if tokens and cost are not limited.
+
+        Raises:
+            SetupError: cost is limited, and the price is unknown.
+        """
         pool = self._run.scope.spending
         if model not in self._prices:
             weighs = pool is not None and pool.counts_tokens
@@ -89,7 +93,7 @@ class RequestBudget:
         return self._prices[model]
 
     def reserve(self, request: ModelRequest, model: str) -> bool:
-        """Reserve the estimated cost of a request. Return True if it may be sent."""
+        """Reserve the estimated cost of a request; return True if it may be sent, else set `reached_limit`."""
         pool = self._run.scope.spending
         if pool is None:
             return True
@@ -98,7 +102,7 @@ class RequestBudget:
         return not self.reached_limit
 
     def settle(self, reply: AssistantMessage | None, model: str) -> None:
-        """Replace a reservation by the reply's cost. None means that there was no reply."""
+        """Replace a reservation by the reply's cost, and journal that. None means that there was no reply."""
         pool, price = self._run.scope.spending, self._price(model)
         if pool is not None and pool.counts_tokens:
             usage = reply.usage if reply is not None else Usage()
@@ -109,7 +113,7 @@ class RequestBudget:
                 self._counted += 1  # the reply itself is in its usage
 
     def add(self, used: Usage, *models: str) -> None:
-        """Count a further request of the run, such as a policy's summary, at the price of the first model."""
+        """Count and journal a further request, such as a policy's summary, at the price of the first model."""
         pool = self._run.scope.spending
         if pool is not None:
             price = self._price(models[0]) if models else None

@@ -43,8 +43,11 @@ async def invoke(
 ) -> object:
     """Inject values, run the body, check its result against the output schema, and return it.
 
+    Sets `body_state` of the context: that the body runs, perhaps again, and that it is done.
+
     Raises:
         ToolError: the body raised it.
+        LimitReached: the body raised it, or there is no thread for it.
         Crashed: the body raised anything else; `__cause__` is that exception.
         TimedOut, Cancelled: it was stopped, or never started because the run was cancelled.
         InvalidOutput: its result does not match the output schema.
@@ -106,7 +109,7 @@ async def _run_in_executor(
     """Wait for a body that an executor runs, check its result, and mark the body as done.
 
     Raises:
-        ToolError: the body raised it.
+        CallError: the executor or the body raised it, such as `ToolError`.
         Crashed: the executor or the body raised anything else; `__cause__` is that exception.
         TimedOut, Cancelled: it was stopped.
         InvalidOutput: its result does not match the output schema.
@@ -129,9 +132,13 @@ async def _run_non_coroutine(
 ) -> object:
     """Run a body that is not a plain coroutine function, and await what it returns.
 
+    Of a generator it returns all items, joined by `_join_items`, and reports each as progress.
+
     Raises:
         Cancelled: an inline body cancelled itself, or the run was cancelled.
         TimedOut: an inline body took longer than its timeout, or another one was stopped at it.
+        LimitReached: there is no thread for the body.
+        BaseException: any other exception of the body, unchanged.
     """
     if tool.body == "async_generator":
         return await run_coroutine(_collect(body(), context), context, tool.timeout)
@@ -170,7 +177,10 @@ async def _collect(items: AsyncGenerator[object, None], context: ToolContext) ->
 def _collect_sync(
     body: Callable[[], Generator[object, None, None]], context: ToolContext
 ) -> object:
-    """Collect the items of a generator in a thread. Stop at the next item after the call ended."""
+    """Return the items of a generator, joined by `_join_items`; report each as progress.
+
+    Stop at the next item after the call ended.
+    """
     collected = []
     with closing(body()) as items:
         for item in items:

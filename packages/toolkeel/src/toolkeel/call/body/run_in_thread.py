@@ -17,6 +17,8 @@ async def run_in_thread(
 ) -> object:
     """Run a body in a thread, under the call's deadline and the run's cancel token. Return its value.
 
+    A body that is abandoned after it began is added to the context's `remote_count`.
+
     Args:
         tool: The tool, which has the timeout.
         body: The function to run.
@@ -25,7 +27,9 @@ async def run_in_thread(
 
     Raises:
         TimedOut, Cancelled: The body was abandoned, since a thread cannot be stopped, or cancelled
-        itself.
+            itself.
+        LimitReached: there is no thread for the body.
+        BaseException: any other exception of the body, unchanged.
     """
     threads = pool or shared_pool()
     job, stop, drop = _submit(tool, body, context, threads)
@@ -57,7 +61,11 @@ async def run_in_thread(
 def _submit(
     tool: AnyTool, body: Callable[[], object], context: ToolContext, threads: ThreadPool
 ) -> tuple[Job, CallStopper, Callable[[], bool]]:
-    """Submit the body. Return its job, its stopper, and a function that abandons it."""
+    """Submit the body. Return its job, its stopper, and a function that abandons it.
+
+    Raises:
+        LimitReached: there is no thread for the body.
+    """
     cancel = context.run.cancel
     started = abandoned = False
 

@@ -349,7 +349,7 @@ def _part(part: object) -> object:
 
 
 def _messages(message: object) -> list[dict[str, Any]]:
-    """Split a prompt message into one per block, as the protocol requires."""
+    """Split a prompt message into one per block, as the protocol requires, with valid roles and blocks."""
     fields = message if isinstance(message, dict) else {"content": message}
     role = "assistant" if fields.get("role") == "assistant" else "user"
     blocks = _as_list(fields.get("content", fields))

@@ -95,7 +95,7 @@ class _ServerProcess:
         self.transport.close()
 
     def _signal(self, number: int) -> None:
-        """Send a signal to the process group; ignore that it has ended."""
+        """Send a signal to the process group, on Windows to the process; ignore that it has ended."""
         with suppress(ProcessLookupError, PermissionError):
             if sys.platform == "win32":
                 if not self.ended.done():

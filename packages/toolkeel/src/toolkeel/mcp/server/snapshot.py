@@ -196,7 +196,10 @@ def _serve_tool(entry: Entry, alias: str, may_ask: bool, names: Mapping[str, str
 
 
 def build_result(served: ServedTool, message: ToolMessage) -> types.CallToolResult:
-    """Convert a message to a call result; a failed one if its value does not fit the output schema."""
+    """Convert a message to a call result; a failed one if its value does not fit the output schema.
+
+    Names of tools in it become wire names.
+    """
     if served.wire_names:
         message = with_wire_names(message, served.wire_names)
     if served.structured is None or message.failed:

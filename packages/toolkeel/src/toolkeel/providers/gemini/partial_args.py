@@ -37,7 +37,7 @@ class PartialCall:
         """Path of a text that continues."""
 
     def feed(self, part: Json) -> None:
-        """Add the values of a part.
+        """Add the values of a part. Its signature replaces that of the first part, in place.
 
         Raises:
             ModelError: a path does not fit what came before.
@@ -137,7 +137,8 @@ def _put(holder: Any, steps: list[str | int], value: object, is_rest: bool) -> N
 def _at(holder: Any, step: str | int, empty: object) -> Any:
     """Return the value at a key or index, storing `empty` there first if it is missing.
 
-    Raises `TypeError` for a key of a list, or an index of a dict.
+    Raises `TypeError` for a key of a list, or an index of a dict; `IndexError` for an index after
+    the next free one, since a list gets no gaps.
     """
     if isinstance(holder, dict) and isinstance(step, str):
         return holder.setdefault(step, empty)
