@@ -28,7 +28,7 @@
     │   │   └── InvalidOutput         invalid_output: not of the declared type, or no content for a model
     │   │       (a CallError of no class of its own: unknown_outcome, it may have run)
     │   └── ModelError            the model or its server failed; the run ends with it
-    │       ├── ModelUnavailable      no connection, 408, 409, 425, 5xx: the same may work later
+    │       ├── ModelUnavailable      no connection, 408, 409, 424, 425, 5xx: the same may work later
     │       │   └── RateLimited           429: too much at once
     │       ├── RequestRejected       any other 4xx: the same will be rejected again
     │       │   ├── AccessDenied          401, 402, 403: the key, its rights or its money

@@ -3,7 +3,7 @@
 orders      what the queue stores of a run, and checks of it
 journaled   one run in its session's journal: is its prompt delivered, does it continue, how did it end
 monitor     health and metrics of a worker, at an address or in files
-recovery    after how many deaths of its workers a run has failed
+recovery    after how many deaths of its workers a run has failed (who takes it up: durable)
 scope_costs  what the runs of a scope have cost today, and what is left of its limit
 worker_log  the log of a worker, a line for each event of a run
 connections  connections to the engine's tables that end although the database is silent

@@ -2,7 +2,7 @@
 
 relative_path        which paths of a model are accepted, as plain components below the root
 open_beneath         opening what is beneath a folder, and nothing else
-line_window          which part of a text file is shown, by line and column, and where to continue
+line_window          most lines and bytes shown at once (bash too); where a shown file continues
 binary_kind          what a file is that is no text, by its first bytes
 encodings            which encoding a file is read in, and when new characters may be written in it
 patterns             regular expressions that a model writes

@@ -1,7 +1,7 @@
 """Commands a model runs.
 
 escape_codes  output without escape sequences, as a terminal would show it
-output_tail   long output: its end in memory, all of it in a file
+output_tail   long output: its end is shown (limits: files/line_window), all of it is in a file
 git_identity  the person's name and address for commits made in a sandbox
 command       running a shell command: timeout, live output, when it counts as failed, no processes left
 prompts       when a silent program is taken to ask for input

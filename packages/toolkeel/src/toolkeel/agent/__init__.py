@@ -1,7 +1,7 @@
 """3. Messages grow until the model stops calling (the agent loop).
 
-reply_assembly     a model's stream: deltas in, one reply out; one without an end is ``incomplete``
-streamed_calls     calls and typed answers while they arrive (partial JSON)
+reply_assembly     a stream becomes one reply; without an end: ``incomplete``, its calls never run
+streamed_calls     calls and typed answers while they arrive (partial JSON; may run: reply_assembly)
 bind_tools         ``model.bind_tools(...)``: a model with tools, asked once, without a loop
 transcript         a transcript in the form every provider accepts: each call with its result
 transcript_media   the most bytes of pictures, sounds and files in one request: the oldest become notes (media_limit)

@@ -3,7 +3,7 @@
 errors            what can go wrong with sessions
 stores            where sessions are stored: the protocol of a store, SQLite and PostgreSQL
 session_lock      one writer per session, and the queue of runs that wait for it
-journal           the journal of one session: durable when a commit returns
+journal           one session's numbered entries, durable when commit returns (writer: session_lock)
 journal_state     the state computed from a journal's entries: values, open calls and tickets
 transcript_state  the part of it that is the transcript, and what requests show of it
 checkpoint        the state of a session at rest as an entry, and back (snapshot)

@@ -1,6 +1,6 @@
 """What each provider accepts of JSON Schema, as a table.
 
-The rules that rewrite a schema (`rules`) hold no provider's name: they look here. A new
+The rules that rewrite a schema (`rewrite_rules`) hold no provider's name: they look here. A new
 provider is a new row. Every fact names where it comes from; where a provider documents less
 than its server takes, the row follows what its server was reported to refuse.
 """

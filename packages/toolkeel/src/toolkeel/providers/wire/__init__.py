@@ -16,7 +16,7 @@ turns                 transcripts as alternating turns, all results of a reply i
 body_cache            request bodies that cost the last turn's messages, not the transcript
 stored_conversations  stored conversations as messages: the base of the wires' `decode_messages`
 http                  options, one client per event loop, errors while reading
-retry                 how often a failed request is sent again, and after which wait (Retry-After, loading)
+retry                 which errors are sent again (status: errors.py), how often, after which wait
 model                 the base of all wires' models: send, decode, retry, continue; a broken stream is ``incomplete``
 sdk_model             models behind vendors' SDKs: requests, answers, errors
 openai_client         clients of OpenAI's SDK, for both of its wires
