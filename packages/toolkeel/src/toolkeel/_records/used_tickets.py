@@ -112,7 +112,10 @@ def claim_decisions(folder: Path | None, decisions: Matched, owner: str) -> Matc
 
 
 def is_used_elsewhere(folder: Path | None, ticket: str, owner: str) -> bool:
-    """Return True if a ticket was used by another run than `owner`. See `claim_decisions`."""
+    """Return True if a ticket was used by another run than `owner`, in any process; mark nothing.
+
+    Marks are those of `claim_decisions`, in `folder`: None is the one in the user's data folder.
+    """
     if _spent.get(ticket, (0.0, owner))[1] != owner:
         return True
     with contextlib.suppress(OSError):  # no mark
@@ -149,7 +152,7 @@ def _claim(folder: Path, ticket: str, owner: str) -> bool:
 def match_decisions(
     tickets: Iterable[Ticket], decisions: Iterable[Decision], *, in_session: bool = False
 ) -> dict[str, tuple[Ticket, Decision]]:
-    """Return each decision with the waiting ticket that it is for, by ticket id.
+    """Return each decision with the waiting ticket that it is for, by ticket id; mark none as used.
 
     Args:
         tickets: The tickets that wait.

@@ -297,6 +297,10 @@ def to_definition(
         tool: The tool.
         name: Its name on the wire.
         output: JSON Schema of its structured results.
+
+    Raises:
+        DefinitionError: its provider options are not JSON, or `name` is not legal.
+        ValidationError: its provider options, such as ``icons``, are not as MCP defines them.
     """
     extras = {key: value for key, value in tool.provider_options.items() if key in _EXTRAS}
     annotations = {**to_annotations(tool.effects), **_mapping(extras.get("annotations"))}

@@ -94,8 +94,9 @@ class OpenTelemetry:
     Args:
         tracer_provider: Provider of the tracer; the global one by default.
         meter_provider: Provider of the meter; the global one by default.
-        content: True if messages, arguments and results stand on spans. By default the environment
-            decides (``OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=span_only``), and without
+        content: True if replies, arguments and results stand on spans, and with `model_step` among the
+            agent's ``model_steps`` also each request's messages. By default the environment decides
+            (``OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=span_only``), and without
             it they do not.
         conversation: Id of the conversation that runs belong to, for ``gen_ai.conversation.id``.
 

@@ -346,7 +346,7 @@ def apply_entries(fold: JournalState, entries: Iterable[tuple[int, Entry]]) -> J
 def load_state(store: SessionStore, info: SessionInfo) -> JournalState:
     """Load the state of a session, from its last checkpoint and the messages the model is shown.
 
-    If the checkpoint is damaged, the state is computed from all other entries.
+    If the checkpoint is damaged, a warning is logged and the state computed from all other entries.
 
     Raises:
         SessionError: the session cannot be read.
@@ -374,7 +374,9 @@ def load_state(store: SessionStore, info: SessionInfo) -> JournalState:
 
 
 def open_journal(storage: Storage, info: SessionInfo) -> SessionJournal:
-    """Open the journal of a session, for its one writer.
+    """Load the state of a session, and return a journal that continues it; nothing is written.
+
+    The caller holds the session's lock (`Storage.locks`) until it has closed the journal.
 
     Raises:
         SessionError: the session cannot be read.

@@ -228,11 +228,7 @@ def _add_messages(
 
 
 def refuse_enclosing(run: RunContext, store: SessionStore, info: SessionInfo) -> None:
-    """Raise if a run around this one writes to the same session, as both would wait forever.
-
-    Raises:
-        SessionBusy: naming the session.
-    """
+    """Raise SessionBusy if a run around this one writes to the same session: both would wait forever."""
     while (outer := run.scope.outer_run) is not None:
         run, journal = outer, outer.recorder and outer.recorder.journal
         if isinstance(journal, SessionJournal) and journal.belongs_to(store, info.id):
@@ -295,7 +291,7 @@ def resumes_last_run(journal: SessionJournal, says: bool) -> bool:
 
 
 async def shorten_view(journal: SessionJournal, run: str, history: HistoryPolicy) -> bool:
-    """Apply a policy to the transcript of later requests. Return True if it has cut anything."""
+    """Apply a policy to the transcript of later requests, and journal its cuts. Return True if it made any."""
     name = f"the history policy {type(history).__name__}"
     view = journal.state.view
     cuts = await run_callback(history.cuts, view, seconds=CALLBACK_TIMEOUT, name=name)
@@ -306,7 +302,10 @@ async def shorten_view(journal: SessionJournal, run: str, history: HistoryPolicy
 
 
 async def end_run(journal: SessionJournal) -> None:
-    """Write a run's last entries, a checkpoint if at rest, and close the journal; wait until all is durable."""
+    """Write a run's last entries, a checkpoint if at rest, and close the journal.
+
+    Raises SessionError if a write fails. A cancel is raised once all is durable.
+    """
     fold = journal.state
     if fold.is_at_rest and journal.has_grown:
         journal.append(make_checkpoint(fold))

@@ -287,7 +287,7 @@ class ModelCaller:
         return whole
 
     async def _close(self, stream: object, reply: AssistantMessage | None, model: str) -> None:
-        """Settle the token budget with the reply (None after a failure), and close the stream."""
+        """Settle the token budget with the reply, None if nothing arrived, and close the stream."""
         pool = self._run.scope.spending
         if pool is not None and pool.counts_tokens:
             self._budget.settle(reply, model)

@@ -33,7 +33,9 @@ _MOST_PUNCTUATION = 4
 
 
 def canonical_host(host: str) -> str:
-    """Return a host as the network compares it.
+    """Return a host as the network compares names: lowercase, in punycode, without a final dot.
+
+    IP addresses are not rewritten, and what cannot be a host is returned as it is.
 
     >>> canonical_host("Groß.Example."), canonical_host("xn--gro-7ka.example")
     ('xn--gro-7ka.example', 'xn--gro-7ka.example')

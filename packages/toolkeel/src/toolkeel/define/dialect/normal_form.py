@@ -66,7 +66,7 @@ def extend_place(where: Where, keys: Location) -> Where:
 
 
 def place_pointer(where: Where) -> str:
-    """Convert a place to a JSON Pointer. Called only when a loss is reported.
+    """Convert a place to a JSON Pointer. Called only for a loss or an error.
 
     >>> place_pointer((("#", "properties"), "a/b"))
     '#/properties/a~1b'

@@ -104,18 +104,21 @@ def _to_plain_list(values: Collection[object]) -> list[object]:
 
 
 def _of_dataclass(value: Any) -> object:
-    """Return the JSON data of the fields that a dataclass is made of."""
+    """Return the fields that a dataclass is made of by name, each as `to_plain` does."""
     fields = [field.name for field in dataclasses.fields(value) if field.init]
     return {name: to_plain(getattr(value, name)) for name in fields}
 
 
 def _of_old_model(model: Any) -> object:
-    """Return the JSON data of a model of pydantic's first version."""
+    """Return the set fields of a model of pydantic's first version by alias, each as `to_plain` does."""
     return to_plain(model.dict(by_alias=True, exclude_unset=True))
 
 
 def _of_model(model: Any) -> object:
-    """Return the JSON data of the fields that were set in a model."""
+    """Return the set fields of a model by alias, as JSON data with secrets in the clear.
+
+    A root model gives its value.
+    """
     if model.__pydantic_root_model__:
         return to_plain(model.root)
     dumped = model.model_dump(mode="json", by_alias=False, exclude_unset=True, round_trip=True)

@@ -83,7 +83,11 @@ class ServerSnapshot:
 
     @cached_property
     def served_tools(self) -> Mapping[str, ServedTool]:
-        """The enabled tools by wire name, in the toolset's order."""
+        """The tools by wire name, in the toolset's order, except those with ``enabled=False``.
+
+        Raises:
+            DefinitionError, ValidationError: as `to_definition`.
+        """
         aliases = wire_names(self.tools.names, POLICIES["mcp"])
         others = {name: alias for name, alias in aliases.items() if name != alias}
         may_ask = bool(self.tools.steps or self.tools.rules)
@@ -182,6 +186,9 @@ def _serve_tool(entry: Entry, alias: str, may_ask: bool, names: Mapping[str, str
         may_ask: True if some step of the server may ask the client; a tool with injected parameters,
             steps or approval may anyway.
         names: Wire names by own names, for its results.
+
+    Raises:
+        DefinitionError, ValidationError: as `to_definition`.
     """
     tool = entry.tool
     structured = infer_structured_output(tool)

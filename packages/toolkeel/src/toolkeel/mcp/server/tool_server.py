@@ -202,6 +202,7 @@ class ToolServer:
         Raises:
             SetupError: The server was created without prompts or resources, and clients know that.
             DuplicateToolError: Two tools have the same name.
+            DefinitionError, ValidationError: A tool's provider options are not what MCP accepts.
         """
         for replacement, method in ((prompts, "prompts/list"), (resources, "resources/list")):
             if replacement is not None and self.sdk.get_request_handler(method) is None:

@@ -65,7 +65,7 @@ def encode_tools(tools: Tools, *, strict: bool | None = None) -> list[Json]:
 def encode(
     request: ModelRequest, model: str, *, stream: bool = False, prompt_cache: bool = False
 ) -> Json:
-    """Encode the body of a request.
+    """Encode the body of a request; log settings that are not sent.
 
     Args:
         request: Messages, tools and settings. ``settings.extra_body`` holds further keys of the body;
@@ -76,6 +76,9 @@ def encode(
 
     Returns:
         The JSON body, to be sent as it is or as keyword arguments of an SDK's ``create``.
+
+    Raises:
+        DefinitionError, SetupError: as `wire_tools`; or ``tool_choice`` names no tool.
     """
     profile = AnthropicProfile(model, stream, prompt_cache=prompt_cache)
     return AnthropicEncoder.encode(request, profile)

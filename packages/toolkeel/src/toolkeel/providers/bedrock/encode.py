@@ -62,7 +62,7 @@ def encode_tools(tools: Tools, *, strict: bool | None = None) -> list[Json]:
 
 
 def encode(request: ModelRequest, model: str, *, prompt_cache: bool = False) -> Json:
-    """Encode the keyword arguments of boto3's ``converse`` and ``converse_stream``.
+    """Encode the keyword arguments of boto3's ``converse`` and ``converse_stream``; log settings left out.
 
     Args:
         request: Messages, tools and settings. ``settings.extra_body`` holds further keys; the tools
@@ -71,6 +71,9 @@ def encode(request: ModelRequest, model: str, *, prompt_cache: bool = False) -> 
         model: The model's id, or the ARN of an inference profile.
         prompt_cache: True to mark the part that the next request repeats for the cache, if the
             model accepts such marks.
+
+    Raises:
+        DefinitionError, SetupError: as `wire_tools`; or ``tool_choice`` names no tool.
     """
     profile = BedrockProfile(model, prompt_cache=prompt_cache)
     body = BedrockEncoder.encode(request, profile)

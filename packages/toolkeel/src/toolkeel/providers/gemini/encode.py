@@ -54,7 +54,9 @@ def encode_tools(tools: Tools) -> list[Json]:
 
 
 def encode(request: ModelRequest, model: str, *, vertex: bool = False) -> Json:
-    """Encode the body of a request. The model and streaming are in the request's address.
+    """Encode the body of a request, without model and streaming; log settings that are not sent.
+
+    The model and streaming are in the request's address.
 
     Args:
         request: Messages, tools and settings. ``settings.extra_body`` holds further keys of the body;
@@ -63,6 +65,9 @@ def encode(request: ModelRequest, model: str, *, vertex: bool = False) -> Json:
             to their schemas; ``parallel_tool_calls`` has no equivalent and is not sent.
         model: The model's name.
         vertex: True for Vertex AI.
+
+    Raises:
+        DefinitionError, SetupError: as `wire_tools`; or ``tool_choice`` names no tool.
     """
     return GeminiEncoder.encode(request, GeminiProfile(model, vertex=vertex))
 

@@ -85,7 +85,7 @@ def encode_tools(
 def encode(
     request: ModelRequest, model: str, *, stream: bool = False, profile: ChatProfile = OPENAI
 ) -> Json:
-    """Encode the body of a request.
+    """Encode the body of a request; log settings that are not sent.
 
     Args:
         request: Messages, tools and settings.
@@ -95,6 +95,9 @@ def encode(
 
     Returns:
         The JSON body, to be sent as it is or as keyword arguments of an SDK's ``create``.
+
+    Raises:
+        DefinitionError, SetupError: as `wire_tools`; or ``tool_choice`` names no tool.
     """
     return ChatEncoder.encode(request, ChatTarget(model, stream, server=profile))
 
@@ -113,6 +116,9 @@ def encode_messages(
         tools: The tools as they are sent; names of other tools are made legal one by one.
         model: The requested model; reasoning of other models is dropped. Empty: none is.
         profile: What the server accepts.
+
+    Raises:
+        DefinitionError, SetupError: as `wire_tools`.
 
     >>> from toolkeel.messages import UserMessage
     >>> call = ToolCall("c1", "weather", '{"city": "\u5317\u4eac"}')

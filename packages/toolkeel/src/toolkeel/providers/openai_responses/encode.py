@@ -71,7 +71,7 @@ def encode_tools(tools: Tools, *, strict: bool | None = None) -> list[Json]:
 
 
 def encode(request: ModelRequest, model: str, *, stream: bool = False) -> Json:
-    """Encode the body of a request.
+    """Encode the body of a request; log settings that are not sent.
 
     Args:
         request: Messages, tools and settings. ``settings.extra_body`` holds further keys of the body;
@@ -83,6 +83,10 @@ def encode(request: ModelRequest, model: str, *, stream: bool = False) -> Json:
     Returns:
         The JSON body, to be sent as it is or as keyword arguments of an SDK's ``create``. It says
         ``store: false``, and requests a reasoning model's reasoning in encrypted form.
+
+    Raises:
+        DefinitionError, SetupError: as `wire_tools`; ``tool_choice`` names no tool; or ``extra_body``
+            names a ``conversation``, and the transcript has a reply.
     """
     return ResponsesEncoder.encode(request, ModelProfile(model, stream))
 
@@ -90,7 +94,7 @@ def encode(request: ModelRequest, model: str, *, stream: bool = False) -> Json:
 def encode_messages(
     messages: Iterable[Message], *, tools: Tools = (), model: str = ""
 ) -> list[Json]:
-    r"""Encode the body's ``input``.
+    r"""Encode the body's ``input``; raise DefinitionError or SetupError as `wire_tools` does.
 
     Args:
         messages: The transcript.

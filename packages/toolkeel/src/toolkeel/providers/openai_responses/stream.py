@@ -201,7 +201,7 @@ class StreamDecoder(Decoder):
         return self._read_final_item(output_index(data), wire, item)
 
     def _extend_text(self, data: Json) -> list[Delta]:
-        """Return the delta of a piece of text; start its item if its start never came."""
+        """Store a piece of text and return its delta; register its item if its start never came."""
         item, deltas = self._item_of(data, "message")
         self._check_order(item)
         piece = as_text(data.get("delta"))
@@ -221,7 +221,7 @@ class StreamDecoder(Decoder):
         return deltas
 
     def _extend_reasoning(self, data: Json) -> list[Delta]:
-        """Return the delta of a piece of reasoning, with a blank line between parts."""
+        """Store a piece of reasoning and return its delta, with a blank line between parts."""
         item, deltas = self._item_of(data, "reasoning")
         self._check_order(item)
         part, piece = item.part(data), as_text(data.get("delta"))
@@ -229,7 +229,7 @@ class StreamDecoder(Decoder):
         return deltas + self._thinking_delta(item.separator(part) + piece, item.pieces)
 
     def _end_part(self, data: Json) -> list[Delta]:
-        """Return the delta of what a part's last form has beyond its pieces, as if it were one."""
+        """Store what a part's last form has beyond its pieces, like a piece, and return its delta."""
         part = as_dict(data.get("part")) or data
         is_refused = "refusal" in part
         extend = StreamDecoder._extend_refusal if is_refused else StreamDecoder._extend_text
@@ -244,7 +244,7 @@ class StreamDecoder(Decoder):
         return extend(self, {**data, "delta": text[len(received) :]})
 
     def _arguments_delta(self, data: Json) -> list[Delta]:
-        """Return the delta of a piece of arguments; none yet if properties are renamed."""
+        """Store a piece of arguments and return its delta; none yet if properties are renamed."""
         kind = "custom_tool_call" if "custom_tool_call" in str(data["type"]) else "function_call"
         item, deltas = self._item_of(data, kind)
         text = item.arguments.feed(arguments_piece(data.get("delta")))
@@ -256,7 +256,7 @@ class StreamDecoder(Decoder):
         return deltas
 
     def _end_arguments(self, data: Json) -> list[Delta]:
-        """Return the deltas of arguments that arrive complete: what of them is new."""
+        """Store arguments that arrive complete; return deltas of what of them is new."""
         kind = "custom_tool_call" if "custom_tool_call" in str(data["type"]) else "function_call"
         item, deltas = self._item_of(data, kind)
         head = {key: data[key] for key in _HEAD_KEYS if data.get(key) and not item.wire.get(key)}
@@ -272,7 +272,7 @@ class StreamDecoder(Decoder):
     # — items —
 
     def _item_of(self, data: Json, kind: str) -> tuple[OpenItem, list[Delta]]:
-        """Return the item of an event, and the deltas of its start if the event for that never came."""
+        """Return the item of an event; register it if its start never came, with the deltas of that."""
         found = self._items.find(data, kind)
         if found is not None:
             return found, []
@@ -303,7 +303,7 @@ class StreamDecoder(Decoder):
         return [CallDelta(item.call_index, id, self._tools.name_of(name), "", extra)]
 
     def _read_final_item(self, index: int, wire: Json, item: OpenItem | None) -> list[Delta]:
-        """Read the final form of an item, and return the deltas of content that was not emitted yet."""
+        """Store an item's final form and close it; return the deltas of content not emitted yet."""
         if not wire:
             return []
         if item is not None and not item.is_open:

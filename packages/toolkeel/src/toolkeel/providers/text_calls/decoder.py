@@ -345,6 +345,9 @@ class TextCalls:
 def find_calls(reply: AssistantMessage, tools: Iterable[ToolDefinition]) -> AssistantMessage:
     """Return a reply with the calls in its text, after those that it already has.
 
+    They leave the text, whose blocks become one before the media, and ``stop`` becomes
+    ``tool_calls``. A reply without such calls is returned as it is.
+
     Args:
         reply: As a wire's `decode` returns it.
         tools: The tools that the model may call.

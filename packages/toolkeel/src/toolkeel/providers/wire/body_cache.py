@@ -181,7 +181,10 @@ class BodyCache(Generic[P]):
         self._static_json = b""
 
     def prepare(self, request: ModelRequest) -> PreparedRequest:
-        """Return the part of a request that depends on its tools and settings alone."""
+        """Return the part of a request that depends on its tools and settings alone.
+
+        If they are new, it is made, stored, and may raise: see `Encoder.prepare`.
+        """
         with self._lock:
             return self._prepare(request)
 
@@ -198,7 +201,7 @@ class BodyCache(Generic[P]):
         return self._prepared
 
     def encode(self, request: ModelRequest, more: Sequence[Json] = ()) -> bytes:
-        """Encode the body of a request as JSON.
+        """Encode the body of a request as JSON; keep the transcript's part for the next; raise as `prepare`.
 
         Args:
             request: Messages, tools and settings.

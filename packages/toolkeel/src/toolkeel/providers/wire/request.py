@@ -203,9 +203,12 @@ class Encoder(Generic[P]):
     def prepare(cls, request: ModelRequest, profile: P) -> PreparedRequest:
         """Prepare the part of a request that depends on its tools and settings alone.
 
+        Settings that are not sent are logged, once for each model.
+
         Raises:
             DefinitionError: if a tool cannot be put in the provider's form.
-            SetupError: if the settings choose a tool that is not there.
+            SetupError: if the settings choose a tool that is not there, or the provider does not have a
+                tool that must run there.
         """
         tools = cls.make_wire_tools(request.tools, request.settings.strict, profile)
         lost = cls.unsupported_settings(request.settings, profile)
@@ -215,7 +218,7 @@ class Encoder(Generic[P]):
 
     @classmethod
     def encode(cls, request: ModelRequest, profile: P) -> Json:
-        """Encode the body of a request."""
+        """Encode the body of a request; log and raise as `prepare` does."""
         prepared = cls.prepare(request, profile)
         encoder = cls(prepared.tools, profile)
         messages = encoder.encode_transcript(cls.select_messages(request))

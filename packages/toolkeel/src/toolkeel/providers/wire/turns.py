@@ -129,7 +129,7 @@ class TurnEncoder(Encoder[P]):
         return tail
 
     def _end_turn(self) -> list[Json]:
-        """End the turn; return the wire messages that this completes, with its results."""
+        """End the turn and append its results as the user's; return the message that this completes, if any."""
         if not self._open.calls:
             return []
         blocks = self._results()
@@ -142,7 +142,10 @@ class TurnEncoder(Encoder[P]):
         return rest.blocks + rest.trailing
 
     def _extend(self, role: str, blocks: list[Json]) -> list[Json]:
-        """Append `blocks` to a message of `role`. Return the message that this completes, if any."""
+        """Append `blocks`, if any, to the open message; open a new one if that has another role.
+
+        Return the message that this completes, or a placeholder of the user before a first reply, if any.
+        """
         if not blocks:
             return []
         if self._last_message is not None and self._last_message["role"] == role:
