@@ -230,8 +230,8 @@ BREAKS = (
     Break(
         "T30: an id has one result, however many calls have it",
         "toolkeel/call/batch.py",
-        "await run_call(self.calls[index],",
-        "await run_call(next(c for c in self.calls if c.id == self.calls[index].id),",
+        "await run_call(call, tools, self._run)",
+        "await run_call(next(c for c in self.calls if c.id == call.id), tools, self._run)",
         "packages/toolkeel/tests/call/test_contract.py::test_empty_and_repeated_ids_are_answered_call_by_call",
     ),
     Break(

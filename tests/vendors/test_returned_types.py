@@ -20,9 +20,10 @@ def returning(annotation: Any) -> Any:
     return look
 
 
-def test_a_picture_of_pillow_is_refused_with_the_words_to_write() -> None:
+def test_a_picture_of_pillow_is_sent_but_within_a_dict_refused_with_the_words_to_write() -> None:
+    assert tool(returning(Picture)).name == "look"
     with pytest.raises(DefinitionError) as refused:
-        tool(returning(Picture))
+        tool(returning(dict[str, Picture]))
     assert 'return Image(buffer.getvalue()) after picture.save(buffer, "PNG")' in str(refused.value)
 
 

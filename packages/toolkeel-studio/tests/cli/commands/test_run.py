@@ -143,7 +143,7 @@ def test_a_call_that_waits_for_approval_suspends_the_run(here: Here) -> None:
     assert "done    echo" in ended.err
 
 
-def test_a_run_whose_reader_goes_away_stops_quietly(folder: Path) -> None:
+def test_a_run_whose_reader_goes_away_stops_and_says_how_to_go_on(folder: Path) -> None:
     run = "run hi -t tools.py -m models.py:waiting --json"
     shell = f"{sys.executable} -m toolkeel {run} | head -n 4"
     began = time.monotonic()
@@ -151,7 +151,9 @@ def test_a_run_whose_reader_goes_away_stops_quietly(folder: Path) -> None:
         ["sh", "-c", shell], cwd=folder, env=environment(), capture_output=True, check=False
     )
     assert done.stdout.count(b"\n") == 4
-    assert done.stderr == b""
+    said = done.stderr.decode().splitlines()
+    assert said[0] == "stopped: stdout has no reader any more"
+    assert _line_to_go_on(done.stderr.decode())[0] == "resume" and len(said) == 3
     assert time.monotonic() - began < 20  # the calls would take a minute
 
 

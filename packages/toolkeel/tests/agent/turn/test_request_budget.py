@@ -66,7 +66,7 @@ def test_a_price_nobody_knows_is_refused_before_anything_is_sent() -> None:
 
 def test_two_agents_that_call_each_other_end_at_the_bound_of_the_tree() -> None:
     first, second = Paid("second_agent"), Paid("first_agent")
-    one: Agent[Any, Any] = Agent(first, name="first agent", max_turns=7)
+    one: Agent[Any, Any] = Agent(first, name="first agent", max_turns=6)
     late: list[Any] = []
 
     class Other:
@@ -76,14 +76,14 @@ def test_two_agents_that_call_each_other_end_at_the_bound_of_the_tree() -> None:
             return late
 
     two: Agent[Any, Any] = Agent(
-        second, [one.as_tool(max_depth=100)], name="second agent", max_turns=7
+        second, [one.as_tool(max_depth=100)], name="second agent", max_turns=6
     )
-    one = Agent(first, [Other()], name="first agent", max_turns=7)
-    two = Agent(second, [one.as_tool(max_depth=100)], name="second agent", max_turns=7)
+    one = Agent(first, [Other()], name="first agent", max_turns=6)
+    two = Agent(second, [one.as_tool(max_depth=100)], name="second agent", max_turns=6)
     late.append(two.as_tool(max_depth=100))
     result = one.run_sync("go")
-    assert result.reason == "limit" and result.limit == "requests: 70 of 70"
-    assert first.asked + second.asked == 70
+    assert result.reason == "limit" and result.limit == "requests: 60 of 60"
+    assert first.asked + second.asked == 60
     depth, state = 0, result.state
     while state.inner:  # none of them has failed
         [inner] = state.inner.values()
