@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -91,6 +92,11 @@ def test_what_code_has_read_is_in_the_transcript_for_whoever_goes_on_from_it() -
 PAID: list[int] = []
 
 
+@pytest.fixture(autouse=True)
+def nothing_paid() -> None:
+    PAID.clear()
+
+
 @tool(approval=True)
 def pay(n: int) -> str:
     """Pay."""
@@ -120,8 +126,6 @@ def test_a_call_that_code_makes_is_refused_where_it_would_wait_for_a_person() ->
 
 
 def test_an_approver_is_asked_about_calls_that_code_makes() -> None:
-    PAID.clear()
-
     @tool
     async def code(context: ToolContext[None]) -> object:
         """Run code."""

@@ -219,7 +219,7 @@ def _steps(made: Tool[..., Any], arguments: object) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize("made", [rows, ROWS_FROM_SCHEMA])
-@settings(max_examples=5)
+@settings(max_examples=3)
 @given(place=st.sampled_from(["numbers", "by_key", "models", "either", "nested", ""]), item=ITEMS)
 def test_what_is_wrong_is_told_in_as_many_words_however_much_it_is(
     made: Tool[..., Any], place: str, item: object
