@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import subprocess
 import sys
 import tomllib
+import weakref
 from pathlib import Path
 
 import pytest
@@ -103,3 +105,12 @@ def test_a_renderer_is_found_by_the_package_and_the_class_of_a_value_or_of_a_bas
     assert renderer_extra(dict) == renderer_extra(type("DataFrame", (), {})) == ""
     optional("toolkeel_workspace")
     assert find_renderer(special) is find_renderer(frame) is not None
+
+
+def test_a_class_that_was_looked_up_is_not_kept() -> None:
+    made = type("Row", (), {})
+    assert find_renderer(made) is None
+    reference = weakref.ref(made)
+    del made
+    gc.collect()
+    assert reference() is None

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
+from weakref import WeakKeyDictionary
 
 from toolkeel.errors import SetupError
 
@@ -121,8 +122,8 @@ def find_renderer(cls: type) -> Callable[[Any], Any] | None:
     return _renderers[cls]
 
 
-_renderers: dict[type, Callable[[Any], Any] | None] = {}
-"""The renderers that were found, by class."""
+_renderers: WeakKeyDictionary[type, Callable[[Any], Any] | None] = WeakKeyDictionary()
+"""The renderers that were found, by class; a class that is made for one call is not kept."""
 
 
 def renderer_extra(cls: type) -> str:
