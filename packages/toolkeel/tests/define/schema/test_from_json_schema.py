@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.define.schema.test_json_schema_validator import TOOL
 from toolkeel.define.schema.from_json_schema import (
     arguments_from_schema,
     check_tool_schema,
@@ -14,21 +15,6 @@ from toolkeel.define.schema.from_json_schema import (
 from toolkeel.errors import DefinitionError, InvalidArguments
 
 # — the specification's own tests —
-
-TOOL: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "city": {"type": "string"},
-        "unit": {"enum": ["celsius", "fahrenheit"], "default": "celsius"},
-        "days": {"type": "array", "items": {"$ref": "#/$defs/day"}, "default": []},
-        "day": {"$ref": "#/$defs/day"},
-        "place": {"anyOf": [{"properties": {"x": {"default": 1}}}, {"type": "null"}]},
-        "wrong": {"type": "string", "default": None},
-        "named": {"additionalProperties": {"properties": {"n": {"default": 0}}}},
-    },
-    "required": ["city"],
-    "$defs": {"day": {"type": "object", "properties": {"hour": {"type": "integer", "default": 12}}}},
-}  # fmt: skip
 
 
 @pytest.mark.parametrize(
