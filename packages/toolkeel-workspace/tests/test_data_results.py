@@ -140,7 +140,8 @@ def test_tools_annotated_with_tables_work_in_a_session_and_the_artifact_is_named
 
 
 def test_a_table_in_a_dict_has_no_form_and_is_refused_when_it_is_defined() -> None:
-    with pytest.raises(DefinitionError, match="DataFrame has no JSON form"):
+    told = "DataFrame has no JSON form.*; return it alone or in a list, or write -> list"
+    with pytest.raises(DefinitionError, match=told):
 
         @tool
         def both() -> dict[str, pd.DataFrame]:

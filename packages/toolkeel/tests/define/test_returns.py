@@ -29,6 +29,7 @@ from pydantic import BaseModel
 from typing_extensions import TypedDict
 
 from toolkeel import Image, ToolMessage, ToolOutput, tool
+from toolkeel.define import returns
 from toolkeel.define.options import external
 from toolkeel.define.reading.signature import MISSING
 from toolkeel.define.returns import output_schema_of
@@ -243,3 +244,15 @@ def test_what_may_be_sent_is_accepted(annotation: Any) -> None:
 
     search.__annotations__["return"] = annotation
     assert tool(search).name == "search"
+
+
+def test_what_an_extra_would_show_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(returns, "find_renderer", lambda cls: None)  # as without the extra
+    frame = type("DataFrame", (), {"__module__": "polars.frame", "to_dicts": None})
+    for annotation in (frame, list[frame], frame | None):  # type: ignore[valid-type]
+        with pytest.raises(
+            DefinitionError, match=r"pip install 'toolkeel\[workspace\]', which shows"
+        ):
+            returns.require_json_form("t", annotation)
+    with pytest.raises(DefinitionError, match="; return it alone or in a list, or write -> list"):
+        returns.require_json_form("t", dict[str, frame])  # type: ignore[valid-type]

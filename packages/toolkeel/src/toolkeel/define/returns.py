@@ -171,12 +171,14 @@ def require_json_form(name: str, annotation: object, returns: str = "content") -
     if returns == "content_and_artifact" and typing.get_origin(annotation) is tuple:
         annotation = (*typing.get_args(annotation), Any)[0]
     cls = _find_unsendable(annotation)
-    if cls is None or _is_rendered(annotation):
+    if cls is None or _is_rendered(annotation, find_renderer):
         return
     write = next((text for kind, text in _NEVER if issubclass(cls, kind)), "")
     write = write or next((text for has, text in _INSTEAD if hasattr(cls, has)), _SOME_CLASS)
-    if extra := renderer_extra(cls):
-        write = f"pip install '{extra}', which shows it to the model, or {write}"
+    if _is_rendered(annotation, renderer_extra):
+        write = f"pip install '{renderer_extra(cls)}', which shows it to the model, or {write}"
+    elif renderer_extra(cls):
+        write = f"return it alone or in a list, or {write}"
     written = annotation.__name__ if inspect.isclass(annotation) else str(annotation)
     raise DefinitionError(
         f"{name}: it returns {written}, but {cls.__name__} has no JSON form, so no model could read "
@@ -184,14 +186,19 @@ def require_json_form(name: str, annotation: object, returns: str = "content") -
     )
 
 
-def _is_rendered(annotation: object) -> bool:
-    """Return True if an installed renderer shows what has no JSON form in an annotation."""
+def _is_rendered(annotation: object, find: Callable[[type], object]) -> bool:
+    """Return True if a renderer shows what has no JSON form in an annotation.
+
+    Args:
+        annotation: The return annotation.
+        find: Returns something true for a class that is shown.
+    """
     origin, args = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is typing.Annotated:
-        return _is_rendered(args[0])
+        return _is_rendered(args[0], find)
     if origin in (typing.Union, types.UnionType, list, tuple):
-        return all(_find_unsendable(arg) is None or _is_rendered(arg) for arg in args)
-    return inspect.isclass(annotation) and find_renderer(annotation) is not None
+        return all(_find_unsendable(arg) is None or _is_rendered(arg, find) for arg in args)
+    return inspect.isclass(annotation) and bool(find(annotation))
 
 
 _INSTEAD = (
