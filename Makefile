@@ -25,7 +25,7 @@ unexport PYTHONHOME
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo fast distribution figures nightly test test-for test-slow setup test-all again check lint gates ruff mypy basedpyright alone bench site injections fuzz sbom wheel lock clean
+.PHONY: help demo fast distribution figures nightly test test-for test-slow setup test-all check lint gates ruff mypy basedpyright alone bench site injections fuzz sbom wheel lock clean
 
 help: ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1	\2/' | expand -t 18
@@ -50,12 +50,6 @@ test-slow: $(VENV)/dev.stamp $(VENV)/local.stamp $(VENV)/system.stamp $(NODE_STA
 
 nightly: $(VENV)/dev.stamp $(VENV)/peers.stamp $(VENV)/system.stamp $(NODE_STAMP) ## what takes too long for each change (docs/project/nightly.md)
 	$(PYTEST) $(SPREAD) -m nightly --timeout=2400
-
-# At most three, and tests alone: where more fails, or none could be read, it is no accident of a busy machine.
-again: $(VENV)/dev.stamp ## the up to three tests that failed last, one after the other, as CI tries them again
-	@$(BIN)/python -c 'import json, sys; failed = json.load(open(".pytest_cache/v/cache/lastfailed")); \
-		sys.exit(len(failed) > 3 or not all("::" in one for one in failed))'
-	$(PYTEST) --last-failed --last-failed-no-failures=none -v --timeout=2400
 
 setup: $(VENV)/dev.stamp $(VENV)/system.stamp $(VENV)/local.stamp $(NODE_STAMP) ## what the tests need
 
