@@ -16,7 +16,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --upgrade --universal --python-version 
 	--no-emit-package toolkeel-studio --no-emit-package toolkeel-compat --no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock'
 PYTEST := $(BIN)/python -m pytest --hypothesis-profile=steady
 # As many workers as the machine has cores; the tests of one file stay together.
-# The slow ones wait more than they compute: three workers on two cores.
+# Where tests wait about as long as they compute, there are more workers than two cores.
 SPREAD := -q --numprocesses=auto --maxprocesses=4 --dist=loadfile
 
 # What is installed in .venv alone decides what is imported.
@@ -43,7 +43,7 @@ distribution: ## the quick tests of one distribution with what it declares alone
 	$(PYTHON) scripts/distribution.py $(D)
 
 test: $(VENV)/dev.stamp $(VENV)/system.stamp $(NODE_STAMP) ## the tests
-	$(PYTEST) $(SPREAD) -m "not slow" --timeout=120
+	$(PYTEST) $(SPREAD) --numprocesses=4 -m "not slow" --timeout=120
 
 test-slow: $(VENV)/dev.stamp $(VENV)/local.stamp $(VENV)/system.stamp $(NODE_STAMP) ## the slow tests: kills, databases, processes
 	$(PYTEST) $(SPREAD) --numprocesses=3 -m "slow and not nightly" --timeout=2400
