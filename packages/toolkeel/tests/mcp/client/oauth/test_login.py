@@ -6,38 +6,19 @@ import asyncio
 import dataclasses
 import json
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 
-from tests.mcp.authorizing import Authority, agreeing, answering, authorized
+from tests.mcp.authorizing import Authority, agreeing, answering
 from toolkeel import RunContext, SetupError, ToolCall, Toolset
 from toolkeel.mcp.client.mcp_server import MCPServer
 from toolkeel.mcp.client.oauth.login import OAuth, _Login, _token_path, delete_login, resolve_auth
 from toolkeel.mcp.config import ServerConfig, parse_source
 
 WEB = parse_source("https://mcp.example.com/mcp")
-
-
-@pytest.fixture(scope="module")
-def both() -> Iterator[tuple[str, Authority]]:
-    with authorized() as found:
-        yield found
-
-
-@pytest.fixture
-def far(both: tuple[str, Authority], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    both[1].__init__()  # type: ignore[misc]
-    return both[0]
-
-
-@pytest.fixture
-def authority(both: tuple[str, Authority], far: str) -> Authority:
-    return both[1]
 
 
 def logged_in(far: str, visit: object = agreeing) -> MCPServer:

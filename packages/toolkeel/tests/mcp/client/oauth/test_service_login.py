@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,32 +13,19 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
-from tests.mcp.authorizing import Authority, agreeing, authorized
+from tests.mcp.authorizing import Authority, agreeing
 from toolkeel import RunContext, SetupError, ToolCall, Toolset
 from toolkeel.mcp.client.mcp_server import MCPServer, servers
 from toolkeel.mcp.client.oauth.login import OAuth, delete_login, find_login
 from toolkeel.mcp.config import read_config
 
 
-@pytest.fixture(scope="module")
-def both() -> Iterator[tuple[str, Authority]]:
-    with authorized() as found:
-        yield found
-
-
 @pytest.fixture
-def far(both: tuple[str, Authority], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    both[1].__init__()  # type: ignore[misc]
-    return both[0]
-
-
-@pytest.fixture
-def authority(both: tuple[str, Authority], far: str) -> Authority:
+def authority(authority: Authority, far: str) -> Authority:
     prm = f"{far.removesuffix('/mcp')}/.well-known/oauth-protected-resource/mcp"
-    both[1].own_issuer = httpx2.get(prm).json()["authorization_servers"][0]
-    both[1].programs["ci"] = "hush"
-    return both[1]
+    authority.own_issuer = httpx2.get(prm).json()["authorization_servers"][0]
+    authority.programs["ci"] = "hush"
+    return authority
 
 
 async def says(server: MCPServer, times: int = 1) -> list[str]:
