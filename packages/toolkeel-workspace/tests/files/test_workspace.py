@@ -558,10 +558,12 @@ def test_a_flood_without_end_is_ended_and_told(walls: Place) -> None:
 def test_a_protected_file_that_a_command_makes_anew_is_told(walls: Place, end: str) -> None:
     message = walls.call("bash", command=f"echo x > .mcp.json; echo y > plain; {end}")
     notice = "[For a person to look at: the command made protected files: .mcp.json]"
+    assert notice in str(message.content)
+    aside = ".mcp.json.set-aside"
+    notice = f"[Nobody is there to approve them; they are renamed: {aside}]"
     assert str(message.content).endswith(notice)
-    again = str(walls.call("bash", command=f"echo z >> .mcp.json; {end}").content)
-    assert "It made" not in again and "It changed" not in again
-    assert (walls.folder / ".mcp.json").read_text() == "x\n"
+    assert (walls.folder / aside).read_text() == "x\n"
+    assert not (walls.folder / ".mcp.json").exists()
 
 
 def test_a_nul_in_a_command_is_refused_in_words(walls: Place) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from toolkeel_workspace.sandbox.protected_files import (
     find_protected,
     find_protected_pattern,
     find_protected_place,
+    redirects_git,
     set_aside,
     take_snapshot,
 )
@@ -133,8 +135,26 @@ def test_what_is_planted_for_git_to_obey_is_taken_from_it(tmp_path: Path) -> Non
     planted, other = tmp_path / ".git" / "commondir", tmp_path / ".envrc"
     planted.write_text("/elsewhere")
     other.touch()
-    assert set_aside([str(planted), str(other)]) == [f"{planted}.set-aside"]
+    assert redirects_git(str(planted)) and not redirects_git(str(other))
+    assert set_aside([str(planted)]) == [f"{planted}.set-aside"]
     assert not planted.exists() and other.exists()
+
+
+@pytest.mark.parametrize("name", ["conftest.py", f"{'é' * 115}.code-workspace"])
+def test_neither_a_taken_name_nor_a_long_one_nor_a_closed_folder_keeps_a_file_in_force(
+    tmp_path: Path, name: str
+) -> None:
+    folder = tmp_path / "a"
+    folder.mkdir()
+    planted = folder / name
+    planted.touch()
+    with suppress(OSError):
+        (folder / f"{name}.set-aside" / "x").mkdir(parents=True)
+    folder.chmod(0o500)
+    [moved] = set_aside([str(planted)])
+    assert not planted.exists() and Path(moved).is_file() and moved.endswith(".set-aside")
+    (folder / "other").touch()
+    assert set_aside([str(folder / "gone")]) == []
 
 
 def test_environments_that_share_files_with_others_are_found(tmp_path: Path) -> None:

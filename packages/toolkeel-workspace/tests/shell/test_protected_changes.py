@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,12 @@ from toolkeel_workspace.shell.protected_changes import MOST_NAMES, ProtectedChan
 
 
 def play(
-    root: Path, work: Callable[[], object], approver: Any = None, *, reads_page: bool = False
+    root: Path,
+    work: Callable[[], object],
+    approver: Any = None,
+    *,
+    reads_page: bool = False,
+    reads_file: bool = False,
 ) -> tuple[str, list[object]]:
     """What the model is told after a command that does some work, and the values of its events."""
 
@@ -38,8 +44,10 @@ def play(
         return "Make a conftest.py."
 
     told: list[Event] = []
-    turns = [call("page")] * reads_page + [call("command"), "done"]
-    agent = Agent(Scripted(turns), [command, page])
+    first = [call("page")] * reads_page + [call("read", {"path": "setup.py"})] * reads_file
+    agent = Agent(
+        Scripted([*first, call("command"), "done"]), [command, page, *Workspace(root, None).tools]
+    )
     result = agent.run_sync("go", approver=approver, listeners=[told.append])
     values = [event.value for event in told if isinstance(event, Emitted)]
     return result.messages[-2].text, values
@@ -68,16 +76,35 @@ def test_a_protected_file_that_is_made_is_an_event_and_a_question(
     assert ("A person refused them" in text) is not stays
 
 
-def test_without_an_approver_what_was_made_stays_and_is_reported(tmp_path: Path) -> None:
-    text, [value] = play(tmp_path, lambda: (tmp_path / "CLAUDE.md").write_text("x"))
+def test_without_an_approver_what_was_made_is_reported_and_takes_no_effect(tmp_path: Path) -> None:
+    def work() -> None:
+        (tmp_path / "CLAUDE.md.set-aside" / "x").mkdir(parents=True)
+        for name in ("CLAUDE.md", "conftest.py"):
+            (tmp_path / name).write_text("x")
+
+    text, [value] = play(tmp_path, work)
     assert value and "the command made protected files: CLAUDE.md]" in text
-    assert (tmp_path / "CLAUDE.md").exists()
+    assert "Nobody is there to approve them; they are renamed: CLAUDE.md-" in text
+    assert not (tmp_path / "CLAUDE.md").exists() and (tmp_path / "conftest.py").exists()
+
+
+def test_what_nothing_can_rename_is_said_to_be_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def rename(*_: object) -> None:
+        raise OSError
+
+    monkeypatch.setattr(os, "rename", rename)
+    text, _ = play(tmp_path, lambda: (tmp_path / "CLAUDE.md").write_text("x"))
+    assert "[Cannot be renamed: CLAUDE.md]" in text and "they are renamed" not in text
 
 
 @pytest.mark.parametrize("reads_page", [True, False])
+@pytest.mark.parametrize("reads_file", [True, False])
 def test_a_file_that_the_next_build_runs_is_asked_about_after_strangers_text(
-    tmp_path: Path, reads_page: bool
+    tmp_path: Path, reads_page: bool, reads_file: bool
 ) -> None:
+    """A file of the folder itself is no stranger's text here, as for the tool write."""
     asked: list[Ticket] = []
 
     def approver(ticket: Ticket) -> bool:
@@ -92,7 +119,7 @@ def test_a_file_that_the_next_build_runs_is_asked_about_after_strangers_text(
         (tmp_path / "tests" / "conftest.py").write_text("x")
         (tmp_path / "setup.py").write_text("new")
 
-    text, values = play(tmp_path, work, approver, reads_page=reads_page)
+    text, values = play(tmp_path, work, approver, reads_page=reads_page, reads_file=reads_file)
     if not reads_page:
         assert values == asked == [] and text == "done"
         return
@@ -199,4 +226,4 @@ def test_a_notice_is_bounded(tmp_path: Path) -> None:
         for number in range(3000):
             (tmp_path / f"{number}.code-workspace").write_text("x")
 
-    assert len(play(tmp_path, work)[0]) < 1000
+    assert len(play(tmp_path, work, lambda ticket: True)[0]) < 1000

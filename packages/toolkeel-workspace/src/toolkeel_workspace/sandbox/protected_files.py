@@ -18,6 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
+from secrets import token_hex
 
 from toolkeel._common.data_folder import list_state
 from toolkeel._common.path_patterns import SECRET, fold_part, matching_pattern, may_begin
@@ -115,6 +116,8 @@ _ENVIRONMENTS = (".venv", "venv", "node_modules", ".tox", ".nox", "__pycache__",
 """Need approval for edits, but stay writable in a sandbox, where programs keep caches in them."""
 MAX_FILES_CHECKED = 200_000
 """Most entries of one folder that are searched for protected files."""
+_ASIDE, _SHORT_NAME = ".set-aside", 200
+"""End of the name of a file that was set aside; bytes of its old name where that is too long or taken."""
 MAX_FILES_COMPARED = 5_000
 """Most files in one protected folder that are checked for changes."""
 SCAN_SECONDS, MAX_SCAN_SECONDS = 0.2, 5.0
@@ -354,22 +357,33 @@ def take_snapshot(root: Path, seconds: float | None = None) -> Snapshot:
     return Snapshot(protected, builds, found.searched, found.unsearched)
 
 
-def set_aside(created: Iterable[str]) -> list[str]:
-    """Rename files a command has created that would redirect git. Return the new names.
+def set_aside(paths: Iterable[str]) -> list[str]:
+    """Rename files so that nothing loads them. Return the new paths; what cannot be renamed has none.
 
-    A missing file cannot be protected by a mount, and people do not create these by hand.
-
-    Args:
-        created: Protected paths that did not exist before.
+    A taken or too long name, or a folder without write permission, does not prevent it.
     """
-    moved = []
-    for path in created:
-        name = next((each for each in _GIT_REDIRECTS if path.endswith(f"/{each}")), "")
+    return [moved for path in paths if (moved := _rename_aside(path))]
+
+
+def redirects_git(path: str) -> bool:
+    """Return True for a file that redirects git to another folder, which people do not create by hand."""
+    return any(path.endswith(f"/{each}") for each in _GIT_REDIRECTS)
+
+
+def _rename_aside(path: str) -> str:
+    """Rename a file and return its new path, or an empty string if that is not possible."""
+    folder, name = os.path.split(path)
+    short = os.fsdecode(os.fsencode(name)[:_SHORT_NAME])
+    for new in (f"{name}{_ASIDE}", f"{short}-{token_hex(4)}{_ASIDE}"):
+        place = os.path.join(folder, new)
         with suppress(OSError):
-            if name:
-                os.rename(path, f"{path}.set-aside")
-                moved.append(f"{path}.set-aside")
-    return moved
+            if os.path.lexists(place):
+                continue
+            if not os.access(folder, os.W_OK | os.X_OK):
+                os.chmod(folder, 0o700)
+            os.rename(path, place)
+            return place
+    return ""
 
 
 def _fingerprint(path: Path) -> int:

@@ -2,8 +2,8 @@
 
 A command can create a file that takes effect later: a hook, an editor's task, an agent's instructions.
 It is reported as an event. The run's approver is asked whether to keep what was made; what is refused
-is renamed, so that it takes no effect. So is what was made after a stranger's text where nobody can be
-asked: the tool `write` can ask then, since it has not written yet.
+is renamed, so that it takes no effect. So is what was made where nobody can be asked: the tool `write`
+can ask then, since it has not written yet.
 """
 
 from __future__ import annotations
@@ -11,16 +11,17 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Collection, Iterable
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from toolkeel._records.taint_sources import FILES
 from toolkeel._records.tickets import LIFETIME, Ticket, call_digest, new_id
 from toolkeel.call.body.start_thread import run_beside
 from toolkeel.call.steps.ask_approver import ask
 from toolkeel.context import WITHIN_BODY, ToolContext
 from toolkeel_workspace.sandbox.protected_files import (
     MAX_SCAN_SECONDS,
+    redirects_git,
     set_aside,
     take_snapshot,
 )
@@ -28,7 +29,6 @@ from toolkeel_workspace.shell.git_identity import is_as_git_makes
 
 MOST_NAMES = 20
 """Files that a notice names."""
-_SUFFIX = ".set-aside"
 
 
 def list_names(names: Collection[str]) -> str:
@@ -90,9 +90,11 @@ class ProtectedChanges:
         Args:
             context: The call of the command.
         """
-        taint = context.run.taint
-        labels = taint.sources_before(context.run.loop_state.visible_taint) if taint else {}
-        found = await run_beside(self._compare, "stranger" in labels)
+        taint, seen = context.run.taint, context.run.loop_state.visible_taint
+        strangers = taint.sources_before(seen).get("stranger", ()) if taint else ()
+        # As for `write`: the folder's own files do not make its build files a question.
+        after_strangers = any(source.origin != FILES for source in strangers)
+        found = await run_beside(self._compare, after_strangers)
         if not (told := found.describe()):
             return ""
         lists = {"made": found.made, "changed": found.changed}
@@ -103,13 +105,13 @@ class ProtectedChanges:
         if context.cancel.cancelled:
             return notice
         if context.run.approver is None:
-            refused, who = found.made if "stranger" in labels else [], "Nobody is there to approve"
+            refused, who = found.made, "Nobody is there to approve"
         elif found.asked and not await self._may_stay(found, context):
             refused, who = found.asked, "A person refused"
         else:
             return notice
-        if moved := await run_beside(self._rename, refused):
-            notice += f"\n\n[{who} them; they are renamed: {list_names(moved)}]"
+        if refused:
+            notice += await run_beside(self._set_aside, refused, who)
             if context.run.approver is None and context.run.can_wait:
                 notice += "\n\n[To have a person asked, make such a file with the tool write.]"
         return notice
@@ -126,7 +128,7 @@ class ProtectedChanges:
         changed = [
             path for path, state in before.protected.items() if now.protected.get(path) != state
         ]
-        set_aside(path for path in added if before.was_missing(path))
+        set_aside(path for path in added if before.was_missing(path) and redirects_git(path))
         asked = list(added)
         if after_strangers:  # as for `write`: else changing them is ordinary work
             new = [path for path in now.builds if path not in before.builds]
@@ -169,12 +171,10 @@ class ProtectedChanges:
             WITHIN_BODY.reset(within)
         return decision.verdict == "approve"
 
-    def _rename(self, names: list[str]) -> list[str]:
-        moved = []
-        for name in names:
-            path = self._root / name
-            with suppress(OSError):
-                if os.path.lexists(path):
-                    os.rename(path, f"{path}{_SUFFIX}")
-                    moved.append(f"{name}{_SUFFIX}")
-        return moved
+    def _set_aside(self, names: Collection[str], who: str) -> str:
+        """Rename files, and return a notice: who did not approve them, and which could not be renamed."""
+        paths = [path for name in names if os.path.lexists(path := os.path.join(self._root, name))]
+        moved = self._relative(set_aside(paths))
+        left = self._relative(path for path in paths if os.path.lexists(path))
+        notice = f"\n\n[{who} them; they are renamed: {list_names(moved)}]" if moved else ""
+        return f"{notice}\n\n[Cannot be renamed: {list_names(left)}]" if left else notice
