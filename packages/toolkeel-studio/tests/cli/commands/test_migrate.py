@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 from tests.cli.conftest import Here
@@ -87,3 +88,23 @@ def test_a_programs_own_package_of_that_name_stays(here: Here, tmp_path: Path) -
     ended = here("migrate", str(file), "--write")
     assert ended.code == 1 and "program.py:1: agents stays" in ended.err
     assert file.read_text("utf-8") == "from agents import Agent\n"
+
+
+def test_no_file_of_a_strange_folder_stops_the_others_or_leads_elsewhere(
+    here: Here, tmp_path: Path
+) -> None:
+    folder, elsewhere = tmp_path / "cloned", tmp_path / "own.py"
+    folder.mkdir()
+    elsewhere.write_text("from agents import Agent\n", "utf-8")
+    (folder / "a_link.py").symlink_to(elsewhere)
+    os.mkfifo(folder / "b_pipe.py")
+    (folder / "c.py").write_text("# coding: rot13\nfrom agents import Agent\n", "utf-8")
+    (folder / "d.ipynb").write_text("[" * 100_000, "utf-8")
+    (folder / "e.py").write_text("from agents import Agent\n", "utf-8")
+    ended = here("migrate", str(folder), "--write")
+    assert ended.code == 3 and "c.py cannot be read" in ended.err and "d.ipynb is no" in ended.err
+    assert "toolkeel_compat" in (folder / "e.py").read_text("utf-8")
+    named = here("migrate", str(folder / "a_link.py"), str(folder / "b_pipe.py"), "--write")
+    assert "a_link.py is a link and is not changed" in named.err
+    assert "b_pipe.py cannot be read: it is no regular file" in named.err
+    assert elsewhere.read_text("utf-8") == "from agents import Agent\n"

@@ -46,10 +46,11 @@ def command(
 
 
 def _programs_in(given: Path) -> list[Path]:
-    """List a file, or the programs and notebooks of a folder, without hidden and installed ones."""
+    """List a file, or the programs and notebooks of a folder, without links, hidden and installed ones."""
     if not given.is_dir():
         return [given]
-    found = [path for path in given.rglob("*") if path.suffix in (".py", ".ipynb")]
+    named = [path for path in given.rglob("*") if path.suffix in (".py", ".ipynb")]
+    found = [path for path in named if path.is_file() and not path.is_symlink()]
     return sorted(path for path in found if not _APART.search(f"/{path.relative_to(given)}"))
 
 
@@ -69,7 +70,7 @@ def _migrate_file(file: Path, write: bool) -> int:
             if file.suffix == ".ipynb"
             else migrate(source, _shadowing_modules(file))
         )
-    except (SyntaxError, ValueError, LookupError, TypeError) as error:
+    except (SyntaxError, ValueError, LookupError, TypeError, RecursionError) as error:
         raise SetupError(f"{file} is no Python this interpreter reads: {error}") from None
     for each in made.notes:
         note(f"{file}:{each.line}: {each.text}")
@@ -85,17 +86,21 @@ def _migrate_file(file: Path, write: bool) -> int:
 
 def _read(file: Path) -> tuple[str, str]:
     """Read a file's text and its encoding."""
+    if file.exists() and not file.is_file():
+        raise SetupError(f"{file} cannot be read: it is no regular file")
     try:
         raw = file.read_bytes()
         encoding, _ = tokenize.detect_encoding(BytesIO(raw).readline)
         return raw.decode(encoding), encoding
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, UnicodeDecodeError, LookupError) as error:
         raise SetupError(f"{file} cannot be read: {error}") from None
     except SyntaxError as error:
         raise SetupError(f"{file} is no Python this interpreter reads: {error}") from None
 
 
 def _write(file: Path, text: bytes) -> None:
+    if file.is_symlink():  # whoever made the folder may have made it lead to a file of another one
+        raise SetupError(f"{file} is a link and is not changed; name the file that it leads to")
     try:
         file.write_bytes(text)
     except OSError as error:
