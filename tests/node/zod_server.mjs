@@ -1,14 +1,23 @@
 // A server with schemas of every kind that zod writes: node zod_server.mjs 1|2, by the SDK's number.
+import { createRequire } from "node:module";
 import * as zod from "zod";
 import * as zod3 from "zod/v3";
 
 const [sdk, z] =
   process.argv[2] === "1" ? ["1", process.argv[3] === "3" ? zod3.z : zod.z] : ["2", zod.z];
+// The inspector brings the second SDK, possibly in a folder of its own.
+const brought = createRequire(
+  new URL("node_modules/@modelcontextprotocol/inspector/package.json", import.meta.url),
+);
 const { McpServer } = await import(
-  sdk === "1" ? "@modelcontextprotocol/sdk/server/mcp.js" : "@modelcontextprotocol/server"
+  sdk === "1"
+    ? "@modelcontextprotocol/sdk/server/mcp.js"
+    : brought.resolve("@modelcontextprotocol/server")
 );
 const { StdioServerTransport } = await import(
-  sdk === "1" ? "@modelcontextprotocol/sdk/server/stdio.js" : "@modelcontextprotocol/server/stdio"
+  sdk === "1"
+    ? "@modelcontextprotocol/sdk/server/stdio.js"
+    : brought.resolve("@modelcontextprotocol/server/stdio")
 );
 
 const server = new McpServer({ name: "zod", version: "1.0.0" });

@@ -7,7 +7,12 @@ import re
 from contextlib import suppress
 from typing import Any
 
-from mcp_types import INTERNAL_ERROR, JSONRPCMessage, jsonrpc_message_adapter
+from mcp_types import (
+    INTERNAL_ERROR,
+    JSONRPCMessage,
+    JSONRPCNotification,
+    jsonrpc_message_adapter,
+)
 from pydantic import ValidationError
 from pydantic_core import from_json, to_json
 
@@ -32,6 +37,28 @@ def read_message(line: bytes) -> JSONRPCMessage:
         if mended == line:
             raise
     return jsonrpc_message_adapter.validate_json(mended, by_name=False)
+
+
+def read_client_message(line: bytes) -> JSONRPCMessage:
+    """Parse one message of a client. A request with an invalid id is no notification.
+
+    >>> try: read_client_message(b'{"jsonrpc": "2.0", "id": null, "method": "ping"}')
+    ... except ValueError as error: str(error)
+    'id: it must be a string or an integer'
+
+    Raises:
+        ValueError: the text is no JSON, no message of JSON-RPC, or a request with an invalid id.
+    """
+    message = read_message(line)
+    if isinstance(message, JSONRPCNotification) and b'"id"' in line:
+        data = _json(line)
+        if isinstance(data, dict) and "id" in data and not message.method.startswith(_NOTIFIES):
+            raise ValueError("id: it must be a string or an integer")
+    return message
+
+
+_NOTIFIES = "notifications/"
+"""Beginning of the methods of notifications, which some peers send with an id of null."""
 
 
 def unreadable_reason(error: Exception) -> str:

@@ -16,6 +16,7 @@ from toolkeel import ToolCall, ToolMessage, Toolset
 from toolkeel.mcp.client.connection import Connection, ConnectionOptions
 from toolkeel.mcp.client.elicitation import MAX_QUESTIONS
 from toolkeel.mcp.client.mcp_server import MCPServer
+from toolkeel.mcp.client.mend_responses import Unreachable
 from toolkeel.mcp.client.pages import MAX_PAGES
 from toolkeel.mcp.config import ServerConfig
 
@@ -84,6 +85,60 @@ def test_who_stops_waiting_for_a_server_does_not_take_it_for_one_of_the_older_fo
         return link._sse
 
     assert asyncio.run(use()) is False
+
+
+OLDER = """
+import json, sys
+results = {
+    "initialize": {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
+                   "serverInfo": {"name": "older", "version": "0"}},
+    "tools/list": {"tools": [{"name": "act", "inputSchema": {"type": "object"}}]},
+}
+for line in sys.stdin:
+    got = json.loads(line)
+    if got["method"] in results:
+        said = {"jsonrpc": "2.0", "id": got["id"], "result": results[got["method"]]}
+        print(json.dumps(said), flush=True)
+    elif "id" in got and sys.argv[1] == "ends":
+        sys.exit("expected initialize")
+"""
+
+
+def linked(*command: str, connect_timeout: float = 20.0) -> Connection:
+    config = ServerConfig("s", command=(sys.executable, *command))
+    return Connection(ConnectionOptions(config, None, None, 20.0, connect_timeout))
+
+
+async def opened(link: Connection) -> tuple[list[str], str | None]:
+    try:
+        return list(await link.tools()), link.revision
+    finally:
+        await link.close()
+
+
+@pytest.mark.parametrize("at_other_requests", ["ends", "is silent"])
+def test_a_server_that_answers_nothing_before_initialize_is_used(
+    at_other_requests: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("toolkeel.mcp.client.stdio.PROBE_SECONDS", 0.1)
+    monkeypatch.setattr("mcp.client.session.DISCOVER_TIMEOUT_SECONDS", 1000.0)
+    link = linked("-c", OLDER, at_other_requests)
+    assert asyncio.run(opened(link)) == (["act"], "2025-06-18")
+
+
+def test_a_server_that_starts_slowly_is_used_in_the_newest_revision(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("toolkeel.mcp.client.stdio.PROBE_SECONDS", 0.0)
+    tools, revision = asyncio.run(opened(linked("-m", "toolkeel", "serve", "calculator")))
+    assert tools and revision == "2026-07-28"
+
+
+def test_a_server_that_ends_in_every_form_is_unreachable_and_tried_in_the_newest_again() -> None:
+    link = linked("-c", "import sys; sys.exit('no key')")
+    with pytest.raises(Unreachable, match="it wrote:\nno key"):
+        asyncio.run(opened(link))
+    assert not link._legacy
 
 
 class Endless:

@@ -161,7 +161,9 @@ def test_only_our_own_transport_tells_of_itself(code: int) -> None:
         ({"content": [{"type": "text", "text": "x", "_meta": 5}], "isError": "false"}, "x"),
         ({"content": "x", "tools": [], "resources": [5], "messages": 1}, "x"),
         ({"content": "x", "resultType": 7}, "x"),
-        ({"content": [{"text": "x"}]}, '[a block that this client does not know] {"text": "x"}'),
+        ({"content": [{"text": "x"}, {"type": None, "text": "y"}, "z"]}, "x\ny\nz"),
+        ({"content": [{"txt": "x"}]}, '[a block that this client does not know] {"txt": "x"}'),
+        ({"content": [5]}, "[a block that this client does not know] 5"),
     ],
 )
 def test_a_result_of_another_form_is_read_as_what_it_says(result: Any, content: str) -> None:

@@ -49,6 +49,9 @@ def test_half_an_emoji_in_an_argument_is_a_replacement_character() -> None:
     (b'{"jsonrpc": "2.0", "id": "\xc3\xa4", "method": 5}', "\xe4"),
     (b'{"jsonrpc": "2.0", "method": "x", "params": {"id": 3', None),
     (b"nonsense", None),
+    *((b'{"jsonrpc": "2.0", "id": %b, "method": "tools/call", "params": {"name": "echo", '
+       b'"arguments": {"text": "a"}, %b}}' % (id, META), None)
+      for id in (b"null", b"1.5", b"true", b"[1]")),
 ])  # fmt: skip
 def test_an_unreadable_body_is_answered_by_the_id_it_shows_without_words_of_a_library(
     body: bytes, id: object, headers: dict[str, str]

@@ -78,6 +78,10 @@ def test_blank_lines_and_noise_do_no_harm() -> None:
         ('{"jsonrpc": "2.0", "id": 7, "method": 5}', -32600, 7),
         ('{"jsonrpc": "1.0", "id": "a", "method": "ping"}', -32600, "a"),
         ('{"id": true, "method": "ping"}', -32600, None),
+        *(
+            (f'{{"jsonrpc": "2.0", "id": {id}, "method": "tools/list"}}', -32600, None)
+            for id in ("null", "1.5", "true", "[1]")
+        ),
         ('{"jsonrpc": "2.0", "method": 5}', None, None),
     ],
 )

@@ -15,7 +15,8 @@ enters transport and client, publishes the client, and waits for the end. States
 - CLOSED to OPENING: if a person consented to the server, what it starts is compared once more with
   what they agreed to (`check_unchanged`). A lock makes concurrent callers share one attempt.
 - OPENING: `mode="auto"` negotiates the newest revision. After a server has answered in an older one,
-  later attempts start with that. A failed HTTP attempt is repeated once with the older SSE transport.
+  later attempts start with that. A failed HTTP attempt is repeated once with the older SSE transport,
+  a process that ended at the first question once in the older form, where `initialize` comes first.
 - OPEN: `GuardedStream` limits incoming messages, repairs responses before the SDK validates them, and
   sets the end event when the transport ends. Lists are cached until the server reports a change.
 - On loss, open requests fail. The next `client()` reopens the connection, and resource subscriptions
@@ -47,6 +48,8 @@ from toolkeel.mcp.client.http import NetworkOptions, http
 from toolkeel.mcp.client.lost_sessions import (
     MAX_RENEWALS,
     RetiredClients,
+    innermost_error,
+    is_closed,
     is_session_lost,
     is_session_over,
 )
@@ -195,10 +198,16 @@ class Connection:
             await asyncio.wait([task])
 
     async def _open(self) -> None:
-        """Open a connection, a URL's also by the older event-stream transport; raise Unreachable or SetupError."""
+        """Open a connection, where necessary in an older form; raise Unreachable or SetupError."""
         try:
             await self._attempt(self._options.connect_timeout)
         except Unreachable as error:
+            if not self._legacy and self._options.config.command and is_closed(error.__cause__):
+                self._legacy = True  # many end at any first request but `initialize`
+                try:
+                    return await self._attempt(self._options.connect_timeout)
+                finally:
+                    self._legacy = self.is_alive
             if self._sse or not self._network.config.url:
                 raise
             self._sse = True  # it may know only the older form, with events
@@ -227,7 +236,7 @@ class Connection:
             if self.open_count > 1:
                 await self.watches.resubscribe(self._client)
             return
-        error = _innermost_error(ready.exception()) if ready.done() else None
+        error = innermost_error(ready.exception()) if ready.done() else None
         task.cancel()
         await asyncio.wait([task])
         if isinstance(error, SetupError):
@@ -259,7 +268,7 @@ class Connection:
                 log.warning(
                     "the connection to %s broke: %s",
                     self._name,
-                    describe_failure(_innermost_error(error) or error),
+                    describe_failure(innermost_error(error) or error),
                 )
         finally:
             over.set()
@@ -387,10 +396,3 @@ _LEVELS = {
 
 async def _skip_validation(name: str, result: types.CallToolResult) -> None:
     """Do nothing, in place of the SDK's validation: the tool validates its own results."""
-
-
-def _innermost_error(error: BaseException | None) -> BaseException | None:
-    """Return the first error inside nested exception groups; None for None."""
-    while isinstance(error, BaseExceptionGroup) and error.exceptions:
-        error = error.exceptions[0]
-    return error

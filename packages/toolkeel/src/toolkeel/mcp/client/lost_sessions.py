@@ -17,6 +17,7 @@ from contextlib import contextmanager
 
 from mcp import Client
 from mcp.shared.exceptions import MCPError
+from mcp_types import CONNECTION_CLOSED
 
 from toolkeel.mcp.client.mend_responses import FORGOTTEN, SESSION_ENDED, PeerErrorData
 
@@ -79,6 +80,18 @@ def _id_of(request: bytes) -> object:
     except (ValueError, RecursionError):
         return None
     return message.get("id") if isinstance(message, dict) else None
+
+
+def is_closed(error: BaseException | None) -> bool:
+    """Return True if a server closed the connection instead of answering."""
+    return isinstance(error, MCPError) and error.code == CONNECTION_CLOSED
+
+
+def innermost_error(error: BaseException | None) -> BaseException | None:
+    """Return the first error inside nested exception groups; None for None."""
+    while isinstance(error, BaseExceptionGroup) and error.exceptions:
+        error = error.exceptions[0]
+    return error
 
 
 def is_session_lost(error: MCPError) -> bool:

@@ -26,24 +26,19 @@ from toolkeel.mcp.messages import repair_handshake, unreadable_reason
 NOT_SENT = 1001
 """Code of our own: the request did not reach the server."""
 LOST = 1002
-"""Code of our own: the request may have reached the server; its answer did not come, or cannot be
-read."""
+"""Code of our own: the request may have reached the server; no answer came that can be read."""
 REFUSED = 1003
 """Code of our own: the server refused the request before it looked at it."""
 FORGOTTEN = 1004
 """Code of our own: the server has ended our session, and did not look at the request."""
-
 SESSION_ENDED = 1005
 """Code of our own: the server has ended our session, and may have looked at the request."""
-
 UNREACHED = 1006
 """Code of our own: there was no connection, so the request was not sent."""
 
 _OURS = secrets.token_hex(16)
-_TRANSPORT = (
-    *(types.CONNECTION_CLOSED, types.REQUEST_TIMEOUT),
-    *(NOT_SENT, LOST, REFUSED, FORGOTTEN, SESSION_ENDED, UNREACHED),
-)
+_OWN_CODES = (NOT_SENT, LOST, REFUSED, FORGOTTEN, SESSION_ENDED, UNREACHED)
+_TRANSPORT = (types.CONNECTION_CLOSED, types.REQUEST_TIMEOUT, *_OWN_CODES)
 _SDK_LOST = (
     *("SSE stream", "Failed to parse", "Unexpected content type", "Redirect to "),
     "server answered a request with 202",
@@ -279,11 +274,9 @@ def _mend_call(result: dict[str, Any], version: str) -> None:
     if result.get("resultType", "complete") != "complete":
         return
     content = result.get("content")
-    if isinstance(content, str):
-        content = [{"type": "text", "text": content}]
-    elif isinstance(content, dict):
+    if isinstance(content, str | dict):
         content = [content]
-    elif not isinstance(content, list):
+    if not isinstance(content, list):
         rest = {key: value for key, value in result.items() if key not in _OF_A_CALL}
         content = [_unknown_block("result", rest)] if rest else []
     result["content"] = [_block(block) for block in content]
@@ -352,9 +345,8 @@ def _messages(message: object) -> list[dict[str, Any]]:
     """Split a prompt message into one per block, as the protocol requires, with valid roles and blocks."""
     fields = message if isinstance(message, dict) else {"content": message}
     role = "assistant" if fields.get("role") == "assistant" else "user"
-    blocks = _as_list(fields.get("content", fields))
-    texts = [{"type": "text", "text": b} if isinstance(b, str) else _block(b) for b in blocks]
-    return [{**fields, "role": role, "content": block} for block in texts]
+    blocks = [_block(block) for block in _as_list(fields.get("content", fields))]
+    return [{**fields, "role": role, "content": block} for block in blocks]
 
 
 def _text(value: object) -> str:
@@ -366,15 +358,25 @@ def _block(block: object) -> object:
     """Return a valid content block; an unknown one becomes its JSON as text."""
     if _is_block(block):
         return block
-    if not isinstance(block, dict):
-        return _unknown_block("block", block)
-    sides = block.get("annotations")
+    if isinstance(block, str):
+        return {"type": "text", "text": block}
+    fields = block if isinstance(block, dict) else {}
+    sides = fields.get("annotations")
     audience = sides.get("audience") if isinstance(sides, dict) else None
-    plain = {key: value for key, value in block.items() if key not in ("annotations", "_meta")}
-    if block.get("type") == "image":
+    plain = {key: value for key, value in fields.items() if key not in ("annotations", "_meta")}
+    plain["type"] = fields.get("type") or _shown_type(fields)
+    if plain["type"] == "image":
         plain.setdefault("mimeType", "image/png")  # a picture tells its kind itself
     for_user = {"annotations": {"audience": ["user"]}} if audience == ["user"] else {}
     return {**(plain if _is_block(plain) else _unknown_block("block", block)), **for_user}
+
+
+def _shown_type(block: Mapping[str, Any]) -> str:
+    """Return the type that the fields of a block without one show; empty if they show none."""
+    if "data" in block:
+        return "audio" if str(block.get("mimeType")).startswith("audio/") else "image"
+    types_by_field = {"text": "text", "resource": "resource", "uri": "resource_link"}
+    return next((kind for field, kind in types_by_field.items() if field in block), "")
 
 
 def _is_block(block: object) -> bool:

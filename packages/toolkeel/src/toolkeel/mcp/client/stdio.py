@@ -2,7 +2,8 @@
 
 The SDK's own transport reads lines of any length and keeps nothing of what the server says before
 it dies. This one bounds lines, keeps the end of stderr for the error, notices the death of the
-process itself even if its children hold the pipes, and leaves no process behind.
+process itself even if its children hold the pipes, and leaves no process behind. It refuses the
+SDK's first request in the place of a server that ignores it.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import anyio
+import mcp_types as types
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.client.stdio import get_default_environment
 from mcp.shared.message import SessionMessage
@@ -34,6 +36,8 @@ STOP_SECONDS = 2.0
 """Seconds a server may take to end after its stdin is closed, and again after SIGTERM."""
 _LAST_OUTPUT_SECONDS = 0.3
 """Seconds in which what a dead process had written is still read."""
+PROBE_SECONDS = 2.0
+"""Seconds for a server to answer which revisions it knows; many older ones ignore the question."""
 _CHUNK = 65536
 _STDERR_LINES = 20
 
@@ -206,18 +210,33 @@ async def _write(
     outgoing: MemoryObjectReceiveStream[SessionMessage],
     incoming: MemoryObjectSendStream[Incoming],
 ) -> None:
-    """Write outgoing messages to the server."""
+    """Write outgoing messages to the server; refuse a probe that it ignores."""
     stdin = server.process.stdin
     assert stdin is not None
+    refusal: asyncio.Task[None] | None = None
     try:
         async for item in outgoing:
-            text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
+            message = item.message
+            match message:  # a second probe goes to a server that knows the newest revision
+                case types.JSONRPCRequest(method="server/discover") if refusal is None:
+                    refusal = asyncio.create_task(_refuse_later(message.id, incoming))
+            text = message.model_dump_json(by_alias=True, exclude_unset=True)
             stdin.write(text.encode() + b"\n")
             await stdin.drain()
     except (OSError, anyio.ClosedResourceError):
         incoming.close()  # who waits for an answer learns that there will be none
     finally:
         outgoing.close()
+        if refusal is not None:
+            refusal.cancel()
+
+
+async def _refuse_later(id: types.RequestId, incoming: MemoryObjectSendStream[Incoming]) -> None:
+    """Answer a probe with an error after `PROBE_SECONDS`. The SDK ignores it if the server has answered."""
+    await asyncio.sleep(PROBE_SECONDS)
+    error = types.ErrorData(code=types.METHOD_NOT_FOUND, message="the server did not answer")
+    with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+        await incoming.send(SessionMessage(types.JSONRPCError(jsonrpc="2.0", id=id, error=error)))
 
 
 async def _collect_stderr(server: _ServerProcess, name: str, tail: Stderr) -> None:

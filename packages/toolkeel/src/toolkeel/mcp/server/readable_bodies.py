@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 from mcp_types import INVALID_REQUEST, PARSE_ERROR
 from pydantic_core import from_json
 
 from toolkeel.mcp.messages import (
-    read_message,
+    read_client_message,
     strip_invalid_bytes,
     unreadable_reason,
     visible_id,
@@ -43,7 +44,8 @@ class ReadableBodies:
             return
         body = b"".join(each.get("body", b"") for each in messages)
         mended = _mend(body)
-        whole: Message = {"type": "http.request", "body": mended, "more_body": False}
+        passed_on = b"" if _has_invalid_id(mended) else mended  # nothing is refused with 400
+        whole: Message = {"type": "http.request", "body": passed_on, "more_body": False}
         answer = _BadRequestAnswer(mended, send)
         await self._app(scope, _replay([whole], receive), answer.send)
 
@@ -67,6 +69,20 @@ def _mend(body: bytes) -> bytes:
     if b"\\ud" in body or b"\\uD" in body or not body.isascii():
         return strip_invalid_bytes(body)
     return body
+
+
+_NO_ID = re.compile(rb'"id"\s*+:\s*+(?:[ntf\[{]|-?[0-9]++[.eE])')
+
+
+def _has_invalid_id(body: bytes) -> bool:
+    """Return True for a request whose id is null, a fraction, or of another type."""
+    if not _NO_ID.search(body):
+        return False
+    try:
+        read_client_message(body)
+    except ValueError:
+        return True
+    return False
 
 
 class _BadRequestAnswer:
@@ -104,7 +120,7 @@ def _better_answer(body: bytes, answer: bytes) -> bytes:
     """
     try:
         error: Any = from_json(answer)
-        read_message(body)
+        read_client_message(body)
     except ValueError as failure:
         if not answer.lstrip().startswith(b"{"):
             return answer

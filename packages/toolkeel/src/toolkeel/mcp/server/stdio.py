@@ -27,7 +27,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCMessage
 from pydantic_core import from_json
 
-from toolkeel.mcp.messages import read_message, unreadable_reason, visible_id
+from toolkeel.mcp.messages import read_client_message, unreadable_reason, visible_id
 from toolkeel.mcp.server.tool_server import ToolServer
 
 Incoming: TypeAlias = "MemoryObjectReceiveStream[SessionMessage | Exception]"
@@ -134,7 +134,7 @@ async def _read(descriptor: int, wire: _StdoutWriter, incoming: _Read, take: Lin
         async with incoming:
             async for line in _read_lines(descriptor, lambda line: take(line, wire.send_line)):
                 try:
-                    message = read_message(line)
+                    message = read_client_message(line)
                 except ValueError as error:
                     await _answer_unreadable(line, error, wire)
                 else:
