@@ -126,6 +126,22 @@ def test_a_second_decision_returns_the_first_before_and_after_the_call_has_run(
         Agent(Scripted(["done"]), [pay]).run_sync(None, session=session)
 
 
+def test_a_decided_call_that_has_begun_waits_for_nobody(sessions: Sessions) -> None:
+    session = sessions["ada"]
+    ticket, seen = waiting(session), list[tuple[Ticket, ...]]()
+
+    @tool(name="pay", approval=True)
+    def watched(amount: int) -> str:
+        """Pay."""
+        seen.append(session.pending)  # as after a kill here
+        return f"paid {amount}"
+
+    session.decide(ticket.approve())
+    assert session.pending == (ticket,)
+    assert Agent(Scripted(["done"]), [watched]).run_sync(None, session=session).output == "done"
+    assert seen == [()]
+
+
 def test_a_session_that_does_not_exist_is_not_made_by_a_decision(sessions: Sessions) -> None:
     ticket = waiting(sessions["ada"])
     with pytest.raises(SessionError, match="there is no session 'new'"):

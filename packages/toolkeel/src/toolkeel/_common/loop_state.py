@@ -120,3 +120,8 @@ class RunScope:
             self.depth = outer.depth + 1
             self.spending, self.toolset = outer.spending, outer.toolset
             self.step_state = outer.step_state
+
+    @property
+    def is_at_limit(self) -> bool:
+        """True if the run, or a run around it, has reached a limit."""
+        return self.spending is not None and bool(self.spending.find_reached_limit())

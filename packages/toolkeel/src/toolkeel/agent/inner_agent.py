@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
 from pydantic_core import to_json
@@ -128,18 +129,12 @@ async def _run(
     """
     outer = call.run
     check_depth(nesting.agent, outer.scope.depth, nesting.max_depth)
-    own = outer.deps if nesting.deps is None else nesting.deps(outer.deps)
-    key = call.idempotency_key
-    waiting = outer.loop_state.inner_runs.pop(
-        key if key in outer.loop_state.inner_runs else call.call.id, None
-    )
-    prompt = waiting if isinstance(waiting, Resumed) else nesting.prompt(arguments)
-    inner = nesting.start(prompt, call, own)
+    inner = await _begin(nesting, arguments, call)
     try:
         result = await inner.run()
     except asyncio.CancelledError as error:
         if outer.can_wait and not _has_own_timeout(call):
-            raise Suspend(inner=inner.state) from error
+            raise Suspend(*inner.pending, inner=inner.state) from error
         if _may_still_be_running(inner.context):
             raise _stopped_error(nesting.agent, call) from None
         raise
@@ -147,13 +142,45 @@ async def _run(
         raise ToolError(
             f"The agent {nesting.agent!r} gave no answer: its model failed.", {"error": str(error)}
         ) from error
-    is_stopped = result.reason == "cancelled" or (result.reason == "limit" and _is_at_limit(outer))
+    is_stopped = result.reason == "cancelled" or (
+        result.reason == "limit" and outer.scope.is_at_limit
+    )
     if is_stopped and outer.can_wait:
         raise Suspend(inner=result.state)
-    value = await _tool_result_of(nesting, result, outer.scope.callback_timeout)
+    value = await _tool_result_of(nesting, result, outer)
     if isinstance(value, ToolOutput | ToolMessage):
         return value
     return ToolOutput(value, value, {"agent": nesting.agent, "run_id": result.run_id})
+
+
+async def _begin(
+    nesting: AgentToolConfig[Any], arguments: dict[str, Any], call: ToolContext
+) -> Run[Any]:
+    """Create the run of a call, or that which continues the saved run of that call.
+
+    Raises:
+        Suspend: the outer run was stopped before the saved run could continue.
+        TimedOut: a function that converts the prompt or the deps takes too long.
+    """
+    outer, saved = call.run, call.run.loop_state.inner_runs
+    key = call.idempotency_key if call.idempotency_key in saved else call.call.id
+    waiting, prompt, own = saved.get(key), nesting.prompt, outer.deps
+    begin = f"The agent {nesting.agent!r} was not {'asked' if waiting is None else 'continued'}:"
+    try:
+        if nesting.deps is not None:
+            own = await _convert(nesting.deps, own, outer, (begin, "its function for deps"))
+        if waiting is not None:
+            start: object = waiting
+        elif prompt is arguments_to_prompt:
+            start = prompt(arguments)
+        else:
+            start = await _convert(prompt, arguments, outer, (begin, "its prompt function"))
+    except asyncio.CancelledError as error:
+        if isinstance(waiting, Resumed) and outer.can_wait and not _has_own_timeout(call):
+            raise Suspend(inner=replace(waiting.state, pending=())) from error
+        raise
+    saved.pop(key, None)
+    return nesting.start(start, call, own)
 
 
 def continue_joined(call: ToolContext | None, agent: str, prompt: Any) -> Any:
@@ -190,7 +217,7 @@ def join_call(run: Run[T], call: ToolContext | None) -> Run[T]:
 
 
 async def _tool_result_of(
-    nesting: AgentToolConfig[Any], result: RunResult[Any], seconds: float | None
+    nesting: AgentToolConfig[Any], result: RunResult[Any], outer: RunContext
 ) -> object:
     """Return the answer of an ended inner run as the result of the call.
 
@@ -198,7 +225,7 @@ async def _tool_result_of(
         Suspend: the inner run waits for a person, and so does this call.
         Cancelled: the inner run was cancelled.
         ToolError: there is no answer, for example because of a limit.
-        TimedOut: the function that makes the result took longer than `seconds`.
+        TimedOut: the function that makes the result took longer than the run's `callback_timeout`.
     """
     name = nesting.agent
     if result.reason == "waiting":
@@ -215,14 +242,30 @@ async def _tool_result_of(
         )
     if nesting.output is None:
         return result.output
-    what = "its output function"
+    words = f"The agent {name!r} has answered, but", "its output function"
+    return await _convert(nesting.output, result, outer, words)
+
+
+async def _convert(
+    function: Callable[[Any], object], value: object, outer: RunContext, words: tuple[str, str]
+) -> Any:
+    """Return what a function of `as_tool` makes of a value.
+
+    Args:
+        function: The function.
+        value: Its argument.
+        outer: The outer run.
+        words: For the error: its begin, and what the function is.
+
+    Raises:
+        TimedOut: the function took longer than the run's `callback_timeout`.
+    """
+    limit, (begin, what) = outer.scope.callback_timeout, words
     try:
-        return await run_callback(nesting.output, result, seconds=seconds, name=what)
+        return await run_callback(function, value, seconds=limit, name=what)
     except CallbackTimeout as error:
-        raise TimedOut(
-            f"The agent {name!r} has answered, but {what} did not return within {seconds:g} seconds, "
-            "so there is no result."
-        ) from error
+        text = f"{begin} {what} did not return within {limit:g} seconds."
+        raise TimedOut(text) from error
 
 
 def _may_still_be_running(run: RunContext) -> bool:
@@ -249,8 +292,3 @@ def _has_own_timeout(call: ToolContext) -> bool:
     run, left = call.run, call.time_left
     is_over = left is not None and left <= 0 and not run.cancel.cancelled
     return is_over and call.deadline != run.scope.deadline
-
-
-def _is_at_limit(run: RunContext) -> bool:
-    """Return True if a run has reached a limit, its own or one of a run around it."""
-    return run.scope.spending is not None and bool(run.scope.spending.find_reached_limit())

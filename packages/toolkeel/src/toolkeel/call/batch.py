@@ -128,7 +128,8 @@ class Batch:
         if self._suspended:
             end_turn(self._run)
         if self._fatal is not None:
-            self._answer_suspended()
+            if not self._run.scope.is_at_limit:  # else it ends as if it had never been cancelled
+                self._answer_suspended()
             raise self._fatal
 
     def _answer_suspended(self) -> None:

@@ -140,10 +140,9 @@ async def stop_enclosing_call(call: ToolContext) -> None:
     Raises:
         Suspend: the call has no result, and its body runs again when the outer run is resumed.
     """
-    outer, pool = call.run, call.run.scope.spending
-    is_at_limit = pool is not None and bool(pool.find_reached_limit())
+    outer = call.run
     can_wait = outer.can_wait and not call.ended
-    if not (is_at_limit and can_wait and outer.loop_state.is_repeatable(call.call)):
+    if not (outer.scope.is_at_limit and can_wait and outer.loop_state.is_repeatable(call.call)):
         return
     here = asyncio.get_running_loop()
     for each in outer.loop_state.joined_runs.get(call.call.id, ()):
@@ -158,13 +157,16 @@ def find_stop(call: ToolContext) -> BaseException | None:
     """Return why a body has failed that started a run which the run around it stopped; None if it did not.
 
     Returns:
-        `Suspend` for a shared bound: the call has not finished. `CancelledError` for a cancel.
+        `Suspend` for a shared bound, also of time if the body may run again: the call has not finished.
+        `CancelledError` for a cancel.
     """
-    outer, pool = call.run, call.run.scope.spending
+    outer = call.run
     ends = {each.reason for each in outer.loop_state.joined_runs.get(call.call.id, ())}
+    is_at_limit = outer.can_wait and outer.scope.is_at_limit
     if "cancelled" in ends and outer.cancel.cancelled:
-        return asyncio.CancelledError()
-    if "limit" in ends and outer.can_wait and pool is not None and pool.find_reached_limit():
+        may_repeat = is_at_limit and outer.loop_state.is_repeatable(call.call)
+        return Suspend() if may_repeat else asyncio.CancelledError()
+    if "limit" in ends and is_at_limit:
         return Suspend()
     return None
 

@@ -232,8 +232,13 @@ def _find_cause(
     error: BaseException, call: ToolCall, tool: AnyTool | None, context: ToolContext | None
 ) -> BaseException:
     """Return the exception that a call's result tells of."""
-    if isinstance(error, Crashed) and context is not None:
-        return find_stop(context) or error
+    if isinstance(error, Crashed | Cancelled) and context is not None:
+        stop = find_stop(context)
+        return (
+            stop
+            if isinstance(stop, Suspend if isinstance(error, Cancelled) else BaseException)
+            else error
+        )
     if isinstance(error, CancelledError) and context is not None and not context.body_state:
         name = call.name if tool is None else tool.name
         return not_started_error(name, context.run.cancel.reason)

@@ -39,10 +39,10 @@ def read_decisions(store: SessionStore, info: SessionInfo) -> tuple[dict[str, De
 
 
 def pending_tickets(fold: JournalState) -> tuple[Ticket, ...]:
-    """Return what waits for a person: not an approved call of which it is asked if it happened."""
-    outcomes = {each.call_id for each in fold.outcome_tickets.values()}
+    """Return what waits for a person: not a decided call that has begun, of which it may be asked if it happened."""
+    begun = {each.call_id for each in fold.open_calls.values()}
     open = fold.open_tickets.values()
-    done = {each.id for each in open if each.call_id in outcomes and each.id in fold.decisions}
+    done = {each.id for each in open if each.call_id in begun and each.id in fold.decisions}
     deferred = (each.ticket for each in fold.deferred.values())
     waiting = (each for each in open if each.id not in done)
     return (*fold.outcome_tickets.values(), *waiting, *deferred)

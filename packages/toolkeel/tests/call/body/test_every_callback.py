@@ -11,12 +11,14 @@ from typing import Any
 import pytest
 
 from tests.shared import ROOT
-from toolkeel import Agent, tool
+from toolkeel import Agent, Effects, tool
 from toolkeel.agent.handoff import Handoff
+from toolkeel.agent.turn.model_fallback import Fallback
 from toolkeel.call.steps.approve import PREVIEW
+from toolkeel.call.steps.cache import Cache
 from toolkeel.call.steps.guard import input_guard, output_guard
 from toolkeel.call.steps.join_approvals import join_approvals
-from toolkeel.errors import ToolError
+from toolkeel.errors import RateLimited, ToolError
 from toolkeel.messages import ToolMessage
 from toolkeel.testing.scripted import Scripted, call
 
@@ -49,9 +51,17 @@ def handoff(**options: Any) -> Made:
     return [], {"handoffs": [Handoff(other, "pay", **options)]}
 
 
-def inner(slow: Any) -> Made:
+def asked(**options: Any) -> Made:
     clerk = Agent(Scripted(["answer"]), name="pay")
-    return [clerk.as_tool("pay", parameters={"type": "object"}, output=slow)], {}
+    return [clerk.as_tool("pay", parameters={"type": "object"}, **options)], {}
+
+
+def cached(slow: Any) -> Made:
+    return tool_with(effects=Effects(read_only=True), steps=[Cache(scope=slow)])
+
+
+async def is_busy(request: Any, run: Any, proceed: Any) -> Any:
+    raise RateLimited("busy")
 
 
 def step(slow: Any) -> Any:
@@ -75,7 +85,14 @@ CALLBACKS: dict[str, tuple[Callable[[Any], Made], str | None, tuple[str, ...]]] 
     "a history policy": (policy, RAN, BOTH),
     "an input filter": (lambda slow: handoff(input_filter=slow), FAILED, BOTH),
     "on_handoff": (lambda slow: handoff(on_handoff=slow), "timeout", BOTH),
-    "the output of as_tool": (inner, "timeout", BOTH),
+    "the output of as_tool": (lambda slow: asked(output=slow), "timeout", BOTH),
+    "the prompt of as_tool": (lambda slow: asked(prompt=slow), "timeout", BOTH),
+    "deps of as_tool": (lambda slow: asked(deps=slow), "timeout", BOTH),
+    "the scope of a cache": (cached, "timeout", BOTH),
+    "when of a fallback": (
+        lambda slow: ([], {"model_steps": [Fallback(Scripted(["end"]), when=slow), is_busy]}),
+        *(FAILED, BOTH),
+    ),
     "enabled": (lambda slow: tool_with(enabled=slow), "disabled", BOTH),
     "approval": (lambda slow: tool_with(approval=slow), "refused", BOTH),
     "one of two approvals": (
@@ -136,7 +153,6 @@ OTHER_BOUNDS = {
     "call/enclosing_run.py": "a person is asked",
     "builtin/hosted_mcp.py": "a person is asked",
     "mcp/client/elicitation.py": "a person is asked",
-    "mcp/client/sampling_and_roots.py": "the timeout of the call that the server answers",
     "mcp/server/prompts_resources.py": "a request of a client, outside of runs",
     "define/tool_mistakes.py": "nothing is awaited",
     "testing/faults.py": "nothing is awaited",

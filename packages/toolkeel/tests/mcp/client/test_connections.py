@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
@@ -73,6 +74,34 @@ def test_headers_that_cannot_be_made_are_told(headers: Any) -> None:
     server = MCPServer("http://127.0.0.1:1/mcp", headers=headers)
     with pytest.raises(SetupError, match="headers= of the MCP server '127_0_0_1' failed"):
         server.tools()
+
+
+def test_headers_that_hang_end_their_call_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    release = threading.Event()
+
+    def hang(run: RunContext[Any] | None) -> dict[str, str]:
+        assert run is None or release.wait(20)
+        return {}
+
+    def reply(handler: BaseHTTPRequestHandler, message: dict[str, Any]) -> None:
+        send(handler, answer(message, OK))
+
+    async def use(url: str) -> str:
+        slow, quick = MCPServer(url, trust=True, headers=hang), MCPServer(url, trust=True)
+        first = Agent(Scripted(["Done."]), [slow], callback_timeout=0.02)
+        with pytest.raises(SetupError, match=r"the function did not return within 0\.02 seconds"):
+            await first.run("go")
+        waits = asyncio.ensure_future(Agent(Scripted(["Later."]), [slow]).run("go"))
+        assert (await Agent(Scripted([call("act"), "Done."]), [quick]).run("go")).output == "Done."
+        assert not waits.done()
+        release.set()
+        said = (await waits).output
+        await slow.close()
+        await quick.close()
+        return said
+
+    with old_server(reply) as url:
+        assert asyncio.run(use(url)) == "Later."
 
 
 def test_a_command_has_no_headers() -> None:

@@ -228,7 +228,7 @@ def test_of_a_million_changes_who_watches_is_told_of_the_addresses_once() -> Non
         def __init__(self) -> None:
             self.watches = self
 
-        def _get_connection(self) -> Any:
+        async def _get_connection(self) -> Any:
             return self
 
         async def add(self, uris: Any, tell: Any) -> None:

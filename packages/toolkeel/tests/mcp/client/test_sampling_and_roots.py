@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,25 @@ def test_folders_are_told_by_address_and_what_is_none_is_refused(tmp_path: Path)
     assert [str(root.uri) for root in said.roots] == [tmp_path.as_uri()]
     with pytest.raises(SetupError, match="no folder"):
         asyncio.run(roots_callback([tmp_path / "none"])(None))
+
+
+def test_a_function_for_folders_or_samples_that_blocks_does_not_block_the_loop() -> None:
+    release = threading.Event()
+
+    def roots() -> list[str]:
+        assert release.wait(20)
+        return []
+
+    async def use() -> list[Any]:
+        sample = sampling_callback("s", lambda question: "a" if release.wait(20) else "b")
+        both = roots_callback(roots)(None), sample(None, PARAMS)
+        tasks = [asyncio.ensure_future(each) for each in both]
+        await asyncio.sleep(0)
+        release.set()
+        return await asyncio.gather(*tasks)
+
+    listed, sampled = asyncio.run(use())
+    assert (listed.roots, sampled.content.text) == ([], "a")
 
 
 def test_who_answers_nothing_offers_nothing() -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from toolkeel._common.checked_arguments import checked
 from toolkeel.agent.turn.steps import SendRequest
+from toolkeel.call.body.callback import run_callback
 from toolkeel.context import RunContext
 from toolkeel.errors import ModelError, OutputError, RequestTooLarge, SetupError
 from toolkeel.messages import AssistantMessage
@@ -68,7 +69,7 @@ class Fallback:
                 reply = await proceed(replace(request, model=tried[place]))
             except ModelError as error:
                 last = place + 1 == len(tried)
-                if last or isinstance(error, OutputError) or not self._when(error):
+                if last or isinstance(error, OutputError) or not await self._accepts(error, run):
                     raise
                 if error.was_streamed:
                     error.args = (f"{error}; {_SHOWN.format(self.models[place].name)}",)
@@ -77,3 +78,14 @@ class Fallback:
                 run.scope.step_state[self] = place
                 return reply
         raise AssertionError("the last model has answered or failed")
+
+    async def _accepts(self, error: ModelError, run: RunContext) -> bool:
+        """Return True if the next model is to be asked after an error.
+
+        Raises:
+            CallbackTimeout: `when` took longer than the run's `callback_timeout`.
+        """
+        if self._when is should_fall_back:
+            return should_fall_back(error)
+        limit = run.scope.callback_timeout
+        return bool(await run_callback(self._when, error, seconds=limit, name="Fallback(when=)"))

@@ -67,10 +67,10 @@ class TurnCalls:
                 results = attach_labels(run, results)
             self._append(results, resumed)
             self.waits = batch.suspended
+            if recorder is not None:
+                tickets = [ticket for wait in self.waits.values() for ticket in wait.tickets]
+                recorder.record_turn_results(tickets, run.state)
         self.corrections.record(results)
-        if recorder is not None:
-            tickets = [ticket for wait in self.waits.values() for ticket in wait.tickets]
-            recorder.record_turn_results(tickets, run.state)
         return results
 
     def results_so_far(self) -> list[ToolMessage]:

@@ -25,13 +25,18 @@ _left_behind: set[asyncio.Future[Any]] = set()
 
 
 class CallbackTimeout(TimeoutError):
-    """Raised when a callback of the program did not return in time."""
+    """Raised when a callback of the program did not return in time.
+
+    Attributes:
+        seconds: Maximum duration.
+    """
 
     def __init__(self, name: str, seconds: float) -> None:
         super().__init__(
             f"{name} did not return within {seconds:g} seconds; give it more time by "
             "Agent(..., callback_timeout=seconds), or None for no bound"
         )
+        self.seconds = seconds
 
 
 def is_async(function: Callable[..., object]) -> bool:

@@ -19,6 +19,8 @@ from toolkeel._common.checked_arguments import checked
 from toolkeel._records.record import record
 from toolkeel._records.taint_sources import Source
 from toolkeel.call.arguments.canonical_arguments import as_json
+from toolkeel.call.body.callback import CallbackTimeout, run_callback
+from toolkeel.call.body.stop_errors import late_step_error
 from toolkeel.call.steps.label_sources import as_read_by_others, collect_sources, record_source
 from toolkeel.call.steps.resources import Branch, branches_of, overlaps, resource_keys
 from toolkeel.context import ToolContext
@@ -127,7 +129,7 @@ class Cache:
                 return await proceed(prepared)
             finally:
                 self.forget(resources)
-        key = self.key(prepared, context)
+        key = await self.key(prepared, context)
         while True:
             cached, flight = self._look_up(key)
             if cached is not None:
@@ -139,16 +141,22 @@ class Cache:
             if not await asyncio.shield(flight.landed):
                 return await proceed(prepared)
 
-    def key(self, prepared: Prepared, context: ToolContext) -> Hashable:
+    async def key(self, prepared: Prepared, context: ToolContext) -> Hashable:
         """Return the cache key of a call: scope, tool, canonical arguments.
 
         Raises:
             SetupError: the scope function returned an unhashable value.
+            TimedOut: it took longer than the run's `callback_timeout`.
         """
         tool = prepared.tool
         scope: Hashable = ("run", context.run.id) if self.scope == "run" else "process"
         if callable(self.scope):
-            scope = ("own", self.scope(context))
+            limit, name = context.run.scope.callback_timeout, "Cache(scope=)"
+            try:
+                found = await run_callback(self.scope, context, seconds=limit, name=name)
+            except CallbackTimeout as error:
+                raise late_step_error(context, name, error.seconds, "stopped") from error
+            scope = ("own", found)
             try:
                 hash(scope)
             except TypeError as error:

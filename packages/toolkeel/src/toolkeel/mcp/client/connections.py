@@ -9,10 +9,12 @@ import asyncio
 import atexit
 import dataclasses
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeAlias
 
+from toolkeel._common.loop_state import CALLBACK_TIMEOUT
+from toolkeel.call.body.callback import run_callback
 from toolkeel.call.body.sync_bridge import on_own_loop, run_sync
 from toolkeel.call.enclosing_run import find_enclosing
 from toolkeel.context import RunContext
@@ -20,7 +22,9 @@ from toolkeel.errors import SetupError, describe_error
 from toolkeel.mcp.client.connection import Connection, ConnectionOptions
 from toolkeel.mcp.config import with_overrides
 
-RunHeaders: TypeAlias = Callable[[RunContext[Any] | None], Mapping[str, str]]
+RunHeaders: TypeAlias = Callable[
+    [RunContext[Any] | None], "Mapping[str, str] | Awaitable[Mapping[str, str]]"
+]
 """Returns the headers of a run's requests; it gets None outside of runs."""
 MAX_CONNECTIONS = 32
 """Connections of one server that stay open; beyond that, those that are idle are closed."""
@@ -46,15 +50,15 @@ class Connections:
         self._closing: set[asyncio.Task[None]] = set()
         _all.add(self)
 
-    def find(self) -> Connection | None:
+    async def find(self) -> Connection | None:
         """Return the connection of the current run, or None if there is none yet.
 
         Raises:
             SetupError: the function that gives the headers failed.
         """
-        return self._made.get(self._key())
+        return self._made.get(await self._key())
 
-    def current(self) -> Connection:
+    async def current(self) -> Connection:
         """Return the connection of the current run, made if there is none.
 
         If there are more than `MAX_CONNECTIONS` then, the idle ones used least recently are closed. For the
@@ -63,14 +67,14 @@ class Connections:
         Raises:
             SetupError: the function that gives the headers failed.
         """
-        key = self._key()
+        key = await self._key()
         found = self._made.pop(key, None) or Connection(self._options_for(dict(key)))
         self._made[key] = found  # the one used last is the last
         if len(self._made) > MAX_CONNECTIONS:
             self._close_idle(key)
         return found
 
-    def _key(self) -> tuple[tuple[str, str], ...]:
+    async def _key(self) -> tuple[tuple[str, str], ...]:
         """Return the headers of the current run, which identify its connection; () if all runs share one.
 
         Raises:
@@ -79,16 +83,18 @@ class Connections:
         if self._headers is None:
             return ()
         enclosing = find_enclosing()
+        run = enclosing[0] if enclosing else None
+        limit = CALLBACK_TIMEOUT if run is None else run.scope.callback_timeout
         try:
-            headers = self._headers(enclosing[0] if enclosing else None)
+            headers = await run_callback(self._headers, run, seconds=limit, name="the function")
             if any(not isinstance(value, str) for value in headers.values()):
                 raise TypeError("values must be strings")
             return tuple(sorted(headers.items()))
         except Exception as error:
             raise SetupError(
                 f"headers= of the MCP server {self._options.config.name!r} failed: "
-                f"{describe_error(error)}; write a plain function of the run (None outside of "
-                "runs) that returns a dict"
+                f"{describe_error(error)}; write a function of the run (None outside of runs) that "
+                "returns a dict"
             ) from error
 
     def _options_for(self, headers: Mapping[str, str]) -> ConnectionOptions:

@@ -226,9 +226,8 @@ class MCPServer(ServerContents):
         made += self.content_tools(peer) if self._resources else ()
         return [tool for tool in made if tool is not None]
 
-    async def _list(self) -> tuple[Connection, dict[str, types.Tool]]:
+    async def _list(self, connection: Connection) -> tuple[Connection, dict[str, types.Tool]]:
         """Return the connection, and the server's tools by its names, requested again unless still valid."""
-        connection = self._get_connection()
         return connection, await connection.tools(fresh=True)
 
     def tools(self) -> list[AnyTool]:
@@ -262,10 +261,10 @@ class MCPServer(ServerContents):
             ToolError: the server cannot be reached.
         """
         try:
-            connection = self._connections.find()
+            connection = await self._connections.find()
             listed = connection.known_tools if connection is not None else None
             if listed is None:
-                listed = await on_own_loop(lambda: self._get_connection().tools())
+                listed = await self._use_connection(lambda connection: connection.tools())
         except (Unreachable, SetupError) as error:
             details = unsent_details(error, tool, self.config.identity)
             raise ToolError(f"{error}; so the call was not sent.", details) from error
@@ -299,7 +298,7 @@ class MCPServer(ServerContents):
 
         for renewals in range(MAX_RENEWALS + 1):
             try:
-                connection = self._get_connection()
+                connection = await self._get_connection()
                 client, sift = await connection.client(), connection.sift
             except (Unreachable, SetupError) as error:
                 text = f"{error}. The call was not sent."
@@ -350,9 +349,9 @@ class MCPServer(ServerContents):
 
     # — the connection —
 
-    def _get_connection(self) -> Connection:
+    async def _get_connection(self) -> Connection:
         """Return the current run's connection. Call it only on the library's own loop."""
-        return self._connections.current()
+        return await self._connections.current()
 
     async def connect(self) -> None:
         """Connect now rather than on first use.
@@ -360,7 +359,7 @@ class MCPServer(ServerContents):
         Raises:
             SetupError: the server cannot be reached.
         """
-        await self._call_server(lambda: self._get_connection().client())
+        await self._call_server(lambda connection: connection.client())
 
     async def close(self) -> None:
         """Close the connection and end the server's process. The next use opens a new one."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -49,7 +49,7 @@ class ServerContents:
     if not TYPE_CHECKING:  # there, an unknown attribute stays unknown
         __getattr__ = attribute_hints("MCPServer.")
 
-    def _get_connection(self) -> Connection:
+    async def _get_connection(self) -> Connection:
         """Return the connection of the current run; a subclass defines it."""
         raise NotImplementedError
 
@@ -158,14 +158,14 @@ class ServerContents:
                 with suppress(RuntimeError):  # the loop of who watched has closed
                     loop.call_soon_threadsafe(some.set)
 
-        await self._call_server(lambda: self._get_connection().watches.add(uris, tell))
+        await self._call_server(lambda connection: connection.watches.add(uris, tell))
         try:
             while await some.wait():
                 some.clear()
                 while changed:
                     yield changed.popitem()[0]
         finally:
-            await on_own_loop(lambda: self._get_connection().watches.remove(uris, tell))
+            await self._use_connection(lambda connection: connection.watches.remove(uris, tell))
 
     # — as tools —
 
@@ -244,15 +244,24 @@ class ServerContents:
 
     async def _ask(self, work: Callable[[Client], Awaitable[T]]) -> T:
         """Run requests that only read, with errors for a program or model."""
-        return await self._call_server(lambda: self._get_connection().run(work))
+        return await self._call_server(lambda connection: connection.run(work))
 
-    async def _call_server(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """Run work on the library's loop and return its result.
+    async def _use_connection(self, work: Callable[[Connection], Awaitable[T]]) -> T:
+        """Run work with the connection of the current run, on the library's loop, and return its result."""
+
+        async def use() -> T:
+            """Get the connection on its own loop, and run the work."""
+            return await work(await self._get_connection())
+
+        return await on_own_loop(use)
+
+    async def _call_server(self, work: Callable[[Connection], Awaitable[T]]) -> T:
+        """Run work like `_use_connection`, with errors for a program or model.
 
         Raises SetupError if the server is unreachable, ToolError if it refuses or breaks the protocol.
         """
         try:
-            return await on_own_loop(work)
+            return await self._use_connection(work)
         except Unreachable as error:
             raise SetupError(str(error)) from error
         except MCPError as error:

@@ -1,11 +1,12 @@
 """Callbacks for sampling and roots.
 
-Both go to the program, which says who answers; a server that nobody answers is not offered them.
+Both go to the program, which says who answers; a server that nobody answers is not offered them. A
+function runs in a thread unless it is async, and has no deadline of its own: who waits is the server,
+and the call that it answers has one.
 """
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -15,6 +16,7 @@ from mcp.client import ClientRequestContext
 
 from toolkeel._common.data_folder import expand_home
 from toolkeel._records.record import record
+from toolkeel.call.body.callback import run_callback
 from toolkeel.errors import SetupError
 from toolkeel.mcp.content import from_blocks, to_blocks
 from toolkeel.messages import AssistantMessage, UserMessage
@@ -55,8 +57,8 @@ def sampling_callback(server: str, sample: Sample | None) -> Any:
         context: ClientRequestContext, params: types.CreateMessageRequestParams
     ) -> types.CreateMessageResult | types.ErrorData:
         """Return the reply of the program's model, or an error if it refuses."""
-        reply = sample(_parse_sampling(server, params))
-        message = await reply if inspect.isawaitable(reply) else reply
+        asked = _parse_sampling(server, params)
+        message: Answer = await run_callback(sample, asked, seconds=None, name="sample=")
         if message is None:
             return types.ErrorData(code=-1, message="the request was refused")
         if isinstance(message, str):
@@ -89,7 +91,9 @@ def roots_callback(roots: Roots | None) -> Any:
 
     async def answer(context: ClientRequestContext) -> types.ListRootsResult:
         """Return the folders as roots."""
-        folders = roots() if callable(roots) else roots
+        folders: Iterable[str | Path] = (
+            await run_callback(roots, seconds=None, name="roots=") if callable(roots) else roots
+        )
         return types.ListRootsResult(roots=[_root(folder) for folder in folders])
 
     return answer

@@ -160,7 +160,7 @@ def test_a_login_that_fails_in_mid_session_costs_the_calls_that_need_it_and_is_t
         assert message.kind == "tool_error"
         asked.append(agreeing)
         again = await tools.run([ToolCall("2", "echo", {"text": "hi"})], RunContext())
-        opened = server._get_connection().open_count
+        opened = (await server._get_connection()).open_count
         await server.close()
         return [message.text, again[0].text, str(opened)]
 
