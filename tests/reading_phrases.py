@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-from toolkeel.define.subschemas import DECIMAL
+from toolkeel.define.text_patterns import DECIMAL
 
 Json = Any
 _NUMBER = r"-?[0-9.]+(?:e[+-]?\d+)?"

@@ -5,6 +5,7 @@ similar_tool_names  the tools whose names a wrong name resembles
 reading             readers of a function's docstring, signature and annotations
 inject              parameters the model never sees, filled at run time (dependency injection)
 subschemas          the schemas inside a schema
+text_patterns       patterns of texts, and their words in messages
 secret              masking of secret arguments
 schema              the JSON Schema the model sees, and the validator that accepts
 returns             output schemas of tools

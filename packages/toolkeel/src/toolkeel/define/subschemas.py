@@ -42,9 +42,6 @@ OTHER_TYPES: Mapping[str, str] = {
 
 _PLACE = re.compile(r"[0-9]{1,9}")
 
-DECIMAL = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$"
-"""How a decimal number is advertised as a string, which then needs no other words."""
-
 
 def properties_of(schema: Schema) -> Mapping[str, Any]:
     """Return the properties that a schema describes, by name."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
+import re
+from decimal import Decimal
 from fractions import Fraction
 from typing import Annotated, Any, Literal
 from uuid import UUID
@@ -11,10 +14,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import (
+    UUID4,
     AfterValidator,
+    AnyUrl,
+    AwareDatetime,
     BaseModel,
+    ByteSize,
     ConfigDict,
     Field,
+    HttpUrl,
     Json,
     TypeAdapter,
     ValidationError,
@@ -211,8 +219,20 @@ def test_any_refused_object_gives_bounded_errors_of_paths_that_exist(sent: dict[
         (Json[list[int]], [1], "x: expected a string with the JSON text of a list of integers, got a list of 1 item"),
         (Json[list[int]], '["a", 2, "c"]', 'of a list of integers: in it, [0]: Input should be a valid integer; in it, [2]: Input should be a valid integer, got "[\\"a\\", 2, \\"c\\"]" (a string)'),
         (Json[dict[str, int]], "[1]", 'whose values are integers: in it: Input should be an object, got "[1]" (a string)'),
-        (Json[Any], "{", "x: expected a string: Invalid JSON: "),
-        (complex, "ab", "x: expected a string: Input should be a valid complex string"),
+        (Json[Any], "{", "x: expected a string with JSON text: Invalid JSON: "),
+        (complex, "ab", 'x: expected a complex number as a string (1+2j), got "ab" (a string)'),
+        (re.Pattern, "(", 'x: expected a regular expression, got "(" (a string)'),
+        (HttpUrl, "a.b", "x: expected a URL (http://… or https://…) of at most 2083 characters, got"),
+        (HttpUrl, "http://a.b/ c", "of at most 2083 characters: non-URL code point, got"),
+        (AnyUrl, "a", 'x: expected a URL: relative URL without a base, got "a" (a string)'),
+        (dt.date, "2026-02-30", "x: expected a date (YYYY-MM-DD): day value is outside expected range, got"),
+        (dt.date, "20260230", 'x: expected a date (YYYY-MM-DD), got "20260230" (a string)'),
+        (dt.datetime, "2026-01-02T25:00:00Z", "a date and time (ISO 8601): no valid time after the date, got"),
+        (dt.time, "25:00", "x: expected a time (HH:MM:SS): hour value is outside expected range of 0-23, got"),
+        (AwareDatetime, "2026-01-02T03:04:05", "x: expected a date and time (ISO 8601) with a time zone (Z or +02:00), got"),
+        (UUID4, "12345678-1234-1678-9234-567812345678", "x: expected a UUID of version 4, got"),
+        (ByteSize, 5.5, "x: expected a size as a string (10 MB), or an integer of at least 0, got 5.5 (a number)"),
+        (Decimal, "1_0", 'x: expected a number or a decimal number as a string, got "1_0" (a string)'),
         (UUID, "ab", 'x: expected a UUID: hexadecimal digits in groups of 8-4-4-4-12, got "ab" (a string)'),
     ],
 )  # fmt: skip

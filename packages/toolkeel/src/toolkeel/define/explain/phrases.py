@@ -10,13 +10,13 @@ from toolkeel.define.explain.conjunction import plain_alternatives
 from toolkeel.define.explain.value_phrases import MAX_KEYS, count_noun, cut, cut_json, quoted
 from toolkeel.define.subschemas import (
     COMPOSED,
-    DECIMAL,
     Schema,
     applicable_schemas,
     list_of,
     properties_of,
     required_of,
 )
+from toolkeel.define.text_patterns import describe_pattern
 
 _DEEPEST = 5  # types within each other that a phrase still spells out
 _OPTIONS = 20  # values of an enum that a phrase still lists
@@ -93,10 +93,11 @@ _KIND_BY_KEYWORD = (
 def _typed(kind: str, schema: Schema, root: Schema, depth: int) -> str:
     """Describe the values of one JSON type that a schema admits."""
     if kind == "string":
-        inner = schema.get("contentSchema")
-        encoded = inner if schema.get("contentMediaType") == "application/json" else None
-        phrase = "any value" if encoded is None else _phrase(encoded, root, depth + 1)
-        return _string(schema) + f" with the JSON text of {phrase}" * (phrase != "any value")
+        if schema.get("contentMediaType") != "application/json":
+            return _string(schema)
+        phrase = _phrase(schema.get("contentSchema", True), root, depth + 1)
+        held = "JSON text" if phrase == "any value" else f"the JSON text of {phrase}"
+        return f"{_string(schema)} with {held}"
     if kind in ("integer", "number"):
         return f"{'an integer' if kind == 'integer' else 'a number'}{_number_bounds(schema)}"
     if kind == "array":
@@ -117,6 +118,16 @@ FORMATS = {
     "uri": "a URL",
     "ipv4": "an IPv4 address",
     "ipv6": "an IPv6 address",
+    "multi-host-uri": "a URL",
+    "hostname": "a host name",
+    "ipvanyaddress": "an IP address",
+    "ipv4network": "an IPv4 network (10.0.0.0/8)",
+    "ipv6network": "an IPv6 network (2001:db8::/32)",
+    "ipvanynetwork": "an IP network (10.0.0.0/8)",
+    "ipv4interface": "an IPv4 address, with a network or without (10.0.0.1/8)",
+    "ipv6interface": "an IPv6 address, with a network or without (2001:db8::1/32)",
+    "ipvanyinterface": "an IP address, with a network or without (10.0.0.1/8)",
+    "regex": "a regular expression",
     "base64": "a string of base64 data",
     "base64url": "a string of base64url data",
     "path": "a path",
@@ -130,13 +141,14 @@ def _string(schema: Schema) -> str:
     """Describe a string by its format, length in characters and pattern."""
     if _STRING_KEYWORDS.isdisjoint(schema):
         return "a string"
-    if schema.get("pattern") == DECIMAL:
-        return "a decimal number as a string"
-    text = FORMATS.get(str(schema.get("format")), "a string")
+    known, format = describe_pattern(schema.get("pattern")), str(schema.get("format"))
+    text = known or FORMATS.get(format, "a string")
     low, high = schema.get("minLength"), schema.get("maxLength")
+    if low == 1 and text != "a string":
+        low = None  # no such text is empty
     if low is not None or high is not None:
         text += f" of {_span(low, high)} characters"
-    if "pattern" in schema:
+    if "pattern" in schema and known is None:
         text += f" matching {cut(str(schema['pattern']), 60)}"
     return text
 

@@ -239,7 +239,7 @@ def _field(found: _Found, root: Schema) -> FieldError:
     value = found.error["input"]
     phrase = describe_expected(_refusing(found.schemas, root, value), root, value)
     by_schema = kind in _TOLD_BY_SCHEMA or kind.endswith(("_type", "_parsing"))
-    if not by_schema or (kind != "union" and _is_described(found, root)):
+    if not by_schema or (kind not in _OF_THE_FORM and _is_described(found, root)):
         phrase = f"{phrase}: {_message(found.error)}"
     elif phrase == "any value":
         phrase = _message(found.error).removeprefix("Input should be ")
@@ -278,14 +278,19 @@ def _key_wanted(found: _Found, root: Schema) -> str:
 
 _BOUNDS = {"pattern": "pattern", "min_length": "minLength", "max_length": "maxLength"}
 
+_OF_THE_FORM = frozenset([
+    "union", "string_pattern_mismatch", "uuid_version", "url_scheme", "byte_size", "date_type",
+    "datetime_type", "time_type", "time_delta_type", "timezone_aware", "timezone_naive",
+    "decimal_type", "decimal_parsing", "pattern_regex",
+])  # fmt: skip
+"""Errors of which the schema's phrase says all, though a text can seem to fit it."""
 # Errors of which the schema's phrase says all there is to say.
-_TOLD_BY_SCHEMA = frozenset(
+_TOLD_BY_SCHEMA = _OF_THE_FORM | frozenset(
     {
-        "union", "literal_error", "enum", "int_from_float", "finite_number", "none_required",
+        "literal_error", "enum", "int_from_float", "finite_number", "none_required",
         "greater_than", "greater_than_equal", "less_than", "less_than_equal", "multiple_of",
         "too_short", "too_long", "string_too_short", "string_too_long",
-        "string_pattern_mismatch", "union_tag_invalid", "union_tag_not_found",
-        "unique_items",
+        "union_tag_invalid", "union_tag_not_found", "unique_items",
     }
 )  # fmt: skip
 
@@ -297,9 +302,6 @@ _IN_JSON: Mapping[str, str] = {
     "recursion_depth_exceeded": "not nested so deeply",
     "get_attribute_error": "a value that can be read",
     "iteration_error": "a list that can be read",
-    "url_syntax_violation": "a URL without mistakes",
-    "timezone_aware": "with a time zone, such as Z or +02:00",
-    "timezone_naive": "without a time zone",
     "uuid_type": "hexadecimal digits in groups of 8-4-4-4-12",
 } | dict.fromkeys(
     ("needs_python_object", "is_instance_of", "is_subclass_of", "ellipsis_error", "missing_sentinel_error"),
@@ -307,9 +309,20 @@ _IN_JSON: Mapping[str, str] = {
 )  # fmt: skip
 
 
+_OF_A_TEXT = frozenset([
+    "url_parsing", "url_syntax_violation", "date_parsing", "date_from_datetime_parsing",
+    "datetime_parsing", "datetime_from_date_parsing", "time_parsing", "time_delta_parsing",
+])  # fmt: skip
+"""Errors of texts of the advertised form, whose context says what is wrong with them."""
+
+
 def _message(error: Mapping[str, Any]) -> str:
     """Return pydantic's message, at most 200 characters, in JSON's words."""
     text: str = _IN_JSON.get(error["type"], error["msg"])
+    if error["type"] in _OF_A_TEXT:
+        text = str(error.get("ctx", {}).get("error", text))
+        # Of a date and time pydantic says what is wrong with its text as a date.
+        text = "no valid time after the date" if text.startswith("unexpected extra") else text
     return cut(text.removeprefix("Value error, ").removeprefix("Assertion failed, "), 200)
 
 

@@ -2,6 +2,7 @@
 
 json_schema        the JSON Schema generator: pydantic's, adapted to what a tool shows
 enforced_keywords  which keywords of a schema pydantic enforces, and which an author added
+text_forms         which pattern a text must have to become a URL, a fraction, bytes of base64, and the like
 model_fields       a pydantic model's fields as parameters, less those the program fills
 canonical          validated values as the JSON that a model could have sent
 serializer         arguments as JSON by their types, where values alone do not show what was sent

@@ -23,6 +23,12 @@ ENFORCED_TYPES = frozenset([
 ])  # fmt: skip
 """Types of pydantic-core whose JSON Schema contains nothing that an author added."""
 
+_TEXTS = frozenset([
+    "path", "file-path", "directory-path", "regex", "ipv4", "ipv6", "ipv4network", "ipv6network",
+    "ipv4interface", "ipv6interface",
+])  # fmt: skip
+"""Formats whose types take nothing but text; `IPvAnyAddress` is made of an integer, too."""
+
 _RESTRICTING = WITH_SUBSCHEMAS - {"contentSchema", "$defs", "definitions"} | frozenset([
     "$ref", "type", "enum", "const", "format", "multipleOf", "minimum", "maximum", "exclusiveMinimum",
     "exclusiveMaximum", "minLength", "maxLength", "pattern", "minItems", "maxItems", "uniqueItems",
@@ -64,7 +70,7 @@ def added_keywords(part: dict[str, Any]) -> set[str]:
     added = {key for key, text in _statements(part) if text not in (mark or ())}
     if mark is None:  # a union, a reference, or a type such as `Path`, which names its format
         added -= COMPOSED if "type" not in part else set()
-        added -= {"type"} if "format" in part or part.get("type") == "null" else set()
+        added -= {"type"} if part.get("format") in _TEXTS or part.get("type") == "null" else set()
     if isinstance(part.get("additionalProperties"), bool):  # by a model's configuration
         added.discard("additionalProperties")
     return added

@@ -23,7 +23,6 @@ from toolkeel.define.explain.validation_errors import describe_expected
 from toolkeel.define.explain.value_phrases import cut, describe_value, quoted
 from toolkeel.define.schema.json_schema import FORMATS, KEYS, has_loose_keyword
 from toolkeel.define.subschemas import (
-    DECIMAL,
     Schema,
     accepts,
     all_subschemas,
@@ -35,6 +34,7 @@ from toolkeel.define.subschemas import (
     resolve,
     schema_at,
 )
+from toolkeel.define.text_patterns import DECIMAL
 from toolkeel.errors import DefinitionError, FieldError
 
 Path = tuple[str | int, ...]

@@ -18,8 +18,8 @@ from toolkeel.define.schema.enforced_keywords import (
     enforced,
     mark_enforced,
 )
+from toolkeel.define.schema.text_forms import TEXT_TYPES, with_text_pattern
 from toolkeel.define.subschemas import (
-    DECIMAL,
     Schema,
     all_subschemas,
     allowed_values,
@@ -27,6 +27,7 @@ from toolkeel.define.subschemas import (
     matches_type,
     violates,
 )
+from toolkeel.define.text_patterns import DECIMAL, WITH_ZONE, WITHOUT_ZONE
 from toolkeel.errors import DefinitionError
 
 Refuses: TypeAlias = Callable[[str, object], bool]
@@ -55,11 +56,7 @@ class PathOnlyAlias(PydanticInvalidForJsonSchema):
         )
 
 
-_ZONES: Mapping[object, str] = {
-    "aware": r"([Zz]|[+-][0-9]{2}:?[0-9]{2})$",
-    "naive": r"[Tt _][0-9:.]+$",
-}
-"""How a date and time with a zone ends, and one without."""
+_ZONES: Mapping[object, str] = {"aware": WITH_ZONE, "naive": WITHOUT_ZONE}
 
 
 @record
@@ -111,9 +108,13 @@ class ToolSchemaGenerator(GenerateJsonSchema):
 
     def build_schema_type_to_method(self) -> Any:
         """Return the method of each type; what those of `ENFORCED_TYPES` return is marked as enforced."""
+        methods: dict[Any, Any] = dict(super().build_schema_type_to_method())
+        if self.mode == "validation":
+            for kind in TEXT_TYPES & methods.keys():
+                methods[kind] = with_text_pattern(methods[kind])
         return {
             kind: enforced(method) if kind in ENFORCED_TYPES else method
-            for kind, method in super().build_schema_type_to_method().items()
+            for kind, method in methods.items()
         }
 
     def datetime_schema(self, schema: Any) -> dict[str, Any]:

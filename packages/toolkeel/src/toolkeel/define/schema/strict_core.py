@@ -30,7 +30,8 @@ from pydantic_core import (
 )
 
 from toolkeel.define.schema.json_schema import KEYS, flag_sums
-from toolkeel.define.subschemas import DECIMAL
+from toolkeel.define.schema.text_forms import pattern_check, text_pattern
+from toolkeel.define.text_patterns import DECIMAL
 
 Core: TypeAlias = dict[str, Any]
 """A schema of pydantic-core, never changed once it is made."""
@@ -84,6 +85,9 @@ class _Closing:
         if kind == "str" and core.get("strip_whitespace", self._strips):
             self.count += 1
             return _close_stripped(made)
+        if kind != "uuid" and (pattern := text_pattern(made)) is not None:
+            self.count += 1
+            return _close_pattern(made, pattern)
         close = _CLOSERS.get(kind)
         closed = None if close is None else close(made)
         self.count += closed is not None
@@ -141,17 +145,29 @@ def _close_text(core: Core) -> Core:
     kind = core["type"]
     pattern, error, made = _TEXTS[kind]
     text = {"type": "str", "pattern": pattern, **_UNCHANGED}
-    checked = {key: stored for key, stored in core.items() if key != "ref"} | {"strict": False}
-    parsed = {key: stored for key, stored in checked.items() if key not in _LIMITS}
+    parsed = {key: stored for key, stored in core.items() if key != "ref"} | {"strict": False}
     ready = {"type": "is-instance", "cls": made}
-    either = {
-        "type": "union", "mode": "left_to_right",
-        "choices": [{"type": "chain", "steps": [text, parsed]}, {"type": "chain", "steps": [ready, parsed]}],
-    }  # fmt: skip
-    closed: Core = {"type": "custom-error", "schema": either, "custom_error_type": error}
-    if len(parsed) < len(checked):  # what breaks a limit is reported as that
-        closed = {"type": "chain", "steps": [closed, checked]}
+    either = {"type": "union", "mode": "left_to_right", "choices": [text, ready]}
+    form = {"type": "custom-error", "schema": either, "custom_error_type": error}
+    closed: Core = {"type": "chain", "steps": [form, parsed]}
     return {**closed, "ref": core["ref"]} if "ref" in core else closed
+
+
+def _close_pattern(core: Core, pattern: str) -> Core:
+    """Return the schema of a type that is parsed from text, for texts of the advertised pattern alone."""
+    before = core_schema.no_info_before_validator_function
+    check = pattern_check(pattern, _NO_FORM.get(core["type"], ()))
+    if core["type"] == "function-after":
+        lax = {"strict": False} if core["schema"]["type"] == "bytes" else {}
+        return {**core, "schema": before(check, {**core["schema"], **lax})}  # type: ignore[typeddict-item]
+    if core["type"] in _NO_FORM:
+        return _checked(check, core)
+    inner: Any = {**core}
+    return _named(before(check, inner), inner)
+
+
+_NO_FORM: Mapping[str, tuple[type, ...]] = {"fraction": (bool,), "complex": (bool, int, float)}
+"""What such a type would be made of, though it is not advertised."""
 
 
 def _close_stripped(core: Core) -> Core:
@@ -167,8 +183,6 @@ _UNCHANGED: Core = {
     "to_upper": False,
 }  # fmt: skip
 """A text as it was sent, whatever a model's configuration says of its texts."""
-_LIMITS = frozenset({"ge", "gt", "le", "lt", "now_op", "tz_constraint"})
-"""Keys of a core schema that limit which dates and times of its form are valid."""
 
 _TEXTS: Mapping[str, tuple[str, str, type]] = {
     "date": (r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$", "date_type", dt.date),
