@@ -44,7 +44,7 @@ const page = messages => new Page({
     chat.addToolOutput({ tool: toolCall.toolName, toolCallId: toolCall.toolCallId, output: 'crimson' });
   },
   sendAutomaticallyWhen: given =>
-    lastAssistantMessageIsCompleteWithApprovalResponses(given) ||
+    given.messages.some(each => lastAssistantMessageIsCompleteWithApprovalResponses({ messages: [each] })) ||
     lastAssistantMessageIsCompleteWithToolCalls(given),
 });
 let chat = page();
@@ -69,6 +69,7 @@ for (const [what, value] of steps) {
     }
   }
   if (what === 'regenerate') await chat.regenerate();
+  if (what === 'again') await chat.sendMessage();
   if (what === 'until') while (!errors.length && !parts().some(part => part.text?.includes(value))) await sleep();
   if (what === 'stop') await chat.stop();
   if (what === 'reload') {

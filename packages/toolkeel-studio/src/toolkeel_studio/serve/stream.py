@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import aclosing, suppress
 from typing import Final, Protocol, TypeVar
 
 from toolkeel._records.entries import Decided, RunEnded
 from toolkeel.sessions.session import Session
 from toolkeel_studio.serve.channel import Channel
-from toolkeel_studio.serve.items import Item, is_said
+from toolkeel_studio.serve.items import Item
 from toolkeel_studio.serve.numbering import number_journal
 
 T = TypeVar("T")
@@ -48,7 +48,7 @@ async def encode_run(
     after: str,
     encoder: Encoder[T],
     *,
-    said: str = "",
+    starts: Callable[[Item], bool] | None = None,
     is_across_waits: bool = False,
     is_joined: bool = True,
 ) -> AsyncGenerator[list[T], None]:
@@ -58,18 +58,20 @@ async def encode_run(
         channel: The session.
         after: Number of the item after which it starts.
         encoder: Makes it.
-        said: Id of a message of the person; what comes before it is passed over.
+        starts: Returns True for the first item that counts; what comes before it is passed over.
         is_joined: Join pieces of a text that come together. Events that are numbered forbid it.
         is_across_waits: Pass over the end of a run that only waited there, and has continued since.
     """
     reading = channel.read_batches(after, follow=False, is_joined=is_joined)
     async with aclosing(reading) as batches:
         async for batch in batches:
-            items, said = _after_message(batch, said) if said else (batch, "")
             made: list[T] = []
-            for item in items:
+            for item in batch:
                 if encoder.is_done:
                     break
+                if starts is not None and not starts(item):
+                    continue
+                starts = None
                 if not (is_across_waits and await _has_continued(channel, item)):
                     made += encoder.encode(item)
             if made:
@@ -88,14 +90,6 @@ def _waiting_decisions(session: Session) -> list[Item]:
     head = session.info.head
     items = [item for item in number_journal(session) if item.position.entry == head]
     return [item for item in items[1:] if isinstance(item.body, Decided)]
-
-
-def _after_message(items: Sequence[Item], id: str) -> tuple[Sequence[Item], str]:
-    """Return the items after a message of a person, and the id if the message is not among them."""
-    for n, item in enumerate(items, 1):
-        if is_said(item, id):
-            return items[n:], ""
-    return (), id
 
 
 async def _has_continued(channel: Channel, item: Item) -> bool:

@@ -166,13 +166,26 @@ async def test_a_message_that_its_person_changes_is_answered_in_a_fork(talk: Tal
         await chunks_of(await client.post("/api/chat", json={**body, "messages": changed}))
         await chunks_of(await send(client, message("u3", "C")))
         loaded = (await client.get("/api/chat/t")).json()
-        unknown = {**body, "messageId": "u9", "messages": [message("u9", "D")]}
-        assert (await client.post("/api/chat", json=unknown)).status_code == 404
         for nothing, status in (([], 404), ([message("u1", "")], 400)):
             empty = {"id": "x", "trigger": "submit-message", "messages": nothing}
             assert (await client.post("/api/chat", json=empty)).status_code == status
     assert [answer(each) for each in loaded] == ["A", "One.", "B2", "Three.", "C", "Four."]
     assert talk.sessions["t"].messages[-1].text == "Two."
+
+
+@talking
+async def test_a_message_that_never_arrived_is_sent_again_and_one_that_joined_a_run_stays(
+    talk: Talk,
+) -> None:
+    async with serving(talk, [PAY, text("Hello.")]) as client:
+        first = {"id": "t", "trigger": "submit-message", "messageId": "u1"}
+        again = {**first, "messages": [message("u1", "Pay.")]}  # as `sendMessage()` sends it
+        [*_, asked, _, _] = await chunks_of(await client.post("/api/chat", json=again))
+        assert asked["type"] == "tool-approval-request"
+        await send(client, message("u2", "Hurry."))
+        joined = {**first, "messageId": "u2", "messages": [message("u2", "Slow.")]}
+        assert (await client.post("/api/chat", json=joined)).status_code == 404
+    assert [each.message.text for each in talk.sessions["t"].inbox] == ["Hurry."]
 
 
 @talking
@@ -236,6 +249,8 @@ def test_a_message_while_a_call_waits_does_what_the_application_says(
             loaded = (await client.get("/api/chat/t")).json()
             answered = await send(client, message("u1", "Pay."), decided(approval))
             await talk.idle()
+            again = await send(client, message("u1", "Pay."), decided(approval))
+        assert how == "cancel" or again.text == answered.text
         said = [] if how == "queue" else ["New."]
         assert [answer(each) for each in loaded] == ["Pay.", "", "Never mind.", *said]
         assert answered.status_code == (409 if how == "cancel" else 200)
@@ -244,6 +259,47 @@ def test_a_message_while_a_call_waits_does_what_the_application_says(
         assert talk.sessions["t"].messages[-1].text == last
 
     use(tmp_path)
+
+
+@pytest.mark.parametrize("how", ["queue", "answer"])
+def test_a_call_above_later_messages_is_decided_there(how: str, tmp_path: Path) -> None:
+    @talking
+    async def use(talk: Talk) -> None:
+        lines = [PAY, text("New."), text("Paid."), text("Bye.")]
+        if how == "queue":
+            lines.pop(2)
+        async with serving(talk, lines, on_message=how) as client:
+            steps = ["send", "Pay."], ["send", "Wait."], ["decide", [{"approved": True}]]
+            *_, done, last, loaded = await page(client, *steps, ["send", "Bye."], ["reload", 0])
+        assert done["errors"] == last["errors"] == [] and RAN == ["pay 5"]
+        for each in (done, last, loaded):
+            assert call_of(each["messages"][1])["output"] == "paid 5"
+        shown = [[answer(m) for m in each["messages"]] for each in (last, loaded)]
+        if how == "answer":
+            assert shown == [["Pay.", "Paid.", "Wait.", "New.", "Bye.", "Bye."]] * 2
+        else:  # the page has one place for what follows; the server has its own message of it
+            assert shown[0] == ["Pay.", "New.", "Wait.", "Bye.", "Bye."]
+            assert shown[1] == ["Pay.", "", "Wait.", "New.", "Bye.", "Bye."]
+
+    use(tmp_path)
+
+
+@talking
+async def test_a_decision_comes_along_with_the_next_message(talk: Talk) -> None:
+    lines = [PAY, text("New."), text("Paid."), text("Bye.")]
+    async with serving(talk, lines, on_message="answer") as client:
+        approval = await wait_for_approval(client)
+        said, wait, bye = message("u1", "Pay."), message("u2", "Wait."), message("u3", "Bye.")
+        await chunks_of(await send(client, said, wait))
+        answered = message("m12", "New.") | {"role": "assistant"}
+        stale = decided(
+            "0" * 32 + ".seal", toolCallId="c9"
+        )  # of a call that was canceled meanwhile
+        await chunks_of(await send(client, stale, said, decided(approval), wait, answered, bye))
+        await talk.idle()
+        loaded = (await client.get("/api/chat/t")).json()
+    assert call_of(loaded[1])["output"] == "paid 5" and RAN == ["pay 5"]
+    assert [answer(each) for each in loaded[2:5]] == ["Wait.", "New.", "Bye."]
 
 
 @talking

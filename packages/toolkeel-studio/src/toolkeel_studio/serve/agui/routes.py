@@ -12,6 +12,7 @@ import json
 from collections.abc import AsyncGenerator, Iterable, Iterator
 from contextlib import aclosing, suppress
 from dataclasses import replace
+from functools import partial
 
 from ag_ui.core.events import BaseEvent, MessagesSnapshotEvent
 from ag_ui.encoder import EventEncoder
@@ -25,6 +26,7 @@ from toolkeel_studio.serve.agui.encode import AguiEncoder, interrupt_of
 from toolkeel_studio.serve.agui.history import messages_of
 from toolkeel_studio.serve.channel import Channel
 from toolkeel_studio.serve.errors import ChannelError, UnknownApproval
+from toolkeel_studio.serve.items import is_said
 from toolkeel_studio.serve.requests import Applied, ClientRequest, apply_request
 from toolkeel_studio.serve.service import Protocol, Service, mask_error
 from toolkeel_studio.serve.snapshot import Snapshot
@@ -145,7 +147,8 @@ class _Front:
         made += [encoder.note("already_decided", {"interruptId": id}) for id in applied.late]
         yield made
         if applied.is_new or await asyncio.to_thread(lambda: channel.is_running):
-            run = encode_run(channel, before.number, encoder, said=said, is_across_waits=True)
+            starts = partial(is_said, id=said) if said else None
+            run = encode_run(channel, before.number, encoder, starts=starts, is_across_waits=True)
             async with aclosing(run) as batches:
                 async for batch in batches:
                     yield batch

@@ -12,7 +12,7 @@ from toolkeel.content import Block, Content, Text
 from toolkeel_studio.serve.contents import check_parts, decode_data_url, join_blocks
 from toolkeel_studio.serve.decisions import Choice
 from toolkeel_studio.serve.errors import ChannelError, InvalidDecision
-from toolkeel_studio.serve.requests import ClientRequest
+from toolkeel_studio.serve.requests import NO_ANSWERS, ClientRequest
 from toolkeel_studio.serve.snapshot import Snapshot
 from toolkeel_studio.serve.vercel.encode import call_input
 
@@ -23,13 +23,15 @@ class VercelRequest:
 
     Args:
         chat: Id of the chat: the session's name.
-        asked: The message, and the decisions and results in the last message of the agent.
+        asked: The message, or the decisions in the message of the agent that is answered; and results.
+        earlier: Decisions in other messages of the agent, which count only while their calls wait.
         inputs: By approval id: the arguments on which the page decides.
         replaces: The message that is to be answered or written again; None for none, empty for the last.
     """
 
     chat: str
     asked: ClientRequest = ClientRequest()
+    earlier: Mapping[str, Choice] = NO_ANSWERS
     inputs: Mapping[str, object] = NOTHING
     replaces: str | None = None
 
@@ -48,19 +50,32 @@ def decode_request(body: Mapping[str, Any]) -> VercelRequest:
     replaces = body.get("messageId")
     if trigger == "regenerate-message":
         return VercelRequest(chat, replaces=replaces if isinstance(replaces, str) else "")
-    answered = next((m for m in reversed(valid) if m.get("role") == "assistant"), {})
-    parts = [part for part in _list(answered.get("parts")) if isinstance(part, dict)]
-    answered_parts = [part for part in parts if part.get("state") == "approval-responded"]
-    inputs = {_approval(part)[0]: part["input"] for part in answered_parts if "input" in part}
-    asked = ClientRequest("", "", dict(map(_approval, answered_parts)), dict(_results(parts)))
-    if last.get("role") != "user":
-        return VercelRequest(chat, asked, inputs)
+    agents = [each for each in valid if each.get("role") == "assistant"]
+    named = [each for each in agents if replaces and each.get("id") == replaces]
+    answered = (named or agents or [{}])[-1]
+    parts, others = _parts(answered), [p for each in agents for p in _parts(each)]
+    is_said = last.get("role") == "user" and not named
+    own = {} if is_said else _decisions(parts)
+    earlier = {id: choice for id, choice in _decisions(others).items() if id not in own}
+    inputs = {_approval(p)[0]: p["input"] for p in others if "input" in p}
+    asked = ClientRequest(answers=own, results=dict(_results(parts)))
+    if not is_said:
+        return VercelRequest(chat, asked, earlier, inputs)
     id = last.get("id")
     if not isinstance(id, str) or not id:
         raise ChannelError("the last message has no id")
     is_edit = replaces == id and trigger == "submit-message"
     asked = replace(asked, content=decode_content(_list(last.get("parts"))), message_id=id)
-    return VercelRequest(chat, asked, inputs, id if is_edit else None)
+    return VercelRequest(chat, asked, earlier, inputs, id if is_edit else None)
+
+
+def _parts(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [part for part in _list(message.get("parts")) if isinstance(part, dict)]
+
+
+def _decisions(parts: Sequence[Mapping[str, Any]]) -> dict[str, Choice]:
+    """Return the decisions that a page has made, by approval id."""
+    return dict(_approval(part) for part in parts if part.get("state") == "approval-responded")
 
 
 def _list(value: object) -> list[Any]:

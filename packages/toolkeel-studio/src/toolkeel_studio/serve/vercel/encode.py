@@ -217,15 +217,19 @@ class VercelEncoder:
         yield asked | ({"reason": ticket.reason} if ticket.reason else {})
 
     def _decide(self, item: Item, decision: Decision) -> Iterator[Chunk]:
-        waiting = self._waiting.get(item.call_id, {})
+        asked = (id for id, each in self._waiting.items() if item.approval_id in each)
+        call_id = next(asked, item.call_id)  # a call that was deferred is known here alone
+        waiting = self._waiting.get(call_id, {})
         ticket = waiting.pop(item.approval_id, None)
         if decision.verdict == "edit" and ticket is not None:
-            yield self._input(item.call_id, ticket.tool, decision.arguments)
-        elif decision.verdict == "answer":  # a page that has answered does not send it again
+            yield self._input(call_id, ticket.tool, decision.arguments)
+        elif (
+            decision.verdict == "answer" and call_id
+        ):  # a page that has answered does not send it again
             value = to_json_data(decision.value, other=describe_value)
-            yield {**_output(item.call_id, output=value), "providerExecuted": True}
+            yield {**_output(call_id, output=value), "providerExecuted": True}
         if waiting:
-            yield from self._ask(item.call_id)
+            yield from self._ask(call_id)
 
     def _result(self, id: str, message: ToolMessage) -> Iterator[Chunk]:
         yield from self._start("")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from toolkeel._records import entries
 from toolkeel.content import Content, File
 from toolkeel.sessions.session import Session
 from toolkeel_studio.serve.contents import address_of, media_of, plain_text
-from toolkeel_studio.serve.items import is_said
+from toolkeel_studio.serve.items import Item, approval_id_of, is_said
 from toolkeel_studio.serve.numbering import number_journal
 from toolkeel_studio.serve.vercel.encode import Chunk, VercelEncoder
 
@@ -28,8 +28,23 @@ def last_message(session: Session) -> tuple[str, str]:
     return number, id
 
 
-def place_of_calls(session: Session, ids: Collection[str]) -> tuple[str, str]:
-    """Return the number up to which a page knows what has happened, and the id of its last message.
+class Place(NamedTuple):
+    """Where a message of the agent continues.
+
+    Args:
+        number: What the page knows ends there; empty if nothing waits.
+        message_id: Of the message.
+        deferred: Approval ids of calls that wait while the conversation continues: the first
+            decision on one of them starts the rest of the message.
+    """
+
+    number: str
+    message_id: str
+    deferred: frozenset[str] = frozenset()
+
+
+def place_of_calls(session: Session, ids: Collection[str]) -> Place:
+    """Return the place up to which a page knows what has happened to calls.
 
     A page that decides what others have decided learns what has happened since the calls waited.
 
@@ -38,20 +53,22 @@ def place_of_calls(session: Session, ids: Collection[str]) -> tuple[str, str]:
         ids: What the page decides: approval ids, and ids of calls that the client runs.
 
     Returns:
-        The last place where a run waits for one of them; an empty number if there is none.
+        The last place where a run waits for one of them, or was allowed to continue without them.
     """
-    id, place, is_asked = "", ("", ""), False
+    id, place, is_asked = "", Place("", ""), False
     for item in number_journal(session):
         match item.body:
             case entries.ModelAsked() if not item.within:
                 id = id or item.message_id
             case entries.Waits(ticket=ticket) if not item.within:
                 is_asked |= item.approval_id in ids or (ticket.external and item.call_id in ids)
+            case entries.Deferred(ticket=ticket) if place.message_id == id and place.number:
+                place = Place(item.number, id, place.deferred | {approval_id_of(ticket)})
             case entries.RunEnded() if is_asked and not item.within:
-                place, is_asked = (item.number, id), False
+                place, is_asked = Place(item.number, id), False
             case _ if is_said(item):
                 id = ""
-    return place if place[0] else ("", id)
+    return place if place.number else Place("", id)
 
 
 def request_before(session: Session, message_id: str) -> int:
@@ -73,6 +90,14 @@ def request_before(session: Session, message_id: str) -> int:
     return asked if is_in else 0
 
 
+def has_message(session: Session, id: str) -> bool:
+    """Return True if a message of a person with this id has arrived."""
+    if any(each.id == id for each in session.inbox):
+        return True
+    arrived = (item for item in number_journal(session) if item.message_id == id)
+    return any(is_said(item) or isinstance(item.body, entries.Queued) for item in arrived)
+
+
 def turn_of(session: Session, message_id: str) -> int:
     """Return the number of the turn that a message of a person started; 0 for none."""
     turn, is_first = 0, False
@@ -85,38 +110,61 @@ def turn_of(session: Session, message_id: str) -> int:
     return 0
 
 
+class _Answer:
+    """A message of the agent while it is read."""
+
+    def __init__(self, is_external: Callable[[str], bool]) -> None:
+        self.message = new_message()
+        self._encoder = VercelEncoder(is_external, lambda error: "")
+
+    def take(self, item: Item) -> None:
+        """Add the next item of it."""
+        self._encoder.is_done = False  # it may have waited, and have continued
+        for chunk in self._encoder.encode(item):
+            apply_chunk(self.message, chunk)
+        if isinstance(item.body, entries.Decided):
+            _decide(self.message["parts"], item.approval_id, item.body)
+
+
 def read_messages(session: Session, is_external: Callable[[str], bool]) -> list[dict[str, Any]]:
     """Return all messages of a session as ``useChat`` has them, without what went wrong.
+
+    What follows from the decision on a deferred call belongs to the message that made the call.
 
     Args:
         session: The session.
         is_external: Returns True for the name of a tool that the client runs.
     """
-
-    def encoder() -> VercelEncoder:
-        return VercelEncoder(is_external, lambda error: "")
-
-    made, encoding, answer = [], encoder(), new_message()
-    unread: dict[str, Content] = {}
+    answer = _Answer(is_external)
+    made, unread = [answer.message], dict[str, Content]()
+    deferred, repeated = dict[str, _Answer](), dict[str, _Answer]()
     for item in number_journal(session):
-        if isinstance(item.body, entries.Queued):
-            unread[item.message_id] = item.body.message.content
-        elif isinstance(item.body, entries.Steered | entries.Unqueued):
-            unread.pop(item.message_id, None)
+        match item.body:
+            case entries.Queued(message=message):
+                unread[item.message_id] = message.content
+            case entries.Steered() | entries.Unqueued():
+                unread.pop(item.message_id, None)
+            case entries.Deferred(ticket=ticket):
+                deferred[ticket.id] = answer
+            case entries.Repeated(message=message, tickets=tickets):
+                made_by = [deferred.get(id, answer) for id in tickets]
+                repeated = {c.id: by for c, by in zip(message.tool_calls, made_by, strict=True)}
+                answer = made_by[-1]
+            case _:
+                pass
         if is_said(item):
-            if answer["parts"]:
-                made.append(answer)
-            made.append(_said(item.message_id, item.body.message.content))  # type: ignore[union-attr]
-            encoding, answer = encoder(), new_message()
-            continue
-        encoding.is_done = False  # it may have waited, and have continued
-        for chunk in encoding.encode(item):
-            apply_chunk(answer, chunk)
-        if isinstance(item.body, entries.Decided):
-            _decide(answer["parts"], item.approval_id, item.body)
+            answer, repeated = _Answer(is_external), {}
+            said = _said(item.message_id, item.body.message.content)  # type: ignore[union-attr]
+            made += [said, answer.message]
+        elif isinstance(item.body, entries.Decided):
+            deferred.get(item.body.decision.ticket, answer).take(item)
+        elif isinstance(item.body, entries.CallEnded) and not item.within:
+            repeated.pop(item.call_id, answer).take(item)
+        else:
+            answer.take(item)
     unread |= {each.id: each.message.content for each in session.inbox}
     left = [_said(id, content) for id, content in unread.items()]
-    return [*made, *([answer] if answer["parts"] else []), *left]
+    return [*(each for each in made if each["parts"]), *left]
 
 
 def new_message() -> dict[str, Any]:

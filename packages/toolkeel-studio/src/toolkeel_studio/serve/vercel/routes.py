@@ -9,17 +9,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import aclosing
+from dataclasses import replace
 from functools import partial
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from toolkeel._records.entries import Decided
 from toolkeel.sessions.errors import SessionError
+from toolkeel.sessions.session import Session
 from toolkeel_studio.serve.channel import Channel
 from toolkeel_studio.serve.errors import ChannelError, UnknownSession
+from toolkeel_studio.serve.items import Item, is_said
 from toolkeel_studio.serve.requests import apply_request
 from toolkeel_studio.serve.service import Service, mask_error
 from toolkeel_studio.serve.snapshot import Snapshot
@@ -27,6 +31,7 @@ from toolkeel_studio.serve.stream import DONE, encode_run, to_event
 from toolkeel_studio.serve.vercel.decode import VercelRequest, check_inputs, decode_request
 from toolkeel_studio.serve.vercel.encode import HEADERS, VercelEncoder
 from toolkeel_studio.serve.vercel.history import (
+    has_message,
     last_message,
     place_of_calls,
     read_messages,
@@ -90,7 +95,7 @@ class _Front:
         if not await asyncio.to_thread(lambda: channel.session.exists and channel.is_running):
             return Response(status_code=204)
         number, _ = await asyncio.to_thread(last_message, channel.session)
-        lines = self._lines(channel, number, self._encoder(), "")
+        lines = self._lines(channel, number, self._encoder())
         return self._service.stream(channel, lines, HEADERS)
 
     async def send(self, request: Request) -> Response:
@@ -98,33 +103,42 @@ class _Front:
         user = await self._service.user_of(request)
         sent = decode_request(await self._service.read_json(request))
         channel = await asyncio.to_thread(self._current, sent.chat, user)
-        if sent.replaces is not None:
+        if await asyncio.to_thread(_replaces, channel.session, sent):
             channel = await self._replace(channel, sent, user)
         before = await channel.status()
         if not (sent.asked.content or sent.asked.answers or before.position.entry):
             raise UnknownSession("there is no such chat, and no message to start it")
         check_inputs(sent, before)
-        applied = await apply_request(self._service, channel, before, sent.asked, user)
-        message_id, number, encoder = sent.asked.message_id, before.number, self._encoder()
-        if message_id and not applied.is_said:  # it was sent before
-            number = "0.0"
-        elif message_id:
-            pass
-        elif sent.replaces is not None:  # from its start: what was done for it is part of it
-            number, _ = await asyncio.to_thread(last_message, channel.session)
-            await channel.resume()
-        else:
-            calls = sent.asked.answers.keys() | sent.asked.results.keys()
-            place, id = await asyncio.to_thread(place_of_calls, channel.session, calls)
-            number, encoder = place or number, self._encoder(id, before)
-        lines = self._lines(channel, number, encoder, message_id)
+        earlier = {id: sent.earlier[id] for id in sent.earlier.keys() & before.undecided.keys()}
+        asked = replace(sent.asked, answers={**earlier, **sent.asked.answers})
+        applied = await apply_request(self._service, channel, before, asked, user)
+        lines = self._lines(channel, *await self._place(channel, before, sent, applied.is_said))
         return self._service.stream(channel, lines, HEADERS)
 
+    async def _place(
+        self, channel: Channel, before: Snapshot, sent: VercelRequest, is_new: bool
+    ) -> tuple[str, VercelEncoder, Callable[[Item], bool] | None]:
+        """Return after which number the stream of a request begins, its encoder, and its first item."""
+        if id := sent.asked.message_id:
+            return before.number if is_new else "0.0", self._encoder(), partial(is_said, id=id)
+        if sent.replaces is not None:  # from its start: what was done for it is part of it
+            number, _ = await asyncio.to_thread(last_message, channel.session)
+            await channel.resume()
+            return number, self._encoder(), None
+        calls = sent.asked.answers.keys() | sent.asked.results.keys()
+        place = await asyncio.to_thread(place_of_calls, channel.session, calls)
+        starts = partial(_is_decided, ids=place.deferred) if place.deferred else None
+        return place.number or before.number, self._encoder(place.message_id, before), starts
+
     async def _lines(
-        self, channel: Channel, after: str, encoder: VercelEncoder, said: str
+        self,
+        channel: Channel,
+        after: str,
+        encoder: VercelEncoder,
+        starts: Callable[[Item], bool] | None = None,
     ) -> AsyncGenerator[str, None]:
         """Yield the events of one message; see `encode_run`."""
-        run = encode_run(channel, after, encoder, said=said, is_across_waits=True)
+        run = encode_run(channel, after, encoder, starts=starts, is_across_waits=True)
         async with aclosing(run) as batches:
             async for chunks in batches:
                 yield "".join(map(to_event, chunks))
@@ -161,3 +175,14 @@ class _Front:
 
 def _fork_name(chat: str, n: int) -> str:
     return f"{chat}~{n}"
+
+
+def _replaces(session: Session, sent: VercelRequest) -> bool:
+    """Return True if a request replaces an answer or a message; one that never arrived is new."""
+    id = sent.asked.message_id
+    return sent.replaces is not None and (not id or has_message(session, id))
+
+
+def _is_decided(item: Item, ids: Collection[str]) -> bool:
+    """Return True for a decision on one of these approval ids."""
+    return isinstance(item.body, Decided) and item.approval_id in ids
