@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 from typing import Any
 
+import jsonschema_rs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkeel.define.schema.json_schema_validator import compile_json_schema
+from toolkeel.define.text_patterns import BASE64
 
 CAT: dict[str, Any] = {
     "type": "object",
@@ -380,3 +382,48 @@ def test_what_stands_beside_a_place_is_part_of_what_is_expected_there(
     schema: dict[str, Any], sent: object, told: list[str]
 ) -> None:
     assert lines({"x": sent}, {"type": "object", "properties": {"x": schema}}) == told
+
+
+MANY: list[dict[str, Any]] = [
+    {
+        "type": "object",
+        "properties": {"kind": {"const": f"k{n}"}, f"a{n}": {"type": "string"}},
+        "required": ["kind", f"a{n}"],
+    }
+    for n in range(300)
+]
+
+
+@pytest.mark.parametrize(
+    ("sent", "told"),
+    [
+        ({}, 'x: expected an object with "kind": one of "k0", "k1", '),
+        ({"kind": "K7"}, '"k19", … (300 in all) (did you mean "k7"?), got "K7" (a string)'),
+        ({"kind": "k299"}, "x.a299: expected a string (required)"),
+    ],
+)
+def test_a_union_of_many_objects_is_told_apart_by_the_key_that_does(
+    sent: object, told: str
+) -> None:
+    [line] = lines({"x": sent}, {"type": "object", "properties": {"x": {"anyOf": MANY}}})
+    assert told in line
+    assert len(line) < 300
+
+
+def test_a_schema_is_read_once_for_all_branches_of_its_unions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read: list[object] = []
+    registry = jsonschema_rs.Registry
+    monkeypatch.setattr(
+        jsonschema_rs, "Registry", lambda known: read.append(known) or registry(known)
+    )
+    lines({"x": {}}, {"type": "object", "properties": {"x": {"anyOf": MANY}}})
+    assert len(read) == 1
+
+
+def test_a_text_without_a_known_pattern_is_told_its_words() -> None:
+    schema = {"type": "object", "properties": {"x": {"type": "string", "pattern": BASE64}}}
+    assert lines({"x": "!!"}, schema) == [
+        'x: expected a string of base64 data, got "!!" (a string)'
+    ]

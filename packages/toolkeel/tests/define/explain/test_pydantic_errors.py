@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
+import functools
 import json
+import operator
 import re
 from decimal import Decimal
 from fractions import Fraction
@@ -26,6 +28,7 @@ from pydantic import (
     Json,
     TypeAdapter,
     ValidationError,
+    create_model,
 )
 
 from tests.call.arguments.test_parse import JSON
@@ -241,3 +244,11 @@ def test_a_text_of_a_wrong_form_is_reported_as_it_was_sent_with_what_is_wrong_in
 ) -> None:
     take, _ = taking(type_)
     assert told in answered(take, {"x": sent}).text
+
+
+def test_a_missing_tag_of_many_branches_lists_their_values() -> None:
+    models = [create_model(f"M{n}", kind=(Literal[f"k{n}"], ...)) for n in range(40)]
+    pet = Annotated[functools.reduce(operator.or_, models), Field(discriminator="kind")]
+    text = answered(taking(pet)[0], {"x": {}}).text
+    assert 'x.kind: expected one of "k0", ' in text
+    assert '"k19", … (40 in all) (required)' in text

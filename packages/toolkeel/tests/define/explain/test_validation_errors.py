@@ -27,6 +27,15 @@ def test_the_whole_text_lists_twenty_fields_and_counts_the_rest() -> None:
     ]
 
 
+def test_a_long_phrase_is_written_for_its_first_field_alone() -> None:
+    phrase = "an object with " + ", ".join(f'"key{n}"' for n in range(20))
+    errors = [FieldError(("items", i), phrase, "an empty object") for i in range(30)]
+    rows = invalid_arguments("count", errors).text.splitlines()
+    assert rows[1] == f"- items[0]: expected {phrase}, got an empty object"
+    assert rows[2] == "- items[1]: expected the same as items[0], got an empty object"
+    assert rows[21] == "- and at least 10 more"
+
+
 def test_one_field_of_enormous_name_and_phrase_makes_one_bounded_line() -> None:
     error = FieldError(("k" * 10_000,), "x" * 10_000)
     assert len(invalid_arguments("n" * 10_000, [error]).text) < 800

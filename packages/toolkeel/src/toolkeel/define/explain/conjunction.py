@@ -96,6 +96,8 @@ def _merge_schemas(one: Schema, other: Schema) -> Schema | None:
             made[keyword] = _MERGES[keyword](made[keyword], stored)
     if made.get("type") == []:
         return None
+    if _BOUNDS.isdisjoint(made):
+        return made
     contrary = {kind for kind, *pair in _PAIRS if _are_contrary(made, *pair)}
     return _without_types(made, contrary) if contrary else made
 
@@ -119,6 +121,7 @@ _PAIRS = (
     ("object", "minProperties", "maxProperties"),
 )  # fmt: skip
 """Types, and the bounds that no value of the type fits if the lower is above the upper."""
+_BOUNDS = frozenset(word for _, *pair in _PAIRS for word in pair)
 
 
 def _types(one: Any, other: Any) -> Any:

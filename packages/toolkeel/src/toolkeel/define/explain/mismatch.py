@@ -48,6 +48,7 @@ from toolkeel.define.subschemas import (
     json_type,
     properties_of,
 )
+from toolkeel.define.text_patterns import describe_pattern
 from toolkeel.errors import FieldError
 
 if TYPE_CHECKING:
@@ -72,8 +73,8 @@ class Mismatches:
     """
 
     __slots__ = (
-        "_branches", "_conditions", "_documents", "_engine", "_form", "_names", "_phrases", "_root", "_schema",
-        "_unions", "validator",
+        "_branches", "_conditions", "_documents", "_engine", "_form", "_names", "_phrases", "_registry", "_root",
+        "_schema", "_unions", "validator",
     )  # fmt: skip
 
     def __init__(
@@ -94,6 +95,7 @@ class Mismatches:
         self._phrases: dict[tuple[object, ...], tuple[list[Schema], str, object]] = {}
         self._unions: dict[tuple[object, ...], tuple[_Union, object]] = {}
         self._branches: dict[Location, jsonschema_rs.Validator | None] = {}
+        self._registry: jsonschema_rs.Registry | None = None
 
     def errors(self, value: object) -> list[FieldError]:
         """Return one error for each failed field, with only the first items of long lists."""
@@ -152,11 +154,16 @@ class Mismatches:
         import jsonschema_rs  # long imported, by whoever compiled the schema
 
         assert self._form is not None
-        known: list[tuple[str, Any]] = [(_DOCUMENT, self._form.schema), *self._documents.items()]
+        if self._registry is None:
+            known: list[tuple[str, Any]] = [
+                (_DOCUMENT, self._form.schema),
+                *self._documents.items(),
+            ]
+            self._registry = jsonschema_rs.Registry(known)
         try:
             compiled = type(self.validator)(
                 {"$ref": f"{_DOCUMENT}#{quote(json_pointer(where)[1:])}"},
-                registry=jsonschema_rs.Registry(known),
+                registry=self._registry,
                 offline=True,
                 validate_formats=False,
                 pattern_options=self._engine,
@@ -292,7 +299,9 @@ class Mismatches:
             both = both or plain_alternatives([schema], self._root)
             self._phrases[key] = (both, join_phrases(both, self._root), (schema, *beside))
         both, phrase, _ = self._phrases[key]
-        missing = keyword == "pattern" and cut(str(schema.get(keyword)), 60) not in phrase
+        pattern = schema.get("pattern") if keyword == "pattern" else None
+        words = describe_pattern(pattern) or cut(str(pattern), 60)
+        missing = pattern is not None and words not in phrase
         if missing or (keyword not in _UNREAD and is_described(value, both, self._root)):
             return f"a value that passes {quoted(keyword)}: {short_json(schema.get(keyword))}"
         return suggest_option(phrase, both, value)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from toolkeel.define.explain.conjunction import plain_alternatives
+from toolkeel.define.explain.conjunction import MAX_ALTERNATIVES, plain_alternatives
 from toolkeel.define.explain.value_phrases import MAX_KEYS, count_noun, cut, cut_json, quoted
 from toolkeel.define.subschemas import (
     COMPOSED,
@@ -20,6 +20,7 @@ from toolkeel.define.text_patterns import describe_pattern
 
 _DEEPEST = 5  # types within each other that a phrase still spells out
 _OPTIONS = 20  # values of an enum that a phrase still lists
+_MOST = 1000  # schemas of one place that are read, as many as a schema may have branches
 
 
 def describe_type(schema: object, root: Schema | None = None) -> str:
@@ -59,7 +60,21 @@ def join_phrases(alternatives: Sequence[Schema], root: Schema, depth: int = 1) -
     """Describe values that fit one of several plain schemas; see `plain_alternatives`."""
     if not alternatives:
         return "no value at all"
-    return join_alternatives(_plain_phrase(each, root, depth) for each in alternatives)
+    short = _by_tag(alternatives) if len(alternatives) > MAX_KEYS else None
+    return short or join_alternatives(_plain_phrase(each, root, depth) for each in alternatives)
+
+
+def _by_tag(alternatives: Sequence[Schema]) -> str | None:
+    """Describe many objects by the key whose value tells them apart; None if there is none."""
+    for name in required_of(alternatives[0]):
+        parts = [
+            properties_of(each).get(name) for each in alternatives if name in required_of(each)
+        ]
+        values = [each["const"] for each in parts if isinstance(each, Mapping) and "const" in each]
+        if len(values) == len(alternatives):
+            more = ", …" * (len(values) >= MAX_ALTERNATIVES)
+            return f"an object with {quoted(str(name))}: {_one_of(values)}{more}"
+    return None
 
 
 def _plain_phrase(schema: Schema, root: Schema, depth: int) -> str:
@@ -317,7 +332,7 @@ def alternatives(schemas: Sequence[object], root: Schema) -> list[Schema]:
     only = schemas[0] if len(schemas) == 1 else None
     if isinstance(only, (dict, Mapping)) and COMPOSED.isdisjoint(only):  # most
         return [only]
-    found = islice(applicable_schemas(schemas, root), 100)
+    found = islice(applicable_schemas(schemas, root), _MOST)
     return [schema for schema in found if isinstance(schema, (dict, Mapping))]
 
 

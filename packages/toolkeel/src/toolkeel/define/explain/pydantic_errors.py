@@ -21,6 +21,7 @@ from toolkeel.define.explain.validation_errors import (
     child_schemas,
     describe_expected,
     has_key,
+    join_constants,
     known_keys,
     missing_field,
     unknown_key,
@@ -258,6 +259,7 @@ def _refusing(schemas: Sequence[object], root: Schema, value: object) -> Sequenc
 
 def _either(schemas: Sequence[object]) -> Sequence[object]:
     """Return the schemas of several branches as one."""
+    schemas = join_constants(schemas)
     return [{"anyOf": list(schemas)}] if len(schemas) > 1 else schemas
 
 

@@ -8,6 +8,7 @@ what was expected, what was received, and the nearest name or option where there
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from toolkeel._common.nearest_names import nearest_names
@@ -18,7 +19,7 @@ from toolkeel.define.explain.phrases import (
     join_alternatives,
     join_phrases,
 )
-from toolkeel.define.explain.value_phrases import cut, describe_value, quote_names, quoted
+from toolkeel.define.explain.value_phrases import MAX_KEYS, cut, describe_value, quote_names, quoted
 from toolkeel.define.subschemas import Schema, allowed_values, properties_of, schema_at
 from toolkeel.errors import FieldError, InvalidArguments
 
@@ -30,7 +31,7 @@ UNKNOWN_KEY = "an unknown key"
 UNSENT: Any = object()
 """Stands for a value that was not sent."""
 _LISTED = 20
-_LINE = 400
+_LINE, _LONG = 400, 60
 
 
 def invalid_arguments(
@@ -64,9 +65,15 @@ def invalid_arguments(
 def list_errors(errors: Sequence[FieldError]) -> str:
     """List the fields that failed, one per line, at most 20.
 
-    Of large arguments, not all errors were collected.
+    Of large arguments, not all errors were collected. A long phrase is written once.
     """
-    return _lines(errors, "at least ")
+    first: dict[str, FieldError] = {}
+    shown = []
+    for error in errors[:_LISTED]:
+        known = first.setdefault(error.expected, error)
+        is_long = known is not error and len(error.expected) > _LONG
+        shown.append(replace(error, expected=f"the same as {known.where}") if is_long else error)
+    return _lines([*shown, *errors[_LISTED:]], "at least ")
 
 
 def _lines(items: Sequence[object], bound: str = "") -> str:
@@ -106,6 +113,7 @@ def describe_expected(schemas: Sequence[object], root: Schema, value: object = N
         root: The document that local references point into.
         value: The value that was sent.
     """
+    schemas = join_constants(schemas)
     if len(schemas) == 1:
         text = describe_type(schemas[0], root)
     else:
@@ -115,6 +123,12 @@ def describe_expected(schemas: Sequence[object], root: Schema, value: object = N
             else "any value"
         )
     return suggest_option(text, alternatives(schemas, root), value)
+
+
+def join_constants(schemas: Sequence[object]) -> Sequence[object]:
+    """Return one schema of all fixed values if each of many schemas has one; else the schemas."""
+    fixed = [each["const"] for each in schemas if isinstance(each, Mapping) and "const" in each]
+    return [{"enum": fixed}] if len(fixed) == len(schemas) > MAX_KEYS else schemas
 
 
 def suggest_option(phrase: str, schemas: Iterable[Schema], value: object) -> str:
