@@ -1,4 +1,4 @@
-"""Connections to the engine's tables: a silent one ends, and its pool makes others."""
+"""Connections to the engine's tables: a silent one ends, its pool makes others, and a pooler is refused."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ import sqlalchemy as sa
 from sqlalchemy.exc import OperationalError
 
 from tests.sessions.postgres_server import serving
-from tests.sessions.silent_server import falling_silent
+from tests.sessions.silent_server import falling_silent, pooling
+from toolkeel.sessions.errors import SessionError
 from toolkeel.sessions.stores.limited_connection import limited_connection
 from toolkeel_studio.durable.connections import open_engine
+from toolkeel_studio.durable.engine import RunQueue
 
 
 @pytest.mark.slow
-def test_a_silent_database_ends_a_statement_and_the_next_one_has_a_new_connection(
+def test_a_silent_database_ends_a_statement_and_a_pooler_of_transactions_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(limited_connection(), "answer_seconds", 0.3)
@@ -31,3 +33,8 @@ def test_a_silent_database_ends_a_statement_and_the_next_one_has_a_new_connectio
         with engine.begin() as third:
             assert third.execute(sa.text("SELECT count(*) FROM one")).scalar_one() == 0
         engine.dispose()
+        with (
+            pooling(server.new_database(), transactions=True) as place,
+            pytest.raises(SessionError, match="write the address of the server itself"),
+        ):
+            RunQueue(place)

@@ -12,12 +12,16 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from psycopg.conninfo import conninfo_to_dict
+from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
+from sqlalchemy.engine import make_url
 
 from tests.durable.working import STEPS, done_in, working
 from tests.waiting import until_sync
 from toolkeel.errors import SetupError
+from toolkeel.sessions.errors import SessionError
 from toolkeel_studio.durable import Durable
-from toolkeel_studio.durable.engine import RunQueue
+from toolkeel_studio.durable.engine import RunQueue, address_of
 from toolkeel_studio.durable.orders import RunOrder
 
 pytestmark = pytest.mark.slow
@@ -129,6 +133,30 @@ def test_the_tables_are_in_the_file_of_that_name_whatever_it_is_called(
     }
     with closing(sqlite3.connect(tmp_path / name)) as rows:
         assert rows.execute("SELECT count(*) FROM sqlite_master").fetchone() > (5,)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "postgresql://me:p%20w%2Fs%40@a:1,b,[::1]:3/app?target_session_attrs=read-write",
+        "postgres://%2Ftmp%2Fx/数据库?options=-c%20search_path%3Dx",
+        "postgresql:///app?host=/tmp/x%20y&user=me",
+    ],
+)
+def test_the_engine_and_libpq_read_the_same_in_any_address(address: str) -> None:
+    wanted, made = conninfo_to_dict(address), address_of(address)
+    if "port" in wanted:
+        wanted["port"] = "1,5432,3"
+    _, engines = PGDialect_psycopg().create_connect_args(make_url(made))
+    for found in (conninfo_to_dict(made), engines):
+        assert {key: found[key] for key in wanted} == wanted
+
+
+def test_an_address_that_names_no_database_is_refused_without_its_password() -> None:
+    for address in ("postgresql://me:secret@a", "postgresql://me:secret%zz@a/app"):
+        with pytest.raises(SessionError, match="address of the") as refused:
+            address_of(address)
+        assert "secret" not in str(refused.value)
 
 
 def test_sessions_of_two_scopes_never_wait_for_each_other_whatever_they_are_called(

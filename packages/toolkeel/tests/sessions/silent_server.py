@@ -92,10 +92,11 @@ def falling_silent(address: str) -> Iterator[tuple[str, Silence]]:
 
 
 @contextmanager
-def pooling(address: str, *, transactions: bool) -> Iterator[str]:
+def pooling(address: str, *, transactions: bool, in_turn: bool = False) -> Iterator[str]:
     """A pooler that gives each transaction, or else each session, a connection of the server.
 
-    Like the common ones it answers the greeting itself, with a number of a process that it invents.
+    Like the common ones it answers the greeting itself, with a number of a process that it invents. It
+    lends the connection that was used last, or all of them in turn.
     """
     path = _socket_path(address)
     free: list[socket.socket] = []
@@ -122,7 +123,7 @@ def pooling(address: str, *, transactions: bool) -> Iterator[str]:
                 data = head + _exactly(client, struct.unpack("!I", head[1:])[0] - 4)
                 if head[:1] == b"X":
                     break
-                mine = mine or free.pop()
+                mine = mine or free.pop(0 if in_turn else -1)
                 mine.sendall(data)
                 if head[:1] not in (b"S", b"Q"):
                     continue

@@ -12,7 +12,7 @@ with needs_extra("Durable runs", "dbos"):
     import sqlalchemy as sa
     from sqlalchemy import event
 
-    from toolkeel.sessions.stores.limited_connection import connect, limit_server
+    from toolkeel.sessions.stores.limited_connection import connect
 
 _closed: WeakSet[sa.Engine] = WeakSet()
 
@@ -31,7 +31,6 @@ def open_engine(address: str, size: int, **options: Any) -> sa.Engine:
     def make() -> object:
         """Connect, with limits on both sides."""
         made = connect(address)
-        limit_server(made)
         made.autocommit = False
         return made
 

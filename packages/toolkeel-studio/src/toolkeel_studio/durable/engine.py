@@ -14,12 +14,13 @@ from functools import wraps
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, cast
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from toolkeel._common.needs_extra import needs_extra
 from toolkeel._common.postgres_link import with_parameters
 from toolkeel.errors import SetupError
-from toolkeel.sessions.errors import SessionUnavailable
+from toolkeel.sessions.errors import SessionError, SessionUnavailable
+from toolkeel.sessions.stores.limited_connection import read_address
 from toolkeel.sessions.stores.postgres import is_postgres
 from toolkeel.sessions.stores.sql_tables import VERSION
 from toolkeel_studio.durable.connections import close_engine, open_engine
@@ -89,14 +90,24 @@ def queue_name(agent: str) -> str:
 
 
 def address_of(database: str) -> str:
-    """Return the address of DBOS's tables in its own syntax.
+    """Return the address of DBOS's tables in its own syntax, which libpq reads as well.
 
-    >>> address_of("/srv/who?.db.runs"), address_of("postgresql://db/app")[:37]
-    ('sqlite:////srv/who%3F.db.runs', 'postgresql://db/app?connect_timeout=1')
+    Raises:
+        SessionError: it is not an address, or names no database.
+
+    >>> address_of("/srv/who?.db.runs"), address_of("postgresql://me@a:1,b/app")[:64]
+    ('sqlite:////srv/who%3F.db.runs', 'postgresql://me@/app?connect_timeout=10&host=a%2Cb&port=1%2C5432')
     """
-    if is_postgres(database):
-        return with_parameters(database)
-    return f"sqlite:///{quote(str(Path(database).absolute()))}"
+    if not is_postgres(database):
+        return f"sqlite:///{quote(str(Path(database).absolute()))}"
+    parts = read_address(with_parameters(database))
+    user, password, name = (quote(parts.pop(k, ""), "") for k in ("user", "password", "dbname"))
+    login = f"{user}:{password}@" if password else f"{user}@" if user else ""
+    if not name:
+        raise SessionError("the address of the runs names no database: postgresql://user@host/name")
+    if "," in parts.get("host", "") and "port" in parts:  # SQLAlchemy knows no empty ports
+        parts["port"] = ",".join(each or "5432" for each in parts["port"].split(","))
+    return f"postgresql://{login}/{name}?{urlencode(parts, quote_via=quote)}"
 
 
 class RunQueue:
@@ -115,8 +126,10 @@ class RunQueue:
             place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             place.touch(mode=0o600)  # its owner's alone: prompts stand in it
         with _as_unreachable():
-            DBOS.migrate(self.address)
             self._engine = self.open_engine(2)
+            if self._engine is not None:
+                self._engine.connect().close()  # a proxy is refused before DBOS uses it
+            DBOS.migrate(self.address)
             self.client = DBOSClient(
                 system_database_url=self.address,
                 system_database_engine=self._engine,

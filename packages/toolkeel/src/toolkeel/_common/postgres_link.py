@@ -127,12 +127,14 @@ def shares_connections(connection: Any, connect: Callable[[], Any]) -> bool:
         return False  # a proxy invents this number
     other = connect()
     try:
-        mine, others = set[int](), set[int]()
+        found = {connection: set[int](), other: set[int]()}
+        asked = [connection, other]
         for _ in range(_ROUNDS):
-            mine.add(_server_process(connection))
-            others.add(_server_process(other))
-            if len(mine) > 1 or mine & others:
+            for each in asked:
+                found[each].add(_server_process(each))
+            if len(found[connection]) > 1 or found[connection] & found[other]:
                 return True
+            asked.reverse()  # a proxy that lends two connections in turn gave each the same again
         return False
     finally:
         other.close()

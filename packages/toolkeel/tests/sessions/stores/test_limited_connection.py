@@ -12,7 +12,6 @@ from tests.sessions.silent_server import falling_silent
 from toolkeel.sessions.stores.limited_connection import (
     connect,
     end_server_process,
-    limit_server,
     limited_connection,
     server_process,
 )
@@ -42,7 +41,6 @@ def test_a_server_is_asked_to_give_up_clients_unless_its_operator_says_how(addre
     with connect(address) as connection:
         connection.execute("ALTER ROLE keel SET statement_timeout = '7s'")
         with connect(address) as made:
-            limit_server(made)
             names = ("idle_in_transaction_session_timeout", "statement_timeout")
             found = [made.execute(f"SHOW {name}").fetchall()[0][0] for name in names]
         connection.execute("ALTER ROLE keel RESET statement_timeout")

@@ -373,13 +373,14 @@ def test_a_proxy_that_pools_transactions_is_refused_and_one_that_pools_sessions_
     address: str,
 ) -> None:
     Sessions(address).close()
-    with pooling(address, transactions=True) as place:
-        with pytest.raises(SessionError, match="write the address of the server itself"):
-            Sessions(place)
-        plain = psycopg.connect(place, autocommit=True)  # on a connection that was used before
-        [path] = plain.execute("SHOW search_path", prepare=False).fetchone() or [""]
-        assert "toolkeel" not in path
-        plain.close()
+    for in_turn in (False, True):
+        with pooling(address, transactions=True, in_turn=in_turn) as place:
+            with pytest.raises(SessionError, match="write the address of the server itself"):
+                Sessions(place)
+            plain = psycopg.connect(place, autocommit=True)  # on a connection that was used before
+            [path] = plain.execute("SHOW search_path", prepare=False).fetchone() or [""]
+            assert "toolkeel" not in path
+            plain.close()
     with pooling(address, transactions=False) as place:
         sessions = Sessions(place)
         say(sessions["ada"], "one", "yes")

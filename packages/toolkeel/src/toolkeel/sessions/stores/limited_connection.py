@@ -7,13 +7,19 @@ vanished.
 from __future__ import annotations
 
 from collections.abc import Generator
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from time import monotonic, sleep
 from typing import Any, Final, TypeAlias, TypeVar, cast
 
 from toolkeel._common.needs_extra import needs_extra
-from toolkeel._common.postgres_link import STATEMENT_SECONDS, deadlines, with_parameters
+from toolkeel._common.postgres_link import (
+    STATEMENT_SECONDS,
+    deadlines,
+    shares_connections,
+    with_parameters,
+)
+from toolkeel.sessions.errors import SessionError
 
 T = TypeVar("T")
 ServerProcess: TypeAlias = tuple[int, str]
@@ -33,6 +39,11 @@ FROM unnest(%s::text[], %s::text[]) AS wanted (name, value)
 JOIN pg_settings USING (name) WHERE pg_settings.source = 'default'
 """
 _ENDING_SECONDS: Final = 2.0
+_SHARED: Final = (
+    "a proxy between here and the server gives each transaction another connection, and locks and "
+    "notifications belong to a connection: write the address of the server itself, or set the proxy's pool "
+    "mode to session for this database"
+)
 
 
 def import_driver() -> Any:
@@ -77,18 +88,40 @@ def limited_connection() -> Any:
     return LimitedConnection
 
 
+def read_address(address: str) -> dict[str, str]:
+    """Return the parameters of an address, as libpq reads it.
+
+    Raises:
+        SessionError: it is not one. The error does not quote it: it may contain a password.
+    """
+    driver = import_driver()
+    try:
+        parts = driver.conninfo.conninfo_to_dict(address)
+    except driver.Error:
+        form = "postgresql://user@host/database, with %-escapes for what is special in a password"
+        raise SessionError(f"the address of the database cannot be read: write {form}") from None
+    return {key: str(value) for key, value in parts.items()}
+
+
 def connect(address: str) -> Any:
-    """Connect, with our default parameters where the address has none of its own.
+    """Connect, with our default parameters and limits where the address, its role or operator has none.
+
+    The server gives up the client if it vanishes.
 
     Raises:
         psycopg.Error: the server cannot be reached, or refuses.
+        SessionError: a proxy shares the server's connections; nothing is left on them.
     """
-    return limited_connection().connect(with_parameters(address), autocommit=True)
-
-
-def limit_server(connection: Any) -> None:
-    """Let the server give up a vanished client, unless its operator, role or address says how."""
-    connection.execute(_ADOPT, (list(_SETTINGS), list(_SETTINGS.values())), prepare=False)
+    make = partial(limited_connection().connect, with_parameters(address), autocommit=True)
+    made = make()
+    try:
+        if shares_connections(made, make):
+            raise SessionError(_SHARED)
+        made.execute(_ADOPT, (list(_SETTINGS), list(_SETTINGS.values())), prepare=False)
+    except BaseException:
+        made.close()
+        raise
+    return made
 
 
 def server_process(connection: Any) -> ServerProcess:

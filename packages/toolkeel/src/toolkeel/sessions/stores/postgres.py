@@ -23,7 +23,7 @@ from typing import Any, Final, TypeVar, cast
 from toolkeel.sessions.errors import SessionError
 from toolkeel.sessions.stores.artifacts import Artifacts
 from toolkeel.sessions.stores.database_store import SqliteStore, SqlStore
-from toolkeel.sessions.stores.limited_connection import import_driver
+from toolkeel.sessions.stores.limited_connection import read_address
 from toolkeel.sessions.stores.postgres_connection import PROBE, PostgresConnection
 from toolkeel.sessions.stores.sql_tables import APPLICATION, TABLES, VERSION
 from toolkeel.sessions.stores.sqlite import (
@@ -54,18 +54,9 @@ def open_database(path: str) -> Database:
 
 
 def _display_name(address: str) -> str:
-    """Return host and name of a database, without user and password.
-
-    Raises:
-        SessionError: the text is not an address. The error does not quote it: it may contain a password.
-    """
-    driver = import_driver()
-    try:
-        parts = driver.conninfo.conninfo_to_dict(address)
-    except driver.Error:
-        form = "postgresql://user@host/database, with %-escapes for what is special in a password"
-        raise SessionError(f"the address of the database cannot be read: write {form}") from None
-    place = ":".join(str(parts[key]) for key in ("host", "port") if key in parts)
+    """Return host and name of a database, without user and password."""
+    parts = read_address(address)
+    place = ":".join(parts[key] for key in ("host", "port") if key in parts)
     return f"{place}/{parts.get('dbname', '')}"
 
 

@@ -6,26 +6,18 @@ import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from typing import Any, Final
 
-from toolkeel._common.postgres_link import STATEMENT_SECONDS, shares_connections
-from toolkeel.sessions.errors import SessionError
+from toolkeel._common.postgres_link import STATEMENT_SECONDS
 from toolkeel.sessions.stores.limited_connection import (
     ServerProcess,
     connect,
     end_server_process,
     import_driver,
-    limit_server,
     server_process,
 )
 from toolkeel.sessions.stores.sqlite import Unreachable
 
-_SHARED: Final = (
-    "a proxy between here and the server gives each transaction another connection, and the locks of "
-    "sessions belong to a connection: write the address of the server itself, or set the proxy's pool "
-    "mode to session for this database"
-)
 _PASSES: Final = re.compile("starting up|shutting down|recovery|too many|connection slots")
 """In a server's refusals that pass by themselves."""
 PROMPT_SECONDS: Final = 5.0
@@ -42,16 +34,13 @@ class PostgresConnection:
 
     Raises:
         sqlite3.OperationalError: the database cannot be reached.
+        SessionError: a proxy shares the server's connections.
     """
 
     def __init__(self, address: str) -> None:
         self._driver = import_driver()
         self._raw = self._connect(address)
         try:
-            with self._as_sqlite():
-                if shares_connections(self._raw, partial(self._connect, address)):
-                    raise SessionError(_SHARED)
-                limit_server(self._raw)
             for setting in ("search_path TO toolkeel", "synchronous_commit TO on"):
                 self.execute(f"SET {setting}")
         except BaseException:
