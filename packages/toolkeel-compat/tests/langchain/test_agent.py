@@ -97,6 +97,21 @@ def test_a_form_of_answers_may_say_how_it_is_had(form: Any) -> None:
     assert agent.invoke({"messages": "Oslo?"})["structured_response"].people == 709_000
 
 
+def test_each_type_of_a_union_has_a_tool_of_its_own() -> None:
+    class Nowhere(BaseModel):
+        """There is no such city."""
+
+        name: str
+
+    model = Scripted([call("Nowhere", {"name": "Atlantis"})])
+    agent = create_agent(model, response_format=ToolStrategy(City | Nowhere))
+    state = agent.invoke({"messages": "Atlantis?"})
+    assert state["structured_response"] == Nowhere(name="Atlantis")
+    assert state["messages"][-1].content == "Returning structured response: name='Atlantis'"
+    told = [(one.name, one.description) for one in model.requests[0].tools]
+    assert ("Nowhere", "There is no such city.") in told and len(told) == 2
+
+
 def test_a_tool_sees_the_messages_of_its_run() -> None:
     @tool
     def count(state: Annotated[dict[str, Any], InjectedState], runtime: ToolRuntime) -> str:

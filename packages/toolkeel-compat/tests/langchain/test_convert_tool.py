@@ -48,7 +48,7 @@ SCHEMA = {
 FORMS: dict[str, Any] = {
     "function": weather,
     "core tool": tool("Weather")(weather),
-    "compat tool": langchain.tool("Weather")(weather),
+    "compat tool": langchain.tool("Weather", parse_docstring=True)(weather),
     "model": Weather,
     "anthropic": {"name": "Weather", "description": "Look up the weather.", "input_schema": SCHEMA},
     "titled": {"title": "Weather", "description": "Look up the weather.", **SCHEMA},

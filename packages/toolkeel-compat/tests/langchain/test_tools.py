@@ -255,6 +255,25 @@ def test_options_of_the_decorator_reach_the_core() -> None:
         tool(timout=3)(double)
 
 
+@pytest.mark.parametrize("make", [tool, StructuredTool.from_function])
+def test_a_docstring_is_the_description_as_it_is_unless_it_shall_be_parsed(make: Any) -> None:
+    def find(city: str) -> str:
+        """Find a city.
+
+        Args:
+            city: Its name.
+        """
+        return city
+
+    plain, parsed = (
+        make(find),
+        make(parse_docstring=True)(find) if make is tool else make(find, parse_docstring=True),
+    )
+    assert plain.description == "Find a city.\n\nArgs:\n    city: Its name."
+    assert "description" not in plain.args["city"]
+    assert (parsed.description, parsed.args["city"]["description"]) == ("Find a city.", "Its name.")
+
+
 def test_a_schema_may_change_what_it_checked() -> None:
     class Clean(BaseModel):
         word: str

@@ -8,7 +8,7 @@ import pytest
 
 from toolkeel import SetupError
 from toolkeel.testing import Scripted
-from toolkeel_compat.pydantic_ai import Agent, Caching, ToolOutput
+from toolkeel_compat.pydantic_ai import Agent, Caching
 
 
 @pytest.mark.parametrize(
@@ -44,8 +44,3 @@ def test_settings_of_the_run_come_before_those_of_the_agent() -> None:
     [request] = model.requests
     assert (request.settings.temperature, request.settings.max_tokens) == (0.1, 9)
     assert (request.settings.seed, request.settings.extra_body) == (3, {})
-
-
-def test_a_name_of_an_output_is_refused() -> None:
-    with pytest.raises(SetupError, match="docstring"):
-        ToolOutput(int, name="answer")

@@ -41,7 +41,7 @@ def test_a_text_is_streamed_whole_or_in_pieces() -> None:
 
 def test_an_output_of_a_type_is_streamed_at_last_whole() -> None:
     async def read() -> list[object]:
-        agent = Agent(Scripted([call("final_result", {"result": [1, 2]})]), output_type=list[int])
+        agent = Agent(Scripted([call("final_result", {"response": [1, 2]})]), output_type=list[int])
         async with agent.run_stream("go") as result:
             return [one async for one in result.stream_output()]
 

@@ -23,7 +23,7 @@ def test_successful_calls_count_and_that_of_the_output_does_not() -> None:
     results = [
         ToolMessage("a", "1", "f"),
         ToolMessage("b", "2", "f", "error"),
-        ToolMessage("c", "3", "final_result"),
+        ToolMessage("Final result processed.", "3", "final_result"),
     ]
     assert RunUsage.from_core(Usage(2, 10, 5), results) == RunUsage(2, 1, 10, 5)
 

@@ -8,7 +8,8 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
-from typing import Any, Literal
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 import pytest
 from hypothesis import given
@@ -22,7 +23,7 @@ from tests.waiting import run as run_async
 from toolkeel import Agent, Effects, Rules, Settings, SetupError, ToolMessage, UserMessage, tool
 from toolkeel.agent.output import MAX_RETRIES
 from toolkeel.call.arguments.partial_value import PartialValue
-from toolkeel.define.output_type import OUTPUT_TOOL
+from toolkeel.define.output_type import OUTPUT_TOOL, OutputTool
 from toolkeel.errors import DefinitionError, OutputError
 from toolkeel.messages import AssistantMessage
 from toolkeel.model_interface import CallDelta, Finish, ModelRequest, OutputFormat, TextDelta
@@ -337,6 +338,32 @@ def test_an_answer_is_shown_while_it_arrives(native: bool) -> None:
         assert all(b.startswith(a) for a, b in itertools.pairwise(names))
 
     run_async(main)
+
+
+def test_a_union_whose_members_name_tools_is_answered_by_them_or_by_text() -> None:
+    asked: Any = Annotated[Person, OutputTool("person")] | Annotated[Point, OutputTool("point")]
+    deltas = [CallDelta(0, "c1", "point"), CallDelta(0, arguments='{"x": 1, '), CallDelta(0, arguments='"y": 2}')]  # fmt: skip
+    model = Held([*deltas, Finish("tool_calls")])
+
+    async def main() -> None:
+        async with Agent(model, output_type=asked).stream("go") as stream:
+            shown = [dict(partial.items()) async for partial in stream.stream_outputs()]
+        assert shown[-1] == {"x": 1, "y": 2} and stream.result.output == Point(1, 2)
+
+    run_async(main)
+    assert [one.name for one in model.requests[0].tools] == ["person", "point"]
+    with_text = Held("Nobody.")
+    assert Agent(with_text, output_type=asked | str).run_sync("go").output == "Nobody."
+    assert with_text.requests[0].settings.tool_choice is None
+
+
+def test_an_answer_of_a_union_of_named_tools_is_read_again_from_a_session(tmp_path: Path) -> None:
+    asked: Any = Annotated[Person, OutputTool("person")] | Annotated[Point, OutputTool("point")]
+    session = Sessions(tmp_path / "s.db")["ada"]
+    model = Scripted([call("point", {"x": 1, "y": 2})])
+    first = Agent(model, output_type=asked).run_sync("go", session=session)
+    again = Agent(model, output_type=asked).run_sync(None, session=session)
+    assert first.output == again.output == Point(1, 2)
 
 
 def test_a_list_is_shown_without_the_object_around_it() -> None:

@@ -13,6 +13,7 @@ from toolkeel.define.output_type import (
     OutputTool,
     compile_output_form,
     is_output_tool,
+    split_output_type,
 )
 from toolkeel.errors import CallError, DefinitionError, InvalidArguments
 
@@ -130,3 +131,19 @@ def test_no_mark_of_the_making_of_a_schema_is_advertised() -> None:
 
     for form in (compile_output_form(Graded), compile_output_form(list[Graded])):
         assert "x-closed" not in str(form.tool.parameters)
+
+
+def test_a_union_is_split_only_if_each_member_names_a_tool() -> None:
+    named = Annotated[Inner, OutputTool("inner")]
+    split: Any = named | Annotated[Pair, OutputTool("pair")] | str
+    assert [getattr(one, "__name__", one) for one in split_output_type(split)][-1] == "str"
+    assert len(split_output_type(split)) == 3
+    for whole in (Inner | Pair, named | Pair, named, str | int, list[named]):  # type: ignore[valid-type]
+        assert split_output_type(whole) == (whole,)
+
+
+def test_the_key_of_a_value_may_be_named() -> None:
+    form = compile_output_form(Annotated[list[int], OutputTool(key="response")])
+    assert list(properties(form)) == ["response"] and form.partial_value({"response": [1]}) == [1]
+    assert form.tool.invoke({"response": [1]}).artifact == [1]
+    assert list(form.candidate_arguments("[1]"))[1] == '{"response": [1]}'

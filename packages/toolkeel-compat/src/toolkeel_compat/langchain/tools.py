@@ -7,7 +7,7 @@ import functools
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from toolkeel._common.other_libraries_words import attribute_hints
 from toolkeel._records.record import NOTHING
@@ -205,7 +205,12 @@ class StructuredTool(BaseTool):
         name = name or (getattr(func, "__name__", None) if coroutine else None)
         with _translate_errors():
             made = CoreTool.from_function(
-                func, coroutine, name, description_or_doc, args_schema, **_core_options(options)
+                func,
+                coroutine,
+                name,
+                description_or_doc,
+                args_schema,
+                **_UNPARSED | _core_options(options),
             )
         return cls._from_core(made, args_schema, func, coroutine)
 
@@ -241,7 +246,7 @@ def tool(name_or_callable: Any = None, *, args_schema: Any = None, **options: An
     (3, 'add', ['a', 'b'])
     """
     name = name_or_callable if isinstance(name_or_callable, str) else None
-    wrap = core.tool(name, parameters=args_schema, **_core_options(options))
+    wrap = core.tool(name, parameters=args_schema, **_UNPARSED | _core_options(options))
 
     def wrap_function(function: Callable[..., Any]) -> StructuredTool:
         is_async = inspect.iscoroutinefunction(function)
@@ -325,6 +330,10 @@ def _add_injected(made: AnyTool) -> Mapping[str, object]:
     shown = made.parameters.get("properties")
     properties = shown if isinstance(shown, Mapping) else {}
     return {**made.parameters, "properties": {**properties, **injected}}
+
+
+_UNPARSED: Final[Any] = {"docstring": "plain"}
+"""The core's option for a docstring that is the description as it is, as in LangChain."""
 
 
 def _core_options(options: dict[str, Any]) -> Any:

@@ -8,8 +8,9 @@ retries       how often the model may correct calls of a tool
 toolsets      tools of functions that take a `RunContext` or nothing: `Tool`, `FunctionToolset`
 deferred      calls that wait: `DeferredToolRequests`, `DeferredToolResults`
 test_model    `TestModel`: calls each tool once, then answers
-options       options of agents and runs, `Caching`, `ToolOutput`, `NativeOutput`
+options       options of agents and runs, `Caching`
 validators    output validators
+output_types  the core's output type of types, lists and unions: `ToolOutput`, `NativeOutput`
 result        `AgentRunResult`, `StreamedRunResult`
 agent         `Agent` with its decorators
 ag_ui         `AGUIAdapter`: agents for front ends that speak AG-UI
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from toolkeel_compat.pydantic_ai.deferred import *
     from toolkeel_compat.pydantic_ai.exceptions import *
     from toolkeel_compat.pydantic_ai.options import *
+    from toolkeel_compat.pydantic_ai.output_types import *
     from toolkeel_compat.pydantic_ai.result import *
     from toolkeel_compat.pydantic_ai.test_model import *
     from toolkeel_compat.pydantic_ai.toolsets import *

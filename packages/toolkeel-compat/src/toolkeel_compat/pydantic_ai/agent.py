@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import atexit
-import inspect
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from functools import reduce
-from operator import or_
 from typing import Any, Generic, Unpack
 
 from typing_extensions import TypeVar
@@ -23,7 +20,6 @@ from toolkeel.errors import SetupError
 from toolkeel.model_interface import ModelRequest
 from toolkeel_compat.check_options import check_options
 from toolkeel_compat.pydantic_ai.context import RunContext, current_run
-from toolkeel_compat.pydantic_ai.deferred import DeferredToolRequests
 from toolkeel_compat.pydantic_ai.exceptions import UsageLimitExceeded, to_run_error
 from toolkeel_compat.pydantic_ai.options import (
     REFUSED,
@@ -33,10 +29,10 @@ from toolkeel_compat.pydantic_ai.options import (
     RunOptions,
     as_list,
     check_model,
-    flatten_types,
     to_core_model,
     to_settings,
 )
+from toolkeel_compat.pydantic_ai.output_types import make_output_type, takes_text
 from toolkeel_compat.pydantic_ai.result import AgentRunResult, MessageHistory, StreamedRunResult
 from toolkeel_compat.pydantic_ai.retries import make_retry_step, send_failures
 from toolkeel_compat.pydantic_ai.toolsets import (
@@ -47,7 +43,6 @@ from toolkeel_compat.pydantic_ai.toolsets import (
 )
 from toolkeel_compat.pydantic_ai.usage import RunUsage, UsageLimits
 from toolkeel_compat.pydantic_ai.validators import (
-    add_validators,
     call_with_context,
     get_validated_text,
     make_text_step,
@@ -165,7 +160,8 @@ class Agent(ToolCollection, Generic[_D, _T]):
         """Run, and stream the text: ``async with agent.run_stream(...) as result``."""
         run, finish = self._start(user_prompt, options)
         run.buffer_events()
-        typed = self._make_output_type(options.get("output_type") or self._output_type) is not str
+        asked = options.get("output_type") or self._output_type
+        typed = make_output_type(asked, self._validators) is not str
         streamed = StreamedRunResult(run, finish, typed)
         try:
             yield streamed
@@ -268,8 +264,8 @@ class Agent(ToolCollection, Generic[_D, _T]):
             *flatten_toolsets([*sets, *(options.get("toolsets") or ())]),
             *client_tools,
         ]
-        output_type = self._make_output_type(asked)
-        checks = [make_text_step(self._validators, output_retries)] if output_type is str else []
+        output_type = make_output_type(asked, self._validators)
+        check_text = [make_text_step(self._validators, output_retries)]
         return core.Agent(
             to_core_model(model),
             all_tools,
@@ -282,7 +278,7 @@ class Agent(ToolCollection, Generic[_D, _T]):
             model_steps=[
                 make_retry_step(all_tools, tool_retries),
                 _remember_run,
-                *checks,
+                *(check_text if takes_text(output_type) else []),
                 send_failures,
             ],
             steps=steps,
@@ -302,21 +298,6 @@ class Agent(ToolCollection, Generic[_D, _T]):
             return "\n\n".join(str(one) for one in texts if one)
 
         return instruct
-
-    def _make_output_type(self, asked: Any) -> Any:
-        """Return the core's output type, with the output validators.
-
-        Raises:
-            SetupError: An output function is given.
-        """
-        kinds = [one for one in flatten_types(asked) if one is not DeferredToolRequests]
-        for one in kinds:
-            if inspect.isroutine(one):
-                raise SetupError(
-                    f"output_type: {one.__name__} is a function; @tool(ends_run=True) of toolkeel ends a run"
-                )
-        kind = reduce(or_, kinds) if len(kinds) > 1 else kinds[0] if kinds else str
-        return add_validators(kind, tuple(self._validators))
 
 
 _loops = threading.local()

@@ -2,56 +2,23 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Generic, TypedDict
-
-from typing_extensions import TypeVar
+from typing import Annotated, Any, TypedDict
 
 from toolkeel._common.checked_arguments import any_list
 from toolkeel.agent import agent as core
-from toolkeel.errors import SetupError
 from toolkeel.messages import Message
 from toolkeel.model_interface import Model, Settings
 from toolkeel_compat.pydantic_ai.deferred import DeferredToolResults
 from toolkeel_compat.pydantic_ai.test_model import TestModel
 from toolkeel_compat.pydantic_ai.usage import RunUsage, UsageLimits
 
-_T = TypeVar("_T", default=Any)
 ModelSettings = dict
 """Settings of requests are a dict: ``temperature``, ``max_tokens``, and options of the provider."""
 
 
 class Caching:
     """Marks the repeated part of requests for the provider's cache, as the core does anyway."""
-
-
-@dataclasses.dataclass
-class ToolOutput(Generic[_T]):
-    """An output type that the model answers with by a call.
-
-    Args:
-        type_: The type.
-        name: Refused: the call is named ``final_result``.
-        description: Refused: the type's docstring describes it.
-    """
-
-    type_: Any
-    name: str | None = None
-    description: str | None = None
-
-    def __post_init__(self) -> None:
-        if self.name or self.description:
-            raise SetupError(
-                "ToolOutput(name=..., description=...): the type's docstring describes it"
-            )
-
-
-@dataclasses.dataclass
-class NativeOutput(Generic[_T]):
-    """An output type that the provider enforces where it can."""
-
-    outputs: Any
 
 
 class AgentOptions(TypedDict, total=False):
@@ -145,15 +112,6 @@ def as_list(value: Any) -> list[Any]:
     if value is None or value == "":
         return []
     return [value] if isinstance(value, str) or callable(value) else list(value)
-
-
-def flatten_types(asked: Any) -> list[Any]:
-    """Return the types of an output type: a list's items, and what output markers hold."""
-    if isinstance(asked, list | tuple):
-        return [kind for one in asked for kind in flatten_types(one)]
-    if isinstance(asked, ToolOutput):
-        return flatten_types(asked.type_)
-    return flatten_types(asked.outputs) if isinstance(asked, NativeOutput) else [asked]
 
 
 _VENDORS: Mapping[str, str] = {

@@ -8,9 +8,10 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any, Literal
 
 from toolkeel._records.record import record
-from toolkeel.define.output_type import OUTPUT_TOOL
+from toolkeel.define.output_type import is_output_tool
 from toolkeel.messages import AssistantMessage, ToolCall, ToolMessage, Usage
 from toolkeel.model_interface import Delta, ModelRequest, TextDelta
+from toolkeel_compat.pydantic_ai.output_types import OUTPUT_KEY
 
 
 @record
@@ -75,7 +76,7 @@ class TestModel:
         offered: tuple[list[OfferedTool], list[OfferedTool]] = [], []
         for one in self.requests[-1].tools:
             made = OfferedTool(one.name, one.description, one.parameters)
-            offered[one.name.startswith(OUTPUT_TOOL)].append(made)
+            offered[is_output_tool(one)].append(made)
         return ModelRequestParameters(*offered)
 
     def supports_format(self, format: Any, *, tools: bool) -> bool:
@@ -99,29 +100,25 @@ class TestModel:
         """Return the calls of a request's tools, or the answer once all have results."""
         results = [one for one in request.messages if isinstance(one, ToolMessage)]
         tools: list[Any] = [*request.tools]
-        forms = [one for one in tools if one.name.startswith(OUTPUT_TOOL)]
+        forms = [one for one in tools if is_output_tool(one)]
         todo = self._find_missing([one for one in tools if one not in forms], results)
         if todo:
             return _make_reply("", [self._call(one, len(results)) for one in todo])
-        if forms and not self._answers_with_text(forms[0].parameters):
-            answer = self.custom_output_args
-            names = list(forms[0].parameters.get("properties", ()))
-            if answer is not None and names == ["result"] and "result" not in answer:
-                answer = {"result": answer}  # of a union, the type is within
-            return _make_reply("", [self._call(forms[0], len(results), answer)])
+        if forms and not self._answers_with_text(request):
+            form, answer = forms[self.seed % len(forms)], self.custom_output_args
+            names = list(form.parameters.get("properties", ()))
+            if answer is not None and names == [OUTPUT_KEY] and OUTPUT_KEY not in answer:
+                answer = {OUTPUT_KEY: answer}
+            return _make_reply("", [self._call(form, len(results), answer)])
         if self.custom_output_text is not None:
             return _make_reply(self.custom_output_text)
         by_name = {one.name: _read(one.text) for one in results}
         text = json.dumps(by_name, ensure_ascii=False, separators=(",", ":"))
         return _make_reply(text if by_name else "success (no tool calls)")
 
-    def _answers_with_text(self, form: Mapping[str, Any]) -> bool:
+    def _answers_with_text(self, request: ModelRequest) -> bool:
         """Return True if the output may be text, as one of several types, and no other is given."""
-        options = form.get("properties", {}).get("result", {}).get("anyOf", ())
-        return self.custom_output_args is None and any(
-            option.get("type") == "string" and not option.keys() & {"enum", "const", "format"}
-            for option in options
-        )
+        return self.custom_output_args is None and request.settings.tool_choice != "required"
 
     def _find_missing(self, tools: Sequence[Any], results: Sequence[ToolMessage]) -> list[Any]:
         """Return the tools to call: all at first, then those that asked for other arguments."""

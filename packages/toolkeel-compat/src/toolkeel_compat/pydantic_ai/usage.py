@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from toolkeel.define.output_type import OUTPUT_TOOL
 from toolkeel.messages import Message, ToolMessage, Usage
 from toolkeel.spending import RunLimits
 from toolkeel_compat.check_options import check_fields
@@ -19,6 +18,8 @@ _SHOWN = (
     "tool_calls",
 )
 """The order in which a usage is shown."""
+OUTPUT_ACCEPTED = "Final result processed."
+"""Text of an accepted answer's result: it is no result of a tool of the program."""
 
 
 @dataclasses.dataclass(repr=False)
@@ -67,7 +68,7 @@ class RunUsage:
     def from_core(cls, usage: Usage, messages: Sequence[Message]) -> RunUsage:
         """Convert the core's usage, and count the successful calls of the messages."""
         results = [one for one in messages if isinstance(one, ToolMessage)]
-        calls = sum(not (one.failed or one.name.startswith(OUTPUT_TOOL)) for one in results)
+        calls = sum(not (one.failed or one.text == OUTPUT_ACCEPTED) for one in results)
         tokens = (usage.input_tokens, usage.output_tokens)
         return cls(usage.requests, calls, *tokens, usage.cached_tokens, usage.cache_write_tokens)
 

@@ -21,7 +21,12 @@ from toolkeel.agent.transcript import last_turn, turns_before_repeat
 from toolkeel.call.arguments.validate import prepare
 from toolkeel.call.toolset import Toolset
 from toolkeel.define.explain.validation_errors import list_errors
-from toolkeel.define.output_type import OutputForm, compile_output_form, read_output_tool
+from toolkeel.define.output_type import (
+    OutputForm,
+    compile_output_form,
+    read_output_tool,
+    split_output_type,
+)
 from toolkeel.define.tool import AnyTool
 from toolkeel.errors import (
     FieldError,
@@ -42,31 +47,40 @@ class OutputPlan:
     """How a run's model returns answers of a type.
 
     Args:
-        form: The type, with its schema and validation.
+        forms: The type, with its schema and validation; for a union whose members name a tool each, one
+            for each of them.
         native: The schema that the wire constrains replies to; None if the model calls a tool instead.
         retries: How often the model may correct its answer.
+        takes_text: A reply without calls is an answer as it is.
     """
 
-    form: OutputForm
+    forms: Sequence[OutputForm]
     native: OutputFormat | None = None
     retries: int = MAX_RETRIES
+    takes_text: bool = False
 
     @property
     def tools(self) -> tuple[AnyTool, ...]:
-        """The tool by which the model answers; empty if replies are constrained instead."""
-        return () if self.native else (self.form.tool,)
+        """The tools by which the model answers; empty if replies are constrained instead."""
+        return () if self.native else tuple(form.tool for form in self.forms)
+
+    def find_tool(self, name: str) -> AnyTool | None:
+        """Return the tool of this name by which the model answers, or None."""
+        return next((form.tool for form in self.forms if form.tool.name == name), None)
 
     def apply_to(self, settings: Settings) -> Settings:
         """Return settings that constrain replies to the type, or force a call if `tool_choice` is unset."""
         if self.native:
             return dataclasses.replace(settings, output=self.native)
-        if settings.tool_choice is None:
+        if settings.tool_choice is None and not self.takes_text:
             return dataclasses.replace(settings, tool_choice="required")
         return settings
 
     def make_partial(self) -> PartialOutput:
         """Create a reader that returns an answer while it is still arriving."""
-        return PartialOutput("" if self.native else self.form.tool.name, self.form.partial_value)
+        return PartialOutput(
+            {"" if self.native else form.tool.name: form.partial_value for form in self.forms}
+        )
 
 
 def plan_output(
@@ -86,12 +100,21 @@ def plan_output(
     """
     if output_type is str or output_type is None:
         return None
-    form = compile_output_form(output_type, _free_name(read_output_tool(output_type).name, taken))
-    if isinstance(model, SupportsStructuredOutput) and model.supports_format(
-        form.format, tools=tools
+    forms: list[OutputForm] = []
+    members = split_output_type(output_type)
+    for member in members:
+        if member is not str:
+            known = {*taken.names, *(form.tool.name for form in forms)}
+            name = _free_name(read_output_tool(member).name, known)
+            forms.append(compile_output_form(member, name))
+    [first, *_] = forms
+    if (
+        len(members) == 1
+        and isinstance(model, SupportsStructuredOutput)
+        and model.supports_format(first.format, tools=tools)
     ):
-        return OutputPlan(form, form.format, retries)
-    return OutputPlan(form, None, retries)
+        return OutputPlan(forms, first.format, retries)
+    return OutputPlan(forms, None, retries, str in members)
 
 
 def _free_name(wanted: str, taken: Container[str]) -> str:
@@ -140,7 +163,7 @@ class OutputAttempts:
 
     def _is_answer(self, result: ToolMessage) -> bool:
         """Return True for a result of the output tool."""
-        return result.name == self._plan.form.tool.name
+        return self._plan.find_tool(result.name) is not None
 
     def _take_turn(self, calls: Sequence[ToolCall], results: Sequence[ToolMessage]) -> None:
         """Store the first accepted answer of a turn's results, else count the last one as a failed attempt.
@@ -165,11 +188,12 @@ class OutputAttempts:
 
     def _value(self, result: ToolMessage, said: Mapping[str, object]) -> object:
         """Return the accepted answer, rebuilt from its call if it was not saved."""
-        arguments = said.get(result.tool_call_id)
-        if not isinstance(result.artifact, UnsavedValue | UnknownValue) or arguments is None:
+        arguments, tool = said.get(result.tool_call_id), self._plan.find_tool(result.name)
+        unsaved = isinstance(result.artifact, UnsavedValue | UnknownValue)
+        if not unsaved or arguments is None or tool is None:
             return result.artifact
-        prepared = prepare(ToolCall("", result.name, cast("Any", arguments)), self._plan.form.tool)
-        return self._plan.form.tool.function(**prepared.arguments).artifact
+        prepared = prepare(ToolCall("", result.name, cast("Any", arguments)), tool)
+        return tool.function(**prepared.arguments).artifact
 
     def check_reply(self, reply: AssistantMessage) -> Message | None:
         """Read a reply without calls as an answer: store it and return None, or return a correction.
@@ -180,18 +204,20 @@ class OutputAttempts:
         text = reply.text
         if reply.finish_reason in ("refusal", "filtered"):
             raise OutputError(f"the model refused to answer: {text or 'without a reason'}", text)
+        if self._plan.takes_text:
+            self.has_value, self.value = True, text
+            return None
         problem: InvalidArguments | MalformedArguments | None = None
-        for reading in self._plan.form.candidate_arguments(text):
-            try:
-                prepared = prepare(
-                    ToolCall("", self._plan.form.tool.name, reading), self._plan.form.tool
-                )
-            except (InvalidArguments, MalformedArguments) as error:
-                problem = problem or error
-            else:
-                output = self._plan.form.tool.function(**prepared.arguments)
-                self.has_value, self.value = True, output.artifact
-                return None
+        for form in self._plan.forms:
+            for reading in form.candidate_arguments(text):
+                try:
+                    prepared = prepare(ToolCall("", form.tool.name, reading), form.tool)
+                except (InvalidArguments, MalformedArguments) as error:
+                    problem = problem or error
+                else:
+                    output = form.tool.function(**prepared.arguments)
+                    self.has_value, self.value = True, output.artifact
+                    return None
         assert problem is not None
         cut_off = reply.finish_reason in ("length", "incomplete")
         self._count_failure(text, problem.errors if isinstance(problem, InvalidArguments) else ())
@@ -199,7 +225,6 @@ class OutputAttempts:
 
     def _correction(self, problem: InvalidArguments | MalformedArguments, cut_off: bool) -> str:
         """Describe to the model what is wrong with its answer, and how to answer again."""
-        tool = self._plan.form.tool
         if cut_off:
             how = "Your answer was cut off before it was complete. Give a shorter one."
         elif isinstance(problem, InvalidArguments):
@@ -208,8 +233,9 @@ class OutputAttempts:
         else:
             how = f"Your answer does not have the form that is asked for. {problem.text}"
         if not self._plan.native:
-            return f"{how}\nGive your answer by calling {tool.name}."
-        schema = json.dumps(tool.parameters, ensure_ascii=False)
+            names = " or ".join(tool.name for tool in self._plan.tools)
+            return f"{how}\nGive your answer by calling {names}."
+        schema = json.dumps(self._plan.native.schema, ensure_ascii=False)
         return f"{how}\nAnswer again with JSON alone, of this JSON Schema: {schema}"
 
     def _count_failure(self, text: str, errors: Sequence[FieldError], problem: str = "") -> None:

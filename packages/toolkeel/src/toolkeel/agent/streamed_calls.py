@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from toolkeel.call.arguments.partial import PartialArguments
 from toolkeel.call.arguments.partial_value import PartialItem, PartialValue
@@ -69,29 +69,30 @@ class PartialOutput:
     """The structured answer that is arriving, assembled from the events of a run.
 
     Args:
-        tool: Name of the tool by which the model answers; empty if its text is the answer.
-        value_in: Returns the answer that is in the part of the JSON that has arrived.
+        readers: By name of a tool by which the model answers, or "" for its text: a function that
+            returns the answer that is in the part of the JSON that has arrived.
     """
 
-    def __init__(self, tool: str, value_in: Callable[[PartialValue], PartialItem]) -> None:
-        self._tool = tool
-        self._value_in = value_in
+    def __init__(self, readers: Mapping[str, Callable[[PartialValue], PartialItem]]) -> None:
+        self._readers = readers
         self._calls = PartialCalls()
         self._text = PartialArguments()
 
     def take_event(self, event: Event) -> PartialItem:
         """Read the next event. Return the answer so far if it changed, or None."""
-        if self._tool:
+        if "" not in self._readers:
             call = self._calls.take_event(event)
-            return self._value_of(call.arguments) if call and call.name == self._tool else None
+            if call is None or call.name not in self._readers:
+                return None
+            return self._read(call.name, call.arguments)
         if isinstance(event, TurnStarted):
             self._text = PartialArguments()
         if not isinstance(event, Streamed) or not isinstance(event.delta, TextDelta):
             return None
         self._text.feed(event.delta.text)
-        return self._value_of(self._text)
+        return self._read("", self._text)
 
-    def _value_of(self, text: PartialArguments) -> PartialItem:
+    def _read(self, name: str, text: PartialArguments) -> PartialItem:
         """Return the answer in parsed arguments so far; None while they are empty."""
         value = text.value()
-        return self._value_in(value) if len(value) else None
+        return self._readers[name](value) if len(value) else None

@@ -120,7 +120,7 @@ def compile_function(function: Callable[..., Any], request: DefinitionRequest) -
         injected = (*injected, *_hidden_defaults(signature, arguments))
     description = docs.description if request.description is None else request.description
     message = description or request.parameters or request.description is not None
-    if not message and request.docstring == "parse":
+    if not message and request.docstring != "strict":
         _warn_missing_docstring(name, function)
     return CompiledFunction(
         name,

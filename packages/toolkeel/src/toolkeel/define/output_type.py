@@ -13,7 +13,8 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from inspect import Parameter as Kind
-from typing import Annotated, Any, get_args, get_origin
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import TypeAdapter
 from typing_extensions import TypeForm
@@ -43,22 +44,26 @@ ANSWER_NOTE = "Give the final answer, and end with it."
 """How the tool's description begins."""
 ACCEPTED = "The answer was accepted."
 _VALUE = "result"
-"""The key of an answer that is no object of its own: arguments always are one."""
+"""The key of an answer that is no object of its own, unless its type names another: arguments always are one."""
 
 
 @record
 class OutputTool:
     """Name and description of the output tool, as metadata in the ``Annotated`` of an output type.
 
+    A union whose members have it is answered by several tools, one for each of them.
+
     Args:
         name: Name of the tool.
         description: Description for the model.
         describe_answer: Returns the text of an accepted answer's result.
+        key: Key of an answer that is no object.
     """
 
     name: str = OUTPUT_TOOL
     description: str | None = None
     describe_answer: Callable[[object], str] = lambda answer: ACCEPTED
+    key: str = _VALUE
 
 
 @record
@@ -68,10 +73,12 @@ class OutputForm:
     Args:
         tool: Tool that the model calls to give it; the result's artifact is the value.
         wrapped: True if the value is under a key of its own, since it is no object.
+        key: That key.
     """
 
     tool: AnyTool
     wrapped: bool
+    key: str = _VALUE
 
     @property
     def format(self) -> OutputFormat:
@@ -86,12 +93,12 @@ class OutputForm:
         """
         yield text
         if self.wrapped:
-            yield f'{{"{_VALUE}": {text}}}'
-            yield json.dumps({_VALUE: text}, ensure_ascii=False)
+            yield f'{{"{self.key}": {text}}}'
+            yield json.dumps({self.key: text}, ensure_ascii=False)
 
     def partial_value(self, partial: Any) -> Any:
         """Return the answer in arguments that are still arriving, or None if none has."""
-        return partial.get(_VALUE) if self.wrapped else partial
+        return partial.get(self.key) if self.wrapped else partial
 
 
 def read_output_tool(output_type: TypeForm[Any]) -> OutputTool:
@@ -100,8 +107,26 @@ def read_output_tool(output_type: TypeForm[Any]) -> OutputTool:
     >>> read_output_tool(Annotated[int, OutputTool("count")]).name
     'count'
     """
+    return _find_output_tool(output_type) or OutputTool()
+
+
+def _find_output_tool(output_type: TypeForm[Any]) -> OutputTool | None:
     metadata = get_args(output_type)[1:] if get_origin(output_type) is Annotated else ()
-    return next((one for one in metadata if isinstance(one, OutputTool)), OutputTool())
+    return next((one for one in metadata if isinstance(one, OutputTool)), None)
+
+
+def split_output_type(output_type: TypeForm[Any]) -> tuple[TypeForm[Any], ...]:
+    """Return the members of a union that name a tool each, besides text; else the type itself.
+
+    >>> one, other, text = split_output_type(
+    ...     Annotated[int, OutputTool("count")] | Annotated[bool, OutputTool("judge")] | str
+    ... )
+    >>> read_output_tool(one).name, read_output_tool(other).name, text
+    ('count', 'judge', <class 'str'>)
+    """
+    members = get_args(output_type) if get_origin(output_type) in (Union, UnionType) else ()
+    named = [one for one in members if one is str or _find_output_tool(one)]
+    return tuple(named) if named and len(named) == len(members) else (output_type,)
 
 
 def compile_output_form(output_type: TypeForm[Any], name: str = OUTPUT_TOOL) -> OutputForm:
@@ -141,17 +166,17 @@ def compile_output_form(output_type: TypeForm[Any], name: str = OUTPUT_TOOL) -> 
     message = str(schema.pop("description", ""))
     schema.pop("title", None)
     wrapped = schema.get("type") != "object"
+    wanted = read_output_tool(output_type)
     arguments = (
-        _compile_wrapped(name, output_type)
+        _compile_wrapped(name, output_type, wanted.key)
         if wrapped
         else _compile_object(name, replace(generated, schema=schema), adapter)
     )
-    wanted = read_output_tool(output_type)
     description = wanted.description
     if description is None:
         description = f"{ANSWER_NOTE} {message}".strip()
     tool = _tool(name, description, arguments, _Accept(wanted.describe_answer))
-    return OutputForm(tool, wrapped)
+    return OutputForm(tool, wrapped, wanted.key)
 
 
 def _with_root_object(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -161,9 +186,9 @@ def _with_root_object(schema: Mapping[str, Any]) -> dict[str, Any]:
     return {**root, "$defs": schema["$defs"]} if "$defs" in schema else root
 
 
-def _compile_wrapped(name: str, output_type: TypeForm[Any]) -> ArgumentSchema:
+def _compile_wrapped(name: str, output_type: TypeForm[Any], key: str) -> ArgumentSchema:
     """Compile arguments with the answer under one key, for types that are no object."""
-    value = Parameter(_VALUE, output_type, MISSING, Kind.POSITIONAL_OR_KEYWORD)
+    value = Parameter(key, output_type, MISSING, Kind.POSITIONAL_OR_KEYWORD)
     return from_parameters(name, [value], {}, "forbid")
 
 
@@ -199,7 +224,8 @@ class _Accept:
         self._describe = describe
 
     def __call__(self, **values: object) -> ToolOutput:
-        return ToolOutput(self._describe(values[_VALUE]), artifact=values[_VALUE])
+        [answer] = values.values()
+        return ToolOutput(self._describe(answer), artifact=answer)
 
 
 def is_output_tool(tool: object) -> bool:

@@ -6,8 +6,10 @@ import inspect
 import re
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
-from typing import Annotated, Any, Generic, TypeVar, cast, get_origin
+from functools import partial, reduce
+from operator import or_
+from types import UnionType
+from typing import Annotated, Any, Generic, TypeVar, Union, cast, get_args, get_origin
 
 from pydantic import AfterValidator, WithJsonSchema
 
@@ -89,7 +91,12 @@ def resolve_output_type(model: Model, form: Any) -> tuple[Model, Any]:
 
 
 def _name_output_tool(schema: Any, accepted: str | None) -> Any:
-    """Return the output type whose tool has the schema's name and description, as in LangChain."""
+    """Return the output type whose tool has the schema's name and description, as in LangChain.
+
+    Each member of a union has a tool of its own.
+    """
+    if get_origin(schema) in (Union, UnionType):
+        return reduce(or_, [_name_output_tool(one, accepted) for one in get_args(schema)])
     if isinstance(schema, Mapping):
         title, text = schema.get("title") or OUTPUT_TOOL, schema.get("description", "")
         schema = make_dict_type(schema)
