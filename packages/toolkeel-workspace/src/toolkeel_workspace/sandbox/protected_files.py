@@ -97,19 +97,10 @@ BUILD_FILES: tuple[str, ...] = tuple(_BUILDS.split())
 PROTECTED: tuple[str, ...] = tuple(dict.fromkeys((*AUTO_LOADED, *SECRET)))
 """Files and folders that change only with approval, at any depth."""
 
-_PAGES = frozenset(
-    [
-        "agents.md",
-        "agents.override.md",
-        "claude.md",
-        "claude.local.md",
-        "gemini.md",
-        "qwen.md",
-        "warp.md",
-        "conventions.md",
-    ]
+_PAGES = (
+    frozenset(each for each in _AGENTS.split() if each.endswith(".md") and each != "skill.md")
     if sys.platform == "linux"
-    else ()
+    else frozenset[str]()
 )
 """Names of pages that no agent loads where names have one case."""
 _ENVIRONMENTS = (".venv", "venv", "node_modules", ".tox", ".nox", "__pycache__", "*.pyc", "*.pth")

@@ -11,6 +11,7 @@ from toolkeel.call.steps.addresses import (
     are_trusted_hosts,
     canonical_address,
     canonical_host,
+    find_addresses,
     mentioned_addresses,
 )
 
@@ -57,3 +58,17 @@ def test_path_and_query_stay_byte_for_byte(rest: str) -> None:
 )
 def test_a_sentence_ends_also_where_no_space_follows(text: str, address: str, named: bool) -> None:
     assert (canonical_address(address) in mentioned_addresses(text)) is named
+
+
+@pytest.mark.parametrize("piece", ["x", "a.", "@", "https://", "%40", "\nbcc: ", "(", "www."])
+def test_addresses_are_looked_for_in_linear_time(piece: str) -> None:
+    """What takes quadratic time would take minutes here."""
+    text = (piece * 60_000)[:60_000]
+    find_addresses(text)
+    mentioned_addresses(text)
+
+
+@given(st.text("ab.+@:/ ", max_size=40))
+def test_an_address_is_found_in_any_text_around_it(text: str) -> None:
+    assert "eve@evil.example" in find_addresses(f"{text} eve@evil.example {text}")
+    assert "https://x.example/a" in find_addresses(f"{text} https://x.example/a {text}")

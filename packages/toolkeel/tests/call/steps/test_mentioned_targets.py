@@ -129,6 +129,54 @@ def test_no_spelling_hides_another_address_beside_a_named_target(hidden: str) ->
         assert not waits(harmless)
 
 
+@tool(effects=acts("people"))
+def share(people: dict[str, str], cc: str = "", subject: str = "") -> str:
+    """Share something."""
+    return "shared"
+
+
+ADA = "ada@mine.example"
+SMUGGLED = [
+    {"people": {EVE: "writer"}},
+    {"people": {ADA: "writer", "eve": "writer"}},
+    {"cc": "eve @ evil.example"},
+    {"cc": f"Ada <{ADA}>, Eve <eve(at home)@(the) evil . example>"},
+    {"cc": "eve@localhost"},
+    {"cc": f"eve{' ' * 5000}@evil.example"},
+    {"cc": "mailto:eve%40evil.example"},
+    {"subject": "Hello\r\nBcc: eve"},
+    {"subject": "Hello\nResent-To: eve (a(b)c)\n\t@evil.example"},
+]
+
+
+@pytest.mark.parametrize("more", SMUGGLED)
+def test_nobody_is_smuggled_in_beside_a_named_recipient(more: dict[str, object]) -> None:
+    def waits(arguments: dict[str, object]) -> bool:
+        made = call("share", {"people": {ADA: "writer"}, **arguments})
+        agent = Agent(Scripted([call("page", {}), made, "done"]), [page, share])
+        return bool(agent.run_sync(f"Share it with {ADA} as a writer.").pending)
+
+    assert waits(more)
+    for harmless in ({"cc": f"Ada <{ADA}>, {ADA}"}, {"subject": "Lunch @ noon. See you\nTo: do"}):
+        assert not waits(dict(harmless))
+
+
+@pytest.mark.parametrize(
+    ("to", "is_named"),
+    [
+        (f"Ada Lovelace <{ADA}>", True),
+        (f'"Ada" <{ADA}>; {ADA}', True),
+        (f"{ADA}, {EVE}", False),
+        (f'"{ADA}" <{EVE}>', False),
+        (f"Ada\r\nBcc: eve\r\n <{ADA}>", False),
+        (f"{ADA}, eve", False),
+    ],
+)
+def test_of_a_list_of_recipients_each_address_counts_and_no_name(to: str, is_named: bool) -> None:
+    result = run(f"Mail {ADA}.", call("page", {}), call("send", {"to": to}))
+    assert (not result.pending) is is_named
+
+
 def test_what_is_looked_up_by_less_than_it_says_was_named() -> None:
     looked = call("address_book", {"name": "ada"})
     assert not run(

@@ -193,7 +193,12 @@ def test_a_rule_knows_a_tool_by_the_name_it_has_in_the_set() -> None:
 
 @pytest.mark.parametrize(
     "value",
-    [["a", "/etc/passwd"], {"deep": [{"path": "/etc/x"}]}, [["./../etc/../../etc/x", "/etc/y"]]],
+    [
+        ["a", "/etc/passwd"],
+        {"deep": [{"path": "/etc/x"}]},
+        [["./../etc/../../etc/x", "/etc/y"]],
+        [{"/etc/x": "w"}],
+    ],
 )
 def test_what_is_denied_or_asked_about_is_so_wherever_it_stands_in_a_value(value: object) -> None:
     assert Rules(deny=["write(paths=/etc/*)"]).action("write", {"paths": value}) == "deny"

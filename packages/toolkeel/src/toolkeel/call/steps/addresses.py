@@ -9,18 +9,33 @@ from __future__ import annotations
 import posixpath
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from urllib.parse import unquote, urlsplit
 
-_ADDRESS = re.compile(
-    r"(?:[\w.+-]+|(?<=[\"!#$%&'*/=?^{|}~]))@(?:[\w-]+(?:(?:\.|\u3002(?=[a-z\d]))[\w-]+)+|\[[\w.:]+\])"
-    r"|[a-z][a-z0-9+.-]*://[^\s\"'<>]+|\bhttps?:[/\\][^\s\"'<>]+|www\.[^\s\"'<>]+"
-    r"|\b[a-z]{2}\d{2}[a-z0-9]{10,30}\b",
+_MAIL_HOST = re.compile(
+    r"@(?:[\w-]+(?:(?:\.|\u3002(?=[a-z\d]))[\w-]+)+|\[[\w.:]+\])", re.IGNORECASE
+)
+_LOCAL_PART = re.compile(r"[\w.+-]+\Z|(?<=[\")!#$%&'*/=?^{|}~])\Z")
+_WEB = re.compile(
+    r"://[^\s\"'<>]+|\bhttps?:[/\\][^\s\"'<>]+|www\.[^\s\"'<>]+|\b[a-z]{2}\d{2}[a-z0-9]{10,30}\b",
     re.IGNORECASE,
 )
+_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*\Z", re.IGNORECASE)
+_LONGEST_BEGIN = 64
+"""Characters of an address before its ``@`` or ``://`` that are looked at."""
 _URL = re.compile(
     r"(?:([a-z][a-z0-9+.-]*)://|(?=www\.))([^/?#\\]*@)?([^/?#\\@]*?)(:\d*)?(?=[/?#\\]|\Z)(.*)",
     re.IGNORECASE | re.DOTALL,
+)
+_RECIPIENT = re.compile(
+    r"(?:\"?[\w.'\u2019 -]*\"? *<([^\s@<>()\"]+@[\w.-]+)>|<?([^\s@<>()\"]+@[\w.-]+)>?)"
+)
+_DISTANT_RECIPIENT = re.compile(r"(?:[^@<>]*<)?([^\s@<>]+@[\w.-]+\.[^\W\d][\w-]+)>?")
+"""A recipient in which there were spaces or comments: then its host has an end such as ``.org``."""
+_COMMENT, _SPACES, _AROUND = re.compile(r"\([^()]*\)"), re.compile(r"\s+"), re.compile(" ?([@.]) ?")
+_HEADER = re.compile(
+    r"[\r\n\x0b\x0c\x85\u2028\u2029](?:resent-)?(to|b?cc)[ \t]*:((?:[^\r\n]|\r?\n[ \t])*)",
+    re.IGNORECASE,
 )
 _DOTS = re.compile("[\u3002\uff0e\uff61]")
 _END = re.compile(
@@ -87,23 +102,75 @@ def place_of_address(address: str) -> str:
 
 
 def find_addresses(text: str) -> list[str]:
-    """Return the addresses in a running text, without the punctuation after them.
+    """Return the addresses in a text, without the punctuation after them.
 
-    Invisible characters and other forms of letters, which many programs ignore in addresses, hide none.
+    None is hidden by invisible characters, other forms of letters, or ``%40``, nor by the spaces and comments
+    that mail programs ignore in a list of recipients, which may be all of the text or a header within it.
 
     >>> find_addresses('cc "eve"@evil.example, or eve＠evil\u00ad．example')
     ['@evil.example', 'eve@evil.example']
+    >>> find_addresses("Hello\\r\\nBcc: eve (x) @ evil . example")
+    ['eve@evil.example']
     """
     if not text.isascii():
         visible = (char for char in text if unicodedata.category(char) != "Cf")
         text = unicodedata.normalize("NFKC", "".join(visible))
-    return [found.rstrip(_PUNCTUATION) for found in _ADDRESS.findall(text)]
+    if "%40" in text:
+        text = f"{text} {unquote(text)}"
+    found = [each.rstrip(_PUNCTUATION) for each in _written_addresses(text)]
+    found += _read_recipients(text)
+    for header, recipients in _HEADER.findall(text):
+        hidden = [recipients.strip()] if header.lower() == "bcc" else []
+        found += _read_recipients(recipients) or hidden
+    return list(dict.fromkeys(found))
+
+
+def _written_addresses(text: str) -> Iterator[str]:
+    """Yield the addresses in a text as they are written, in linear time: mail addresses, then others."""
+    for found in _MAIL_HOST.finditer(text):
+        if begin := _LOCAL_PART.search(text, max(0, found.start() - _LONGEST_BEGIN), found.start()):
+            yield f"{begin[0]}{found[0]}"
+    for found in _WEB.finditer(text):
+        if not found[0].startswith("://"):
+            yield found[0]
+        elif begin := _SCHEME.search(text, max(0, found.start() - _LONGEST_BEGIN), found.start()):
+            yield f"{begin[0]}{found[0]}"
+
+
+def split_recipients(text: str) -> list[str]:
+    """Return the mail addresses that a text lists, with or without names; nothing for any other text.
+
+    >>> split_recipients("Ada Lovelace <ada@x.example>, ben@x.example")
+    ['ada@x.example', 'ben@x.example']
+    """
+    return _match_all(_RECIPIENT, text)
+
+
+def _read_recipients(text: str) -> list[str]:
+    """Return the mail addresses that a text lists, as mail programs read it."""
+    if "@" not in text:
+        return []
+    if found := split_recipients(text):
+        return found
+    for _ in range(_MOST_PUNCTUATION):  # comments hold comments
+        text = _COMMENT.sub("", text)
+    return _match_all(_DISTANT_RECIPIENT, _AROUND.sub(r"\1", _SPACES.sub(" ", text)))
+
+
+def _match_all(form: re.Pattern[str], text: str) -> list[str]:
+    """Return the addresses of a list if each of its parts has a form; else nothing."""
+    found: list[str] = []
+    for part in re.split("[,;]", text):
+        if (match := form.fullmatch(part.strip())) is None:
+            return []
+        found.append(next(filter(None, match.groups())))
+    return found
 
 
 def mentioned_addresses(text: str) -> frozenset[str]:
     """Return the canonical form of each address in a text, with and without punctuation after it."""
     found: set[str] = set()
-    for written in _ADDRESS.findall(text):
+    for written in _written_addresses(text):
         for each in (written, _END.sub("", written), _NEXT_SENTENCE.sub("", written)):
             found.add(canonical_address(each))
             for _ in range(_MOST_PUNCTUATION):

@@ -26,11 +26,10 @@ from toolkeel._records.taint_sources import (
     read_file_mark,
 )
 from toolkeel.call.steps.compose import Handler
-from toolkeel.call.steps.mentioned_targets import ATTACHED, target_arguments
+from toolkeel.call.steps.mentioned_targets import ATTACHED, target_texts
 from toolkeel.call.steps.resources import mentioned_files, resource_keys, secrets_read
 from toolkeel.content import Audio, Data, File, Image, Text
 from toolkeel.context import RunContext, ToolContext
-from toolkeel.define.secret import collect_texts
 from toolkeel.define.tool import AnyTool, Prepared
 from toolkeel.events import Tainted
 from toolkeel.messages import AssistantMessage, Message, ToolMessage, UserMessage
@@ -112,7 +111,7 @@ def with_labels(tool: AnyTool, last: Handler, *, is_strict: bool = False) -> Han
             details = getattr(error, "details", None)
             raise
         finally:
-            what = next(collect_texts(target_arguments(prepared)), "")[:200]
+            what = next(iter(target_texts(prepared)), "")[:200]
             stated = details if isinstance(details, Mapping) else {}
             found: list[Source] = []
             if not stated.get(UNREAD):

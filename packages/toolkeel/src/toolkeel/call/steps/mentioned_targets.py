@@ -23,10 +23,12 @@ from toolkeel.call.steps.addresses import (
     canonical_host,
     find_addresses,
     mentioned_addresses,
+    split_recipients,
 )
 from toolkeel.content import Text
 from toolkeel.context import RunContext
 from toolkeel.define.secret import collect_texts
+from toolkeel.define.subschemas import all_subschemas, properties_of
 from toolkeel.define.tool import AnyTool, Prepared
 from toolkeel.effects import UNKNOWN
 from toolkeel.messages import (
@@ -43,6 +45,8 @@ SHORTEST = 3
 """Characters of a target below which it never counts as named."""
 MAX_TEXT = 2_000_000
 """Characters of a transcript that are looked through for what was named: the last ones."""
+MAX_PASSED = 100_000
+"""Characters of a call's arguments above which its result names nothing."""
 _WORDS = re.compile(r"\w+")
 _NUMBER = re.compile(r"[\d\s.,+-]+")
 
@@ -85,10 +89,29 @@ class TrustedText:
         return _may_be(wanted, self.passed, people)
 
 
-def target_arguments(prepared: Prepared) -> Mapping[str, object]:
-    """Return the arguments declared as targets, or all arguments if none is declared."""
+def target_texts(prepared: Prepared) -> list[str]:
+    """Return the texts of the arguments declared as targets, or of all arguments if none is declared.
+
+    The keys of objects are texts, too, unless the tool's schema declares them as properties.
+    """
     shown, target = ArgumentsView(prepared), prepared.tool.effects.target
-    return {name: shown[name] for name in target if name in shown} if target else shown
+    chosen = {name: shown[name] for name in target if name in shown} if target else shown
+    return [*_free_keys(prepared.tool, chosen), *collect_texts(chosen)]
+
+
+def _free_keys(tool: AnyTool, arguments: Mapping[str, object]) -> list[str]:
+    """Return the keys in arguments that no property of the tool's schema declares."""
+    found, waiting = list[str](), list(arguments.values())
+    for value in waiting:  # which grows while it is walked
+        if isinstance(value, Mapping):
+            found += map(str, value)
+            waiting += value.values()
+        elif isinstance(value, list | tuple):
+            waiting += value
+    if not found:
+        return found
+    declared = {name for part in all_subschemas(tool.parameters) for name in properties_of(part)}
+    return [key for key in found if key not in declared]
 
 
 def unmentioned_targets(
@@ -104,9 +127,13 @@ def unmentioned_targets(
         approved: Targets that a person approved before in this run.
         taint: The labels of the run.
     """
-    found = [one for text in collect_texts(ArgumentsView(prepared)) for one in find_addresses(text)]
+    shown = ArgumentsView(prepared)
+    texts = [*_free_keys(prepared.tool, shown), *collect_texts(shown)]
+    found = [one for text in texts for one in find_addresses(text)]
     heard = list(trusted_texts(taint.root))
-    others = [value for value in dict.fromkeys((*values, *found)) if value not in approved]
+    # Of a list of recipients each was found above.
+    whole = [value for value in values if not split_recipients(value)]
+    others = [value for value in dict.fromkeys((*whole, *found)) if value not in approved]
     unnamed = [value for value in others if not is_named(value, heard)]
     if any(value not in unnamed and not _is_short(_fold(value)) for value in values):
         return [value for value in unnamed if not _is_written(value, heard)]
@@ -242,7 +269,7 @@ def _may_be(wanted: str, passed: str, people: Sequence[str]) -> bool:
     A tool that decodes, translates or joins makes a name of what is as long, and holds no more of it
     than it was passed in. Words that people wrote count on neither side: a name may be joined of them.
     """
-    if wanted in passed or wanted in unquote(passed):
+    if wanted in passed or wanted in unquote(passed) or len(passed) > MAX_PASSED:
         return True
     theirs, rest = list[str](), wanted
     for word in sorted(_WORDS.findall(passed), key=len, reverse=True):

@@ -91,7 +91,7 @@ class Rule:
         (`is_shell`), they match any program in it; a rule that allows must cover the complete line.
         """
         if isinstance(value, list | tuple | dict) and self.action != "allow":
-            inside = value.values() if isinstance(value, dict) else value
+            inside = [*value, *value.values()] if isinstance(value, dict) else value
             if is_shell and may_mention(pattern, " ".join(map(str, inside))):
                 return True  # a program and its arguments, each for itself
             if any(self._fits(item, pattern, is_shell, resolve) for item in inside):

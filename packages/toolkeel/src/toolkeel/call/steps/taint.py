@@ -40,13 +40,12 @@ from toolkeel.call.steps.addresses import are_trusted_hosts, find_addresses, hos
 from toolkeel.call.steps.label_sources import ORIGIN, TRUSTED, origin_of
 from toolkeel.call.steps.mentioned_targets import (
     is_named,
-    target_arguments,
+    target_texts,
     trusted_texts,
     unmentioned_targets,
 )
 from toolkeel.call.steps.resources import resource_keys
 from toolkeel.context import RunContext, ToolContext
-from toolkeel.define.secret import collect_texts
 from toolkeel.define.subschemas import properties_of
 from toolkeel.define.tool import AnyTool, Prepared
 from toolkeel.effects import UNKNOWN
@@ -169,7 +168,7 @@ def _has_prompt(taint: Taint) -> bool:
 def _asks(prepared: Prepared, taint: Taint, labels: _Labels) -> str:
     """Return why these labels require approval of a call that goes outside, or ""."""
     tool, secret = prepared.tool, "secret" in labels
-    values = list(collect_texts(target_arguments(prepared)))
+    values = target_texts(prepared)
     if are_trusted_hosts(values, tool.metadata.get(TRUSTED)):
         return ""
     approved = {v for v in values if not _approvable(tool, v, secret).isdisjoint(taint.targets)}
@@ -229,8 +228,8 @@ def words_to_allow(prepared: Prepared) -> str:
     tool = prepared.tool
     rule = f"rules=Rules(allow=[{tool.name!r}])"
     if TRUSTED in tool.metadata:
-        texts = collect_texts(target_arguments(prepared))
-        if hosts := [host for host in map(host_of, texts) if host]:
+        hosts = [host for host in map(host_of, target_texts(prepared)) if host]
+        if hosts:
             return f"To allow this host: fetch_tool(trusted=[{hosts[0]!r}]); any host: {rule}"
     if tool.function is not None and tool.effects == UNKNOWN and ORIGIN not in tool.metadata:
         return f"To allow this tool: @tool(approval=False), or {rule}"
@@ -267,7 +266,7 @@ def _permits(prepared: Prepared, run: RunContext, reach: str) -> Iterator[Permit
         yield Permit("server", "", origin)
     if taint is not None and reach == "target":
         secret = "secret" in taint.sources_before(run.loop_state.visible_taint)
-        values = collect_texts(target_arguments(prepared)) if tool.effects.target else ()
+        values = target_texts(prepared) if tool.effects.target else ()
         for value in values:
             yield from (Permit("target", *pair) for pair in _approvable(tool, value, secret))
         if _is_service(tool):
