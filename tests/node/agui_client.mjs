@@ -56,4 +56,4 @@ for (const [what, value, options] of steps) {
     messages: agent.messages, state: agent.state, interrupts: agent.pendingInterrupts,
   })}\n`);
 }
-process.exit(0);
+process.stdout.write('', () => process.exit(0));

@@ -80,4 +80,4 @@ for (const [what, value] of steps) {
   if (what !== 'begin' && what !== 'until') await settled();
   console.log(JSON.stringify({ what, status: chat.status, errors, calls, messages: chat.messages }));
 }
-process.exit(0);
+process.stdout.write('', () => process.exit(0));

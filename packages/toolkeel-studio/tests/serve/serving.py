@@ -46,4 +46,4 @@ async def run_node(script: str, *arguments: str) -> list[Any]:
     process = await asyncio.create_subprocess_exec(node, script, *arguments, stdout=-1, stderr=-1)
     out, err = await process.communicate()
     assert process.returncode == 0, err.decode()
-    return [json.loads(line) for line in out.decode().splitlines()]
+    return [json.loads(line) for line in out.decode().split("\n") if line]

@@ -11,6 +11,7 @@ pieces      the text, reasoning and calls of a reply, each exactly once
 contents    content of messages as clients send and read it
 channel     `Channels` and `Channel`: say (once per id: sessions/inbox), decide, cancel, read
 guard       access control: Host, Origin, token, kind and size of the body
+json_responses  JSON that every client reads
 stream      the loop around every encoder, and server-sent events
 service     common to all front ends of an application: users, who may decide, masked errors
 requests    requests of clients, applied completely or not at all

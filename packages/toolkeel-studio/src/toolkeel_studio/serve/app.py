@@ -17,7 +17,7 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import BaseRoute
 
 from toolkeel._common.needs_extra import needs_extra
@@ -29,6 +29,7 @@ from toolkeel.sessions.sessions import Sessions
 from toolkeel_studio.serve.channel import Channels
 from toolkeel_studio.serve.errors import ChannelError
 from toolkeel_studio.serve.guard import LOCAL, MAX_BODY, BodyTooLarge, Guard
+from toolkeel_studio.serve.json_responses import JsonResponse
 from toolkeel_studio.serve.service import Deciders, Protocol, Service, UserOf, mask_error
 
 PROTOCOLS: Final[dict[str, str]] = {
@@ -149,12 +150,12 @@ def _can_wait(agent: Agent[Any, Any]) -> bool:
 
 def _refuse(_: Request, error: Exception) -> Response:
     assert isinstance(error, ChannelError)
-    return JSONResponse({"error": str(error)}, error.status)
+    return JsonResponse({"error": str(error)}, error.status)
 
 
 def _too_large(_: Request, error: Exception) -> Response:
-    return JSONResponse({"error": "the body is too large"}, 413)
+    return JsonResponse({"error": "the body is too large"}, 413)
 
 
 def _fail(_: Request, error: Exception) -> Response:
-    return JSONResponse({"error": mask_error(describe_error(error))}, 500)
+    return JsonResponse({"error": mask_error(describe_error(error))}, 500)

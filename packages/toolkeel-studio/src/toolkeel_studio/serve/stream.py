@@ -7,8 +7,7 @@ its clients read. The loop around it is here, once.
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import aclosing, suppress
 from typing import Final, Protocol, TypeVar
 
@@ -16,13 +15,13 @@ from toolkeel._records.entries import Decided, RunEnded
 from toolkeel.sessions.session import Session
 from toolkeel_studio.serve.channel import Channel
 from toolkeel_studio.serve.items import Item
+from toolkeel_studio.serve.json_responses import to_json
 from toolkeel_studio.serve.numbering import number_journal
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 DONE: Final = "data: [DONE]\n\n"
 """The last event of a stream, in protocols that have one."""
-to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 class Encoder(Protocol[T_co]):
@@ -65,13 +64,11 @@ async def encode_run(
     reading = channel.read_batches(after, follow=False, is_joined=is_joined)
     async with aclosing(reading) as batches:
         async for batch in batches:
+            items, starts = _from_first(batch, starts)
             made: list[T] = []
-            for item in batch:
+            for item in items:
                 if encoder.is_done:
                     break
-                if starts is not None and not starts(item):
-                    continue
-                starts = None
                 if not (is_across_waits and await _has_continued(channel, item)):
                     made += encoder.encode(item)
             if made:
@@ -90,6 +87,16 @@ def _waiting_decisions(session: Session) -> list[Item]:
     head = session.info.head
     items = [item for item in number_journal(session) if item.position.entry == head]
     return [item for item in items[1:] if isinstance(item.body, Decided)]
+
+
+def _from_first(
+    items: Sequence[Item], starts: Callable[[Item], bool] | None
+) -> tuple[Sequence[Item], Callable[[Item], bool] | None]:
+    """Return the items from the first that counts on, and `starts` if none does."""
+    for n, item in enumerate(items):
+        if starts is None or starts(item):
+            return items[n:], None
+    return (), starts
 
 
 async def _has_continued(channel: Channel, item: Item) -> bool:

@@ -16,8 +16,9 @@ from functools import partial
 
 from ag_ui.core.events import BaseEvent, MessagesSnapshotEvent
 from ag_ui.encoder import EventEncoder
+from pydantic_core import PydanticSerializationError
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from toolkeel._records.tickets import Ticket
@@ -27,10 +28,11 @@ from toolkeel_studio.serve.agui.history import messages_of
 from toolkeel_studio.serve.channel import Channel
 from toolkeel_studio.serve.errors import ChannelError, UnknownApproval
 from toolkeel_studio.serve.items import is_said
+from toolkeel_studio.serve.json_responses import JsonResponse
 from toolkeel_studio.serve.requests import Applied, ClientRequest, apply_request
 from toolkeel_studio.serve.service import Protocol, Service, mask_error
 from toolkeel_studio.serve.snapshot import Snapshot
-from toolkeel_studio.serve.stream import encode_run
+from toolkeel_studio.serve.stream import encode_run, to_event
 
 
 def agui_routes(service: Service) -> list[BaseRoute]:
@@ -68,12 +70,12 @@ class _Front:
         """Return all messages of a thread."""
         channel = await self._service.find(request, request.path_params["id"])
         messages = messages_of(await asyncio.to_thread(channel.snapshot))
-        return JSONResponse([each.model_dump(by_alias=True) for each in messages])
+        return JsonResponse([each.model_dump(by_alias=True) for each in messages])
 
     async def cancel(self, request: Request) -> Response:
         """Stop the run of a thread."""
         await (await self._service.find(request, request.path_params["id"])).cancel()
-        return JSONResponse({"cancelled": True})
+        return JsonResponse({"cancelled": True})
 
     async def run(self, request: Request) -> Response:
         """Apply a request, and stream what follows from it."""
@@ -173,11 +175,17 @@ def _open_tickets(channel: Channel, now: Snapshot) -> dict[str, tuple[Ticket, st
 async def _refused(encoder: AguiEncoder, reason: str) -> AsyncGenerator[str, None]:
     """Yield a run that a client may not have; it may know why."""
     for event in (*encoder.start(), *encoder.fail(reason)):
-        yield EventEncoder().encode(event)
+        yield _line(event)
 
 
 async def _lines(batches: AsyncGenerator[list[BaseEvent], None]) -> AsyncGenerator[str, None]:
-    encoder = EventEncoder()
     async with aclosing(batches):
         async for batch in batches:
-            yield "".join(map(encoder.encode, batch))
+            yield "".join(map(_line, batch))
+
+
+def _line(event: BaseEvent) -> str:
+    try:
+        return EventEncoder().encode(event)
+    except PydanticSerializationError:  # half of a surrogate pair
+        return to_event(event.model_dump(mode="json", by_alias=True))

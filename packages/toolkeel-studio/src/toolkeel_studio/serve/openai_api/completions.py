@@ -17,13 +17,14 @@ from time import time
 from typing import Final
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
 from toolkeel.agent.agent import Agent
 from toolkeel.call.steps.mentioned_targets import ATTACHED
 from toolkeel.content import Content, Text
 from toolkeel_studio.serve.channel import Channel
 from toolkeel_studio.serve.errors import UnknownApproval
+from toolkeel_studio.serve.json_responses import JsonResponse
 from toolkeel_studio.serve.openai_api.chat import ChatEncoder, Chunk
 from toolkeel_studio.serve.openai_api.decode import ChatRequest, decode_chat_request
 from toolkeel_studio.serve.openai_api.ids import parse_call_id
@@ -70,8 +71,8 @@ class Completions:
                 pass
         if encoder.error:
             shown = {"message": encoder.error, "type": "server_error", "param": None, "code": None}
-            return JSONResponse({"error": shown}, 500)
-        return JSONResponse(encoder.completion())
+            return JsonResponse({"error": shown}, 500)
+        return JsonResponse(encoder.completion())
 
     def _encoder(self, session: str, sent: ChatRequest) -> ChatEncoder:
         is_external = self._service.is_external({each.name for each in sent.asked.tools or ()})
@@ -119,7 +120,7 @@ class Completions:
         encoder.usage = made.usage
         chunks = [encoder.start(time()), encoder.write(made.output), *encoder.end("answered")]
         if not sent.is_stream:
-            return JSONResponse(encoder.completion())
+            return JsonResponse(encoder.completion())
         return Response("".join([*map(to_event, chunks), DONE]), media_type="text/event-stream")
 
 

@@ -16,7 +16,7 @@ from contextlib import aclosing
 from time import time
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from toolkeel._records.entries import RunBegan, RunEnded
@@ -26,6 +26,7 @@ from toolkeel_studio.serve.channel import Channel
 from toolkeel_studio.serve.client_tools import ClientTool
 from toolkeel_studio.serve.errors import ChannelError, UnknownApproval, UnknownSession
 from toolkeel_studio.serve.items import Item
+from toolkeel_studio.serve.json_responses import JsonResponse
 from toolkeel_studio.serve.numbering import number_journal
 from toolkeel_studio.serve.openai_api.completions import Completions
 from toolkeel_studio.serve.openai_api.decode import ResponseRequest, decode_response_request
@@ -62,7 +63,7 @@ def _with_errors(handler: Handler) -> Handler:
         except ChannelError as error:
             kind = "not_found_error" if error.status == 404 else "invalid_request_error"
             shown = {"message": str(error), "type": kind, "param": None, "code": None}
-            return JSONResponse({"error": shown}, error.status)
+            return JsonResponse({"error": shown}, error.status)
 
     return handle
 
@@ -80,10 +81,10 @@ class _Responses:
         model = {"id": name, "object": "model", "created": 0, "owned_by": "toolkeel"}
         asked = request.path_params.get("id")
         if asked is None:
-            return JSONResponse({"object": "list", "data": [model]})
+            return JsonResponse({"object": "list", "data": [model]})
         if asked != name:
             raise UnknownSession("there is no such model")
-        return JSONResponse(model)
+        return JsonResponse(model)
 
     async def create(self, request: Request) -> Response:
         """Apply a request, and return or stream the response."""
@@ -96,19 +97,19 @@ class _Responses:
         if now.undecided and not sent.asked.content:
             await channel.resume()
         if sent.is_background and not sent.is_stream:
-            return JSONResponse((await self._read_now(channel, id)) | {"background": True})
+            return JsonResponse((await self._read_now(channel, id)) | {"background": True})
         encoder = await self._encoder(channel, now, id, sent.asked.tools or ())
         events = self._events(channel, id, encoder)
         if sent.is_stream:
             lines, is_background = _lines(events), sent.is_background
             return self._service.stream(channel, lines, {}, is_background=is_background)
-        return JSONResponse(await _last_response(events))
+        return JsonResponse(await _last_response(events))
 
     async def retrieve(self, request: Request) -> Response:
         """Return a response as it is now, or stream its events after a number."""
         channel, id = await self._find(request)
         if request.query_params.get("stream") != "true":
-            return JSONResponse(await self._read_now(channel, id))
+            return JsonResponse(await self._read_now(channel, id))
         after = request.query_params.get("starting_after", "-1")
         if not after.removeprefix("-").isdecimal():
             raise ChannelError("starting_after is the number of an event")
@@ -121,7 +122,7 @@ class _Responses:
         channel, id = await self._find(request)
         await channel.cancel()
         encoder = await self._encoder(channel, await channel.status(), id)
-        return JSONResponse(await _last_response(self._events(channel, id, encoder)))
+        return JsonResponse(await _last_response(self._events(channel, id, encoder)))
 
     async def _find(self, request: Request) -> tuple[Channel, ResponseId]:
         id = parse_response_id(request.path_params["id"])

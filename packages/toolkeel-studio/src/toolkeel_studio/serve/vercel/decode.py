@@ -53,20 +53,37 @@ def decode_request(body: Mapping[str, Any]) -> VercelRequest:
     agents = [each for each in valid if each.get("role") == "assistant"]
     named = [each for each in agents if replaces and each.get("id") == replaces]
     answered = (named or agents or [{}])[-1]
-    parts, others = _parts(answered), [p for each in agents for p in _parts(each)]
-    is_said = last.get("role") == "user" and not named
-    own = {} if is_said else _decisions(parts)
-    earlier = {id: choice for id, choice in _decisions(others).items() if id not in own}
-    inputs = {_approval(p)[0]: p["input"] for p in others if "input" in p}
-    asked = ClientRequest(answers=own, results=dict(_results(parts)))
-    if not is_said:
-        return VercelRequest(chat, asked, earlier, inputs)
+    if named or last.get("role") != "user":
+        return _decode_answers(chat, agents, answered, _decisions(_parts(answered)))
     id = last.get("id")
     if not isinstance(id, str) or not id:
         raise ChannelError("the last message has no id")
+    sent = _decode_answers(chat, agents, answered, {})
+    content = decode_content(_list(last.get("parts")))
     is_edit = replaces == id and trigger == "submit-message"
-    asked = replace(asked, content=decode_content(_list(last.get("parts"))), message_id=id)
-    return VercelRequest(chat, asked, earlier, inputs, id if is_edit else None)
+    asked = replace(sent.asked, content=content, message_id=id)
+    return replace(sent, asked=asked, replaces=id if is_edit else None)
+
+
+def _decode_answers(
+    chat: str,
+    agents: Sequence[Mapping[str, Any]],
+    answered: Mapping[str, Any],
+    own: Mapping[str, Choice],
+) -> VercelRequest:
+    """Return what a page decides, and the results of its own tools.
+
+    Args:
+        chat: The session's name.
+        agents: The messages of the agent.
+        answered: The one that the request is about.
+        own: The decisions in it; none if the request is about a new message.
+    """
+    parts = [part for each in agents for part in _parts(each)]
+    earlier = {id: choice for id, choice in _decisions(parts).items() if id not in own}
+    inputs = {_approval(part)[0]: part["input"] for part in parts if "input" in part}
+    results = dict(_results(_parts(answered)))
+    return VercelRequest(chat, ClientRequest(answers=own, results=results), earlier, inputs)
 
 
 def _parts(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -126,45 +126,66 @@ class _Answer:
             _decide(self.message["parts"], item.approval_id, item.body)
 
 
-def read_messages(session: Session, is_external: Callable[[str], bool]) -> list[dict[str, Any]]:
-    """Return all messages of a session as ``useChat`` has them, without what went wrong.
+class _Transcript:
+    """The messages of a session, collected from its items.
 
     What follows from the decision on a deferred call belongs to the message that made the call.
+    """
+
+    def __init__(self, is_external: Callable[[str], bool]) -> None:
+        self._is_external = is_external
+        self._answer = _Answer(is_external)
+        self.messages = [self._answer.message]
+        self.unread: dict[str, Content] = {}
+        self._deferred: dict[str, _Answer] = {}
+        """By ticket: the message that made the call."""
+        self._repeated: dict[str, _Answer] = {}
+        """The same by call, of those whose results come next."""
+
+    def take(self, item: Item) -> None:
+        """Take the next item."""
+        match item.body:
+            case entries.PersonSaid(message=message) | entries.Steered(message=message):
+                self.unread.pop(item.message_id, None)
+                if is_said(item):
+                    self._answer, self._repeated = _Answer(self._is_external), {}
+                    said = _said(item.message_id, message.content)
+                    self.messages += [said, self._answer.message]
+            case entries.Queued(message=message):
+                self.unread[item.message_id] = message.content
+            case entries.Unqueued():
+                self.unread.pop(item.message_id, None)
+            case entries.Deferred(ticket=ticket):
+                self._deferred[ticket.id] = self._answer
+            case entries.Repeated(message=reply, tickets=tickets):
+                made = [self._deferred.get(id, self._answer) for id in tickets]
+                calls = (call.id for call in reply.tool_calls)
+                self._answer, self._repeated = made[-1], dict(zip(calls, made, strict=True))
+            case _:
+                self._answer_of(item).take(item)
+
+    def _answer_of(self, item: Item) -> _Answer:
+        """Return the message that an item belongs to."""
+        if isinstance(item.body, entries.Decided):
+            return self._deferred.get(item.body.decision.ticket, self._answer)
+        if isinstance(item.body, entries.CallEnded) and not item.within:
+            return self._repeated.pop(item.call_id, self._answer)
+        return self._answer
+
+
+def read_messages(session: Session, is_external: Callable[[str], bool]) -> list[dict[str, Any]]:
+    """Return all messages of a session as ``useChat`` has them, without what went wrong.
 
     Args:
         session: The session.
         is_external: Returns True for the name of a tool that the client runs.
     """
-    answer = _Answer(is_external)
-    made, unread = [answer.message], dict[str, Content]()
-    deferred, repeated = dict[str, _Answer](), dict[str, _Answer]()
+    transcript = _Transcript(is_external)
     for item in number_journal(session):
-        match item.body:
-            case entries.Queued(message=message):
-                unread[item.message_id] = message.content
-            case entries.Steered() | entries.Unqueued():
-                unread.pop(item.message_id, None)
-            case entries.Deferred(ticket=ticket):
-                deferred[ticket.id] = answer
-            case entries.Repeated(message=message, tickets=tickets):
-                made_by = [deferred.get(id, answer) for id in tickets]
-                repeated = {c.id: by for c, by in zip(message.tool_calls, made_by, strict=True)}
-                answer = made_by[-1]
-            case _:
-                pass
-        if is_said(item):
-            answer, repeated = _Answer(is_external), {}
-            said = _said(item.message_id, item.body.message.content)  # type: ignore[union-attr]
-            made += [said, answer.message]
-        elif isinstance(item.body, entries.Decided):
-            deferred.get(item.body.decision.ticket, answer).take(item)
-        elif isinstance(item.body, entries.CallEnded) and not item.within:
-            repeated.pop(item.call_id, answer).take(item)
-        else:
-            answer.take(item)
-    unread |= {each.id: each.message.content for each in session.inbox}
+        transcript.take(item)
+    unread = transcript.unread | {each.id: each.message.content for each in session.inbox}
     left = [_said(id, content) for id, content in unread.items()]
-    return [*(each for each in made if each["parts"]), *left]
+    return [*(each for each in transcript.messages if each["parts"]), *left]
 
 
 def new_message() -> dict[str, Any]:

@@ -15,7 +15,7 @@ from dataclasses import replace
 from functools import partial
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from toolkeel._records.entries import Decided
@@ -24,6 +24,7 @@ from toolkeel.sessions.session import Session
 from toolkeel_studio.serve.channel import Channel
 from toolkeel_studio.serve.errors import ChannelError, UnknownSession
 from toolkeel_studio.serve.items import Item, is_said
+from toolkeel_studio.serve.json_responses import JsonResponse
 from toolkeel_studio.serve.requests import apply_request
 from toolkeel_studio.serve.service import Service, mask_error
 from toolkeel_studio.serve.snapshot import Snapshot
@@ -82,12 +83,12 @@ class _Front:
         """Return all messages of a chat."""
         session = (await self._find(request)).session
         is_external = self._service.is_external()
-        return JSONResponse(await asyncio.to_thread(read_messages, session, is_external))
+        return JsonResponse(await asyncio.to_thread(read_messages, session, is_external))
 
     async def cancel(self, request: Request) -> Response:
         """Stop the run of a chat."""
         await (await self._find(request)).cancel()
-        return JSONResponse({"cancelled": True})
+        return JsonResponse({"cancelled": True})
 
     async def resume(self, request: Request) -> Response:
         """Stream the message that is being written, from its start."""
