@@ -55,6 +55,21 @@ def test_what_was_exported_is_imported_as_it_was(sessions: Sessions) -> None:
     assert made.messages[0].text.startswith("你好")
 
 
+def test_messages_that_no_run_has_taken_are_exported_and_the_copys_next_run_takes_them(
+    sessions: Sessions,
+) -> None:
+    assert sessions["ada"].say("and bread", "bob", id="m1")
+    lines = list(sessions.export("ada"))
+    made = sessions.import_(lines, "copy")
+    say(made, "and milk", "noted")
+    assert [each.text for each in made.messages[-3:]] == ["and bread", "and milk", "noted"]
+    assert not made.say("and bread", "bob", id="m1")
+    assert list(sessions.export("ada"))[1:] == lines[1:]
+    say(sessions["ada"], "bye", "bye")
+    texts = [each.text for each in sessions["ada"].messages]
+    assert texts.count("and bread") == "".join(sessions.export("ada")).count('"queued"') == 1
+
+
 def test_a_fork_is_exported_with_what_it_shares(sessions: Sessions) -> None:
     fork = sessions.fork("ada", "fork", turn=1)
     assert sessions.import_(sessions.export("fork"), "copy").messages == fork.messages

@@ -269,18 +269,23 @@ def test_nothing_is_pruned_unless_somebody_says_so(sessions: Sessions) -> None:
     assert [info.name for info in sessions.list()] == ["new"]
 
 
-def test_a_session_that_waits_for_a_person_is_pruned_only_on_request(sessions: Sessions) -> None:
+def test_a_session_that_waits_for_a_person_or_a_run_is_pruned_only_on_request(
+    sessions: Sessions,
+) -> None:
     @tool(approval=True)
     def pay() -> str:
         """Pay."""
         return "paid"
 
     Agent(Scripted([call("pay", {})]), [pay]).run_sync("pay", session=sessions["waits"])
-    for name in ("ada", "waits"):
+    say(sessions["unread"], "x", "y")
+    for name in ("ada", "waits", "unread"):
         _age(sessions[name])
+    sessions["unread"].say("z")
     assert [info.name for info in sessions.prune(30, dry=False)] == ["ada"]
-    assert [info.name for info in sessions.list()] == ["waits"]
-    assert [info.name for info in sessions.prune(30, waiting=True, dry=False)] == ["waits"]
+    assert {info.name for info in sessions.list()} == {"waits", "unread"}
+    gone = sessions.prune(30, waiting=True, dry=False)
+    assert {info.name for info in gone} == {"waits", "unread"}
     assert sessions.list() == ()
 
 

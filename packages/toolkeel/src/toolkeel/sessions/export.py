@@ -1,6 +1,7 @@
 """A session as JSONL and back: a header, then one entry a line, readable without this program.
 
-Large values stand in the entries, so a file is whole by itself. Importing runs nothing: it checks
+Large values stand in the entries, so a file is whole by itself. Messages of the inbox follow as entries,
+so that the next run of a copy takes them. Importing runs nothing: it checks
 each line and writes it as the journal of a new session; a file that was cut counts up to its last
 whole line. Who wrote the file decides nothing here: a call that waits in it waits for a person again.
 """
@@ -20,11 +21,12 @@ from toolkeel._records.entries import (
     Entry,
     Forked,
     Permitted,
+    Queued,
     Repeated,
     RunEnded,
     Waits,
 )
-from toolkeel._records.entries_json import load_entry
+from toolkeel._records.entries_json import dump_entry, load_entry
 from toolkeel._records.messages_json import json_text, refuse_constant
 from toolkeel._records.record import record
 from toolkeel._records.record_json import DEPTH, Json, to_json_data
@@ -35,6 +37,7 @@ from toolkeel.errors import SetupError
 from toolkeel.messages import AssistantMessage, Message
 from toolkeel.sessions.checkpoint import make_checkpoint
 from toolkeel.sessions.errors import SessionError
+from toolkeel.sessions.inbox import read_messages
 from toolkeel.sessions.journal import (
     EXCERPT_LENGTH,
     SessionJournal,
@@ -45,7 +48,7 @@ from toolkeel.sessions.journal import (
 )
 from toolkeel.sessions.journal_state import MESSAGE_ENTRIES, JournalState
 from toolkeel.sessions.stores.artifacts import Artifacts
-from toolkeel.sessions.stores.store import SessionInfo
+from toolkeel.sessions.stores.store import SessionInfo, SessionStore
 
 FORMAT: Final = "toolkeel session"
 VERSION: Final = 1
@@ -53,8 +56,10 @@ DAMAGED: Final = "damaged"
 """Kind of a line that stands for an entry which could not be read; readers preserve it and skip it."""
 
 
-def export_lines(storage: Storage, info: SessionInfo) -> Iterator[str]:
-    """Yield a session as lines of JSON: the header, then one entry per line."""
+def export_lines(
+    storage: Storage, info: SessionInfo, posted: Iterable[tuple[float, Queued]] = ()
+) -> Iterator[str]:
+    """Yield a session as lines of JSON: the header, then one entry per line, then messages of its inbox."""
     header = {
         "format": FORMAT,
         "version": VERSION,
@@ -67,6 +72,20 @@ def export_lines(storage: Storage, info: SessionInfo) -> Iterator[str]:
     for seq, at, kind, text in read_rows(storage.store, info, 0, info.head):
         if kind != Checkpoint.kind:  # it names entries by number; a new one is made
             yield json_text({"at": at, **_export_entry(storage, seq, kind, text)}) + "\n"
+    for at, entry in posted:
+        yield json_text({"at": at, **dump_entry(entry)}) + "\n"
+
+
+def read_inbox_entries(
+    store: SessionStore, info: SessionInfo
+) -> tuple[SessionInfo, list[tuple[float, Queued]]]:
+    """Return the messages of a session's inbox as entries, with their times, and the session at that moment."""
+    while True:
+        found = read_messages(store, info.id)
+        now = store.get(info.id)
+        if now.head == info.head:  # no run has taken one meanwhile
+            return info, [(m.at, Queued("", m.id or new_id(), m.message, m.who)) for m in found]
+        info = now
 
 
 def _export_entry(storage: Storage, seq: int, kind: str, text: str) -> Json:

@@ -18,7 +18,7 @@ from toolkeel._records.entries_json import dump_entry
 from toolkeel._records.messages_json import json_text
 from toolkeel.agent.history import HistoryPolicy
 from toolkeel.sessions.errors import SessionBusy, SessionError
-from toolkeel.sessions.export import SearchMatch, export_lines, import_lines
+from toolkeel.sessions.export import SearchMatch, export_lines, import_lines, read_inbox_entries
 from toolkeel.sessions.inbox import apply_cancels
 from toolkeel.sessions.journal import SessionJournal, Storage, apply_entries, read_rows
 from toolkeel.sessions.journal_state import JournalState
@@ -302,12 +302,13 @@ class Sessions:
 
     @checked
     def export(self, name: str, scope: str = "") -> Iterator[str]:
-        """Yield a session as lines of JSON: a header, then one entry per line.
+        """Yield a session as lines of JSON: a header, then one entry per line, also of messages in its inbox.
 
         Raises:
             SessionError: there is no such session.
         """
-        return export_lines(self._storage, self.open(name, scope).info)
+        info = self.open(name, scope).info
+        return export_lines(self._storage, *read_inbox_entries(self._storage.store, info))
 
     @checked
     def import_(self, lines: Iterable[str], name: str, scope: str = "") -> Session:
@@ -353,14 +354,14 @@ class Sessions:
         Args:
             older_than: Number of days.
             scope: Scope of the sessions; None for all.
-            waiting: True to also delete sessions in which calls wait for a person.
+            waiting: True to also delete sessions in which calls wait for a person, or messages for a run.
             dry: True to delete nothing and only return what would be deleted.
         """
         before = time() - older_than * 86400
         found = []
         for info in self.list(scope):
             session = self.open(info.name, info.scope)
-            if info.updated >= before or (session.pending and not waiting):
+            if info.updated >= before or (not waiting and (session.pending or session.inbox)):
                 continue
             if dry or session.writer is None:
                 found.append(info)
