@@ -448,6 +448,9 @@ def test_the_state_of_a_call_that_waits_lets_no_older_session_past_its_question(
                 called["name"], called["arguments"], allow_input_required=True
             )
             assert isinstance(first, types.InputRequiredResult)
+            sent = {**called, "requestState": "upstream x"}  # nobody's: a client has made it up
+            with pytest.raises(MCPError, match="requestState"):
+                await client.session._dispatcher.send_raw_request("tools/call", sent, {})
             async with client_of(gateway, "legacy") as older:
                 send = older.session._dispatcher.send_raw_request
                 sent = {**called, "requestState": first.request_state}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import math
 from typing import Any
 
 import httpx2
@@ -86,3 +88,32 @@ async def deny_by_agui(client: httpx2.AsyncClient, id: str) -> None:
     payload = {"interruptId": id, "status": "resolved", "payload": {"approved": False}}
     sent = await client.post("/agui", json=run(messages=[], resume=[payload]))
     assert sent.status_code == 200 and "RUN_ERROR" not in sent.text
+
+
+@talking
+async def test_half_a_character_and_an_endless_number_of_a_client_make_no_session_unreadable(
+    talk: Talk,
+) -> None:
+    model = talk.channels([text("One."), text("Two."), text("Three.")]).agent.model
+    protocols = ["vercel", "agui", "openai"]
+    made = app(Agent(model, [look]), protocols=protocols, sessions=talk.sessions, deciders="user")
+    talk.close_later(made.state.channels)
+    half = [{"type": "text", "text": "Half: \ud83d"}]
+    async with serve(made) as client:
+
+        async def post(path: str, body: object) -> httpx2.Response:
+            sent = json.dumps(body)  # with escapes, unlike the client's own
+            head = {"content-type": "application/json"}
+            return await client.post(path, content=sent, headers=head)
+
+        page = {"id": "t", "messages": [{"id": "u1", "role": "user", "parts": half}]}
+        assert (await post("/api/chat", page)).text.endswith("data: [DONE]\n\n")
+        again = run(messages=[{**SAID, "id": "u2", "content": "\ud83d"}], tools=[], context=[])
+        assert "RUN_FINISHED" in (await post("/agui", again)).text
+        loaded = [await client.get(at) for at in ("/api/chat/t", "/threads/t/messages")]
+        assert ["Half: ?" in each.text for each in loaded] == [True, True]
+        made_by = (await post("/v1/responses", {"input": "\ud83d"})).json()
+        assert made_by["status"] == "completed"
+        endless = f"/v1/responses/{made_by['id']}?stream=true&starting_after={'9' * 5000}"
+        assert (await client.get(endless)).status_code == 400
+        assert (await post("/v1/responses", {"input": "x", "y": math.nan})).status_code == 400

@@ -48,6 +48,7 @@ JSON = {"content-type": "application/json"}
         ({**JSON, "host": "chat.example.org"}, 200),
         ({**JSON, "origin": "https://evil.example"}, 403),
         ({**JSON, "origin": "null"}, 403),
+        ({**JSON, "origin": "http://[evil"}, 403),
         ({**JSON, "origin": "https://127.0.0.1.evil.example"}, 403),
         ({**JSON, "origin": "http://localhost:3000"}, 200),
         ({**JSON, "origin": "https://page.example.org"}, 200),

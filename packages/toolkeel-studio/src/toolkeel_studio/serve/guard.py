@@ -64,7 +64,7 @@ class Guard:
         if not self._is_own(headers.get("host", "")):
             return _refuse(421, "this server does not answer to this host")
         origin = headers.get("origin", "")
-        if origin and not (origin in self._origins or self._is_own(urlsplit(origin).netloc)):
+        if origin and not (origin in self._origins or self._is_own(_host_of(origin))):
             return _refuse(403, "this origin may not call")
         if method == "OPTIONS":
             return None  # the answer names origins that may call, and nothing else
@@ -111,6 +111,14 @@ def _limited(receive: Receive, most: int) -> Receive:
         return message
 
     return receiving
+
+
+def _host_of(origin: str) -> str:
+    """Return the host of an origin, with its port; empty for what is none."""
+    try:
+        return urlsplit(origin).netloc
+    except ValueError:  # such as a bracket without its other half
+        return ""
 
 
 def _refuse(status: int, text: str, headers: dict[str, str] | None = None) -> JSONResponse:

@@ -112,13 +112,17 @@ class Service:
         return lambda name: own[name].executor is external if name in own else name in declared
 
     async def read_json(self, request: Request) -> Mapping[str, Any]:
-        """Return the JSON object of a request's body.
+        """Return the JSON object of a request's body. Half a surrogate pair in it becomes ``?``.
 
         Raises:
             ChannelError: it is none.
         """
+        sent = await request.body()
         try:
-            body = json.loads(await request.body())
+            body = json.loads(sent, parse_constant=_refuse_constant)
+            if b"\\u" in sent:  # only an escape carries half a pair, which no response could repeat
+                text = json.dumps(body, ensure_ascii=False)
+                body = json.loads(text.encode("utf-8", "replace"))
         except (ValueError, RecursionError):
             raise ChannelError("the body is no JSON") from None
         if not isinstance(body, dict):
@@ -167,6 +171,11 @@ class Service:
             await lines.aclose()
             if not is_complete:
                 asyncio.get_running_loop().call_later(GRACE_SECONDS, cancel)
+
+
+def _refuse_constant(name: str) -> None:
+    """Raise for NaN and infinity, which are no JSON."""
+    raise ValueError(name)
 
 
 def mask_error(error: str) -> str:

@@ -37,6 +37,8 @@ from toolkeel_studio.serve.service import Service, mask_error
 from toolkeel_studio.serve.snapshot import Snapshot
 from toolkeel_studio.serve.stream import encode_run, to_event
 
+MAX_DIGITS = 18
+"""Digits of the number of an event."""
 Handler = Callable[[Request], Awaitable[Response]]
 
 
@@ -111,7 +113,7 @@ class _Responses:
         if request.query_params.get("stream") != "true":
             return JsonResponse(await self._read_now(channel, id))
         after = request.query_params.get("starting_after", "-1")
-        if not after.removeprefix("-").isdecimal():
+        if not after.removeprefix("-").isdecimal() or len(after) > MAX_DIGITS:
             raise ChannelError("starting_after is the number of an event")
         encoder = await self._encoder(channel, await channel.status(), id)
         lines = _lines(_after(self._events(channel, id, encoder), int(after)))
