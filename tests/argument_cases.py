@@ -194,18 +194,21 @@ def _object(draw: st.DrawFn, inner: st.SearchStrategy[Json]) -> Json:
 SCHEMAS = st.recursive(st.sampled_from(_PLAIN), lambda inner: _holding(inner), max_leaves=4)
 
 
+DEFINITIONS: Json = {
+    "Count": {"type": "integer", "minimum": 1},
+    "Node": {
+        "type": "object",
+        "properties": {"a": {"type": "integer"}, "b": {"$ref": "#/$defs/Node"}},
+        "required": ["a"],
+        "additionalProperties": False,
+    },
+}
+
+
 @st.composite
 def _tool_schema(draw: st.DrawFn) -> Json:
     root = draw(_object(SCHEMAS))
-    root["$defs"] = {
-        "Count": {"type": "integer", "minimum": 1},
-        "Node": {
-            "type": "object",
-            "properties": {"a": {"type": "integer"}, "b": {"$ref": "#/$defs/Node"}},
-            "required": ["a"],
-            "additionalProperties": False,
-        },
-    }
+    root["$defs"] = DEFINITIONS
     return root
 
 

@@ -27,8 +27,6 @@ def read_phrase(phrase: str) -> Json:
     """The schema that a phrase describes; None if this reader does not know its words."""
     phrase = re.sub(r" \((required|did you mean)[^)]*\)$", "", phrase)
     phrase = re.sub(r" \(required.*\)$", "", phrase)
-    if "items, each" in phrase and " or " in phrase:
-        return None  # of the items, or of the list? People know by what comes before
     if (found := _single(phrase)) is not None:
         return found
     for separator, word in ((", and ", "allOf"), (", or ", "anyOf"), (" or ", "anyOf")):
@@ -136,6 +134,10 @@ def _list(phrase: str) -> Json:
         made |= {word: int(n) for word, n in _bounds(match[2], "minItems", "maxItems").items()}
     if phrase == "a list":
         return made
+    if match := re.fullmatch(r"a list of ([0-9]+) items? \((.+)\)", phrase):
+        first = _read_in_turn(_split(match[2], ", "), int(match[1]))
+        sizes = {"minItems": int(match[1]), "maxItems": int(match[1])}
+        return None if first is None else {**made, "prefixItems": first, **sizes}
     if match := re.fullmatch(
         r"a list of (at least |at most |exactly )?([0-9]+)(?: to ([0-9]+))? items?(?: \(.*\))?",
         phrase,
@@ -146,10 +148,30 @@ def _list(phrase: str) -> Json:
         if match[1] != "at least ":
             made["maxItems"] = most
         return made if "(" not in phrase else None
-    if match := re.fullmatch(r"a list of (?:items, each )?(.+)", phrase):
-        items = read_phrase(_singular(match[1]))
-        return None if items is None or " or " in match[1] else {**made, "items": items}
+    if match := re.fullmatch(r"a list of (.+)", phrase):
+        items = _read_plural(match[1])
+        return None if items is None else {**made, "items": items}
     return None
+
+
+def _read_in_turn(parts: list[str], count: int) -> list[Json] | None:
+    """The schemas of `count` phrases, of which one may itself have been split at its commas."""
+    if count == 1:
+        last = read_phrase(", ".join(parts))
+        return None if last is None else [last]
+    for size in range(1, len(parts) - count + 2):
+        first = read_phrase(", ".join(parts[:size]))
+        rest = None if first is None else _read_in_turn(parts[size:], count - 1)
+        if rest is not None:
+            return [first, *rest]
+    return None
+
+
+def _read_plural(phrase: str) -> Json:
+    """The schema of each of several values."""
+    if match := re.fullmatch(r"items \(each (.+)\)", phrase):
+        return read_phrase(match[1])
+    return _single(_singular(phrase))
 
 
 def _singular(phrase: str) -> str:
@@ -163,6 +185,9 @@ def _object(phrase: str) -> Json:
             "type": "object",
             "minProperties" if match[1] == "least" else "maxProperties": int(match[2]),
         }
+    if match := re.fullmatch(r"an object whose values are (.+)", phrase):
+        values = _read_plural(match[1])
+        return None if values is None else {"type": "object", "additionalProperties": values}
     match = re.fullmatch(r'an object with ((?:"[^"]*"(?:: (?:"[^"]*"|[^,{ "]+))?(?:, )?)+)', phrase)
     if match is None:
         return None
@@ -238,6 +263,8 @@ def _some_string(schema: Json) -> Json:
 
 
 def _some_list(schema: Json) -> Json:
+    if "prefixItems" in schema:
+        return [instance_of(each) for each in schema["prefixItems"]]
     count = max(schema.get("minItems", 0), min(1, schema.get("maxItems", 1)))
     held = max(schema.get("minContains", 1), min(1, schema.get("maxContains", 1)))
     count = max(count, held) if "contains" in schema else count

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import re
+import sys
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
@@ -14,7 +15,17 @@ import pytest
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
-from tests.argument_cases import DESCRIBED, TYPED, argument_values, calls
+from tests.argument_cases import (
+    ANNOTATIONS,
+    DEFINITIONS,
+    DESCRIBED,
+    SCHEMAS,
+    TYPED,
+    argument_values,
+    calls,
+    described_tool,
+    typed_tool,
+)
 from tests.reading_phrases import Unmade, instance_of, read_phrase
 from toolkeel import Tool, ToolCall
 from toolkeel.call.arguments.validate import prepare
@@ -26,6 +37,7 @@ from toolkeel.errors import FieldError, InvalidArguments
 from toolkeel.providers.wire.tools import WireTools
 
 Json = Any
+Path = tuple[str | int, ...]
 Case = tuple[Tool[..., Any], Json]
 SentCase = tuple[Tool[..., Any], Form, bool | None, Json]
 _MISSING = object()
@@ -115,6 +127,19 @@ def means(sent: Json, used: Json) -> bool:
     return any(_same(read, sent, used) for read in (_moment, Decimal, _duration))
 
 
+def unreported(sent: Json, used: Json, wheres: set[str], path: Path = ()) -> list[Path]:
+    """The places where another value is used than was sent, though no change of them is reported."""
+    if (path and FieldError(path, "").where in wheres) or means(sent, used):
+        return []
+    if isinstance(sent, dict) and isinstance(used, dict) and len(used) <= len(sent):
+        pairs = [(name, each, used.get(name, _MISSING)) for name, each in sent.items()]
+    elif isinstance(sent, list) and isinstance(used, list) and len(sent) == len(used):
+        pairs = [(at, each, used[at]) for at, each in enumerate(sent)]
+    else:
+        return [path]
+    return [one for key, *two in pairs for one in unreported(*two, wheres, (*path, key))]
+
+
 def _same(read: Callable[[Any], object], sent: Json, used: Json) -> bool:
     try:
         return read(str(sent)) == read(str(used))
@@ -149,6 +174,8 @@ def check(case: Case) -> None:
     elif changes:
         note(str(changes))
         assert is_valid(schema, used), f"what was mended is not what is advertised: {used}"
+        left = unreported(value, used, {each.partition(": ")[0] for each in changes})
+        assert not left, f"changed without a word: {left}"
     else:
         assert valid, f"what is not advertised was accepted, as {used}"
         assert means(value, used), f"another value runs, without a word: {used}"
@@ -168,8 +195,11 @@ def check_field(
             assert field.got == describe_value(sent), field
         if sent is _MISSING:
             assert not field.got and "required" in field.expected, field
+    if field.got == "an unknown key" or field.expected.startswith("a key that is "):
+        check_key(tool, value, field)
+        return
     wanted = read_phrase(field.expected)
-    if wanted is None or field.got == "an unknown key":
+    if wanted is None:
         return
     if sent is not _MISSING and not within:
         assert not is_valid(wanted, sent), f"{field}: that is what was sent"
@@ -182,6 +212,24 @@ def check_field(
     # Where a value may fit one branch alone, the first that comes to mind can fit two.
     left = [each for each in left if not each.expected.startswith("only one of")]
     assert not left, f"{field}: with {better}, still {left}"
+
+
+def check_key(tool: Tool[..., Any], value: Json, field: FieldError) -> None:
+    """A key that is named instead of a wrong one is none of those that are wrong."""
+    *above, wrong = field.path
+    wanted = read_phrase(field.expected.removeprefix("a key that is "))
+    if field.got:
+        names = re.findall(r'"([^"]*)"', field.expected.partition("(did you mean")[0])
+    else:
+        names = [str(instance_of(wanted)).lower()] if wanted else []
+    inside = value_at(value, tuple(above))
+    for name in {*names} - {*inside}:
+        other = {key: each for key, each in inside.items() if key != wrong} | {name: inside[wrong]}
+        _, _, again = outcome(tool, put(value, tuple(above), other))
+        for each in again.errors if again else ():
+            assert each.path != (*above, name) or (each.got, each.expected) != (
+                field.got, field.expected
+            ), f"{field}: {name} is no key either"  # fmt: skip
 
 
 def _is_taken(change: str, path: tuple[str | int, ...]) -> bool:
@@ -250,6 +298,48 @@ def _is_about(pointer: str, path: tuple[str | int, ...]) -> bool:
     return all(key in (None, part) for key, part in zip(keys, path, strict=False))
 
 
+# — the work that it takes —
+
+
+@st.composite
+def long_calls(draw: st.DrawFn) -> tuple[Tool[..., Any], list[Json]]:
+    """A tool of a list, and items of such a list: right, mutated, or anything."""
+    if draw(st.booleans()):
+        tool = typed_tool({"rows": list[draw(ANNOTATIONS)]}, optional=False)  # type: ignore[misc]
+    else:
+        rows = {"type": "array", "items": draw(SCHEMAS)}
+        root = {"type": "object", "properties": {"rows": rows}, "$defs": DEFINITIONS}
+        tool = described_tool(root)
+    value = draw(argument_values(tool.parameters))
+    rows = value.get("rows")
+    return tool, rows if isinstance(rows, list) and rows else [value]
+
+
+def steps(tool: Tool[..., Any], value: Json) -> int:
+    """How many functions are entered to prepare a call."""
+    entered = 0
+
+    def count(_frame: object, event: str, _of: object) -> None:
+        nonlocal entered
+        entered += event == "call"
+
+    sys.setprofile(count)
+    try:
+        outcome(tool, value)
+    finally:
+        sys.setprofile(None)
+    return entered
+
+
+def check_work(case: tuple[Tool[..., Any], list[Json]]) -> None:
+    """Twice the items take at most twice the work."""
+    tool, rows = case
+    note(f"{json.dumps(tool.parameters)}\n{json.dumps(rows)}")
+    outcome(tool, {"rows": rows * 160})  # what is made once is made now
+    few, more, many = (steps(tool, {"rows": rows * count}) for count in (40, 80, 160))
+    assert many <= 2.2 * max(few, more) + 2_000, (few, more, many)
+
+
 QUICK = settings(max_examples=500, suppress_health_check=list(HealthCheck))
 NIGHTLY = settings(max_examples=20_000, suppress_health_check=list(HealthCheck))
 
@@ -270,6 +360,21 @@ def test_a_described_tool_accepts_what_it_advertises_and_says_what_is_so(case: C
 @given(sent_calls(TYPED | DESCRIBED))
 def test_a_call_that_a_providers_form_allows_is_one_of_the_tool(case: SentCase) -> None:
     check_sent(case)
+
+
+@settings(QUICK, max_examples=50)
+@given(long_calls())
+def test_twice_the_items_take_twice_the_work(case: tuple[Tool[..., Any], list[Json]]) -> None:
+    check_work(case)
+
+
+@pytest.mark.slow
+@settings(NIGHTLY, max_examples=2_000)
+@given(long_calls())
+def test_every_night_twice_the_items_take_twice_the_work(
+    case: tuple[Tool[..., Any], list[Json]],
+) -> None:
+    check_work(case)
 
 
 @pytest.mark.slow

@@ -38,7 +38,7 @@ ROOT: dict[str, Any] = {"$defs": {"n": {"type": "integer", "minimum": 1}}}
         ({"type": ["string", "integer"], "not": {"type": "string"}}, "an integer"),
         ({"type": ["integer", "null"], "not": {"type": ["number"]}}, "null"),
         ({"type": "string", "not": {"type": ["string", "null"]}}, "no value at all"),
-        ({"type": "array", "items": {"anyOf": [{"type": "integer"}, {"type": "null"}]}}, "a list of items, each an integer or null"),
+        ({"type": "array", "items": {"anyOf": [{"type": "integer"}, {"type": "null"}]}}, "a list of items (each an integer or null)"),
         ({"type": "object", "minProperties": 2}, "an object with at least 2 keys"),
         ({"type": "integer", "allOf": [{"multipleOf": 3}]}, "an integer, a multiple of 3"),
     ],

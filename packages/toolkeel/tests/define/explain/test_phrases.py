@@ -45,7 +45,7 @@ from toolkeel.define.explain.validation_errors import nearest_name
         ({"type": "number", "exclusiveMaximum": 9, "multipleOf": 0.5}, "a number less than 9, a multiple of 0.5"),
         ({"type": "array", "items": {"type": "string"}}, "a list of strings"),
         ({"type": "array", "items": {"type": "boolean"}}, "a list of booleans"),
-        ({"type": "array", "items": {"enum": ["a", "b"]}}, 'a list of items, each one of "a", "b"'),
+        ({"type": "array", "items": {"enum": ["a", "b"]}}, 'a list of items (each one of "a", "b")'),
         ({"type": "array", "items": {"type": "array", "items": {"type": "integer"}}}, "a list of lists of integers"),
         ({"type": "array", "items": {"type": "integer", "minimum": 0}, "minItems": 1}, "a list of integers of at least 0, at least 1 of them"),
         ({"type": "array", "uniqueItems": True}, "a list, none twice"),
@@ -112,6 +112,6 @@ def test_a_union_that_contains_itself_is_described_two_levels_deep() -> None:
         {"type": "string"},
     ]
     assert describe_type({**json, "$defs": {"json": {"anyOf": branches}}}) == (
-        "an object whose values are items, each an object or a list or a string, or a list of items, "
-        "each an object or a list or a string, or a string"
+        "an object whose values are items (each an object or a list or a string), or a list of items "
+        "(each an object or a list or a string), or a string"
     )

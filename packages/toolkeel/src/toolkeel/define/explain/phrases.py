@@ -267,12 +267,12 @@ def _plural(phrase: str) -> str:
     if phrase == "true or false":
         return "booleans"
     if " or " in phrase:  # "integers or null" could be a list or null
-        return f"items, each {phrase}"
+        return f"items (each {phrase})"
     noun, space, rest = phrase.partition(" ")[2].partition(" ")
     if noun.rstrip(",") in _NOUNS and phrase[0] == "a":
         comma = "," if noun.endswith(",") else ""
         return f"{noun.rstrip(',')}s{comma}{space}{rest}"
-    return f"items, each {phrase}"
+    return f"items (each {phrase})"
 
 
 _NOUNS = frozenset({"string", "integer", "number", "list", "object", "UUID", "URL", "path"})

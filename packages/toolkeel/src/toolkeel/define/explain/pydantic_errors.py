@@ -283,7 +283,7 @@ _BOUNDS = {"pattern": "pattern", "min_length": "minLength", "max_length": "maxLe
 _OF_THE_FORM = frozenset([
     "union", "string_pattern_mismatch", "uuid_version", "url_scheme", "byte_size", "date_type",
     "datetime_type", "time_type", "time_delta_type", "timezone_aware", "timezone_naive",
-    "decimal_type", "decimal_parsing", "pattern_regex",
+    "decimal_type", "decimal_parsing", "pattern_regex", "unique_items",
 ])  # fmt: skip
 """Errors of which the schema's phrase says all, though a text can seem to fit it."""
 # Errors of which the schema's phrase says all there is to say.
@@ -292,7 +292,7 @@ _TOLD_BY_SCHEMA = _OF_THE_FORM | frozenset(
         "literal_error", "enum", "int_from_float", "finite_number", "none_required",
         "greater_than", "greater_than_equal", "less_than", "less_than_equal", "multiple_of",
         "too_short", "too_long", "string_too_short", "string_too_long",
-        "union_tag_invalid", "union_tag_not_found", "unique_items",
+        "union_tag_invalid", "union_tag_not_found",
     }
 )  # fmt: skip
 

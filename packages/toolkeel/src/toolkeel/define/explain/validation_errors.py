@@ -31,7 +31,7 @@ UNKNOWN_KEY = "an unknown key"
 UNSENT: Any = object()
 """Stands for a value that was not sent."""
 _LISTED = 20
-_LINE, _LONG = 400, 60
+_LINE, _LONG = 400, 100
 
 
 def invalid_arguments(
