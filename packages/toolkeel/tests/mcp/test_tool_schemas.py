@@ -13,7 +13,7 @@ from toolkeel.mcp.tool_schemas import MAX_DESCRIPTION, ToolSchemas
 @pytest.mark.parametrize(("definition", "shown"), [
     ({"description": "Act.", "title": "T"}, "Act."), ({"title": "T"}, "T"), ({}, "act now"),
     ({"inputSchema": {"description": "Acts."}}, "Acts."), ({"inputSchema": {"description": 5}}, "act now"),
-    ({"description": "x" * 20_000}, "x" * MAX_DESCRIPTION + " [cut here]"),
+    ({"description": "x" * 60_000}, "x" * MAX_DESCRIPTION + " [cut here]"),
 ])  # fmt: skip
 def test_a_model_is_shown_the_first_description_there_is(
     definition: dict[str, Any], shown: str

@@ -84,6 +84,8 @@ def test_a_default_is_sent_for_what_is_left_out() -> None:
     ({"bdy": {"name": "x"}}, "argument 'bdy', and there is repo, body, assignee"),
     ({"repo": {"hide": True}}, "hides 'repo', which the tool requires; give it a value"),
     ({"repo": {"value": 7}}, "a value that does not fit: repo: expected a string"),
+    ({"repo": {"schema": {"default": 7}}}, "a value that does not fit: repo: expected a string"),
+    ({"repo": {"schema": {"type": "integer"}}}, "the tool takes 'string': no value is of both"),
     ({"body": {"name": "repo"}}, "two arguments the name 'repo'"),
 ])  # fmt: skip
 def test_a_change_that_does_not_fit_the_tool_is_an_error(arguments: Any, why: str) -> None:

@@ -17,7 +17,7 @@ from toolkeel.define.schema.from_json_schema import arguments_from_validator
 from toolkeel.errors import DefinitionError
 from toolkeel.mcp.content import output_from_validator
 
-MAX_DESCRIPTION = 10_000
+MAX_DESCRIPTION = 50_000
 """Characters of one tool's description that a model is shown."""
 
 

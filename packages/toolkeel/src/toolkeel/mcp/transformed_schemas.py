@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 from typing import Any
 
 from toolkeel.define.subschemas import resolve
@@ -60,10 +60,21 @@ def _is_narrower(keyword: str, before: Any, after: Any) -> bool:
     if keyword == "enum" and isinstance(before, list) and isinstance(after, list):
         return all(each in before for each in after)
     if keyword == "type":
-        allowed = {before} if isinstance(before, str) else set(before)
-        allowed |= {"integer"} if "number" in allowed else set()
-        return {after} <= allowed if isinstance(after, str) else set(after) <= allowed
+        return _types(after) <= _types(before)
     return False
+
+
+def are_disjoint(schema: object, other: Mapping[str, Any]) -> bool:
+    """Return True if no value is of the types that both schemas state."""
+    if not isinstance(schema, Mapping) or "type" not in schema or "type" not in other:
+        return False
+    return _types(schema["type"]).isdisjoint(_types(other["type"]))
+
+
+def _types(stated: str | Iterable[str]) -> set[str]:
+    """Return the types that a ``type`` keyword allows."""
+    allowed = {stated} if isinstance(stated, str) else set(stated)
+    return allowed | ({"integer"} if "number" in allowed else set())
 
 
 def drop_properties(

@@ -31,6 +31,7 @@ from toolkeel.define.schema.json_schema_validator import compile_json_schema
 from toolkeel.define.subschemas import properties_of, required_of
 from toolkeel.errors import DefinitionError, InvalidArguments, SetupError
 from toolkeel.mcp.transformed_schemas import (
+    are_disjoint,
     drop_properties,
     inline_root,
     named_properties,
@@ -238,7 +239,8 @@ def transform_tool(definition: Mapping[str, Any], change: ToolTransform) -> Tran
     defaults = _defaults(arguments)
     _check_names(definition["name"], schema, arguments, names)
     _check_removed(definition["name"], schema, fixed, hidden)
-    properties = _narrowed(properties_of(schema), arguments)
+    _check_values(definition["name"], schema, {**defaults, **fixed})
+    properties = _narrowed(definition["name"], properties_of(schema), arguments)
     shown = drop_properties({**schema, "properties": properties}, {*fixed, *hidden}, {*defaults})
     unseen = properties.keys() - {names.get(name, name) for name in shown["properties"]}
     if unseen and named_properties(shown) <= shown["properties"].keys():
@@ -260,13 +262,22 @@ def _defaults(arguments: Mapping[str, ArgumentTransform]) -> Json:
 
 
 def _narrowed(
-    properties: Mapping[str, Any], arguments: Mapping[str, ArgumentTransform]
+    tool: str, properties: Mapping[str, Any], arguments: Mapping[str, ArgumentTransform]
 ) -> dict[str, Any]:
-    """Return properties with the schemas and descriptions that the arguments get."""
+    """Return properties with the schemas and descriptions that the arguments get.
+
+    Raises:
+        DefinitionError: an argument's types have no value in common.
+    """
     found = dict(properties)
     for name, each in arguments.items():
         about = {"description": each["description"]} if "description" in each else {}
         if given := {**each.get("schema", {}), **about}:
+            if are_disjoint(found[name], given):
+                raise DefinitionError(
+                    f"the transform of {tool!r} gives {name!r} the type {given['type']!r}, and the "
+                    f"tool takes {found[name]['type']!r}: no value is of both"
+                )
             found[name] = narrow(found[name], given)
     return found
 
@@ -300,11 +311,16 @@ def _check_removed(
         raise DefinitionError(
             f"the transform of {tool!r} hides {needed[0]!r}, which the tool requires; give it a value"
         )
-    if fixed:
-        alone = {key: each for key, each in schema.items() if key != "required"}
-        checked, _ = make_compilable(alone, root="object")
-        wrong = compile_json_schema(checked).errors(dict(fixed))
-        if unfit := [each for each in wrong if each.path and each.path[0] in fixed]:
-            raise DefinitionError(
-                f"the transform of {tool!r} sets a value that does not fit: {unfit[0]}"
-            )
+
+
+def _check_values(tool: str, schema: Mapping[str, Any], values: Json) -> None:
+    """Raise DefinitionError if a value that is sent does not fit its argument."""
+    if not values:
+        return
+    alone = {key: each for key, each in schema.items() if key != "required"}
+    checked, _ = make_compilable(alone, root="object")
+    wrong = compile_json_schema(checked).errors(dict(values))
+    if unfit := [each for each in wrong if each.path and each.path[0] in values]:
+        raise DefinitionError(
+            f"the transform of {tool!r} sets a value that does not fit: {unfit[0]}"
+        )

@@ -49,6 +49,20 @@ def rpc(message: str, id: object = None) -> bytes:
         b'{"error": "Unknown session"}',
         b'{"detail": "Session has expired"}',
         b'{"error": {"message": "invalid Mcp-Session-Id"}}',
+        b'{"error": "session_not_found"}',
+        *(
+            rpc(each)
+            for each in (
+                "No such session",
+                "Unable to find session",
+                "Your session has expired. Please reconnect.",
+                "The session is no longer valid",
+                "Session with ID 0b9f-11 not found",
+                "Session has not been initialized",
+                "Transport not found for session",
+                "Session timed out",
+            )
+        ),
     ],
 )
 def test_what_servers_say_of_a_forgotten_session_is_recognized(body: bytes) -> None:

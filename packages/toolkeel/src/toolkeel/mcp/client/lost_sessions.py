@@ -24,18 +24,20 @@ from toolkeel.mcp.client.mend_responses import FORGOTTEN, SESSION_ENDED, PeerErr
 MAX_RENEWALS = 3
 """How often one request is sent again because the server had forgotten the session."""
 _MAX_BYTES = 4096
-_ADJECTIVE = r"(?:no|not|invalid|missing|unknown|expired|unrecognized|stale|could not find)"
+_SESSION = r"(?:(?:mcp|transport|http)[ -])?(?:session|transport)(?:[ -]?id)?"
+_ABSENT = (
+    r"(?:no such|no|not|invalid|missing|unknown|expired|unrecognized|stale|closed|terminated|lost"
+    r"|(?:can ?not|can't|could not|couldn't|unable to|failed to|did not) find)"
+)
 _FORGOTTEN = re.compile(
-    r"(?:(?:bad request|not found|invalid request|error)?[\s:.,-]*)"
+    r"(?:(?:bad request|not found|invalid request|error)?[\s:.,]*)"
     r"(?:"
-    rf"{_ADJECTIVE}(?:,? or {_ADJECTIVE})*(?: an?| the| valid| active)*(?: mcp| transport| http)?"
-    r"[ -]?session(?:[ _-]?id)?\b.{0,100}"
-    r"|(?:the )?(?:mcp[ -])?session(?:[ _-]?id)?(?: header)?(?: \S{1,80})?"
-    r" (?:(?:is|was|has|does|been|have) )*"
-    r"(?:not found|not exist|unknown|invalid|expired|terminated|closed|missing|required|ended"
-    r"|not valid|not recognized|not initialized).{0,100}"
-    r"|(?:the )?server (?:is )?not (?:yet )?initialized.{0,60}"
-    r"|no transport (?:was )?found.{0,60}"
+    rf"{_ABSENT}(?:,? or {_ABSENT})*(?: an?| the| any| valid| active| existing)* ?{_SESSION}\b.{{0,100}}"
+    rf"|(?:(?:the|your|this) )?{_SESSION}(?: header)?(?: (?:with|for)(?: id)?)?(?: \S{{1,80}})?"
+    r" (?:(?:is|was|has|does|been|have|had|not|no longer|longer|yet|a) )*"
+    r"(?:found|exists?|unknown|invalid|expired|terminated|closed|missing|required|ended|lost|gone"
+    r"|valid|available|active|evicted|recognized|initialized|timed out|mismatch).{0,100}"
+    r"|(?:the )?(?:server |client |connection )?(?:is |has )?not (?:yet )?(?:been )?initialized.{0,60}"
     r")",
     re.IGNORECASE | re.DOTALL,
 )
@@ -60,7 +62,7 @@ def session_error(content: bytes, request: bytes) -> int | None:
         pass
     else:
         text, id = _error_text(body), body.get("id") if isinstance(body, dict) else None
-    if _FORGOTTEN.fullmatch(text) is None:
+    if _FORGOTTEN.fullmatch(text.replace("_", " ")) is None:
         return None
     return SESSION_ENDED if id is not None and str(id) == str(_id_of(request)) else FORGOTTEN
 

@@ -37,8 +37,7 @@ UNREACHED = 1006
 """Code of our own: there was no connection, so the request was not sent."""
 
 _OURS = secrets.token_hex(16)
-_OWN_CODES = (NOT_SENT, LOST, REFUSED, FORGOTTEN, SESSION_ENDED, UNREACHED)
-_TRANSPORT = (types.CONNECTION_CLOSED, types.REQUEST_TIMEOUT, *_OWN_CODES)
+_TRANSPORT = (types.CONNECTION_CLOSED, types.REQUEST_TIMEOUT, *range(NOT_SENT, UNREACHED + 1))
 _SDK_LOST = (
     *("SSE stream", "Failed to parse", "Unexpected content type", "Redirect to "),
     "server answered a request with 202",
