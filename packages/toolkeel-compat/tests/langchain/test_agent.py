@@ -112,6 +112,25 @@ def test_each_type_of_a_union_has_a_tool_of_its_own() -> None:
     assert ("Nowhere", "There is no such city.") in told and len(told) == 2
 
 
+@pytest.mark.parametrize(
+    ("handler", "told"),
+    [
+        ("Give a number.", "Give a number."),
+        (lambda error: f"{type(error).__name__}: {error}", "many"),
+    ],
+)
+def test_the_words_for_a_wrong_answer_may_be_ones_own(handler: Any, told: str) -> None:
+    model = Scripted([call("City", {"name": "Oslo", "people": "many"}), GIVEN])
+    agent = create_agent(model, response_format=ToolStrategy(City, handle_errors=handler))
+    state = agent.invoke({"messages": "Oslo?"})
+    assert state["structured_response"].people == 709_000
+    said = state["messages"][2].content
+    assert said == told or (said.startswith("StructuredOutputValidationError: ") and told in said)
+    for refused in (False, ValueError, (ValueError, TypeError)):
+        with pytest.raises(SetupError, match="handle_errors="):
+            create_agent(model, response_format=ToolStrategy(City, handle_errors=refused))
+
+
 def test_a_tool_sees_the_messages_of_its_run() -> None:
     @tool
     def count(state: Annotated[dict[str, Any], InjectedState], runtime: ToolRuntime) -> str:

@@ -200,6 +200,7 @@ def test_a_request_of_ones_own_has_a_system_prompt_and_known_fields() -> None:
     request = ModelRequest(model="offline", messages=[], system_prompt="be kind")
     assert (request.system_prompt, request.tools) == ("be kind", ())
     assert request.override(system_prompt=None).system_message is None
+    assert request.override(messages=[{"role": "user", "content": "hi"}]).messages[0].text == "hi"
     for given in ({"model": "offline"}, {"model": "m", "messages": [], "modle": 1}):
         with pytest.raises(TypeError, match=r"ModelRequest: \['(messages|modle)'\]"):
             ModelRequest(**given)

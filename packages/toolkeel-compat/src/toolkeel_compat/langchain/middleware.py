@@ -104,7 +104,12 @@ class ModelRequest(Generic[C]):
         return None if self.system_message is None else self.system_message.text
 
     def override(self, **changes: Any) -> ModelRequest[C]:
-        """Return a copy with other values; ``system_prompt`` sets a new system message."""
+        """Return a copy with other values; ``system_prompt`` sets a new system message.
+
+        ``messages`` may have any form `convert_to_messages` accepts.
+        """
+        if "messages" in changes:
+            changes["messages"] = convert_to_messages(changes["messages"])
         return ModelRequest(**{**vars(self), **changes})
 
 

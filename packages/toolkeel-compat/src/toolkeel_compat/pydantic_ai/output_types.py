@@ -20,7 +20,7 @@ from toolkeel_compat.pydantic_ai.usage import OUTPUT_ACCEPTED
 from toolkeel_compat.pydantic_ai.validators import add_validators
 
 _T = TypeVar("_T", default=Any)
-OUTPUT_KEY: Final = "response"
+OUTPUT_KEY = "response"
 """Key of an answer that is no object."""
 _NOTE: Final = "The final response which ends this conversation"
 

@@ -24,7 +24,7 @@ ADA = {"configurable": {"thread_id": "ada"}}
 
 
 @tool
-def pay(amount: int) -> str:
+def pay(amount: int, copies: tuple[str, ...] = ()) -> str:
     """Pay."""
     return f"paid {amount}"
 

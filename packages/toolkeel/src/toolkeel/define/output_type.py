@@ -32,7 +32,7 @@ from toolkeel.define.schema.argument_schema import (
 from toolkeel.define.schema.closed_objects import compile_core
 from toolkeel.define.schema.json_schema import GeneratedSchema, generate_schema
 from toolkeel.define.subschemas import resolve
-from toolkeel.define.tool import AnyTool, Tool
+from toolkeel.define.tool import AnyTool, ErrorHandler, Tool
 from toolkeel.errors import DefinitionError
 from toolkeel.messages import ToolOutput
 from toolkeel.model_interface import OutputFormat
@@ -58,12 +58,14 @@ class OutputTool:
         description: Description for the model.
         describe_answer: Returns the text of an accepted answer's result.
         key: Key of an answer that is no object.
+        on_invalid: What the model reads of a wrong answer: see `ToolOptions`.
     """
 
     name: str = OUTPUT_TOOL
     description: str | None = None
     describe_answer: Callable[[object], str] = lambda answer: ACCEPTED
     key: str = _VALUE
+    on_invalid: ErrorHandler = True
 
 
 @record
@@ -175,7 +177,8 @@ def compile_output_form(output_type: TypeForm[Any], name: str = OUTPUT_TOOL) -> 
     description = wanted.description
     if description is None:
         description = f"{ANSWER_NOTE} {message}".strip()
-    tool = _tool(name, description, arguments, _Accept(wanted.describe_answer))
+    accept = _Accept(wanted.describe_answer)
+    tool = _tool(name, description, arguments, accept, wanted.on_invalid)
     return OutputForm(tool, wrapped, wanted.key)
 
 
@@ -205,7 +208,13 @@ def _compile_object(name: str, made: GeneratedSchema, adapter: TypeAdapter[Any])
     return replace(arguments, encode=None)  # the one key is no field of the type
 
 
-def _tool(name: str, description: str, arguments: ArgumentSchema, accept: _Accept) -> AnyTool:
+def _tool(
+    name: str,
+    description: str,
+    arguments: ArgumentSchema,
+    accept: _Accept,
+    on_invalid: ErrorHandler,
+) -> AnyTool:
     """Return the output tool, whose body accepts the answer."""
     return Tool(
         name=name,
@@ -214,6 +223,7 @@ def _tool(name: str, description: str, arguments: ArgumentSchema, accept: _Accep
         body="sync",
         arguments=arguments,
         inline=True,
+        on_invalid=on_invalid,
     )
 
 

@@ -24,7 +24,7 @@ from toolkeel.call.body.sync_bridge import SyncIterator
 from toolkeel.call.toolset import Toolset
 from toolkeel.context import RunContext
 from toolkeel.define.output_type import OUTPUT_TOOL, OutputTool
-from toolkeel.define.tool import Tool
+from toolkeel.define.tool import ErrorHandler, Tool
 from toolkeel.errors import InvalidArguments, OutputError, SetupError
 from toolkeel.messages import AssistantMessage, Message, ToolCall, ToolMessage
 from toolkeel.model_interface import Model, ModelRequest, Settings, TextDelta
@@ -44,7 +44,8 @@ class ToolStrategy(Generic[T]):
     Args:
         schema: The output type.
         tool_message_content: What the model reads of an accepted answer; the answer by default.
-        handle_errors: Must be True: a wrong answer is explained to the model.
+        handle_errors: What the model reads of a wrong answer: True for what is wrong in it, a text, or a
+            function that returns one of the `StructuredOutputValidationError`.
     """
 
     schema: type[T]
@@ -79,24 +80,40 @@ def resolve_output_type(model: Model, form: Any) -> tuple[Model, Any]:
         SetupError: A strategy has an unsupported option.
     """
     schema = form.schema if isinstance(form, ToolStrategy | ProviderStrategy) else form
-    schema = _name_output_tool(schema, getattr(form, "tool_message_content", None))
     if not isinstance(form, ToolStrategy):
-        return model, schema or str
-    if form.handle_errors is not True:
+        return model, _name_output_tool(schema, None, True) or str
+    on_invalid = _read_handle_errors(form.handle_errors)
+    return ToolOutputModel(model), _name_output_tool(schema, form.tool_message_content, on_invalid)
+
+
+def _read_handle_errors(handler: Any) -> ErrorHandler:
+    """Return the output tool's handler of wrong answers.
+
+    Raises:
+        SetupError: It is False, or exception classes.
+    """
+    if handler is True or isinstance(handler, str):
+        return handler
+    if not callable(handler) or isinstance(handler, type):
         raise SetupError(
-            "ToolStrategy: leave handle_errors out; a wrong answer is explained to the model, which "
-            "may correct it"
+            f"ToolStrategy(handle_errors={handler!r}): give True, a text for the model, or a function "
+            "that returns one; a wrong answer that stays wrong raises StructuredOutputValidationError"
         )
-    return ToolOutputModel(model), schema
+
+    def describe(error: Exception) -> str:
+        return str(handler(StructuredOutputValidationError(getattr(error, "text", str(error)))))
+
+    return describe
 
 
-def _name_output_tool(schema: Any, accepted: str | None) -> Any:
+def _name_output_tool(schema: Any, accepted: str | None, on_invalid: ErrorHandler) -> Any:
     """Return the output type whose tool has the schema's name and description, as in LangChain.
 
     Each member of a union has a tool of its own.
     """
     if get_origin(schema) in (Union, UnionType):
-        return reduce(or_, [_name_output_tool(one, accepted) for one in get_args(schema)])
+        members = [_name_output_tool(one, accepted, on_invalid) for one in get_args(schema)]
+        return reduce(or_, members)
     if isinstance(schema, Mapping):
         title, text = schema.get("title") or OUTPUT_TOOL, schema.get("description", "")
         schema = make_dict_type(schema)
@@ -105,7 +122,8 @@ def _name_output_tool(schema: Any, accepted: str | None) -> Any:
     else:
         return schema
     describe = lambda answer: accepted or f"Returning structured response: {answer}"  # noqa: E731
-    return Annotated[schema, OutputTool(str(title), str(text), describe)]
+    tool = OutputTool(str(title), str(text), describe, on_invalid=on_invalid)
+    return Annotated[schema, tool]
 
 
 def make_dict_type(schema: Mapping[str, Any]) -> Any:

@@ -130,7 +130,7 @@ class HumanInTheLoopMiddleware:
             return value
         quiet = [dataclasses.replace(e, told=False) if e in edits else e for e in context.edits]
         context.edits = tuple(quiet)  # the note tells it
-        ran = json.dumps(edits[-1].arguments, ensure_ascii=False)
+        ran = json.dumps(_leave_out_defaults(edits[-1].arguments, prepared), ensure_ascii=False)
         ran = f"Executed instead: {name} with arguments {ran}."
         note = f"{self.edit_notice} {ran}\n\nTool response:\n" if self.edit_notice else ""
         made: Any = to_tool_output(value)
@@ -211,6 +211,17 @@ def _find_further_reason(ticket: Ticket) -> str:
     """Return why a call waits beside that its tool is listed; empty for no other reason."""
     first = ticket.reason.partition("\n")[0]
     return first.removeprefix(ALWAYS_ASKS).removeprefix(ASKS).removeprefix("; ")
+
+
+def _leave_out_defaults(arguments: Mapping[str, Any], prepared: Prepared) -> dict[str, Any]:
+    """Return arguments without the defaults that the model's call of the tool does not have."""
+    asked, fields = prepared.call.arguments, properties_of(prepared.tool.parameters)
+    shown: dict[str, Any] = json.loads(asked or "{}") if isinstance(asked, str) else dict(asked)
+    return {
+        name: value
+        for name, value in arguments.items()
+        if name in shown or value != fields.get(name, {}).get("default", ...)
+    }
 
 
 def is_review(interrupt: Interrupt) -> bool:
