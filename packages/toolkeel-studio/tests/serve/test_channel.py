@@ -383,7 +383,7 @@ async def test_after_a_kill_everything_is_read_and_no_call_runs_twice(talk: Talk
     channel = talk.channels([text("After all.")]).open("t", "ada")
     before = await read(channel)
     assert kinds(before).count("call_ended") == 1 and kinds(before)[-1] == "model_asked"
-    await channel.resume()
+    assert await channel.recover()
     after = await read(channel, before[-1].number)
     assert texts(after) == "After all." and log.read_text() == "look\n"
     assert {i.run_id for i in (*before, *after) if i.run_id} == {before[-1].run_id}

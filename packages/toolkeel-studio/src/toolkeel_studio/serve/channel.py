@@ -62,7 +62,6 @@ from toolkeel_studio.serve.client_tools import ClientTool, check_result
 from toolkeel_studio.serve.decisions import (
     Choice,
     Verdict,
-    decide_question,
     decide_ticket,
     find_external,
     find_ticket,
@@ -101,8 +100,7 @@ class Channels:
         on_message: OnMessage = "queue",
     ) -> None:
         self.agent, self.sessions = agent, sessions
-        self._deps = deps
-        self._listener = listener
+        self._deps, self._listener = deps, listener
         self._on_message: OnMessage = on_message
         self._options = dict(options or {})
         self._runners: dict[tuple[str, str], Runner] = {}
@@ -145,16 +143,15 @@ class Channels:
         return self._runners.get((session.scope, session.name))
 
     def release(self, session: Session) -> None:
-        """Forget the live items of a session after a while, unless it is used again."""
+        """Forget the live items of a session after a while, unless it is used then."""
         key = session.scope, session.name
-        if key in self._runners and key not in self._timers:
+        if key in self._runners and self._runners[key].is_unused and key not in self._timers:
             later = asyncio.get_running_loop().call_later
             self._timers[key] = later(LINGER_SECONDS, self._forget, key)
 
     def _forget(self, key: tuple[str, str]) -> None:
         self._timers.pop(key, None)
-        runner = self._runners[key]
-        if not (runner.is_busy or runner.feed.readers):
+        if self._runners[key].is_unused:
             self._runners.pop(key).feed.close()
 
     @property
@@ -265,9 +262,7 @@ class Channel:
         id, seal = split_approval_id(approval_id)
         runner = self._channels.find_runner(self.session)
         if runner is not None and (question := runner.questions.get(id)) is not None:
-            if question.ticket.seal != seal or question.answer.done():
-                raise UnknownApproval("this question is no longer open")
-            question.answer.set_result(decide_question(question.ticket, choice))
+            question.decide(seal, choice)
             return None
         first = await asyncio.to_thread(self.session.find_decision, id)
         if first is None:
@@ -317,6 +312,14 @@ class Channel:
         self._check_exists()
         self._runner.start(continues=True)
 
+    async def recover(self) -> bool:
+        """Continue what a killed process has left; return True if something runs, here or elsewhere."""
+        try:
+            await self._runner.recover()
+        finally:
+            self._channels.release(self.session)
+        return await asyncio.to_thread(lambda: self.is_running)
+
     async def read(self, after: str = "0", *, follow: bool = True) -> AsyncGenerator[Item, None]:
         """Yield the items after a number, first those that are there, then each new one.
 
@@ -352,8 +355,7 @@ class Channel:
                 async for batch in batches:
                     yield batch
         finally:
-            if not (runner.is_busy or runner.feed.readers):
-                self._channels.release(self.session)
+            self._channels.release(self.session)
 
     async def status(self) -> Snapshot:
         """Return the session as it is now, at little cost: without messages, unless something waits."""
@@ -366,8 +368,7 @@ class Channel:
         except SessionError:  # it was deleted
             return Snapshot("0.0")
         finally:
-            if not (self._runner.is_busy or feed.readers):
-                self._channels.release(self.session)
+            self._channels.release(self.session)
         if feed.state.open_tickets or feed.state.outcome_tickets or feed.state.deferred:
             return await asyncio.to_thread(self.snapshot)
         return summarize(feed)

@@ -27,6 +27,8 @@ from toolkeel_studio.serve.client_tools import (
     dump_client_tools,
     load_client_tools,
 )
+from toolkeel_studio.serve.decisions import Choice, decide_question
+from toolkeel_studio.serve.errors import UnknownApproval
 from toolkeel_studio.serve.feed import Feed
 from toolkeel_studio.serve.items import Problem, Question, QuestionClosed
 
@@ -37,6 +39,17 @@ class PendingQuestion:
     def __init__(self, ticket: Ticket) -> None:
         self.ticket = ticket
         self.answer: asyncio.Future[Decision | None] = asyncio.get_running_loop().create_future()
+
+    def decide(self, seal: str, choice: Choice) -> None:
+        """Answer the question as it was shown.
+
+        Raises:
+            UnknownApproval: it is no longer open.
+            InvalidDecision: the answer does not fit.
+        """
+        if self.ticket.seal != seal or self.answer.done():
+            raise UnknownApproval("this question is no longer open")
+        self.answer.set_result(decide_question(self.ticket, choice))
 
 
 class Runner:
@@ -82,6 +95,11 @@ class Runner:
         return self._task is not None and not self._task.done()
 
     @property
+    def is_unused(self) -> bool:
+        """True if nothing runs here and nobody reads."""
+        return not (self.is_busy or self.feed.readers)
+
+    @property
     def is_writing(self) -> bool:
         """True while a run of this process has the session's lock."""
         return self._run is not None and self._run.context.recorder is not None
@@ -97,6 +115,13 @@ class Runner:
         self._continues = self._continues or continues
         if not self.is_busy:
             self._task = asyncio.create_task(self._work())
+
+    async def recover(self) -> None:
+        """Continue what a killed process has left: its run, and decisions and messages that none took."""
+        await self.feed.open()
+        continues = not self.feed.state.open_tickets  # else it would act on a part of the decisions
+        if not self.is_busy and await self._has_work(continues):
+            self.start(continues=continues)
 
     def cancel(self, reason: str) -> bool:
         """Cancel the run that is active here or about to start; return True if there is one."""

@@ -16,6 +16,7 @@ from tests.shared import ROOT
 from toolkeel import Agent
 from toolkeel.model_interface import Finish, TextDelta
 from toolkeel_studio.serve.app import app
+from toolkeel_studio.serve.openai_api.ids import ResponseId
 
 PAGE = str(ROOT / "tests" / "node" / "vercel_chat.mjs")
 
@@ -107,6 +108,35 @@ async def test_a_page_that_reloads_while_a_call_waits_shows_the_request_and_can_
     assert done["errors"] == [] and len(done["messages"]) == 2
     assert [answer(each) for each in again["messages"]] == ["Pay.", "Paid."]
     assert call_of(again["messages"][1])["state"] == "output-available"
+
+
+async def leave(talk: Talk, *names: str) -> None:
+    """Leave calls that were approved when no process was there to run them."""
+    channels = talk.channels([PAY] * len(names))
+    for name in names:
+        channel = channels.open(name)
+        await channel.say("Pay.", id="u1")
+        await talk.idle()
+        assert await channel.recover() is False  # nothing is decided
+        [ticket] = channel.session.pending
+        channel.session.decide(ticket.approve(), "ada")
+
+
+@talking
+async def test_whoever_opens_a_chat_again_continues_what_a_server_has_left(talk: Talk) -> None:
+    await leave(talk, "t", "a", "r")
+    async with serving(talk, [text("Paid.")] * 3, protocols=["vercel", "agui", "openai"]) as client:
+        [_, waiting] = (await client.get("/api/chat/t")).json()
+        assert call_of(waiting)["state"] == "approval-responded"
+        chunks = await chunks_of(await client.get("/api/chat/t/stream"))
+        opened = {"threadId": "a", "runId": "r", "messages": []}
+        assert "Paid." in (await client.post("/agui", json=opened)).text
+        id = ResponseId("r", talk.sessions["r"].info.head - 1)
+        streamed = await client.get(f"/v1/responses/{id}?stream=true")
+        assert "response.completed" in streamed.text and "Paid." in streamed.text
+        assert (await client.get("/api/chat/t/stream")).status_code == 204
+    assert [each["delta"] for each in chunks if each["type"] == "text-delta"] == ["Paid."]
+    assert chunks[0]["messageId"] == waiting["id"] and RAN == ["pay 5"] * 3
 
 
 @talking

@@ -148,7 +148,7 @@ class _Front:
         made += encoder.snapshot_state(before.state)
         made += [encoder.note("already_decided", {"interruptId": id}) for id in applied.late]
         yield made
-        if applied.is_new or await asyncio.to_thread(lambda: channel.is_running):
+        if applied.is_new or (before.position.entry and await channel.recover()):
             starts = partial(is_said, id=said) if said else None
             run = encode_run(channel, before.number, encoder, starts=starts, is_across_waits=True)
             async with aclosing(run) as batches:

@@ -110,6 +110,7 @@ class _Responses:
     async def retrieve(self, request: Request) -> Response:
         """Return a response as it is now, or stream its events after a number."""
         channel, id = await self._find(request)
+        await channel.recover()
         if request.query_params.get("stream") != "true":
             return JsonResponse(await self._read_now(channel, id))
         after = request.query_params.get("starting_after", "-1")

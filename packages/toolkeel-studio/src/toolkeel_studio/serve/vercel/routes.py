@@ -93,7 +93,8 @@ class _Front:
     async def resume(self, request: Request) -> Response:
         """Stream the message that is being written, from its start."""
         channel = await self._find(request)
-        if not await asyncio.to_thread(lambda: channel.session.exists and channel.is_running):
+        exists = await asyncio.to_thread(lambda: channel.session.exists)
+        if not (exists and await channel.recover()):
             return Response(status_code=204)
         number, _ = await asyncio.to_thread(last_message, channel.session)
         lines = self._lines(channel, number, self._encoder())
