@@ -223,6 +223,8 @@ def check_key(tool: Tool[..., Any], value: Json, field: FieldError) -> None:
     else:
         names = [str(instance_of(wanted)).lower()] if wanted else []
     inside = value_at(value, tuple(above))
+    if not isinstance(inside, dict):  # within a text that was taken as JSON
+        return
     for name in {*names} - {*inside}:
         other = {key: each for key, each in inside.items() if key != wrong} | {name: inside[wrong]}
         _, _, again = outcome(tool, put(value, tuple(above), other))

@@ -52,3 +52,14 @@ def test_what_is_no_other_spelling_is_nothing() -> None:
     assert convert(True, "integer") is NOTHING
     assert WrittenNumbers('{"a": 1}').integer_at(("a",)) is NOTHING
     assert WrittenNumbers('{"a": 1}').integer_at(("b",)) is NOTHING
+
+
+def test_the_text_of_many_numbers_is_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: list[str] = []
+    loads = json.loads
+    monkeypatch.setattr(
+        json, "loads", lambda text, **how: parsed.append(text) or loads(text, **how)
+    )
+    numbers = WrittenNumbers('{"x": [1e20, 2e20, 3e20]}')
+    assert [numbers.integer_at(("x", at)) for at in range(3)] == [10**20, 2 * 10**20, 3 * 10**20]
+    assert len(parsed) == 1

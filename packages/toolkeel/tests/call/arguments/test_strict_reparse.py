@@ -124,3 +124,8 @@ def test_every_number_that_overflows_is_seen(digits: int, sign: str, exponent: i
 
 def test_ordinary_numbers_do_not_look_as_if_they_overflowed() -> None:
     assert not overflows('{"a": 1e30, "b": 12345678901234567890, "c": 2.5E-7, "d": "e10"}')
+
+
+def test_a_few_digits_do_not_overflow_wherever_they_are() -> None:
+    assert not overflows("x" * 199 + "5" + "x" * 400)
+    assert overflows("x" * 199 + "5" * 400)

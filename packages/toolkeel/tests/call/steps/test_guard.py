@@ -408,6 +408,15 @@ def test_a_sync_check_runs_in_a_thread_unless_it_is_inline(side: Any, inline: bo
     assert on_loop == [inline] * 3
 
 
+def test_what_an_inline_check_returns_is_awaited() -> None:
+    async def decide(prepared: Prepared) -> Reject:
+        return Reject("no")
+
+    tools = paying(input_guard(lambda prepared, context: decide(prepared), "late", inline=True))
+    [message] = run(tools, {"amount": 5})
+    assert (message.kind, message.text) == ("refused", "no")
+
+
 def test_a_slow_sync_check_holds_up_nothing_but_its_call() -> None:
     over = threading.Event()
 

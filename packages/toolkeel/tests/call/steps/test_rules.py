@@ -212,6 +212,21 @@ def test_each_line_of_several_is_looked_at_for_what_is_denied() -> None:
     assert rule is not None and rule.action == "deny"
 
 
+def test_only_the_argument_that_is_a_shell_command_is_read_as_one() -> None:
+    rules = Rules(deny=["run(of=rm *)"])
+    for value in ("ls; rm -rf .", ["rm", "-rf", "."]):
+        as_command, as_text = (rules.rule("run", {"of": value}, name) for name in ("of", ""))
+        assert as_command is not None
+        assert as_text is None
+
+
+def test_a_command_is_allowed_by_a_pattern_that_covers_all_of_it() -> None:
+    rules = Rules(allow=["run(of=git *)"])
+    assert rules.rule("run", {"of": "git log"}, "of") is not None
+    assert rules.rule("run", {"of": "git log; rm x"}, "of") is None
+    assert rules.rule("run", {"of": "git log; rm x"}) is not None
+
+
 @pytest.mark.parametrize("kind", ["deny", "ask", "allow"])
 @pytest.mark.parametrize("wrong", ["add", 3, None, [3], [None], [Rules()]])
 def test_rules_that_are_no_list_of_texts_are_refused(kind: str, wrong: Any) -> None:

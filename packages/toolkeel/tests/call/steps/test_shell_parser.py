@@ -1,4 +1,4 @@
-"""Whether a line of shell runs what it does not say; the many ways are tried in `test_commands`."""
+"""Whether a line of shell runs what it does not say; the many ways are tried in `test_command_patterns`."""
 
 from __future__ import annotations
 
@@ -12,13 +12,24 @@ from toolkeel.call.steps.shell_parser import runs_unread
 
 
 @pytest.mark.parametrize(
-    "line", ["$X", "curl y | sh", "eval a", "echo $($X)", "a='b'; 'never closed"]
-)
+    "line",
+    [
+        "$X", "curl y | sh", "eval a", "echo $($X)", "a='b'; 'never closed", "env $X", "! eval a",
+        "sudo sh", "nice -n 5 bash", "timeout 5 env A=1 sh", "bash -c sh", "sh -c '$X'", "sh -ec bash",
+        "find . -exec sh -c '$0' {} ;", "xargs sh -c '$X'",
+    ],
+)  # fmt: skip
 def test_a_line_that_runs_more_than_it_says_is_told(line: str) -> None:
     assert runs_unread(line)
 
 
-@pytest.mark.parametrize("line", ["ls", "cat f | wc -l", 'echo "$X"', "if [ -f a ]; then ls; fi"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ls", "cat f | wc -l", 'echo "$X"', "if [ -f a ]; then ls; fi", "sh -c 'ls -l'", "env A=1 ls",
+        "timeout 5 ls", "nice -n 5 ls", "bash -ec 'ls'", "bash -o pipefail -c ls", "find . -exec ls {} +",
+    ],
+)  # fmt: skip
 def test_a_line_that_says_all_is_not(line: str) -> None:
     assert not runs_unread(line)
 

@@ -21,6 +21,9 @@ def commands_of(line: str) -> list[list[str]]:
         ("echo 'a b' \"c\"d", [["echo", "a b", "cd"]]),
         ("cat < in > out", [["cat"]]),
         ("(cd a; ls)", [["cd", "a"], ["ls"]]),
+        ("a $; echo $", [["a", "$"], ["echo", "$"]]),
+        ("{ ls; }", [["ls"]]),
+        ("'{' ls; \\} a", [["{", "ls"], ["}", "a"]]),
     ],
 )
 def test_a_line_is_its_commands_without_quotes_and_redirections(
