@@ -199,5 +199,29 @@ def test_a_resource_that_is_also_a_template_keeps_its_address() -> None:
     assert list(shared.templates) == ["toolkeel+one:app://log"]
 
 
+def test_an_address_that_only_a_result_names_leads_to_the_server_of_the_latest_result(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("toolkeel_studio.gateway.routes.MAX_LINKED", 2)
+    one, other = (Upstream(config(name, ["true"]), _quiet) for name in ("one", "other"))
+    both = types.ResourceTemplate(uri_template="note://{id}", name="n")
+    for server in (one, other):
+        server.lists = ServerLists({}, {}, {}, {"note://{id}": both})
+    table = RoutingTable([one, other], prefixed=True)
+    for server, uri in ((one, "a://1"), (one, "note://7"), (other, "note://7"), (one, "b://2")):
+        result = {"content": [{"type": "resource", "resource": {"uri": uri, "text": ""}}]}
+        table.name_resources(server, result)
+        assert result["content"][0]["resource"] == {"uri": uri, "text": ""}
+    later = RoutingTable([one, other], True, table)
+    found = later.resource("note://7")
+    assert (found.server, found.name) == (other, "note://7") and later.resource(
+        "b://2"
+    ).server is one
+    with pytest.raises(MCPError, match="Resource not found"):
+        later.resource("a://1")  # the oldest was forgotten
+    with pytest.raises(MCPError, match="Resource not found"):
+        RoutingTable([other], True, later).resource("b://2")
+
+
 def _quiet() -> None:
     """Hear nothing."""

@@ -253,16 +253,18 @@ class Gateway(ToolServer):
         server, exchange = call.route.server, Exchange(request)
         async with server.run_call(call.client, exchange):
             result = await self._enforcer.send(call, progress_sender(request))
+            if result.get("resultType") == "input_required":
+                if is_modern(request):  # its own client can answer: the round is passed on
+                    state = result.get("requestState")
+                    marked = (
+                        {"requestState": f"{UPSTREAM_STATE}{state}"} if state is not None else {}
+                    )
+                    return result | marked
+                result = await send_asking_client(
+                    server, "tools/call", call.sent_params, exchange, progress_sender(request)
+                )
             self._table.name_resources(server, result)
-            if result.get("resultType") != "input_required":
-                return result
-            if is_modern(request):  # its own client can answer: the round is passed on
-                state = result.get("requestState")
-                marked = {"requestState": f"{UPSTREAM_STATE}{state}"} if state is not None else {}
-                return result | marked
-            return await send_asking_client(
-                server, "tools/call", call.sent_params, exchange, progress_sender(request)
-            )
+            return result
 
     async def _call_in_rounds(self, call: Call, request: Request, question: str) -> HandlerResult:
         """Run a call that needs a person, or may be asked something, in rounds."""

@@ -27,6 +27,9 @@ from toolkeel.mcp.transforms import ArgumentCheck, TransformedTool, transform_to
 from toolkeel_studio.gateway.public_names import public_name, public_uri
 from toolkeel_studio.gateway.upstream import ServerLists, Upstream
 
+MAX_LINKED = 10_000
+"""Most addresses of unlisted resources that are remembered; the oldest are forgotten."""
+
 log = logging.getLogger("toolkeel.mcp")
 Listed = TypeVar("Listed", types.Tool, types.Prompt)
 
@@ -70,6 +73,7 @@ class RoutingTable:
         self.prompts: dict[str, Route] = {}
         self.resources: dict[str, Route] = {}
         self.templates: dict[str, Route] = {}
+        self._linked: dict[str, Upstream] = before._linked if before else {}
         servers = list(servers)
         # By server: one that lists an address as a resource and a template has it once.
         uris = Counter(
@@ -165,7 +169,7 @@ class RoutingTable:
         return found
 
     def resource(self, uri: str) -> Route:
-        """Return the route of a URI: of a listed resource or a template.
+        """Return the route of a URI: of a listed resource, a template, or one that a result named.
 
         Raises:
             MCPError: nobody's.
@@ -180,18 +184,29 @@ class RoutingTable:
             prefix = public_uri(server.name, "")
             if uri.startswith(prefix):
                 return Route(server, uri.removeprefix(prefix), None)
+        if (linking := self._linked.get(uri)) in self._routes_made:
+            return Route(linking, uri, None)
         raise not_found_error(uri)
 
     def _routes(self) -> Iterable[Route]:
         return (*self.tools.values(), *self.resources.values(), *self.templates.values())
 
     def name_resources(self, server: Upstream, result: Mapping[str, Any]) -> None:
-        """Have a result name resources that two servers have by the addresses clients know."""
+        """Have a result name resources that two servers have by the addresses clients know.
+
+        The server of an address that nobody lists is remembered, so that clients can read it.
+        """
         for block in result.get("content") or ():
             resource = block.get("resource", block)
-            public = public_uri(server.name, resource.get("uri", ""))
+            uri = resource.get("uri", "")
+            public = public_uri(server.name, uri)
             if public in self.resources:
                 resource["uri"] = public
+            elif uri and uri not in self.resources:
+                self._linked.pop(uri, None)
+                self._linked[uri] = server
+                if len(self._linked) > MAX_LINKED:
+                    del self._linked[next(iter(self._linked))]
 
 
 def _matches_template(template: str, uri: str) -> bool:

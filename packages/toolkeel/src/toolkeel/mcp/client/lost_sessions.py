@@ -21,8 +21,11 @@ from mcp_types import CONNECTION_CLOSED
 
 from toolkeel.mcp.client.mend_responses import FORGOTTEN, SESSION_ENDED, PeerErrorData
 
-MAX_RENEWALS = 3
-"""How often one request is sent again because the server had forgotten the session."""
+MAX_RENEWALS = 8
+"""How often one request is sent again because the server had forgotten the session.
+
+On a busy machine a server may restart several times while one request waits.
+"""
 _MAX_BYTES = 4096
 _SESSION = r"(?:(?:mcp|transport|http)[ -])?(?:session|transport)(?:[ -]?id)?"
 _ABSENT = (
