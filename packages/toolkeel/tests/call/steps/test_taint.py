@@ -661,3 +661,21 @@ def test_a_file_that_the_next_build_runs_asks_after_strangers_text_alone() -> No
         result = run("write it", *turns, tools=[page, mailbox, write])
         assert bool(result.pending) is waits, name
     assert SENT == ["notes.txt", "Makefile"]
+    made = [
+        READ,
+        call("write", {"path": "Makefile"}),
+        call("write", {"path": "a/Makefile"}),
+        "done",
+    ]
+    agent = Agent(Scripted(made), [page, write], rules=Rules(allow=["write"]))
+    [ticket] = agent.run_sync("write it").pending
+    assert ticket.reason.endswith('what the run has read so far: approve("source")')
+    asked = list[Ticket]()
+
+    def approver(ticket: Ticket) -> Decision:
+        asked.append(ticket)
+        return ticket.approve("source")
+
+    agent = Agent(Scripted(made), [page, write], rules=Rules(allow=["write"]))
+    assert agent.run_sync("write it", approver=approver).reason == "answered"
+    assert len(asked) == 1

@@ -28,7 +28,7 @@ _URL = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _RECIPIENT = re.compile(
-    r"(?:\"?[\w.'\u2019 -]*\"? *<([^\s@<>()\"]+@[\w.-]+)>|<?([^\s@<>()\"]+@[\w.-]+)>?)"
+    r"(?:(?:\"[\w.'\u2019 -]*\" ?|[\w.'\u2019 -]*)<([^\s@<>()\"]+@[\w.-]+)>|<?([^\s@<>()\"]+@[\w.-]+)>?)"
 )
 _DISTANT_RECIPIENT = re.compile(r"(?:[^@<>]*<)?([^\s@<>]+@[\w.-]+\.[^\W\d][\w-]+)>?")
 """A recipient in which there were spaces or comments: then its host has an end such as ``.org``."""

@@ -226,6 +226,8 @@ def _why(labels: Mapping[str, Sequence[Source]], unnamed: Sequence[str]) -> str:
 def words_to_allow(prepared: Prepared) -> str:
     """Return a line for the person: what to write so that labels never require approval of this tool."""
     tool = prepared.tool
+    if _is_local(tool):
+        return 'No rule allows this. To trust what the run has read so far: approve("source")'
     rule = f"rules=Rules(allow=[{tool.name!r}])"
     if TRUSTED in tool.metadata:
         hosts = [host for host in map(host_of, target_texts(prepared)) if host]
