@@ -223,8 +223,11 @@ def _is_being_made(channel: Channel, now: Snapshot) -> bool:
 
 def _has_begun(channel: Channel, after: int) -> bool:
     """Return True if the session has something after an entry, or is about to."""
-    head = channel.session.info.head
-    return head > after or (head == after and (channel.is_running or bool(channel.session.inbox)))
+    session = channel.session
+    left = session.inbox or session.decisions
+    return (head := session.info.head) > after or (
+        head == after and (channel.is_running or bool(left))
+    )
 
 
 def _items(channel: Channel, after: int) -> list[Item]:
