@@ -29,6 +29,7 @@ FRONT_DOORS: dict[str, str] = {
     "toolkeel_studio.cli.commands.gateway:command": "the options of a command",
     "toolkeel_studio.cli.commands.inspect:command": "the options of a command",
     "toolkeel_studio.cli.commands.serve:command": "the options of a command",
+    "toolkeel_studio.cli.commands.sessions:decide_command": "the options of a command",
     "toolkeel_studio.cli.eval_command:command": "the options of a command",
     "toolkeel_studio.cli.worker:command": "the options of a command",
     "toolkeel_studio.cli.runs:list_command": "the options of a command",

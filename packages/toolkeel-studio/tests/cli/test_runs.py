@@ -87,6 +87,8 @@ def test_a_run_is_cancelled_from_the_command_line_and_an_unknown_one_is_reported
     ended = toolkeel("runs", "cancel", "paying", "--reason", "closed", *place, cwd=tmp_path)
     assert "cancelled" in ended.stdout, ended.stderr
     assert durable.result("paying", 5).reason == "cancelled"
+    misspelled = toolkeel("runs", "list", "--status", "canceled", *place, cwd=tmp_path)
+    assert misspelled.returncode == 2 and "queued, active, answered" in misspelled.stderr
     unknown = toolkeel("runs", "cancel", "other", *place, cwd=tmp_path)
     assert unknown.returncode == 3 and "there is no run 'other'" in unknown.stderr
 
@@ -112,8 +114,10 @@ def test_a_place_where_nothing_is_or_of_another_database_is_refused_and_nothing_
     for words, code, said in (
         (("runs", "list"), 2, "--database"),
         (("runs", "list", "-d", "none.db"), 2, "there is no file none.db.runs"),
-        (("sessions", "list", "-f", "mysql://db/app"), 3, "begins postgresql://"),
+        (("runs", "list", "-d", "mysql://me:secret@db/app"), 3, "--database: mysql: is no folder"),
+        (("sessions", "list", "-f", "mysql://me:secret@db/app"), 3, "--file: mysql: is no folder"),
     ):
         ended = toolkeel(*words, cwd=tmp_path)
         assert (ended.returncode, said in ended.stderr) == (code, True), ended.stderr
+        assert "secret" not in ended.stderr
     assert list(tmp_path.iterdir()) == []

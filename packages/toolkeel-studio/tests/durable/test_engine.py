@@ -159,6 +159,15 @@ def test_an_address_that_names_no_database_is_refused_without_its_password() -> 
         assert "secret" not in str(refused.value)
 
 
+def test_an_address_of_another_database_makes_no_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SessionError, match="mysql: is no folder"):
+        RunQueue("mysql://me:secret@db/app")
+    assert not list(tmp_path.iterdir())
+
+
 def test_sessions_of_two_scopes_never_wait_for_each_other_whatever_they_are_called(
     tmp_path: Path,
 ) -> None:

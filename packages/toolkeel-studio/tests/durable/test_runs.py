@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -122,7 +122,7 @@ def test_a_deleted_scope_leaves_no_text_in_any_table_and_other_scopes_stay(tmp_p
     durable.start("run public", session="one", scope="bob", id="2")
     durable.schedule("0 0 1 1 *", "secret, too", session="one", scope="ada", name="yearly")
     with opened(durable):
-        with pytest.raises(SetupError, match=r"'1' has not ended: cancel\('1'\)"):
+        with pytest.raises(SetupError, match=r"'1' has not ended: cancel it"):
             durable.delete(None, scope="ada")
         with working(durable):
             assert [durable.result(id, 20).reason for id in "12"] == ["answered"] * 2
@@ -132,6 +132,27 @@ def test_a_deleted_scope_leaves_no_text_in_any_table_and_other_scopes_stay(tmp_p
         texts = rows_of(tmp_path / "talk.db.runs") + rows_of(tmp_path / "talk.db")
         assert "secret" not in texts and "run public" in texts
         assert [run.id for run in durable.list()] == ["2"]
+
+
+def test_a_wrong_value_is_refused_where_it_is_given_and_nothing_is_queued(tmp_path: Path) -> None:
+    durable = Durable(Agent(Scripted([])), Sessions(tmp_path / "talk.db"))
+    wrong: list[tuple[Callable[[], object], str]] = [
+        (
+            lambda: durable.start("hi", priority=1001),
+            r"Durable.start\(priority=...\): .* 0 to 1000",
+        ),
+        (lambda: durable.start(7), r"Durable.start\(prompt=...\)"),  # type: ignore[arg-type]
+        (lambda: durable.start("hi", limits={"cost": 1}), r"start\(limits=...\)"),  # type: ignore[arg-type]
+        (lambda: durable.list(status="canceled"), "queued, active, answered"),
+        (lambda: durable.decide("ada", "yes"), r"decide\(decision=...\)"),  # type: ignore[arg-type]
+        (lambda: durable.result("1", "soon"), r"result\(timeout=...\)"),  # type: ignore[arg-type]
+        (lambda: durable.prune("all"), r"prune\(older_than=...\)"),  # type: ignore[arg-type]
+    ]
+    with opened(durable):
+        for attempt, message in wrong:
+            with pytest.raises(SetupError, match=message):
+                attempt()
+        assert durable.list() == ()
 
 
 def test_a_full_queue_refuses_a_run_and_takes_the_repeat_of_one_it_has(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from toolkeel._common.needs_extra import needs_extra
 from toolkeel.observe.wording import count, pretty, visible_line
 from toolkeel.sessions import Sessions
 from toolkeel.sessions.stores.postgres import is_postgres
+from toolkeel.sessions.stores.sqlite import checked_path
 from toolkeel_studio.cli.commands.sessions import write_lines
 from toolkeel_studio.cli.decision_options import (
     Answered,
@@ -57,9 +58,9 @@ def _opened(database: str, sessions: str) -> Iterator[Runs]:
         raise UsageProblem("say where the runs are: --database FILE, or postgresql://...")
     with needs_extra("toolkeel runs", "dbos"):
         from toolkeel_studio.durable.runs import Runs
-    if not is_postgres(database):
+    if not is_postgres(checked_path(database, "--database")):
         runs_file = database if sessions else f"{database}.runs"
-        for path in (runs_file, sessions or database):
+        for path in (runs_file, checked_path(sessions, "--sessions") or database):
             if not is_postgres(path) and not Path(path).is_file():
                 raise UsageProblem(f"--database: there is no file {path}")
     opened = Runs(Sessions(sessions or database), database if sessions else None)
@@ -87,6 +88,7 @@ def list_command(
 ) -> None:
     """List them, the latest first."""
     with _opened(database, sessions) as runs:
+        _check_status(status)
         found = runs.list(session=session, scope=scope, status=status, limit=limit)
         if as_json:
             echo(pretty([asdict(run) for run in found]))
@@ -95,6 +97,13 @@ def list_command(
             echo(_line(run))
         if not found:
             note("no run", YELLOW)
+
+
+def _check_status(status: str | None) -> None:
+    from toolkeel_studio.durable.runs import STATUSES
+
+    if status not in (None, *STATUSES):
+        raise UsageProblem(f"--status {status}: write one of {', '.join(STATUSES)}")
 
 
 def _line(run: DurableRun) -> str:

@@ -102,6 +102,7 @@ class Durable(Runs):
 
     # — from any process —
 
+    @checked
     def start(
         self,
         prompt: str | None,
@@ -152,6 +153,7 @@ class Durable(Runs):
             self._check_same(wanted, status)
         return id
 
+    @checked
     def schedule(
         self,
         cron: str,
@@ -184,12 +186,14 @@ class Durable(Runs):
         context = {"session": session, "scope": scope, "prompt": prompt, "name": name or session}
         self._queue.add_schedule(cron, name or session, context, missed)
 
+    @checked
     def unschedule(self, name: str) -> None:
         """Remove a schedule; runs it has started continue."""
         self._queue.client.delete_schedule(name)
 
     # — in a worker —
 
+    @checked
     def work(
         self,
         id: str = "",

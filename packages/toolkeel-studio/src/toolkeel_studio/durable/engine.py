@@ -23,6 +23,7 @@ from toolkeel.sessions.errors import SessionError, SessionUnavailable
 from toolkeel.sessions.stores.limited_connection import read_address
 from toolkeel.sessions.stores.postgres import is_postgres
 from toolkeel.sessions.stores.sql_tables import VERSION
+from toolkeel.sessions.stores.sqlite import checked_path
 from toolkeel_studio.durable.connections import close_engine, open_engine
 from toolkeel_studio.durable.fair_queue import WAITING
 from toolkeel_studio.durable.orders import MAX_PRIORITY, RunOrder
@@ -120,7 +121,7 @@ class RunQueue:
 
     def __init__(self, database: str, name: str = "") -> None:
         self.name = name
-        self.address = address_of(database)
+        self.address = address_of(checked_path(database, "Durable(database=...)"))
         if not is_postgres(database):
             place = Path(database).absolute()
             place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

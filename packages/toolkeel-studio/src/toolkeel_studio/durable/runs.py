@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from time import monotonic, sleep
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final, get_args
 
-from toolkeel._common.checked_arguments import checked
+from toolkeel._common.checked_arguments import ArgumentKind, checked
 from toolkeel._records.record import record
 from toolkeel._records.tickets import Decision, new_id
 from toolkeel.errors import SetupError
+from toolkeel.events import EndReason
 from toolkeel.sessions.sessions import Sessions
 from toolkeel.sessions.stores.postgres import is_postgres
 from toolkeel_studio.durable.engine import (
@@ -34,6 +35,9 @@ from toolkeel_studio.durable.orders import RunOrder, check_text
 if TYPE_CHECKING:
     from dbos import WorkflowStatus
 
+STATUSES: Final = ("queued", "active", *get_args(EndReason))
+"""What a run's status may be."""
+_STATUS: Final = ArgumentKind(lambda value: value in STATUSES, f"one of {', '.join(STATUSES)}")
 _PAGE = 500
 _ENDED = ["SUCCESS", "ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED"]
 
@@ -91,12 +95,13 @@ class Runs:
 
     # — what there is —
 
+    @checked
     def list(
         self,
         *,
         session: str | None = None,
         scope: str | None = None,
-        status: str | None = None,
+        status: Annotated[str, _STATUS] | None = None,
         limit: int | None = None,
     ) -> tuple[DurableRun, ...]:
         """Return the runs, the latest first.
@@ -117,6 +122,7 @@ class Runs:
                 break
         return tuple(found)
 
+    @checked
     def show(self, id: str) -> DurableRun:
         """Return a run.
 
@@ -125,6 +131,7 @@ class Runs:
         """
         return self._describe(self._status(id))
 
+    @checked
     def result(self, id: str, timeout: float | None = None) -> DurableResult:
         """Wait until a run has ended or waits for a person, and return its result.
 
@@ -153,6 +160,7 @@ class Runs:
 
     # — what is done to them —
 
+    @checked
     def decide(self, session: str, decision: Decision, *, scope: str = "", who: str = "") -> str:
         """Decide a ticket of a session, and have a worker resume the run.
 
@@ -172,6 +180,7 @@ class Runs:
         self._queue.put(order, queue)
         return id
 
+    @checked
     def cancel(self, id: str, reason: str = "") -> None:
         """Cancel a run that is queued, active or waiting for a person.
 
@@ -186,6 +195,7 @@ class Runs:
             return
         cancel_order(self.sessions, parse_order(status), reason)
 
+    @checked
     def retry(self, id: str) -> str:
         """Put a failed run into the queue again, to go on where it stopped.
 
@@ -213,6 +223,7 @@ class Runs:
 
     # — retention —
 
+    @checked
     def prune(
         self,
         older_than: float,
@@ -243,6 +254,7 @@ class Runs:
             self._delete_rows([*(run.id for run in gone), *(row.workflow_id for row in ticks)])
         return gone
 
+    @checked
     def delete(self, session: str | None, *, scope: str = "") -> int:
         """Delete a session and all that the queue stores of it; of a scope, if the session is None.
 
@@ -260,7 +272,7 @@ class Runs:
         """
         rows = [r for r in self._rows(RUN) if _matches(_place(r), scope, session)]
         if going := [row.workflow_id for row in rows if parse_end(row) is None]:
-            raise SetupError(f"the run {going[0]!r} has not ended: cancel({going[0]!r}) first")
+            raise SetupError(f"the run {going[0]!r} has not ended: cancel it first")
         for each in self._queue.client.list_schedules():
             context = each["context"]
             if isinstance(context, dict) and _matches(

@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +16,18 @@ from tests.cli.commandline import Ended, toolkeel
 from toolkeel import Agent
 from toolkeel.sessions import SessionError, Sessions
 from toolkeel.testing import Scripted
-from toolkeel_studio.cli.commands.sessions import export_command, list_command, show_command
+from toolkeel_studio.cli.commands.sessions import (
+    compact_command,
+    compare_command,
+    delete_command,
+    export_command,
+    fork_command,
+    import_command,
+    list_command,
+    prune_command,
+    search_command,
+    show_command,
+)
 from toolkeel_studio.cli.exit_codes import UsageProblem
 
 pytestmark = pytest.mark.slow  # real processes: `make test-all`
@@ -65,6 +78,38 @@ def test_sessions_are_searched_and_those_of_other_scopes_are_listed_with_all(
     assert "u1/main  " in everything.out and everything.err == ""
     data = json.loads(at(home, "sessions", "search", "plus", "5", "--all", "--json").out)
     assert {each["scope"] for each in data} == {"", "u1"}
+
+
+def test_every_command_reaches_the_sessions_of_a_scope_and_leaves_others_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = str(tmp_path / "talk.db")
+    sessions = Sessions(place)
+    for scope, said in (("", "mine"), ("租户", "theirs")):
+        Agent(Scripted(["yes"])).run_sync(said, session=sessions.open("main", scope))
+    theirs = {"file": place, "scope": "租户"}
+
+    def printed(command: Callable[..., None], *words: object, **options: Any) -> str:
+        command(*words, **options)
+        return capsys.readouterr().out
+
+    assert "you: theirs\n" in printed(show_command, "main", **theirs)
+    assert '"scope": "租户"' in printed(show_command, "main", **theirs, as_json=True)
+    out = tmp_path / "out.jsonl"
+    printed(export_command, "main", out, **theirs)
+    printed(import_command, out, "copy", **theirs)
+    printed(fork_command, "main", "b", **theirs)
+    printed(compare_command, "main", "b", **theirs)
+    printed(compact_command, "b", **theirs)
+    names = [line.split("  ")[0] for line in printed(list_command, **theirs).splitlines()]
+    assert sorted(names) == ["租户/b", "租户/copy", "租户/main"]
+    assert printed(search_command, ["theirs"], **theirs).count("租户/") == 3
+    printed(delete_command, "b", **theirs)
+    pruned = printed(prune_command, 0, really=True, **theirs)
+    assert sorted(pruned.splitlines()) == ["租户/copy", "租户/main"]
+    assert [(info.scope, info.name) for info in sessions.list(None)] == [("", "main")]
+    assert printed(prune_command, 0, file=place, every=True) == "main\n"
+    sessions.close()
 
 
 def test_a_session_is_forked_exported_imported_and_deleted(home: Path) -> None:

@@ -42,11 +42,14 @@ File = Annotated[
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Of the session.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 To = Annotated[str, typer.Argument(metavar="NEW", help="The new session's name.")]
+Scope = Annotated[str, typer.Option("--scope", metavar="SCOPE", help="Whose it is.")]
+InScope = Annotated[str, typer.Option("--scope", metavar="SCOPE", help="Only those of it.")]
+All = Annotated[bool, typer.Option("--all", help="Those of other scopes, too.")]
 
 
 def open_existing(file: str | None) -> Sessions:
     """Open the sessions in a file that exists, or in a database; those of the data folder for None."""
-    path = None if file is None else checked_path(file)
+    path = None if file is None else checked_path(file, "--file")
     if path is not None and not is_postgres(path) and not Path(path).is_file():
         raise UsageProblem(f"--file: there is no file {path}")
     return Sessions(path)
@@ -56,12 +59,13 @@ def open_existing(file: str | None) -> Sessions:
 def list_command(
     file: File = None,
     as_json: AsJson = False,
-    every: Annotated[bool, typer.Option("--all", help="Those of other scopes, too.")] = False,
+    every: All = False,
+    scope: InScope = "",
 ) -> None:
     """List them, the latest first."""
     sessions = open_existing(file)
     known = sessions.list(scope=None)
-    found = [info for info in known if every or not info.scope]
+    found = [info for info in known if every or info.scope == scope]
     if as_json:
         echo(pretty([_data(info) for info in found]))
         return
@@ -70,7 +74,7 @@ def list_command(
         first_line = visible_line(info.first)
         ended = "" if info.ended == "answered" else f"  [{info.ended or 'not ended'}]"
         echo(f"{_name_of(info)}  {when}  {count(info.turns, 'turn')}{ended}  {first_line}")
-    if len(known) > len(found):
+    if len(known) > len(found) and not scope:
         left = count(len(known) - len(found), "session")
         note(f"{left} in other scopes: toolkeel sessions list --all", DIM)
     elif not found:
@@ -92,10 +96,11 @@ def search_command(
     words: Annotated[list[str], typer.Argument(metavar="WORD...", help="All must occur.")],
     file: File = None,
     as_json: AsJson = False,
-    every: Annotated[bool, typer.Option("--all", help="In other scopes, too.")] = False,
+    every: All = False,
+    scope: InScope = "",
 ) -> None:
     """Find messages, also those the model is no longer shown; exit code 1 if there are none."""
-    found = open_existing(file).search(" ".join(words), None if every else "")
+    found = open_existing(file).search(" ".join(words), None if every else scope)
     if as_json:
         echo(
             pretty([{**_data(each.session), "seq": each.seq, "text": each.text} for each in found])
@@ -109,11 +114,12 @@ def search_command(
 
 
 @app.command("show")
-def show_command(name: Name, file: File = None, as_json: AsJson = False) -> None:
+def show_command(name: Name, file: File = None, as_json: AsJson = False, scope: Scope = "") -> None:
     """Show what was said, and what waits for a decision."""
-    session = open_existing(file)[name]
+    sessions = open_existing(file)
+    session = sessions.open(name, scope)
     if as_json:
-        for line in open_existing(file).export(name):
+        for line in sessions.export(name, scope):
             echo(line, end="")
         return
     _ = session.info  # raises if there is no such session
@@ -140,10 +146,11 @@ def compare_command(
     other: Annotated[str, typer.Argument(metavar="OTHER", help="The session beside it.")],
     file: File = None,
     as_json: AsJson = False,
+    scope: Scope = "",
 ) -> None:
     """Show what two sessions have in common and what not; exit code 1 if they differ."""
     sessions = open_existing(file)
-    found = compare(sessions[name], sessions[other])
+    found = compare(sessions.open(name, scope), sessions.open(other, scope))
     if as_json:
         echo(pretty(asdict(found)))
     else:
@@ -161,9 +168,10 @@ def decide_command(
     reason: Reason = "",
     answer: Answered = None,
     file: File = None,
+    scope: Scope = "",
 ) -> None:
     """Decide calls that wait. They run when the session goes on."""
-    session = open_existing(file)[name]
+    session = open_existing(file).open(name, scope)
     _ = session.info  # raises if there is no such session
     waiting = session.pending
     made = read_decisions(waiting, approve, deny, reason, answer)
@@ -171,7 +179,8 @@ def decide_command(
     for decision in decisions:
         if (first := session.decide(decision)) is not None:
             note(f"decided already by {first.who}: {first.decision.verdict}", YELLOW)
-    note(f"{count(len(decisions), 'decision')} left; go on: toolkeel run --session {name}", DIM)
+    go_on = "" if scope else f"; go on: toolkeel run --session {name}"
+    note(f"{count(len(decisions), 'decision')} left{go_on}", DIM)
 
 
 @app.command("fork")
@@ -182,10 +191,12 @@ def fork_command(
         int | None, typer.Option(metavar="N", min=0, help="How many of its turns; all by default.")
     ] = None,
     file: File = None,
+    scope: Scope = "",
 ) -> None:
     """Begin a new session as another one was after some turn."""
-    open_existing(file).fork(name, to, turn=turn)
-    note(f"go on: toolkeel run --session {to}", DIM)
+    open_existing(file).fork(name, to, turn=turn, scope=scope)
+    if not scope:
+        note(f"go on: toolkeel run --session {to}", DIM)
 
 
 @app.command("export")
@@ -195,9 +206,10 @@ def export_command(
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Where to; else stdout.")
     ] = None,
     file: File = None,
+    scope: Scope = "",
 ) -> None:
     """Write a session as JSON lines."""
-    write_lines(open_existing(file).export(name), output)
+    write_lines(open_existing(file).export(name, scope), output)
 
 
 def write_lines(lines: Iterable[str], output: Path | None) -> None:
@@ -225,29 +237,32 @@ def import_command(
     source: Annotated[Path, typer.Argument(metavar="FILE", help="What export wrote.")],
     to: To,
     file: File = None,
+    scope: Scope = "",
 ) -> None:
     """Make a session of what export wrote; nothing is run."""
     try:
         with source.open(encoding="utf-8", newline="\n") as stream:
-            Sessions(file).import_(stream, to)
+            Sessions(file).import_(stream, to, scope)
     except (OSError, UnicodeDecodeError) as error:
         raise UsageProblem(f"{source} cannot be read: {error}") from None
 
 
 @app.command("compact")
-def compact_command(name: Name, history: HistoryOption = "turns:10", file: File = None) -> None:
+def compact_command(
+    name: Name, history: HistoryOption = "turns:10", file: File = None, scope: Scope = ""
+) -> None:
     """Send less of a session to the model from now on; the journal keeps all of it."""
     policy = read_history(history)
     if policy is None:
         raise UsageProblem("--history is empty; write turns:N or tokens:N")
-    shorter = asyncio.run(open_existing(file)[name].compact(policy))
+    shorter = asyncio.run(open_existing(file).open(name, scope).compact(policy))
     note("later requests are shorter" if shorter else "nothing to leave out", DIM)
 
 
 @app.command("delete")
-def delete_command(name: Name, file: File = None) -> None:
+def delete_command(name: Name, file: File = None, scope: Scope = "") -> None:
     """Delete a session from the disk. Nothing brings it back."""
-    open_existing(file).delete(name)
+    open_existing(file).delete(name, scope)
 
 
 @app.command("prune")
@@ -258,10 +273,13 @@ def prune_command(
         bool, typer.Option("--waiting", help="Also those in which calls wait for a person.")
     ] = False,
     file: File = None,
+    every: All = False,
+    scope: InScope = "",
 ) -> None:
     """Delete sessions that nobody has written to for a while; without --really, only list them."""
-    gone = open_existing(file).prune(days, waiting=waiting, dry=not really)
+    wanted = None if every else scope
+    gone = open_existing(file).prune(days, scope=wanted, waiting=waiting, dry=not really)
     for info in gone:
-        echo(visible_line(info.name))
+        echo(_name_of(info))
     done = "deleted" if really else "would be deleted; --really does it"
     note(f"{count(len(gone), 'session')} {done}", DIM)

@@ -286,7 +286,7 @@ def _problem(path: str, error: BaseException) -> BaseException:
     return error
 
 
-def checked_path(path: str | Path) -> str:
+def checked_path(path: str | Path, argument: str = "Sessions(path=...)") -> str:
     """Return the path of a file, or the address of a PostgreSQL database, as text.
 
     Raises:
@@ -298,7 +298,7 @@ def checked_path(path: str | Path) -> str:
     if scheme and not is_address:
         fix = "as text, not as a Path" if isinstance(path, Path) else "that begins postgresql://"
         name = scheme[1] or scheme[2]
-        raise SessionError(f"Sessions(path=...): {name}: is no folder; give an address {fix}")
+        raise SessionError(f"{argument}: {name}: is no folder; give an address {fix}")
     return text
 
 
