@@ -9,7 +9,7 @@ import pytest
 from toolkeel import tool
 from toolkeel.content import Image, Text
 from toolkeel.messages import AssistantMessage, SystemMessage, ToolCall, ToolMessage, UserMessage
-from toolkeel.model_interface import ModelRequest, Settings
+from toolkeel.model_interface import ModelRequest, OutputFormat, Settings
 from toolkeel.providers.constrained.prompt import describe_tools, write_tools_as_text
 
 
@@ -52,7 +52,8 @@ def test_a_transcript_becomes_an_example_of_the_form() -> None:
     assert called["arguments"] == {"zone": "北京"}
     assert called["name"].startswith("clock_now")
     assert sent[3].text == f"Result of {called['name']}:\nnoon"
-    assert json.loads(sent[4].text) == {"answer": 'It is "noon".'}
+    said = {"name": "answer", "arguments": {"text": 'It is "noon".'}}
+    assert json.loads(sent[4].text) == said
     assert "\\u" not in "".join(one.text for one in sent)
 
 
@@ -80,5 +81,21 @@ def test_families_read_schemas_or_signatures() -> None:
 def test_a_forced_call_leaves_no_room_for_an_answer(choice: str) -> None:
     request = ModelRequest([], [now], Settings(tool_choice=choice))
     [system] = write_tools_as_text(request, "m")
-    assert "Reply with a call" in system.text
-    assert '"answer"' not in system.text
+    assert "Reply with one call" in system.text
+    assert "answer" not in system.text
+
+
+def test_after_a_result_the_model_reads_what_to_do_next() -> None:
+    picture = Image(b"1", "image/png")
+    for content in ("noon", (Text("noon"), picture)):
+        asked = [UserMessage("几点了?"), AssistantMessage(tool_calls=(CALL,))]
+        request = ModelRequest([*asked, ToolMessage(content, "c1", "clock.now")], [now])
+        text = write_tools_as_text(request, "m")[-1].text
+        assert text.endswith("\nCall answer with that now, unless another function is needed first.")
+
+
+def test_the_form_of_an_answer_is_described() -> None:
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}}
+    output = OutputFormat("count", schema)
+    line = describe_tools([now], "qwen", output=output).splitlines()[2]
+    assert json.loads(line)["parameters"]["properties"] == {"value": schema}

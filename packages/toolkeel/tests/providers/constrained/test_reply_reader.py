@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from toolkeel import tool
 from toolkeel.agent.reply_assembly import assemble
 from toolkeel.messages import AssistantMessage
-from toolkeel.model_interface import Finish, ReasoningDelta, TextDelta
+from toolkeel.model_interface import Finish, OutputFormat, ReasoningDelta, TextDelta
 from toolkeel.providers.constrained.reply_reader import ConstrainedReply, read_constrained
 from toolkeel.providers.constrained.reply_schema import MAX_CHARS
 
@@ -25,12 +25,20 @@ def note(text: str, count: int = 0) -> str:
 
 
 def read(
-    text: str, cuts: list[int] | None = None, reason: Any = "stop", *, is_text: bool = True
+    text: str,
+    cuts: list[int] | None = None,
+    reason: Any = "stop",
+    output: OutputFormat | None = None,
 ) -> AssistantMessage:
-    reader = ConstrainedReply([note], is_text=is_text)
+    reader = ConstrainedReply([note], output)
     places = [0, *sorted({cut for cut in cuts or [] if 0 < cut < len(text)}), len(text)]
     pieces = [TextDelta(text[a:b]) for a, b in itertools.pairwise(places)]
     return assemble([one for piece in [*pieces, Finish(reason)] for one in reader.feed(piece)])
+
+
+def answer(value: object, key: str = "text", *, escaped: bool = False) -> str:
+    written = {"name": "answer", "arguments": {key: value}}
+    return json.dumps(written, ensure_ascii=escaped)
 
 
 CUTS = st.lists(st.integers(1, 80), max_size=6)
@@ -42,9 +50,9 @@ CUTS = st.lists(st.integers(1, 80), max_size=6)
 def test_an_answer_arrives_unchanged_however_it_is_cut(
     text: str, escaped: bool, cuts: list[int]
 ) -> None:
-    written = json.dumps({"answer": text}, ensure_ascii=escaped)
+    written = answer(text, escaped=escaped)
     assert read(written, cuts).text == text
-    assert read_constrained(AssistantMessage(written), [note], is_text=True).text == text
+    assert read_constrained(AssistantMessage(written), [note]).text == text
 
 
 @given(st.text(max_size=30), st.integers(), CUTS)
@@ -59,24 +67,38 @@ def test_a_call_is_one_however_it_is_cut(text: str, count: int, cuts: list[int])
 
 
 def test_an_answer_is_shown_while_it_arrives() -> None:
-    reader = ConstrainedReply([note], is_text=True)
-    shown = [reader.feed(TextDelta(letter)) for letter in '{"answer": "Hi \\u00e9"} ']
+    reader = ConstrainedReply([note])
+    shown = [reader.feed(TextDelta(letter)) for letter in answer("Hi é", escaped=True) + " "]
     texts = ["".join(one.text for one in deltas if isinstance(one, TextDelta)) for deltas in shown]
     assert [text for text in texts if text] == ["H", "i", " ", "é"]
 
 
 @pytest.mark.parametrize("wrong", ["\\ud83d", "\\ud83dx", "\\ud83d\\n", "\\ud83d\\u0041"])
 def test_half_a_surrogate_pair_is_replaced(wrong: str) -> None:
-    text = read(f'{{"answer": "a{wrong} b c d e f"}}', list(range(1, 60))).text
+    text = read(answer("a? b c d e f").replace("?", wrong), list(range(1, 90))).text
     assert text.startswith("a\ufffd")
     assert text.endswith("b c d e f")
 
 
 def test_an_answer_with_a_form_is_its_json() -> None:
     value = {"city": "Paris", "note": 'a "}" b', "more": [1, {"x": []}]}
-    for cuts in ([], [1, 5, 12, 13, 20], list(range(1, 80))):
-        reply = read(json.dumps({"answer": value}) + "  ", cuts, is_text=False)
+    output = OutputFormat("report", {"type": "object"})
+    for cuts in ([], [1, 5, 12, 13, 20, 40, 41, 42], list(range(1, 120))):
+        reply = read(answer(value, "value") + "  ", cuts, output=output)
         assert json.loads(reply.text) == value
+
+
+@tool(name="answer")
+def answering_machine(text: str) -> str:
+    """Say something to whoever calls."""
+    return text
+
+
+def test_a_tool_with_the_name_of_an_answer_is_called() -> None:
+    said = read_constrained(AssistantMessage(answer("hi")), [answering_machine])
+    assert [call.name for call in said.tool_calls] == ["answer"]
+    other = AssistantMessage(answer("hi").replace("answer", "answer_"))
+    assert read_constrained(other, [answering_machine]).text == "hi"
 
 
 def test_a_call_that_was_cut_off_never_runs() -> None:
@@ -91,12 +113,12 @@ def test_a_text_as_long_as_the_schema_allows_counts_as_cut_off() -> None:
         call = {"name": "note_add", "arguments": {"text": "x" * size}}
         reply = read(json.dumps(call))
         assert [call.complete for call in reply.tool_calls] == [complete]
-        whole = read_constrained(AssistantMessage(json.dumps(call)), [note], is_text=True)
+        whole = read_constrained(AssistantMessage(json.dumps(call)), [note])
         assert [call.complete for call in whole.tool_calls] == [complete]
 
 
 def test_a_reply_of_a_server_that_ignores_the_schema_stays_text() -> None:
     assert read("It is noon.").text == "It is noon."
-    assert read('{"ans').text == '{"ans'
-    reader = ConstrainedReply([note], is_text=True)
+    assert read('{"name": "ans').text == '{"name": "ans'
+    reader = ConstrainedReply([note])
     assert reader.feed(ReasoningDelta("Hm.")) == [ReasoningDelta("Hm.")]

@@ -59,7 +59,7 @@ def test_every_call_is_admitted(a: int, b: int) -> None:
 
 @given(st.text(st.characters(codec="utf-8", exclude_characters="\x7f"), max_size=40))
 def test_every_answer_is_admitted(text: str) -> None:
-    assert grammar().admits(json.dumps({"answer": text}, ensure_ascii=False))
+    assert grammar().admits(call("answer", text=text))
 
 
 def test_a_call_must_fit_the_schema_of_its_own_tool() -> None:
@@ -68,7 +68,7 @@ def test_a_call_must_fit_the_schema_of_its_own_tool() -> None:
     assert not admits(call("trip_plan", a=1))
     assert not admits(call("add", a="1"))
     assert not admits(call("rm", path="/"))
-    assert not admits('{"answer": "a", "name": "add"}')
+    assert not admits('{"name": "answer", "arguments": {"text": "a"}, "a": 1}')
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_the_tool_choice_decides_what_a_reply_may_be(
     choice: str | None, answers: bool, adds: bool, plans: bool
 ) -> None:
     admits = grammar(tool_choice=choice).admits
-    found = admits('{"answer": "hi"}'), admits(call("add", a=1)), admits(GOOD)
+    found = admits(call("answer", text="hi")), admits(call("add", a=1)), admits(GOOD)
     assert found == (answers, adds, plans)
 
 
@@ -93,8 +93,8 @@ def test_an_answer_has_the_form_that_is_required() -> None:
     output = OutputFormat("city", {"type": "object", "properties": {"n": {"$ref": "#/$defs/N"}},
         "required": ["n"], "additionalProperties": False, "$defs": {"N": {"type": "integer"}}})  # fmt: skip
     admits = grammar(output=output).admits
-    assert admits('{"answer": {"n": 3}}')
-    assert not admits('{"answer": {"n": "3"}}')
+    assert admits(call("answer", value={"n": 3}))
+    assert not admits(call("answer", value={"n": "3"}))
     assert admits(GOOD)
 
 

@@ -15,7 +15,8 @@ from toolkeel.messages import AssistantMessage, ToolMessage
 from toolkeel.model_interface import Settings
 
 CALL = '{"name": "get_weather", "arguments": {"city": "北京"}}'
-ANSWER = '{"answer": "晴 in \\"北京\\""}'
+ANSWER = '{"name": "answer", "arguments": {"text": "晴 in \\"北京\\""}}'
+OK = '{"name": "answer", "arguments": {"text": "ok"}}'
 
 
 def call_modes(messages: Any) -> list[object]:
@@ -38,7 +39,7 @@ def test_a_template_without_tools_gets_them_in_the_prompt() -> None:
     assert first["max_tokens"] == 8192
     roles = [one["role"] for one in second["messages"]]
     assert roles == ["system", "user", "assistant", "user"]
-    assert second["messages"][3]["content"] == "Result of get_weather:\n北京: sunny"
+    assert second["messages"][3]["content"].startswith("Result of get_weather:\n北京: sunny\n\n")
 
 
 def test_a_template_with_tools_is_used_and_text_is_read_too() -> None:
@@ -56,7 +57,7 @@ def test_a_required_call_is_held_to_a_grammar_without_an_answer() -> None:
     assert call_modes(result.messages) == ["grammar", "text"]
     schema = server.requests[0]["response_format"]["json_schema"]["schema"]
     assert "anyOf" not in schema
-    assert "answer" not in schema["properties"]
+    assert schema["properties"]["name"] == {"const": "get_weather"}
     assert result.output == "Sunny."
 
 
@@ -65,13 +66,15 @@ def test_an_answer_of_a_type_stands_beside_tools() -> None:
         city: str
         sunny: bool
 
-    with local_server(CALL, '{"answer": {"city": "北京", "sunny": true}}', tools=True) as server:
+    report = '{"name": "answer", "arguments": {"value": {"city": "北京", "sunny": true}}}'
+    with local_server(CALL, report, tools=True) as server:
         agent = Agent(server.model(), [get_weather], output_type=Report)
         result = agent.run_sync("北京天气?")
     assert result.output == Report(city="北京", sunny=True)
     assert len(server.requests) == 2
     branches = server.requests[0]["response_format"]["json_schema"]["schema"]["anyOf"]
-    assert branches[-1]["properties"]["answer"]["required"] == ["city", "sunny"]
+    answer = branches[-1]["properties"]["arguments"]["properties"]["value"]
+    assert answer["required"] == ["city", "sunny"]
 
 
 UNREAD = '{"name": "get_weather", "arguments": {"city": "北京"}'
@@ -80,7 +83,7 @@ UNREAD = '{"name": "get_weather", "arguments": {"city": "北京"}'
 @pytest.mark.parametrize("calls", ["auto", "text", "native"])
 def test_a_call_that_nothing_read_is_requested_once_more(calls: str) -> None:
     told: list[Event] = []
-    with local_server(UNREAD, CALL, '{"answer": "ok"}', tools=True) as server:
+    with local_server(UNREAD, CALL, OK, tools=True) as server:
         agent = Agent(server.model(calls=calls), [get_weather])
         result = agent.run_sync("北京天气?", listeners=[told.append])
     assert [one.content for one in result.messages if isinstance(one, ToolMessage)] == [
@@ -112,7 +115,7 @@ def test_a_required_call_that_did_not_come_is_requested_once_more() -> None:
 )  # fmt: skip
 def test_a_server_that_was_started_without_tools_is_asked_by_grammar(problem: Any) -> None:
     told: list[Event] = []
-    with local_server(problem, CALL, '{"answer": "ok"}', tools=True) as server:
+    with local_server(problem, CALL, OK, tools=True) as server:
         agent = Agent(server.model("vllm"), [get_weather])
         result = agent.run_sync("北京天气?", listeners=[told.append])
     assert result.output == "ok"

@@ -56,7 +56,8 @@ def test_only_a_known_local_server_is_asked_how_tools_are_called() -> None:
 
 @pytest.mark.parametrize("calls", ["native", "text", "grammar"])
 def test_the_option_calls_decides_how(calls: str) -> None:
-    with local_server("hi" if calls != "grammar" else '{"answer": "hi"}') as server:
+    answer = '{"name": "answer", "arguments": {"text": "hi"}}'
+    with local_server("hi" if calls != "grammar" else answer) as server:
         result = Agent(server.model(calls=calls), [get_weather]).run_sync("hi")
     assert (
         result.output,

@@ -22,21 +22,21 @@ from toolkeel.messages import (
     ToolMessage,
     UserMessage,
 )
-from toolkeel.model_interface import ModelRequest, ToolDefinition
-from toolkeel.providers.constrained.reply_schema import ANSWER, named_tools
+from toolkeel.model_interface import ModelRequest, OutputFormat, ToolDefinition
+from toolkeel.providers.constrained.reply_schema import AnswerFunction, answer_function, named_tools
 from toolkeel.providers.wire.plain_json import arguments_text, as_dict, as_list, dumps
 from toolkeel.providers.wire.tools import function_arguments
 
 _READS_SCHEMAS = re.compile(r"qwen|hermes|llama-?3|mistral|granite|command", re.IGNORECASE)
 """Families that were trained on tools as JSON Schema; others read signatures, which are shorter."""
 
+_Described = ToolDefinition | AnswerFunction
+"""What has a name, a description and parameters."""
+
 _HEAD = "You can call these functions:"
-_CALL = 'To call one, reply with JSON: {"name": "<function>", "arguments": {...}}.'
-_RULES: Mapping[str, str] = {
-    "auto": f"{_CALL} Its result follows. To answer the person instead, reply with JSON: "
-    f'{{"{ANSWER}": ...}}. Call a function whenever the answer depends on its result.',
-    "required": f"{_CALL} Reply with a call, not with an answer.",
-}
+_AFTER_RESULTS = "Call {} with that now, unless another function is needed first."
+"""Small models repeat a call whose result they were shown without a word about what to do next."""
+_CALL = 'Reply with one call as JSON: {"name": "<function>", "arguments": {...}}.'
 
 
 def write_tools_as_text(request: ModelRequest, model: str) -> list[Message]:
@@ -46,17 +46,41 @@ def write_tools_as_text(request: ModelRequest, model: str) -> list[Message]:
         request: Messages and tools.
         model: Name of the model, which decides how tools are described.
     """
+    settings = request.settings
+    answer = answer_function(request.tools, settings.output)
     tools = {tool.name: (alias, tool) for alias, tool in named_tools(request.tools)}
-    messages = [_as_text(message, tools) for message in request.messages]
-    described = describe_tools(request.tools, model, request.settings.tool_choice or "auto")
+    messages = [_as_text(message, tools, answer) for message in request.messages]
+    choice = settings.tool_choice or "auto"
+    described = describe_tools(request.tools, model, choice, settings.output)
+    *_, last = (None, *request.messages)
+    if isinstance(last, ToolMessage) and choice == "auto":
+        messages[-1] = _with_text(messages[-1], _AFTER_RESULTS.format(answer.name))
     first = messages[0] if messages else None
     if isinstance(first, SystemMessage):
         return [SystemMessage(f"{first.text}\n\n{described}"), *messages[1:]]
     return [SystemMessage(described), *messages]
 
 
-def describe_tools(tools: Iterable[ToolDefinition], model: str, choice: str = "auto") -> str:
+def _with_text(message: Message, text: str) -> Message:
+    """Return a message with more text after it."""
+    if isinstance(message.content, str):
+        return replace(message, content=f"{message.content}\n\n{text}")
+    return replace(message, content=(*message.content, Text(text)))
+
+
+def describe_tools(
+    tools: Iterable[ToolDefinition],
+    model: str,
+    choice: str = "auto",
+    output: OutputFormat | None = None,
+) -> str:
     """Return the prompt text that lists the tools and the JSON form that a reply must have.
+
+    Args:
+        tools: The tools.
+        model: Name of the model, which decides how tools are described.
+        choice: ``auto``, ``required`` or the name of the tool that must be called.
+        output: The form of an answer; None for text.
 
     >>> class Add:
     ...     name, description, provider_options = "add", "Add numbers.", {}
@@ -64,21 +88,29 @@ def describe_tools(tools: Iterable[ToolDefinition], model: str, choice: str = "a
     >>> print(describe_tools([Add()], "gemma-3").splitlines()[1])
     - add(a: integer): Add numbers.
     """
-    named = named_tools(tools)
-    if choice not in ("auto", "required"):
-        named = [(alias, tool) for alias, tool in named if tool.name == choice]
-        choice = "required"
+    named: list[tuple[str, _Described]] = [
+        (alias, tool)
+        for alias, tool in named_tools(tools)
+        if choice in ("auto", "required", tool.name)
+    ]
+    rules = [f"{_CALL} Its result follows."]
+    if choice == "auto":
+        answer = answer_function(tools, output)
+        named.append((answer.name, answer))
+        rules[0] += f" Call {answer.name} only if no other function can do what is asked."
+        if output is None:
+            example = _answer_text(answer, "...")
+            rules.append(f"To greetings and general questions, for example, reply {example}.")
     write = _schema_line if _READS_SCHEMAS.search(model) else _signature_line
-    lines = [write(alias, tool) for alias, tool in named]
-    return "\n".join([_HEAD, *lines, _RULES[choice]])
+    return "\n".join([_HEAD, *(write(alias, one) for alias, one in named), *rules])
 
 
-def _schema_line(alias: str, tool: ToolDefinition) -> str:
+def _schema_line(alias: str, tool: _Described) -> str:
     """Return a tool as one line of JSON: name, description and schema."""
     return dumps({"name": alias, "description": tool.description, "parameters": tool.parameters})
 
 
-def _signature_line(alias: str, tool: ToolDefinition) -> str:
+def _signature_line(alias: str, tool: _Described) -> str:
     """Return a tool as one line: ``- name(parameter: type): description``."""
     properties = as_dict(tool.parameters.get("properties"))
     required = as_list(tool.parameters.get("required"))
@@ -116,7 +148,14 @@ def _call_text(call: ToolCall, alias: str, tool: ToolDefinition | None) -> str:
     return f'{{"name": {dumps(alias)}, "arguments": {arguments}}}'
 
 
-def _as_text(message: Message, tools: Mapping[str, tuple[str, ToolDefinition]]) -> Message:
+def _answer_text(answer: AnswerFunction, text: str) -> str:
+    """Return an answer as JSON text, as replies are written."""
+    return f'{{"name": "{answer.name}", "arguments": {{"{answer.key}": {dumps(text)}}}}}'
+
+
+def _as_text(
+    message: Message, tools: Mapping[str, tuple[str, ToolDefinition]], answer: AnswerFunction
+) -> Message:
     """Return a message with its calls as JSON text; a result becomes a user message."""
     aliases = {name: alias for name, (alias, _) in tools.items()}
     if isinstance(message, AssistantMessage):
@@ -124,7 +163,7 @@ def _as_text(message: Message, tools: Mapping[str, tuple[str, ToolDefinition]]) 
             _call_text(call, *tools.get(call.name, (call.name, None)))
             for call in message.tool_calls
         ]
-        text = "\n".join(calls) if calls else f'{{"{ANSWER}": {dumps(message.text)}}}'
+        text = "\n".join(calls) if calls else _answer_text(answer, message.text)
         return replace(message, content=text, tool_calls=())
     if isinstance(message, ToolMessage):
         failed = " (it failed)" if message.failed else ""

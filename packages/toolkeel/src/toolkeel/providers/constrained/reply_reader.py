@@ -15,13 +15,19 @@ from typing import Literal
 
 from toolkeel.agent.reply_assembly import make_call_id
 from toolkeel.messages import AssistantMessage, ToolCall
-from toolkeel.model_interface import CallDelta, Delta, Finish, TextDelta, ToolDefinition
-from toolkeel.providers.constrained.reply_schema import ANSWER, MAX_CHARS, named_tools
+from toolkeel.model_interface import (
+    CallDelta,
+    Delta,
+    Finish,
+    OutputFormat,
+    TextDelta,
+    ToolDefinition,
+)
+from toolkeel.providers.constrained.reply_schema import MAX_CHARS, answer_function, named_tools
 from toolkeel.providers.text_calls.decoder import TextCalls
 from toolkeel.providers.wire.media import text_without_media
 from toolkeel.providers.wire.plain_json import BracketScanner
 
-_ANSWER = re.compile(rf'\s*\{{\s*"{ANSWER}"\s*:\s*')
 _CUT_CALL = re.compile(
     r'\s*\{\s*"name"\s*:\s*"(?P<name>[^"]+)"(?:\s*,\s*"arguments"\s*:\s*(?P<arguments>.*))?',
     re.DOTALL,
@@ -41,18 +47,25 @@ class ConstrainedReply:
 
     Args:
         tools: The tools that may be called.
-        is_text: True if answers are text; else they are JSON of the output's form.
+        output: The form of an answer; None for text.
 
-    >>> reply = ConstrainedReply([], is_text=True)
-    >>> reply.feed(TextDelta('{"answer": "4')), reply.feed(TextDelta('2"}')), reply.feed(Finish("stop"))[-1].reason
+    >>> reply = ConstrainedReply([])
+    >>> head = '{"name": "answer", "arguments": {"text": "'
+    >>> reply.feed(TextDelta(head + "4")), reply.feed(TextDelta('2"}}')), reply.feed(Finish("stop"))[-1].reason
     ([TextDelta(text='4')], [TextDelta(text='2')], 'stop')
     """
 
-    def __init__(self, tools: Iterable[ToolDefinition], *, is_text: bool) -> None:
+    def __init__(self, tools: Iterable[ToolDefinition], output: OutputFormat | None = None) -> None:
         listed = list(tools)
+        answer = answer_function(listed, output)
+        self._head = (
+            *("{", '"name"', ":", f'"{answer.name}"', ","),
+            *('"arguments"', ":", "{", f'"{answer.key}"', ":"),
+        )
+        """What an answer begins with, in pieces between which there may be spaces."""
         self._names = {alias: tool.name for alias, tool in named_tools(listed)}
         self._calls = TextCalls(listed)
-        self._is_text = is_text
+        self._is_text = output is None
         self._state: Literal["start", "call", "text", "json", "done"] = "start"
         self._buffer = ""
         self._brackets = BracketScanner('"')
@@ -76,9 +89,9 @@ class ConstrainedReply:
     def _read(self) -> list[Delta]:
         """Decide if the buffer is a call or an answer; consume and return an answer's deltas."""
         if self._state == "start":
-            head = _ANSWER.match(self._buffer)
+            head = re.match(r"\s*".join(["", *map(re.escape, self._head), ""]), self._buffer)
             if head is None:
-                if not _may_be_answer(self._buffer):
+                if not "".join(self._head).startswith("".join(self._buffer.split())):
                     self._state = "call"
                 return []
             begins_text = self._buffer[head.end() :][:1]
@@ -135,10 +148,10 @@ class ConstrainedReply:
 
 
 def read_constrained(
-    reply: AssistantMessage, tools: Iterable[ToolDefinition], *, is_text: bool
+    reply: AssistantMessage, tools: Iterable[ToolDefinition], output: OutputFormat | None = None
 ) -> AssistantMessage:
     """Return a complete constrained reply with its call, or with its answer as text."""
-    reader = ConstrainedReply(tools, is_text=is_text)
+    reader = ConstrainedReply(tools, output)
     deltas = [*reader.feed(TextDelta(text_without_media(reply)))]
     *rest, end = reader.feed(Finish(reply.finish_reason))
     assert isinstance(end, Finish)
@@ -151,12 +164,6 @@ def read_constrained(
     )
     text = "".join(one.text for one in deltas if isinstance(one, TextDelta))
     return replace(reply, content=text, tool_calls=calls, finish_reason=end.reason)
-
-
-def _may_be_answer(text: str) -> bool:
-    """Return True if more text could make `text` the start of an answer."""
-    compact = "".join(text.split())
-    return f'{{"{ANSWER}":'.startswith(compact)
 
 
 def _is_wrong_escape(text: str) -> bool:

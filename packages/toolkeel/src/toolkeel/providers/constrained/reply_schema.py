@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from toolkeel._records.record import record
 from toolkeel.define.dialect.normal_form import (
     ANNOTATIONS,
     Node,
@@ -26,7 +27,7 @@ MAX_CHARS = 1500
 MAX_ITEMS = 32
 """Longest list in a call whose schema has no ``maxItems``."""
 ANSWER = "answer"
-"""Key of an answer, in place of a call."""
+"""Name of the function that stands for an answer, unless a tool has it."""
 
 _UNCERTAIN = ANNOTATIONS | {
     *("not", "if", "then", "else", "uniqueItems", "contains", "minContains", "maxContains"),
@@ -37,6 +38,32 @@ _UNCERTAIN = ANNOTATIONS | {
 """Keywords that some server's grammar refuses."""
 _FORMATS = frozenset({"date", "time", "date-time", "uuid"})
 """Formats that every server's grammar knows."""
+
+
+_ANSWER_IN_WORDS = "Answer the person in words, when no other function helps."
+_ANSWER_IN_FORM = "Give the final answer, when no other function is needed."
+
+
+@record
+class AnswerFunction:
+    """The function that a model calls to answer.
+
+    Args:
+        name: Its name.
+        key: Its parameter.
+        schema: JSON Schema of the parameter.
+        description: What the model reads.
+    """
+
+    name: str
+    key: str
+    schema: Mapping[str, Any]
+    description: str
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """JSON Schema of the arguments."""
+        return {"type": "object", "properties": {self.key: self.schema}, "required": [self.key]}
 
 
 def reply_schema(request: ModelRequest) -> Node:
@@ -52,7 +79,7 @@ def reply_schema(request: ModelRequest) -> Node:
         if choice in (None, "auto", "required", tool.name)
     ]
     if choice in (None, "auto"):
-        branches.append(_answer_branch(request.settings.output, defs))
+        branches.append(_answer_branch(request, defs))
     schema: Node = branches[0] if len(branches) == 1 else {"anyOf": branches}
     return {**schema, "$defs": defs} if defs else schema
 
@@ -64,20 +91,37 @@ def named_tools(tools: Iterable[ToolDefinition]) -> list[tuple[str, ToolDefiniti
     return [(aliases[tool.name], tool) for tool in listed]
 
 
+def answer_function(tools: Iterable[ToolDefinition], output: OutputFormat | None) -> AnswerFunction:
+    """Return the function that stands for an answer, with a name that no tool has.
+
+    A reply begins alike with a call and with an answer: a model that had to begin an answer in
+    another way answered questions that it had tools for.
+
+    Args:
+        tools: The tools beside it.
+        output: The answer's form; None for text.
+    """
+    taken = {alias for alias, _ in named_tools(tools)}
+    name = ANSWER
+    while name in taken:
+        name += "_"
+    if output is None:
+        return AnswerFunction(name, "text", {"type": "string"}, _ANSWER_IN_WORDS)
+    return AnswerFunction(name, "value", output.schema, _ANSWER_IN_FORM)
+
+
 def _call_branch(alias: str, tool: ToolDefinition, defs: dict[str, Node]) -> Node:
     """Return the schema of a call of one tool; its definitions are added to `defs`."""
     arguments = _constrain(tool.parameters, f"{alias}.", defs)
     return _closed({"name": {"const": alias}, "arguments": arguments})
 
 
-def _answer_branch(output: OutputFormat | None, defs: dict[str, Node]) -> Node:
-    """Return the schema of an answer: text, or the output's form.
-
-    Its definitions are added to `defs`.
-    """
-    if output is None:
-        return _closed({ANSWER: {"type": "string"}})
-    return _closed({ANSWER: _constrain(output.schema, f"{ANSWER}.", defs)})
+def _answer_branch(request: ModelRequest, defs: dict[str, Node]) -> Node:
+    """Return the schema of an answer; its definitions are added to `defs`."""
+    output = request.settings.output
+    answer = answer_function(request.tools, output)
+    value = dict(answer.schema) if output is None else _constrain(output.schema, f"{ANSWER}.", defs)
+    return _closed({"name": {"const": answer.name}, "arguments": _closed({answer.key: value})})
 
 
 def _closed(properties: Mapping[str, Node]) -> Node:

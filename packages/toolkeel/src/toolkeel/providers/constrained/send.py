@@ -47,14 +47,14 @@ async def send_constrained(
         model: Name of the model.
         send: Sends a request and yields the reply in parts.
     """
-    is_text = request.settings.output is None
-    reader = ConstrainedReply(request.tools, is_text=is_text)
+    output = request.settings.output
+    reader = ConstrainedReply(request.tools, output)
     async with aclosing(send(constrain(request, model))) as parts:
         async for deltas in parts:
             read: list[Delta | AssistantMessage] = []
             for delta in deltas:
                 if isinstance(delta, AssistantMessage):
-                    read.append(read_constrained(delta, request.tools, is_text=is_text))
+                    read.append(read_constrained(delta, request.tools, output))
                 else:
                     read += reader.feed(delta)
             yield read

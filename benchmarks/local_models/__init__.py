@@ -1,0 +1,1 @@
+"""Which calls a model on this machine makes, through toolkeel and through other libraries' clients."""
