@@ -265,6 +265,28 @@ def test_a_filter_sees_what_the_input_told_and_hands_it_on() -> None:
     assert two.calls[0].input[0] == told
 
 
+def test_what_a_filter_leaves_out_is_not_in_the_input_of_a_further_run() -> None:
+    @function_tool
+    def look_up() -> str:
+        """Look up."""
+        return "a day"
+
+    one = Agent(
+        "One",
+        tools=[look_up],
+        model=Scripted([call("look_up"), call("transfer_to_two")]),
+        handoffs=[
+            handoff(Agent("Two", model=Scripted(["Tuesday"])), input_filter=remove_all_tools)
+        ],
+    )
+    result = Runner.run_sync(one, "Which day?")
+    assert [item.get("type", item.get("role")) for item in result.to_input_list()] == [
+        "user",
+        "message",
+    ]
+    assert result.to_input_list()[0]["content"] == "Which day?"
+
+
 def test_without_tools_what_was_said_is_left() -> None:
     call = ToolCall("c1", "look", "{}")
     reply = AssistantMessage("I look", (call,), reasoning=(Reasoning("hm"),))

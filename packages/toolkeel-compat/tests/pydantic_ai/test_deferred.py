@@ -33,7 +33,7 @@ def clerk() -> Agent:
     def send(ctx: RunContext[None], to: str) -> str:
         """Send."""
         if not ctx.tool_call_approved:
-            raise ApprovalRequired
+            raise ApprovalRequired(metadata={"reason": "outside"})
         return f"sent to {to}"
 
     return agent
@@ -52,10 +52,11 @@ def test_a_run_goes_on_with_decisions(decision: Any, text: str) -> None:
     agent = clerk()
     result = agent.run_sync("go")
     assert [(one.tool_name, one.args) for one in result.output.approvals] == [
+        ("send", {"to": "Ada"}),  # what a tool asked for while it ran comes first, as there
         ("pay", {"amount": 1}),
-        ("send", {"to": "Ada"}),
     ]
-    assert result.output.approvals[1].args_as_dict() == {"to": "Ada"}
+    assert result.output.metadata == {"s1": {"reason": "outside"}}
+    assert result.output.approvals[0].args_as_dict() == {"to": "Ada"}
     decided = DeferredToolResults(approvals={"p1": decision, "s1": True})
     done = agent.run_sync(message_history=result.all_messages(), deferred_tool_results=decided)
     assert done.output == "done"

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
-from toolkeel import SetupError
 from toolkeel.errors import ModelError, OutputError
 from toolkeel_compat.pydantic_ai.exceptions import (
     ApprovalRequired,
@@ -27,6 +24,5 @@ def test_a_retry_has_its_message() -> None:
     assert ModelRetry("again").message == "again"
 
 
-def test_metadata_of_an_approval_is_refused() -> None:
-    with pytest.raises(SetupError, match="metadata"):
-        ApprovalRequired(metadata={"a": 1})
+def test_an_approval_has_its_metadata() -> None:
+    assert ApprovalRequired(metadata={"a": 1}).metadata == {"a": 1}

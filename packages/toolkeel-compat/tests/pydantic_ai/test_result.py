@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from toolkeel.model_interface import CallDelta, Finish, TextDelta
 from toolkeel.testing import Scripted, call
 from toolkeel_compat.pydantic_ai import Agent, UsageLimitExceeded, UsageLimits
 
@@ -46,3 +47,21 @@ def test_an_output_of_a_type_is_streamed_at_last_whole() -> None:
             return [one async for one in result.stream_output()]
 
     assert asyncio.run(read())[-1] == [1, 2]
+
+
+def test_a_text_beside_calls_is_the_output_of_a_streamed_run() -> None:
+    called: list[str] = []
+    deltas = [TextDelta("Let me look."), CallDelta(0, "c", "look", "{}"), Finish("tool_calls")]
+
+    async def read() -> tuple[list[str], str, list[str], int]:
+        agent = Agent(Scripted([deltas, "more"]))
+        agent.tool_plain(lambda: called.append("look") or "seen", name="look")
+        async with agent.run_stream("go") as result:
+            texts = [text async for text in result.stream_text()]
+            output = await result.get_output()
+            said = [one.text for one in result.all_messages()]
+            return texts, output, said, result.usage.requests
+
+    texts, output, said, requests = asyncio.run(read())
+    assert texts[-1] == output == "Let me look." and called == ["look"]
+    assert said == ["go", "Let me look.", "seen"] and requests == 1

@@ -91,3 +91,11 @@ def test_arguments_of_another_type_and_unknown_tools_count() -> None:
         agent.run_sync("go")
     with pytest.raises(UnexpectedModelBehavior, match="'other' exceeded"):
         Agent(Scripted([call("other")] * 2)).run_sync("go")
+
+
+def test_the_cause_of_the_exception_is_what_the_tool_said_last() -> None:
+    agent, _ = make_agent(9, 9, None)
+    with pytest.raises(UnexpectedModelBehavior) as caught:
+        agent.run_sync("go")
+    assert isinstance(caught.value.__cause__, ModelRetry)
+    assert caught.value.__cause__.message == "again"

@@ -122,3 +122,21 @@ def test_a_tool_whose_first_parameter_is_no_context_is_refused() -> None:
         def weather(city: str) -> str:
             """Weather."""
             return city
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_a_tool_of_a_schema_calls_its_function_by_keyword(later: bool) -> None:
+    def add(ctx: Any, **numbers: int) -> int:
+        return sum(numbers.values()) + ctx.deps
+
+    async def add_later(ctx: Any, **numbers: int) -> int:
+        return add(ctx, **numbers)
+
+    fields = {name: {"type": "integer"} for name in ("a", "b")}
+    schema = {"type": "object", "properties": fields, "required": ["a", "b"]}
+    made = Tool.from_schema(
+        add_later if later else add, "sum", "Sum two numbers.", schema, takes_ctx=True
+    )
+    assert (made.name, made.description) == ("sum", "Sum two numbers.")
+    agent: Any = Agent(Scripted([call("sum", {"a": 1, "b": 2}), "done"]), tools=[made])
+    assert agent.run_sync("go", deps=10).all_messages()[-2].text == "13"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from toolkeel import SetupError
-from toolkeel.messages import ToolMessage, Usage
+from toolkeel.messages import AssistantMessage, ToolCall, ToolMessage, Usage
 from toolkeel.testing import Scripted, call
 from toolkeel_compat.pydantic_ai import Agent, TestModel, UsageLimitExceeded
 from toolkeel_compat.pydantic_ai.usage import RunUsage, UsageLimits
@@ -52,10 +52,35 @@ def again() -> int:
 
 def test_a_limit_that_is_not_honored_is_refused() -> None:
     with pytest.raises(TypeError):
-        UsageLimits(tool_calls_limit=3)  # type: ignore[call-arg]
+        UsageLimits(cost_limit=3)  # type: ignore[call-arg]
     with pytest.raises(SetupError, match="request_limit"):
         UsageLimits(request_limit="3")  # type: ignore[arg-type]
 
 
 def test_a_usage_is_shown_without_what_is_zero() -> None:
     assert repr(RunUsage(1, 0, 59, 7)) == "RunUsage(input_tokens=59, output_tokens=7, requests=1)"
+
+
+@pytest.mark.parametrize(
+    ("limit", "text"),
+    [
+        ({"output_tokens_limit": 4}, "Exceeded the output_tokens_limit of 4 (output_tokens=5)"),
+        ({"input_tokens_limit": 9}, "Exceeded the input_tokens_limit of 9 (input_tokens=10)"),
+        (
+            {"tool_calls_limit": 1},
+            "The next tool call(s) would exceed the tool_calls_limit of 1 (tool_calls=2).",
+        ),
+    ],
+)
+def test_a_limit_that_only_this_library_has_ends_the_run(limit: Any, text: str) -> None:
+    one = AssistantMessage("", (ToolCall("a", "again"),), usage=Usage(1, 10, 5))
+    two = AssistantMessage("", (ToolCall("b", "again"),), usage=Usage(1))
+    agent: Any = Agent(Scripted([one, two, "done"]), tools=[again])
+    with pytest.raises(UsageLimitExceeded) as caught:
+        agent.run_sync("go", usage_limits=UsageLimits(**limit))
+    assert str(caught.value) == text
+    agent = Agent(Scripted([one, two, "done"]), tools=[again])
+    limits = UsageLimits(output_tokens_limit=5, input_tokens_limit=10, tool_calls_limit=2)
+    first = agent.run_sync("go", usage_limits=limits)
+    agent.model = Scripted(["again"])
+    agent.run_sync("more", message_history=first.all_messages(), usage_limits=limits)

@@ -9,6 +9,7 @@ from typing_extensions import TypeVar
 
 from toolkeel._records.record import record
 from toolkeel.agent import result as core_result
+from toolkeel.agent.history import HistoryView
 from toolkeel.agent.run_state import RunState as SavedRun
 from toolkeel.errors import SetupError
 from toolkeel.messages import AssistantMessage, Message, SystemMessage
@@ -141,7 +142,15 @@ class RunResult:
         return cast("T", self.final_output)
 
     def to_input_list(self) -> list[TResponseInputItem]:
-        """Return the transcript without instructions, as plain dicts for another run."""
+        """Return the transcript without instructions, as plain dicts for another run.
+
+        What a handoff's filter left out of the input of the next agent is left out here, too.
+        """
+        filtered = [cut for cut in self.state.cuts if cut.policy == "handoff"]
+        if filtered:
+            view = HistoryView(self.state.messages)
+            view.apply_cut(filtered[-1])
+            return to_input_list(view.messages)
         input_items = ItemHelpers.input_to_new_input_list(self.input)
         return [*input_items, *to_input_list(self.messages[self.given :])]
 

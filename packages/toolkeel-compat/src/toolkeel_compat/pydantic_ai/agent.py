@@ -14,8 +14,10 @@ from typing_extensions import TypeVar
 from toolkeel._common.reporter import running_loop
 from toolkeel.agent import agent as core
 from toolkeel.agent.run import Run
+from toolkeel.agent.turn.steps import ModelStep, SendRequest
 from toolkeel.call.body.sync_bridge import run_sync
 from toolkeel.context import RunContext as CoreRun
+from toolkeel.define.output_type import is_output_tool
 from toolkeel.errors import SetupError
 from toolkeel.model_interface import ModelRequest
 from toolkeel_compat.check_options import check_options
@@ -38,6 +40,7 @@ from toolkeel_compat.pydantic_ai.retries import make_retry_step, send_failures
 from toolkeel_compat.pydantic_ai.toolsets import (
     ToolCollection,
     flatten_toolsets,
+    get_raised_approvals,
     make_user_message,
     to_core_tool,
 )
@@ -45,6 +48,7 @@ from toolkeel_compat.pydantic_ai.usage import RunUsage, UsageLimits
 from toolkeel_compat.pydantic_ai.validators import (
     call_with_context,
     get_validated_text,
+    make_first_text_step,
     make_text_step,
 )
 
@@ -158,7 +162,7 @@ class Agent(ToolCollection, Generic[_D, _T]):
         self, user_prompt: Any = None, **options: Unpack[RunOptions]
     ) -> AsyncIterator[StreamedRunResult]:
         """Run, and stream the text: ``async with agent.run_stream(...) as result``."""
-        run, finish = self._start(user_prompt, options)
+        run, finish = self._start(user_prompt, options, [make_first_text_step()])
         run.buffer_events()
         asked = options.get("output_type") or self._output_type
         typed = make_output_type(asked, self._validators) is not str
@@ -175,8 +179,16 @@ class Agent(ToolCollection, Generic[_D, _T]):
             "agent.iter(): read the events of toolkeel's Agent.stream: docs/streaming.md"
         )
 
-    def _start(self, prompt: Any, given: Mapping[str, Any]) -> tuple[Run[Any], Any]:
-        """Create a run, and the function that makes its result."""
+    def _start(
+        self, prompt: Any, given: Mapping[str, Any], text_steps: Sequence[ModelStep] = ()
+    ) -> tuple[Run[Any], Any]:
+        """Create a run, and the function that makes its result.
+
+        Args:
+            prompt: The user's prompt.
+            given: Options of the run.
+            text_steps: Model steps of a run whose output may be text.
+        """
         options = check_options(dict(given), RunOptions, "Agent.run", RUN_REFUSED)
         usage = options.get("usage")
         limits = options.get("usage_limits") or UsageLimits()
@@ -185,7 +197,7 @@ class Agent(ToolCollection, Generic[_D, _T]):
         if bounds.requests == 0:
             raise UsageLimitExceeded(limits.describe_limit("requests"))
         begin, more, known = self._build_input(prompt, options)
-        agent = self._build(options)
+        agent = self._build(options, text_steps=text_steps)
         deps = self._overrides.get("deps", options.get("deps"))
         run: Run[Any] = agent.stream(begin, deps=deps, limits=bounds, **more)
 
@@ -193,13 +205,17 @@ class Agent(ToolCollection, Generic[_D, _T]):
             try:
                 await run
             except Exception as error:
-                raise to_run_error(error, agent.model.name) from error
+                made = to_run_error(error, agent.model.name)
+                if made is error:
+                    raise
+                raise made from error
             finally:
                 if usage is not None and not outer:
                     usage.incr(RunUsage.from_core(run.context.usage, run.context.messages[known:]))
             if run.result.reason == "limit":
                 raise UsageLimitExceeded(limits.describe_limit(run.result.limit))
-            return AgentRunResult(run.result, known, get_validated_text(run.context))
+            raised = get_raised_approvals(run.context)
+            return AgentRunResult(run.result, known, get_validated_text(run.context), raised)
 
         return run, finish
 
@@ -244,6 +260,7 @@ class Agent(ToolCollection, Generic[_D, _T]):
         options: Mapping[str, Any],
         client_tools: Sequence[Any] = (),
         steps: Sequence[Any] = (),
+        text_steps: Sequence[ModelStep] = (),
     ) -> core.Agent[Any, Any]:
         """Build the core's agent from what the decorators have added until now."""
         own, run_type = self._options, options.get("output_type")
@@ -265,7 +282,7 @@ class Agent(ToolCollection, Generic[_D, _T]):
             *client_tools,
         ]
         output_type = make_output_type(asked, self._validators)
-        check_text = [make_text_step(self._validators, output_retries)]
+        check_text = [make_text_step(self._validators, output_retries), *text_steps]
         return core.Agent(
             to_core_model(model),
             all_tools,
@@ -277,6 +294,7 @@ class Agent(ToolCollection, Generic[_D, _T]):
             max_turns=10**6,
             model_steps=[
                 make_retry_step(all_tools, tool_retries),
+                make_limit_step(options),
                 _remember_run,
                 *(check_text if takes_text(output_type) else []),
                 send_failures,
@@ -313,6 +331,21 @@ def _run_here(make: Callable[[], Coroutine[Any, Any, AgentRunResult]]) -> AgentR
         loop = _loops.loop = asyncio.new_event_loop()
         atexit.register(loop.close)
     return loop.run_until_complete(make())
+
+
+def make_limit_step(options: Mapping[str, Any]) -> ModelStep:
+    """Return the model step that checks the limits of a run that the core does not have."""
+    limits = options.get("usage_limits") or UsageLimits()
+    before, known = options.get("usage") or RunUsage(), len(options.get("message_history") or ())
+
+    async def step(request: ModelRequest, run: CoreRun[Any], proceed: SendRequest) -> Any:
+        reply = await proceed(request)
+        outputs = {tool.name for tool in request.tools if is_output_tool(tool)}
+        calls = [call for call in reply.tool_calls if call.name not in outputs]
+        limits.check(before + RunUsage.from_core(run.usage, run.messages[known:]), len(calls))
+        return reply
+
+    return step
 
 
 async def _remember_run(request: ModelRequest, run: CoreRun[Any], proceed: Any) -> Any:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from toolkeel._records.record import record
+from toolkeel._records.record import NOTHING, record
 from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.errors import SetupError
 
@@ -38,20 +38,32 @@ class DeferredToolRequests:
     Args:
         approvals: The calls that need approval.
         calls: The calls whose results come from outside.
+        metadata: What `ApprovalRequired` was raised with, by call id.
     """
 
     approvals: Sequence[DeferredCall] = ()
     calls: Sequence[DeferredCall] = ()
+    metadata: Mapping[str, Any] = NOTHING
 
     @classmethod
-    def from_tickets(cls, tickets: Sequence[Ticket]) -> DeferredToolRequests:
-        """Create the requests of waiting tickets."""
+    def from_tickets(
+        cls, tickets: Sequence[Ticket], raised: Mapping[str, Any] = NOTHING
+    ) -> DeferredToolRequests:
+        """Create the requests of waiting tickets.
+
+        Args:
+            tickets: The tickets.
+            raised: Metadata of the calls whose tool asked for approval while it ran, by call id. They
+                come first, as in Pydantic AI.
+        """
+        tickets = sorted(tickets, key=lambda ticket: ticket.call_id not in raised)
         made = [
             (DeferredCall(one.tool, dict(one.arguments), id), one)
             for id, one in _by_id(tickets).items()
         ]
         inside = [call for call, ticket in made if not ticket.external]
-        return cls(inside, [call for call, ticket in made if ticket.external])
+        metadata = {id: about for id, about in raised.items() if about is not None}
+        return cls(inside, [call for call, ticket in made if ticket.external], metadata)
 
 
 @record

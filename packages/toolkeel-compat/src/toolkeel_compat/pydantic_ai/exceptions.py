@@ -23,15 +23,12 @@ class ApprovalRequired(Exception):
     """Raised by a tool: this call waits for a person.
 
     Args:
-        metadata: Refused: the person sees the call and its arguments.
+        metadata: For the program: `DeferredToolRequests.metadata` has it by the call's id.
     """
 
     def __init__(self, metadata: dict[str, Any] | None = None) -> None:
-        if metadata:
-            raise SetupError(
-                "ApprovalRequired(metadata=...): what a person sees is the call itself"
-            )
         super().__init__("approval is required")
+        self.metadata = metadata
 
 
 class AgentRunError(RuntimeError):

@@ -19,6 +19,7 @@ EXPORTS: Mapping[str, str] = {
 }
 """For each module of the library, the names it gives."""
 REPLACEMENTS: Mapping[str, str] = {
+    "ALLOW_MODEL_REQUESTS": "leave it out: agent.override(model=TestModel()) asks no server",
     "FunctionModel|AgentInfo|DeltaToolCall": "Scripted of toolkeel.testing, or a toolkeel.Model: name, and async def stream(request)",
     r"(OpenAI|Anthropic|Google|Groq|Mistral|Bedrock|Cohere)\w*|\w+Provider|infer_model|KnownModelName": "toolkeel.models.connect('vendor:model', base_url=..., api_key=...) makes a model",
     "FallbackModel": "model_steps=[Fallback(...)] of toolkeel's Agent",

@@ -17,7 +17,7 @@ from toolkeel.define.output_type import OUTPUT_TOOL, OutputTool
 from toolkeel.errors import SetupError
 from toolkeel_compat.pydantic_ai.deferred import DeferredToolRequests
 from toolkeel_compat.pydantic_ai.usage import OUTPUT_ACCEPTED
-from toolkeel_compat.pydantic_ai.validators import add_validators
+from toolkeel_compat.pydantic_ai.validators import add_validators, describe_problem
 
 _T = TypeVar("_T", default=Any)
 OUTPUT_KEY = "response"
@@ -59,8 +59,7 @@ def make_output_type(asked: Any, validators: Sequence[Callable[..., Any]]) -> An
     """
     if isinstance(asked, NativeOutput):
         union = reduce(or_, [one.type_ for one in _flatten(asked.outputs)])
-        native = OutputTool(describe_answer=lambda _: OUTPUT_ACCEPTED, key=OUTPUT_KEY)
-        return add_validators(Annotated[union, native], tuple(validators))
+        return add_validators(Annotated[union, _make_tool()], tuple(validators))
     outputs = list(_flatten(asked))
     several = sum(one.type_ is not str for one in outputs) > 1
     kinds = [
@@ -105,9 +104,11 @@ def _name_tool(output: ToolOutput[Any], several: bool) -> Any:
     note = f"{name}: {_NOTE}" if several else _NOTE
     parts = [one for one in (output.description, _read_docstring(kind)) if one]
     description = ". ".join(parts) or note
-    return Annotated[
-        kind, OutputTool(output.name or tool, description, lambda _: OUTPUT_ACCEPTED, OUTPUT_KEY)
-    ]
+    return Annotated[kind, _make_tool(output.name or tool, description)]
+
+
+def _make_tool(name: str = OUTPUT_TOOL, description: str | None = None) -> OutputTool:
+    return OutputTool(name, description, lambda _: OUTPUT_ACCEPTED, OUTPUT_KEY, describe_problem)
 
 
 def _read_docstring(kind: Any) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from toolkeel._common.other_libraries_words import attribute_hints
@@ -14,6 +14,7 @@ from toolkeel.messages import Message
 from toolkeel_compat.pydantic_ai.deferred import DeferredToolRequests
 from toolkeel_compat.pydantic_ai.exceptions import UnexpectedModelBehavior
 from toolkeel_compat.pydantic_ai.usage import RunUsage
+from toolkeel_compat.pydantic_ai.validators import FIRST_TEXT
 
 ModelMessage: TypeAlias = Message
 """Any message of a transcript, in annotations."""
@@ -32,6 +33,11 @@ class MessageHistory(list[Message]):
         self.state = state
 
 
+def leave_out_repeated(messages: Sequence[Message]) -> list[Message]:
+    """Return a transcript without the message that repeats a text beside calls as the output."""
+    return [one for one in messages if getattr(one, "model", "") != FIRST_TEXT]
+
+
 class AgentRunResult:
     """The result of a run.
 
@@ -39,13 +45,20 @@ class AgentRunResult:
         result: The core's result.
         given: Number of messages that the run started with.
         text: What output validators made of the text; `NOTHING` for the text itself.
+        raised: Metadata of the calls that asked for approval while they ran, by call id.
     """
 
-    def __init__(self, result: RunResult[Any], given: int, text: Any = NOTHING) -> None:
+    def __init__(
+        self,
+        result: RunResult[Any],
+        given: int,
+        text: Any = NOTHING,
+        raised: Mapping[str, Any] = NOTHING,
+    ) -> None:
         self._result, self._given = result, given
         self.output: Any = None
         if result.reason == "waiting":
-            self.output = DeferredToolRequests.from_tickets(result.pending)
+            self.output = DeferredToolRequests.from_tickets(result.pending, raised)
         elif not result.has_output:
             raise UnexpectedModelBehavior(f"there is no output: the run ended as {result.reason!r}")
         else:
@@ -61,11 +74,12 @@ class AgentRunResult:
     def all_messages(self) -> MessageHistory:
         """Return the transcript, for `message_history` of another run."""
         waits = self._result.reason == "waiting"
-        return MessageHistory(self._result.messages, self._result.state if waits else None)
+        messages = leave_out_repeated(self._result.messages)
+        return MessageHistory(messages, self._result.state if waits else None)
 
     def new_messages(self) -> list[Message]:
         """Return the messages that the run added, with its prompt."""
-        return self._result.messages[self._given :]
+        return leave_out_repeated(self._result.messages)[self._given :]
 
 
 class StreamedRunResult:
@@ -125,4 +139,4 @@ class StreamedRunResult:
 
     def all_messages(self) -> list[Message]:
         """Return the transcript so far."""
-        return self._run.context.messages
+        return leave_out_repeated(self._run.context.messages)

@@ -10,7 +10,7 @@ from typing import Any, Final
 from toolkeel.context import RunContext as CoreRun
 from toolkeel.messages import ToolMessage
 from toolkeel.model_interface import ModelRequest
-from toolkeel_compat.pydantic_ai.exceptions import UnexpectedModelBehavior
+from toolkeel_compat.pydantic_ai.exceptions import ModelRetry, UnexpectedModelBehavior
 
 RETRIES_KEY: Final = "pydantic_ai_retries"
 """Key of a tool's metadata for its own maximum."""
@@ -74,11 +74,13 @@ def _count_turn(run: CoreRun[Any], limits: Mapping[str, int], default: int) -> N
     counts = count_retries(run)
     failed: set[str] = set()
     succeeded: set[str] = set()
+    texts: dict[str, str] = {}
     for one in reversed(run.transcript):
         if not isinstance(one, ToolMessage):
             break
         if one.kind in _FAILURES:
             failed.add(one.name)
+            texts[one.name] = one.text
         elif one.status == "success":
             succeeded.add(one.name)
     for name in succeeded - failed:
@@ -89,4 +91,4 @@ def _count_turn(run: CoreRun[Any], limits: Mapping[str, int], default: int) -> N
             raise UnexpectedModelBehavior(
                 f"Tool {name!r} exceeded max retries count of {limit}. Allow more by retries= of the "
                 "tool or of the agent, or say in ModelRetry what to correct"
-            )
+            ) from ModelRetry(texts[name])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Annotated, Any, TypedDict, Unpack
+from typing import Annotated, Any, Final, TypedDict, Unpack
 
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
@@ -17,6 +17,7 @@ from toolkeel.context import ToolContext
 from toolkeel.define import decorator as core
 from toolkeel.define.base_tool import as_tool
 from toolkeel.define.tool import AnyTool, Prepared, Proceed
+from toolkeel.define.tool import Tool as CoreTool
 from toolkeel.errors import Crashed, Denied, RunStopped, SetupError
 from toolkeel.messages import Message, UserMessage
 from toolkeel.messages import ToolOutput as CoreToolOutput
@@ -24,6 +25,8 @@ from toolkeel_compat.check_options import SECONDS, check_options
 from toolkeel_compat.pydantic_ai.context import RunContext, approved
 from toolkeel_compat.pydantic_ai.exceptions import ApprovalRequired
 from toolkeel_compat.pydantic_ai.retries import RETRIES_KEY
+
+_RAISED_KEY: Final = "pydantic_ai_raised_approvals"
 
 
 class ToolDecoratorOptions(TypedDict, total=False):
@@ -136,7 +139,7 @@ def make_tool(function: Callable[..., Any], *, takes_context: bool, **options: A
     made = core.tool(
         known.get("name"),
         description=known.get("description"),
-        steps=[_convert_result, _ask_when_required],
+        steps=_STEPS,
         **chosen,
     )(function)
     return as_tool(made)
@@ -171,6 +174,7 @@ async def _ask_when_required(
             if not isinstance(cause, ApprovalRequired):
                 text = f"{prepared.tool.name!r} failed, and the run was ended."
                 raise RunStopped(text, cause) from cause
+            get_raised_approvals(context.run)[context.call.id] = cause.metadata
     approval = Approval(True, None, ())
 
     async def run_approved(passed: Prepared, context: ToolContext[Any]) -> object:
@@ -183,6 +187,13 @@ async def _ask_when_required(
     return await approval.require_approval(approval.run_approved(run_approved))(prepared, context)
 
 
+def get_raised_approvals(run: CoreRun[Any]) -> dict[str, Any]:
+    """Return the metadata of the calls of a run that asked for approval while they ran, for changes too."""
+    known: Any = run.scope.step_state.setdefault((_RAISED_KEY, run.id), {})
+    raised: dict[str, Any] = known
+    return raised
+
+
 async def _convert_result(
     prepared: Prepared, context: ToolContext[Any], proceed: Proceed
 ) -> object:
@@ -193,6 +204,10 @@ async def _convert_result(
         reason = denied.text.partition(" was not approved: ")[2]
         return CoreToolOutput(reason or denied.text)
     return value.to_core(context.run) if isinstance(value, ToolReturn) else to_text(value)
+
+
+_STEPS: Final = (_convert_result, _ask_when_required)
+"""Steps around each call of a tool."""
 
 
 def takes_run_context(function: Callable[..., Any]) -> bool:
@@ -227,6 +242,47 @@ class Tool:
         self.function = function
         self.tool: AnyTool = make_tool(function, takes_context=takes, **options)
         self.name, self.description = self.tool.name, self.tool.description
+
+    @classmethod
+    def from_schema(
+        cls,
+        function: Callable[..., Any],
+        name: str,
+        description: str | None,
+        json_schema: Mapping[str, Any],
+        takes_ctx: bool = False,
+        sequential: bool = False,
+    ) -> Tool:
+        """Make a tool of a JSON Schema and a function that takes the arguments by keyword.
+
+        Args:
+            function: The function, sync or async.
+            name: The tool's name.
+            description: For the model.
+            json_schema: JSON Schema of the arguments.
+            takes_ctx: The function takes a `RunContext` first.
+            sequential: Run it alone.
+        """
+
+        def invoke(context: ToolContext[Any], arguments: dict[str, Any]) -> Any:
+            first = (RunContext.from_tool_context(context),) if takes_ctx else ()
+            return function(*first, **arguments)
+
+        async def invoke_async(context: ToolContext[Any], arguments: dict[str, Any]) -> Any:
+            return await invoke(context, arguments)
+
+        made = object.__new__(cls)
+        made.function = function
+        made.tool = CoreTool.from_schema(
+            name,
+            description or "",
+            json_schema,
+            invoke_async if inspect.iscoroutinefunction(function) else invoke,
+            steps=_STEPS,
+            sequential=sequential,
+        )
+        made.name, made.description = made.tool.name, made.tool.description
+        return made
 
 
 def to_core_tool(item: Any) -> Any:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from toolkeel.messages import Message, ToolMessage, Usage
 from toolkeel.spending import RunLimits
 from toolkeel_compat.check_options import check_fields
+from toolkeel_compat.pydantic_ai.exceptions import UsageLimitExceeded
 
 _SHOWN = (
     "input_tokens",
@@ -80,6 +81,9 @@ class UsageLimits:
     Args:
         request_limit: Most model requests; None for no limit.
         total_tokens_limit: Most tokens; None for no limit.
+        input_tokens_limit: Most input tokens.
+        output_tokens_limit: Most output tokens.
+        tool_calls_limit: Most successful calls of tools; a reply whose calls could exceed it ends the run.
 
     Raises:
         SetupError: A value is of a wrong type.
@@ -88,6 +92,9 @@ class UsageLimits:
 
     request_limit: int | None = 50
     total_tokens_limit: int | None = None
+    input_tokens_limit: int | None = None
+    output_tokens_limit: int | None = None
+    tool_calls_limit: int | None = None
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -100,6 +107,24 @@ class UsageLimits:
         if kind == "tokens":
             return f"Exceeded the total_tokens_limit of {self.total_tokens_limit} ({reached})"
         return f"the run reached a limit ({reached})"
+
+    def check(self, used: RunUsage, calls: int) -> None:
+        """Raise `UsageLimitExceeded` for a limit that the core does not have.
+
+        Args:
+            used: The usage with the last reply.
+            calls: Number of calls in the reply.
+        """
+        for name in ("input_tokens", "output_tokens"):
+            most, count = getattr(self, f"{name}_limit"), getattr(used, name)
+            if most is not None and count > most:
+                raise UsageLimitExceeded(f"Exceeded the {name}_limit of {most} ({name}={count})")
+        count = used.tool_calls + calls
+        if calls and self.tool_calls_limit is not None and count > self.tool_calls_limit:
+            raise UsageLimitExceeded(
+                "The next tool call(s) would exceed the tool_calls_limit of "
+                f"{self.tool_calls_limit} (tool_calls={count})."
+            )
 
     def to_core(self, used: RunUsage | None) -> RunLimits:
         """Return the core's limits for a run after others."""

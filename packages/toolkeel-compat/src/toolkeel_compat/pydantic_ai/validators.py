@@ -14,6 +14,7 @@ from pydantic import AfterValidator
 from toolkeel._records.record import NOTHING
 from toolkeel.agent.turn.steps import ModelStep, SendRequest
 from toolkeel.context import RunContext as CoreRun
+from toolkeel.define.output_type import is_output_tool
 from toolkeel.messages import AssistantMessage, UserMessage
 from toolkeel.model_interface import ModelRequest
 from toolkeel_compat.check_options import maybe_await
@@ -21,6 +22,8 @@ from toolkeel_compat.pydantic_ai.context import RunContext, current_run
 from toolkeel_compat.pydantic_ai.exceptions import ModelRetry, UnexpectedModelBehavior
 from toolkeel_compat.pydantic_ai.toolsets import takes_run_context
 
+FIRST_TEXT: Final = "first_text"
+"""Model of the message that repeats a text beside calls as the output; transcripts are without it."""
 _VALIDATED_KEY: Final = "pydantic_ai_validated"
 """Key of a run's step state: what the output validators returned, by answer."""
 _TEXT_KEY: Final = "pydantic_ai_text"
@@ -85,6 +88,35 @@ def get_validated_text(run: CoreRun[Any]) -> Any:
     """Return what the output validators made of a run's text; `NOTHING` if none did."""
     made: Any = run.scope.step_state.get((_TEXT_KEY, run.id))
     return NOTHING if made is None else made[0]
+
+
+def describe_problem(error: Exception) -> str:
+    """Return what the model reads of a wrong answer: of a `ModelRetry` its own text."""
+    run, text = current_run.get(), str(getattr(error, "text", error))
+    known: Any = {} if run is None else run.scope.step_state.get((_VALIDATED_KEY, run.id), {})
+    said = [problem for _, problem in known.values() if problem]
+    return said[-1] if said and said[-1] in text else text
+
+
+def make_first_text_step() -> ModelStep:
+    """Return the model step by which the text of a reply with calls is the output, as in streamed runs.
+
+    The calls run; after them the model is not asked again.
+    """
+    said: list[str] = []
+
+    async def step(
+        request: ModelRequest, run: CoreRun[Any], proceed: SendRequest
+    ) -> AssistantMessage:
+        if said:
+            return AssistantMessage(said[0], model=FIRST_TEXT)
+        reply = await proceed(request)
+        outputs = {tool.name for tool in request.tools if is_output_tool(tool)}
+        if reply.text and reply.tool_calls and not any(c.name in outputs for c in reply.tool_calls):
+            said.append(reply.text)
+        return reply
+
+    return step
 
 
 async def _validate(
