@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import closing
+from pathlib import Path
 from time import time
 from typing import Any
 
 import pytest
 
-from toolkeel import Agent, Rules, RunState, SetupError, ToolMessage, Toolset, UserMessage, tool
-from toolkeel._records.tickets import Decision, Ticket, call_digest, new_id
+from tests.agent.valid import problems
+from toolkeel import (
+    Agent,
+    Effects,
+    Rules,
+    RunState,
+    SetupError,
+    ToolError,
+    ToolMessage,
+    Toolset,
+    UserMessage,
+    tool,
+)
+from toolkeel._records.tickets import Approver, Decision, Ticket, call_digest, new_id
 from toolkeel.agent.resume import Resumed, collect_decisions, collect_inner_runs
 from toolkeel.agent.resume import resume as resume_with
 from toolkeel.agent.run_state import InnerRun
@@ -194,3 +209,85 @@ def test_a_call_that_waits_never_runs_unasked_because_the_rules_are_looser_now(
     if after in LOOSER:  # nothing was used up: a person decides, and it runs
         decided = second.run_sync(prompt, session=session, decisions=[ticket.approve()])
         assert (decided.output, ran) == ("done", [5])
+
+
+async def stop(ticket: Ticket) -> bool:
+    """The task of the run is cancelled while a person is asked."""
+    task = asyncio.current_task()
+    assert task is not None
+    task.cancel()
+    await asyncio.Event().wait()
+    return True
+
+
+def interrupt(ticket: Ticket) -> bool:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("where", ["saved state", "session"])
+@pytest.mark.parametrize("form", ["run", "agent as a tool"])
+@pytest.mark.parametrize("end", [stop, interrupt, None])
+def test_what_a_person_was_asked_when_a_run_ended_is_asked_again(
+    tmp_path: Path, end: Approver | None, form: str, where: str
+) -> None:
+    paid, asked = list[int](), list[str]()
+
+    @tool(approval=True, effects=Effects(idempotent=False))
+    def pay(amount: int) -> str:
+        """Pay."""
+        paid.append(amount)
+        return f"paid {amount}"
+
+    @tool
+    def other() -> str:
+        """Make a mistake of the program."""
+        raise SetupError("mistake") if end is None and not paid else ToolError("no")
+
+    calls = [call("pay", {"amount": 5}), *([call("other")] if end is None else [])]
+    clerk = Agent(Scripted([calls, "paid"]), [pay, other], name="clerk")
+    desk = Agent(Scripted([call("clerk", {"input": "go"}), "done"]), [clerk.as_tool()])
+    agent = clerk if form == "run" or end is None else desk
+
+    def run(prompt: Any, **options: Any) -> Any:
+        if where == "session":
+            with closing(Sessions(tmp_path / "talk.db")) as sessions:
+                return agent.run_sync(prompt, session=sessions["ada"], **options)
+        return agent.run_sync(prompt, **options)
+
+    def agree(ticket: Ticket) -> bool:
+        asked.append(ticket.id)
+        return True
+
+    with pytest.raises((asyncio.CancelledError, KeyboardInterrupt, SetupError)) as ended:
+        run("go", approver=end)
+    state = ended.value.run.state  # type: ignore[union-attr]
+    [ticket] = state.pending
+    saved = None if where == "session" else RunState.from_json(state.to_json())
+    last = run(saved, approver=agree)
+    assert (last.reason, paid, asked) == ("answered", [5], [ticket.id])
+    assert problems(last.messages) == []
+
+
+def test_the_state_of_a_session_that_waits_continues_its_inner_run_outside(tmp_path: Path) -> None:
+    done = list[str]()
+
+    @tool(effects=Effects(idempotent=False))
+    def note() -> str:
+        """Note."""
+        done.append("noted")
+        return "noted"
+
+    @tool(approval=True)
+    def pay() -> str:
+        """Pay."""
+        done.append("paid")
+        return "paid"
+
+    clerk = Agent(Scripted([call("note"), call("pay"), "paid"]), [note, pay], name="clerk")
+    desk = Agent(Scripted([call("clerk", {"input": "go"}), "done"]), [clerk.as_tool()])
+    with closing(Sessions(tmp_path / "talk.db")) as sessions:
+        desk.run_sync("go", session=sessions["ada"])
+        waiting = desk.run_sync(None, session=sessions["ada"])
+    state = RunState.from_json(waiting.state.to_json())
+    result = desk.run_sync(state, decisions=[state.pending[0].approve()])
+    assert (result.output, done) == ("done", ["noted", "paid"])

@@ -132,10 +132,10 @@ async def _run(
     inner = await _begin(nesting, arguments, call)
     try:
         result = await inner.run()
-    except asyncio.CancelledError as error:
+    except (asyncio.CancelledError, KeyboardInterrupt) as error:
         if outer.can_wait and not _has_own_timeout(call):
             raise Suspend(*inner.pending, inner=inner.state) from error
-        if _may_still_be_running(inner.context):
+        if isinstance(error, asyncio.CancelledError) and _may_still_be_running(inner.context):
             raise _stopped_error(nesting.agent, call) from None
         raise
     except ModelError as error:

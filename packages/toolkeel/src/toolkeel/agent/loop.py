@@ -111,7 +111,7 @@ class RunLoop(Generic[T]):
         """The run's state to resume, at any time; a call that still runs is noted as of unknown outcome."""
         run = self.context
         if not self._is_set_up:
-            return self._start if isinstance(self._start, RunState) else self._saved((), {}, None)
+            return resuming.detach_start(self._start) or self._saved((), {}, None)
         instructions = run.transcript[0].text if run.loop_state.instruction_count else ""
         inner = resuming.collect_inner_runs(run, self._calls.waits)
         return self._saved(self._calls.results_so_far(), inner, instructions)
@@ -256,7 +256,7 @@ class RunLoop(Generic[T]):
             return
         waits = self._calls.waits if self._is_set_up else None
         left = resuming.waiting_state(run, self._start, waits)
-        how = "waiting" if left.pending else reason
+        how = "waiting" if left.pending or self.pending else reason
         saved = dump_inner_runs(left) if how == "waiting" or self._calls.waits else None
         run.recorder.record_end(how, problem, run.state, saved)
 

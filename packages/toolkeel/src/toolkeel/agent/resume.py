@@ -255,6 +255,23 @@ def _has_changed(ticket: Ticket, tool: AnyTool) -> bool:
     return call_digest(tool.name, definition_of(tool), shown) != ticket.digest
 
 
+def detach_start(start: object) -> RunState | None:
+    """Return the state that a run starts from as it continues outside of a session; None for another start."""
+    if not isinstance(start, RunState):
+        return None
+    return dataclasses.replace(start, inner=_detach(start.inner)) if start.inner else start
+
+
+def _detach(inner: Mapping[str, InnerRun]) -> dict[str, InnerRun]:
+    """Return inner runs by the ids of their calls, without what only a session's journal knows of them."""
+    found = {}
+    for key, one in inner.items():
+        key = joined_key(one.call, one.run) if one.call and one.joined else one.call or key
+        state = dataclasses.replace(one.state, inner=_detach(one.state.inner))
+        found[key] = InnerRun(state, one.decision, joined=one.joined)
+    return found
+
+
 def collect_inner_runs(run: RunContext, waits: Mapping[str, Suspend]) -> dict[str, InnerRun]:
     """Collect the inner runs to save with a run, by call id, or by `joined_key` if a body started them.
 
@@ -273,7 +290,7 @@ def collect_inner_runs(run: RunContext, waits: Mapping[str, Suspend]) -> dict[st
     ) in run.loop_state.inner_runs.items():  # its call waits itself: these could not go on yet
         if isinstance(left, Resumed):
             state = dataclasses.replace(left.state, pending=())
-            inner[id] = InnerRun(state, joined=left.inner.joined)
+            inner |= _detach({id: dataclasses.replace(left.inner, state=state, decision=None)})
     open_calls = {call.id for call in unanswered(run.transcript)}
     joined = run.loop_state.joined_runs
     for call in open_calls & joined.keys():

@@ -128,12 +128,12 @@ class Batch:
         if self._suspended:
             end_turn(self._run)
         if self._fatal is not None:
-            if not self._run.scope.is_at_limit:  # else it ends as if it had never been cancelled
+            if run.cancel.cancelled and not run.scope.is_at_limit:
                 self._answer_suspended()
             raise self._fatal
 
     def _answer_suspended(self) -> None:
-        """Give waiting calls a failed result, since the run ends and no one will be asked."""
+        """Give waiting calls a failed result, since the run was cancelled and no one will be asked."""
         for index in [at for at, wait in self._suspended.items() if wait.tickets]:
             error = not_started_error(self.calls[index].name, self._run.cancel.reason)
             self._results[index] = failure_message(self.calls[index], None, error, 0.0)
@@ -149,8 +149,10 @@ class Batch:
         if isinstance(fatal, Suspend):
             self._suspended[index] = fatal
             self.suspended = {self.calls[n].id: wait for n, wait in sorted(self._suspended.items())}
-            cause = fatal.__cause__  # of an inner run that was cancelled together with this task
-            return cause if isinstance(cause, asyncio.CancelledError) else None
+            cause = (
+                fatal.__cause__
+            )  # what ended an inner run, or an approver's answer, ends this one
+            return None if isinstance(cause, Exception) else cause
         return fatal
 
     async def _run_together(self) -> None:

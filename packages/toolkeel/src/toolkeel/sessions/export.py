@@ -56,10 +56,9 @@ DAMAGED: Final = "damaged"
 """Kind of a line that stands for an entry which could not be read; readers preserve it and skip it."""
 
 
-def export_lines(
-    storage: Storage, info: SessionInfo, posted: Iterable[tuple[float, Queued]] = ()
-) -> Iterator[str]:
-    """Yield a session as lines of JSON: the header, then one entry per line, then messages of its inbox."""
+def export_lines(storage: Storage, info: SessionInfo, *, has_inbox: bool = False) -> Iterator[str]:
+    """Yield a session as lines of JSON: the header, one entry per line, and messages of its inbox if wanted."""
+    info, posted = _read_inbox(storage.store, info) if has_inbox else (info, [])
     header = {
         "format": FORMAT,
         "version": VERSION,
@@ -76,7 +75,7 @@ def export_lines(
         yield json_text({"at": at, **dump_entry(entry)}) + "\n"
 
 
-def read_inbox_entries(
+def _read_inbox(
     store: SessionStore, info: SessionInfo
 ) -> tuple[SessionInfo, list[tuple[float, Queued]]]:
     """Return the messages of a session's inbox as entries, with their times, and the session at that moment."""

@@ -18,7 +18,7 @@ from toolkeel._records.entries_json import dump_entry
 from toolkeel._records.messages_json import json_text
 from toolkeel.agent.history import HistoryPolicy
 from toolkeel.sessions.errors import SessionBusy, SessionError
-from toolkeel.sessions.export import SearchMatch, export_lines, import_lines, read_inbox_entries
+from toolkeel.sessions.export import SearchMatch, export_lines, import_lines
 from toolkeel.sessions.inbox import apply_cancels
 from toolkeel.sessions.journal import SessionJournal, Storage, apply_entries, read_rows
 from toolkeel.sessions.journal_state import JournalState
@@ -307,8 +307,7 @@ class Sessions:
         Raises:
             SessionError: there is no such session.
         """
-        info = self.open(name, scope).info
-        return export_lines(self._storage, *read_inbox_entries(self._storage.store, info))
+        return export_lines(self._storage, self.open(name, scope).info, has_inbox=True)
 
     @checked
     def import_(self, lines: Iterable[str], name: str, scope: str = "") -> Session:

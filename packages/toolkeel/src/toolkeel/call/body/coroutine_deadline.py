@@ -333,7 +333,8 @@ class TaskStopper(CallStopper):
         """
         is_foreign = self.cancels.take_back()
         if isinstance(error, Suspend):  # the call goes on later, whatever stopped its inner run now
-            error.__cause__ = error.__cause__ if is_foreign else None
+            if isinstance(error.__cause__, asyncio.CancelledError) and not is_foreign:
+                error.__cause__ = None
         elif is_foreign:
             if not isinstance(error, asyncio.CancelledError):
                 raise asyncio.CancelledError from error

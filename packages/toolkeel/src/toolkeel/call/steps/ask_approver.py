@@ -41,18 +41,17 @@ async def _ask_approver(run: RunContext, ticket: Ticket) -> Decision:
     """Return the approver's decision; an invalid or late answer, or an exception, is logged and denies the call.
 
     Raises:
-        Suspend: it answered None, or True for a result from outside, or the time of the run is over,
-            and the run can wait.
+        Suspend: it answered None, or True for a result from outside, or the run ended meanwhile, but
+            was not cancelled, and the run can wait.
     """
     assert run.approver is not None
     try:
         answer = run.approver(ticket)
         if inspect.isawaitable(answer):
             answer = await answer
-    except asyncio.CancelledError as error:
-        if (
-            run.can_wait and run.cancel.cancelled and run.scope.is_at_limit
-        ):  # the run ends, and its person may answer later
+    except (asyncio.CancelledError, KeyboardInterrupt) as error:
+        is_cancelled = run.cancel.cancelled and not run.scope.is_at_limit
+        if run.can_wait and not is_cancelled:  # the person may answer later
             raise Suspend(ticket) from error
         raise
     except Exception as error:
