@@ -214,3 +214,129 @@ def test_why_a_prompt_was_blocked_is_said_in_geminis_words() -> None:
     feedback = {"blockReason": "OTHER", "blockReasonMessage": "说明"}
     reply: Any = gemini.decode({"promptFeedback": feedback})
     assert reply.provider_options["gemini"]["finish_message"] == "OTHER: 说明"
+
+
+# — lists that are no lists, and numbers that are no numbers —
+
+
+def chat_answer(content: Any, usage: Json, id: Any) -> Any:
+    function = {"name": "f", "arguments": "{}"}
+    message = {"content": content, "tool_calls": [{"id": id, "function": function}]}
+    choice = {"message": message, "finish_reason": "stop"}
+    return openai_chat, {"choices": choice, "usage": usage}
+
+
+def anthropic_answer(content: Any, usage: Json, id: Any) -> Any:
+    call = {"type": "tool_use", "id": id, "name": "f", "input": None}
+    listed = [*(content if isinstance(content, list) else [content]), None, call]
+    return anthropic, {"content": listed, "stop_reason": "tool-use", "usage": usage}
+
+
+def bedrock_answer(content: Any, usage: Json, id: Any) -> Any:
+    call = {"toolUse": {"toolUseId": id, "name": "f", "input": None}}
+    parts = content if isinstance(content, list) else [content]
+    listed = [{"text": one["text"]} if isinstance(one, dict) else one for one in parts]
+    counted = {"inputTokens": usage["prompt_tokens"], "outputTokens": usage["completion_tokens"]}
+    message = {"content": [*listed, None, call]}
+    return bedrock, {"output": {"message": message}, "stopReason": "tool_use", "usage": counted}
+
+
+def gemini_answer(content: Any, usage: Json, id: Any) -> Any:
+    parts = [*(content if isinstance(content, list) else [content]), None]
+    parts.append({"functionCall": {"id": id, "name": "f", "args": None}})
+    counted = {"promptTokenCount": usage["prompt_tokens"]}
+    counted["candidatesTokenCount"] = usage["completion_tokens"]
+    candidate = {"content": parts, "finishReason": "stop"}
+    return gemini, {"candidates": candidate, "usageMetadata": counted}
+
+
+def responses_answer(content: Any, usage: Json, id: Any) -> Any:
+    call = {"type": "function_call", "call_id": id, "name": "f", "arguments": None}
+    output = [{"role": "assistant", "content": content}, None, call]
+    return openai_responses, {"object": "response", "output": output, "usage": usage}
+
+
+@given(
+    words,
+    st.sampled_from(["text", "part", "list", "texts"]),
+    st.integers(1, 9),
+    st.sampled_from([int, float, str]),
+    st.sampled_from([7, "7"]),
+    st.sampled_from(
+        [chat_answer, anthropic_answer, bedrock_answer, gemini_answer, responses_answer]
+    ),
+)
+def test_an_answer_is_read_with_texts_for_parts_lone_parts_for_lists_and_text_for_numbers(
+    text: str, form: str, tokens: int, number: Any, id: Any, make: Any
+) -> None:
+    part = {"type": "text", "text": text}
+    content: Any = {"text": text, "part": part, "list": [None, part], "texts": [*text]}[form]
+    names = ("input_tokens", "output_tokens") if make is anthropic_answer else ()
+    usage = dict.fromkeys(names or ("prompt_tokens", "completion_tokens"), number(tokens))
+    wire, answer = make(content, usage, id)
+    reply = wire.decode(answer)
+    assert (reply.text, called(reply), reply.tool_calls[0].id) == (text, [("f", {})], "7")
+    assert (reply.usage.input_tokens, reply.usage.output_tokens) == (tokens, tokens)
+    assert reply.finish_reason == "tool_calls"
+    wire.encode_messages([reply])
+
+
+@given(
+    st.sampled_from(["chunk", "choice", "delta", "groq", "behind"]),
+    st.integers(1, 9),
+    st.sampled_from([None, 0, {}, {"prompt_tokens": None, "completion_tokens": 0}]),
+)
+def test_usage_is_read_wherever_it_is_and_nothing_behind_it_erases_it(
+    place: str, tokens: int, last: object
+) -> None:
+    usage = {"usage": {"prompt_tokens": tokens, "completion_tokens": tokens}}
+    choice: Json = {"index": 0, "delta": {"content": "x"}, "finish_reason": "stop"}
+    first: Json = {"choices": [choice]}
+    places = {"chunk": first, "choice": choice, "delta": choice["delta"]}
+    places.get(place, {}).update(usage)
+    first |= {"x_groq": usage} if place == "groq" else {}
+    behind = [{"choices": [], **usage}] if place == "behind" else []
+    reply = assemble(openai_chat.decode_stream([first, *behind, {"choices": [], "usage": last}]))
+    assert (reply.usage.input_tokens, reply.usage.output_tokens) == (tokens, tokens)
+    assert "usage" not in reply.provider_options
+
+
+@given(words, st.sampled_from(["data", "result", "provider", "text", "list", "choice", "texts"]))
+def test_an_answer_within_another_object_or_less_than_one_is_read(text: str, form: str) -> None:
+    message: Json = {"role": "assistant", "content": text}
+    choices: Any = {
+        "text": [{"message": text}],
+        "list": [{"message": [message]}],
+        "choice": {"message": message},
+        "texts": [text],
+    }.get(form, [{"message": message}])
+    answer = {"choices": choices}
+    wrapped = {"code": 0, form: answer} if form in ("data", "result", "provider") else answer
+    assert openai_chat.decode(wrapped).text == text
+
+
+@given(objects | st.integers() | st.floats(allow_nan=False, allow_infinity=False))
+def test_content_that_is_a_json_value_is_its_text(value: Any) -> None:
+    reply = openai_chat.decode(
+        {"choices": [{"message": {"content": value}, "finish_reason": "stop"}]}
+    )
+    assert json.loads(reply.text) == value
+
+
+@given(st.sampled_from(["content_filter", "tool_calls", "max_tokens"]), st.booleans())
+def test_a_reason_to_end_is_known_with_dashes_and_within_the_delta(
+    word: str, is_in_delta: bool
+) -> None:
+    spelled = word.replace("_", "-")
+    delta: Json = {"content": "x", **({"finish_reason": spelled} if is_in_delta else {})}
+    choice: Json = {"delta": delta, **({} if is_in_delta else {"finish_reason": spelled})}
+    expected = {"content_filter": "filtered", "max_tokens": "length"}.get(word, word)
+    assert assemble(openai_chat.decode_stream([{"choices": [choice]}])).finish_reason == expected
+
+
+@given(st.lists(words, min_size=2, max_size=4), st.sampled_from(["\n", "\r\n", "\n\n"]))
+def test_events_on_lines_of_one_text_are_all_read(texts: list[str], line_end: str) -> None:
+    chunks: list[Json] = [{"choices": [{"delta": {"content": one}}]} for one in texts]
+    chunks.append({"choices": [{"delta": {}, "finish_reason": "stop"}]})
+    data = line_end.join([*map(json.dumps, chunks), "[DONE]"])
+    assert assemble(openai_chat.decode_stream([data])).text == "".join(texts)

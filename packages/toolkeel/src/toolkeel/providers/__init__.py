@@ -1,6 +1,7 @@
 """5. One folder for each wire: profile, encoder, decoders and model.
 
 wire              shared by all wires: HTTP, SSE, ids, media, retries, body caches
+text_pieces       readers of text in pieces: cut characters, ends of brackets, repeated text
 context_overflow  requests that exceed a model's context, as servers report it
 chat_servers      what each server that speaks Chat Completions accepts: settings, schemas, reasoning; a row each
 claude            limits and abilities of Claude models, on Anthropic's API and on Bedrock

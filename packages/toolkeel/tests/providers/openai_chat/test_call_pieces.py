@@ -255,6 +255,18 @@ def heads_at_zero_and_tails_at_their_index(calls: list[Made], at: list[int]) -> 
         yield {**one, "index": 0} if one["id"] else one
 
 
+def halves_under_two_indexes(calls: list[Made], at: list[int]) -> Iterator[Entry]:
+    for number, (id, name, text) in enumerate(calls):
+        half = (at[0] if at else 1) % (len(text) + 1)
+        yield entry(2 * number, id, name, text[:half])
+        yield entry(2 * number + 1, id, None, text[half:])
+
+
+def named_halves_under_two_indexes(calls: list[Made], at: list[int]) -> Iterator[Entry]:
+    for one in halves_under_two_indexes(calls, at):
+        yield {**one, "function": {**one["function"], "name": calls[one["index"] // 2][1]}}
+
+
 def arguments_said_twice(calls: list[Made], at: list[int]) -> Iterator[Entry]:
     for index, (id, name, text) in enumerate(calls):
         yield entry(index, id, name, "")
@@ -315,6 +327,8 @@ HABITS: list[Habit] = [
     arguments_as_objects,
     a_new_index_for_every_piece,
     heads_at_zero_and_tails_at_their_index,
+    halves_under_two_indexes,
+    named_halves_under_two_indexes,
     arguments_said_twice,
     everything_said_twice,
 ]

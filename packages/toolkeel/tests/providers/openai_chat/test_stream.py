@@ -227,7 +227,7 @@ def test_an_error_that_a_router_puts_beside_a_message_is_raised_with_what_was_sp
     assert decoder.reported_usage().input_tokens == 3
 
 
-@pytest.mark.parametrize("choices", [[None], [{"message": "hi"}], [{"finish_reason": "stop"}]])
+@pytest.mark.parametrize("choices", [[None], [{"message": 5}], [{"finish_reason": "stop"}]])
 def test_a_whole_answer_without_a_message_is_none(choices: list[Any]) -> None:
     with pytest.raises(ModelError, match="no message"):
         decode({"choices": choices})
@@ -263,10 +263,10 @@ def test_a_whole_completion_sent_as_one_chunk_is_read_whole() -> None:
     message = {
         "role": "assistant",
         "content": None,
-        "tool_calls": [call(0, "a", "f", {"x": 1})] * 2,
+        "tool_calls": [call(0, "a", "f", {"x": x}) for x in (1, 2, 1)],
     }
     reply = reply_to({"choices": [{"message": message, "finish_reason": "tool_calls"}]})
-    assert [(c.id, c.arguments) for c in reply.tool_calls] == [("a", '{"x":1}'), ("a_2", '{"x":1}')]
+    assert [(c.id, c.arguments) for c in reply.tool_calls] == [("a", '{"x":1}'), ("a_2", '{"x":2}')]
 
 
 ODD = st.sampled_from(

@@ -13,7 +13,6 @@ from openai.types.chat import ChatCompletionMessage
 
 from toolkeel.errors import ModelError
 from toolkeel.providers.wire.plain_json import (
-    SurrogateJoiner,
     arguments_text,
     clean,
     clean_text,
@@ -45,21 +44,6 @@ def test_clean_text_can_always_be_sent(text: str):
 @given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20))
 def test_text_that_can_be_sent_stays_as_it_is(text: str):
     assert clean_text(text) == text
-
-
-@given(st.text(st.sampled_from("a東🐱"), max_size=8), st.integers(1, 3))
-def test_text_cut_between_utf_16_units_is_put_together(text: str, size: int):
-    units = text.encode("utf-16-le", "surrogatepass")
-    parts = [units[i : i + 2 * size] for i in range(0, len(units), 2 * size)]
-    for keep_lone in (False, True):
-        pieces = SurrogateJoiner(keep_lone=keep_lone)
-        said = [pieces.feed(part.decode("utf-16-le", "surrogatepass")) for part in parts]
-        assert "".join(said) == text
-
-
-def test_lone_halves_are_left_for_a_reader_that_refuses_them() -> None:
-    assert SurrogateJoiner(keep_lone=True).feed("a\udc31b\0") == "a\udc31b\0"
-    assert SurrogateJoiner().feed("a\udc31b\0") == "ab"
 
 
 @given(json_values)

@@ -23,6 +23,7 @@ from toolkeel.providers.wire.plain_json import (
     as_dict,
     as_key,
     as_list,
+    as_parts,
     as_text,
     dumps,
     invert,
@@ -175,9 +176,7 @@ class StreamDecoder(BlockDecoder[MessageBlock]):
         if has_failed_status(message):
             raise reported_error(as_dict(message["base_resp"]))
         deltas = self._start_message({"message": {**message, "content": []}})
-        content = message.get("content")
-        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
-        for index, block in enumerate(as_list(blocks)):
+        for index, block in enumerate(as_parts(message.get("content"))):
             deltas += self._start_block({"index": index, "content_block": block})
             deltas += self._close_block(self._by_index[index])
         self._update_message({"delta": message, "usage": message.get("usage")})
@@ -219,6 +218,8 @@ class StreamDecoder(BlockDecoder[MessageBlock]):
     def _start_block(self, data: Json) -> list[Delta]:
         """Register a block that starts; return the deltas of the content it starts with."""
         wire = dict(as_dict(data.get("content_block")))
+        if "text" in wire:
+            wire.setdefault("type", "text")
         block = self._add_block(self._block_key(data), MessageBlock(wire))
         match wire.get("type"):
             case "text":

@@ -27,6 +27,7 @@ from toolkeel.providers.wire.plain_json import (
     arguments_piece,
     as_dict,
     as_list,
+    as_parts,
     as_text,
     invert,
     parse_object,
@@ -119,8 +120,8 @@ class StreamDecoder(BlockDecoder[ConverseBlock]):
             raise incomplete_response("output", answer)
         message = as_dict(as_dict(answer.get("output")).get("message")) or answer
         deltas: list[Delta] = []
-        for index, wire in enumerate(as_list(message.get("content"))):
-            for key, body in as_dict(wire).items():
+        for index, wire in enumerate(as_parts(message.get("content"))):
+            for key, body in wire.items():
                 deltas += self._read_block(index, key, body)
         self._end_message({"stopReason": answer.get("stopReason") or "end_turn", **answer})
         self._read_metadata(answer)

@@ -25,8 +25,8 @@ from toolkeel.model_interface import (
 )
 from toolkeel.providers.constrained.reply_schema import MAX_CHARS, answer_function, named_tools
 from toolkeel.providers.text_calls.decoder import TextCalls
+from toolkeel.providers.text_pieces import BracketScanner
 from toolkeel.providers.wire.media import text_without_media
-from toolkeel.providers.wire.plain_json import BracketScanner
 
 _CUT_CALL = re.compile(
     r'\s*\{\s*"name"\s*:\s*"(?P<name>[^"]+)"(?:\s*,\s*"arguments"\s*:\s*(?P<arguments>.*))?',

@@ -21,13 +21,15 @@ from toolkeel.providers.gemini.profile import (
     signature_of,
     to_wire_names,
 )
+from toolkeel.providers.text_pieces import CumulativeText
 from toolkeel.providers.wire.decoder import Decoder
 from toolkeel.providers.wire.part_order import make_layout
 from toolkeel.providers.wire.plain_json import (
     Json,
     as_dict,
+    as_id,
     as_key,
-    as_list,
+    as_parts,
     as_text,
     complete_arguments_text,
     dumps,
@@ -73,6 +75,10 @@ class StreamDecoder(Decoder):
         self._parts: list[Json] = []
         self._joins_texts = True
         """True if texts arrive in pieces; those of a complete answer are separate parts."""
+        self._cumulative = {False: CumulativeText(), True: CumulativeText()}
+        """Readers of texts in pieces, the one of thoughts under True."""
+        self._is_last = False
+        """True while a candidate with a finish reason is decoded."""
         self._finish_message = ""
         self._grounding: Json = {}
         self._partial: list[PartialCall] = []
@@ -117,10 +123,12 @@ class StreamDecoder(Decoder):
         feedback = as_dict(data.get("promptFeedback"))
         blocked = feedback.get("blockReason")
         candidate = self._choose(data)
-        deltas: list[Delta] = []
-        for part in as_list(as_dict(candidate.get("content")).get("parts")):
-            deltas += self._read_part(dict(as_dict(part)))
         reason = _finish_word(candidate.get("finishReason"))
+        self._is_last = bool(reason)
+        deltas: list[Delta] = []
+        content = candidate.get("content")
+        for part in as_parts(content.get("parts") if isinstance(content, dict) else content):
+            deltas += self._read_part(dict(part))
         if blocked and not candidate:
             words = filter(None, (as_text(blocked), as_text(feedback.get("blockReasonMessage"))))
             self._reason, self._finish_message = self._reason or "SAFETY", ": ".join(words)
@@ -134,7 +142,7 @@ class StreamDecoder(Decoder):
 
     def _choose(self, data: Json) -> Json:
         """Return the first candidate; of a complete answer without a first one, another."""
-        candidates = [as_dict(one) for one in as_list(data.get("candidates"))]
+        candidates = as_parts(data.get("candidates"))
         others = [] if self._joins_texts else candidates
         return next((one for one in candidates if not one.get("index")), (*others, {})[0])
 
@@ -168,19 +176,37 @@ class StreamDecoder(Decoder):
         part.pop("thoughtSignature", None)
         if signature:
             part["thoughtSignature"] = signature
-        if "functionCall" in part:
-            return self._read_any_call(part)
         if "text" in part:
             return self._read_text(part, signature)
+        deltas = self._waiting_text()
+        if "functionCall" in part:
+            return deltas + self._read_any_call(part)
         if part:
             self._parts.append(part)
         made = as_dict(part.get("inlineData"))
         if made and not part.get("thought"):
             self._add_media(made.get("data"), made.get("mimeType"))
-        return []
+        return deltas
 
     def _read_text(self, part: Json, signature: str) -> list[Delta]:
-        """Decode text or a thought into deltas, and keep it.
+        """Decode text or a thought into deltas, and keep what is new of it."""
+        text = as_text(part["text"])
+        if self._joins_texts:
+            cumulative = self._cumulative[bool(part.get("thought"))]
+            text = cumulative.feed(text, is_last=self._is_last)
+            text += cumulative.finish() if signature else ""
+        return self._add_text({**part, "text": text}, signature)
+
+    def _waiting_text(self) -> list[Delta]:
+        """Keep the text and the thought that waited for a further piece, and return their deltas."""
+        deltas: list[Delta] = []
+        for thought, cumulative in self._cumulative.items():
+            if text := cumulative.finish():
+                deltas += self._add_text({"text": text, "thought": thought}, "")
+        return deltas
+
+    def _add_text(self, part: Json, signature: str) -> list[Delta]:
+        """Keep a part with text or a thought, and return its delta.
 
         Unsigned neighboring pieces are joined.
         """
@@ -232,19 +258,20 @@ class StreamDecoder(Decoder):
         return [self._read_call(part)]
 
     def remaining_deltas(self) -> list[Delta]:
-        """Return the delta of a call left open.
+        """Return the deltas of text that waited, and of a call left open.
 
-        If its text is incomplete, mark the reply as cut off.
+        If the call's text is incomplete, mark the reply as cut off.
         """
         if any(one.is_cut_off for one in self._partial) and REASONS.get(self._reason) == "stop":
             self._reason = ""
-        return [delta for one in [*self._partial] for delta in self._end_partial(one)]
+        calls = [delta for one in [*self._partial] for delta in self._end_partial(one)]
+        return self._waiting_text() + calls
 
     def _read_call(self, part: Json) -> CallDelta:
         """Keep the part of a complete call, and return its delta."""
         call, signature = as_dict(part["functionCall"]), signature_of(part)
         name = self._tools.name_of(as_text(call.get("name")))
-        id = as_text(call.get("id"))
+        id = as_id(call.get("id"))
         options = {key: call[key] for key in sorted(call.keys() - _CALL_KEYS)}
         options |= {"id": id} if id else {}
         options |= {"thoughtSignature": signature} if signature else {}

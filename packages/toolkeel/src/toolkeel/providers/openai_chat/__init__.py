@@ -21,12 +21,14 @@ https://platform.openai.com/docs/api-reference/chat; the differences of its imit
 the top of ``call_pieces`` and in ``toolkeel.providers.chat_servers``.
 
 call_mode    how tools are called: native, in text, or held to a grammar; what ``auto`` chooses
+listed_calls  the calls in a message or delta, in whichever form a server lists them
 call_pieces  which call a streamed piece belongs to
 open_call    a call that is still arriving: what of its arguments is new, complete, or a placeholder
 content_parts  content in parts: thinking, text, and what the text cites
 profile      constants and options of the wire: options, finish reasons, statuses, usage
 stream       decodes answers, complete and streamed, into deltas
 decode       decodes stored conversations into messages
+reasoning_blocks  blocks of reasoning with signatures, as routers send them
 reasoning    reasoning that is sent back with the calls it led to
 encode       encodes transcripts, tools and settings
 model        models behind Chat Completions, through OpenAI's official SDK

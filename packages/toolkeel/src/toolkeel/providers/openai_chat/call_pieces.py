@@ -21,18 +21,16 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from toolkeel._records.record import NOTHING
 from toolkeel.model_interface import CallDelta
+from toolkeel.providers.openai_chat.listed_calls import extra_keys, is_usual
 from toolkeel.providers.openai_chat.open_call import CallPiece, OpenCall
 from toolkeel.providers.wire.plain_json import (
     Json,
     arguments_text,
     as_dict,
-    clean,
     dumps,
 )
 
-_KNOWN_KEYS = frozenset({"index", "id", "type", "function", "custom"})
 _decode_one = json.JSONDecoder().raw_decode
 
 
@@ -94,7 +92,7 @@ class CallTracker:
         call, text = self._by_index.get(index), function.get("arguments")
         if call is None or call.surplus or type(text) is not str or function.get("name"):
             return None
-        if not text or text.lstrip()[:1] == "{" or not entry.keys() <= _KNOWN_KEYS:
+        if not text or text.lstrip()[:1] == "{" or not is_usual(entry):
             return None
         self._open = call
         return CallDelta(call.call_index, arguments=call.append(text))
@@ -247,11 +245,3 @@ def _objects(text: str) -> list[Json] | None:
     except (ValueError, RecursionError):
         return None
     return values
-
-
-def extra_keys(entry: Json) -> Mapping[str, object]:
-    """Return a call's unusual keys, which are sent back with it."""
-    extra = {key: entry[key] for key in entry if key not in _KNOWN_KEYS and entry[key] is not None}
-    if entry.get("type") not in (None, "", "function"):
-        extra["type"] = entry["type"]
-    return as_dict(clean(extra)) or NOTHING

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from toolkeel.providers.wire.plain_json import Json, as_dict, as_list, as_text
+from toolkeel.providers.wire.plain_json import Json, as_dict, as_list, as_parts, as_text, dumps
 
+_ENVELOPES = ("provider", "data", "result", "response")
+"""Keys that hold a complete answer for some routers and gateways."""
+_PART_KEYS = frozenset({"type", "text", "thinking", "refusal"})
 _REFERENCES = frozenset({"reference", "tool_reference"})
 """Types of Mistral's parts that cite something for the text before them."""
 
@@ -30,11 +33,15 @@ class PartReader:
         if isinstance(content, str):
             return "", content
         thought, spoken = "", ""
+        if isinstance(content, dict) and _PART_KEYS.isdisjoint(content):
+            content = dumps(content)  # the object of a reply that is held to a schema
+        elif type(content) in (int, float):
+            content = dumps(content)
         for one in content if isinstance(content, list) else [content]:
             part: Json = {"text": one} if isinstance(one, str) else as_dict(one)
             end = position + len(spoken)
             if "thinking" in part:
-                thought += _part_text(part["thinking"])
+                thought += part_text(part["thinking"])
                 continue
             written = part.get("text") or part.get("refusal")
             text = as_text(as_dict(written).get("value", written))
@@ -73,11 +80,11 @@ class PartReader:
             self.citations.append({**cited, "start_index": start, "end_index": end})
 
 
-def _part_text(parts: object) -> str:
+def part_text(parts: object) -> str:
     """Return the joined text of parts, or a text unchanged."""
     if isinstance(parts, str):
         return parts
-    return "".join(as_text(as_dict(part).get("text")) for part in as_list(parts))
+    return "".join(as_text(one.get("text") or one.get("content")) for one in as_parts(parts))
 
 
 def merge_fields(before: Json, fields: Json) -> Json:
@@ -99,13 +106,22 @@ def merge_fields(before: Json, fields: Json) -> Json:
     return {**before, **fields, **grown}
 
 
+def as_message(value: object) -> Json:
+    """Return a message or delta, which may be its text alone, or the one message of a list."""
+    listed = as_parts(value)
+    one = listed[0] if len(listed) == 1 else {}
+    return {"content": one["text"]} if one.keys() == {"text"} else one
+
+
 def find_completion(data: Json) -> Json:
     """Return the completion in an answer, which may be its choice or message alone.
 
-    OpenRouter at times puts it within the field ``provider``.
+    OpenRouter at times puts it within the field ``provider``, gateways within ``data`` or ``result``.
     """
-    if not data.get("choices") and as_dict(data.get("provider")).get("choices"):
-        return as_dict(data["provider"])
+    if not data.get("choices"):
+        for within in map(data.get, _ENVELOPES):
+            if isinstance(within, dict) and within.get("choices"):
+                return within
     if "choices" in data:
         return data
     if isinstance(data.get("message"), dict):

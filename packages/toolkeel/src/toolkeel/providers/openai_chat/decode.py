@@ -13,6 +13,12 @@ from toolkeel.providers.wire.stored_conversations import StoredCalls, StoredConv
 from toolkeel.providers.wire.tools import WireTools
 
 
+class StoredReplyDecoder(StreamDecoder):
+    """Decodes stored replies, where even a repeated call may have a result of its own."""
+
+    joins_repeated_calls = False
+
+
 class StoredChat(StoredConversation):
     """Stored conversations of this wire.
 
@@ -21,7 +27,7 @@ class StoredChat(StoredConversation):
     UserMessage(content='几点?', origin='person', metadata={})
     """
 
-    decoder = StreamDecoder
+    decoder = StoredReplyDecoder
 
     def as_response(self, turn: list[Json]) -> Json:
         """Return the assistant message of a turn as a choice that ended normally."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 
+from toolkeel.providers.openai_chat.listed_calls import arguments_of
+from toolkeel.providers.text_pieces import BracketScanner, SurrogateJoiner
 from toolkeel.providers.wire.plain_json import (
-    BracketScanner,
     Json,
-    SurrogateJoiner,
     arguments_piece,
+    as_id,
     as_text,
 )
 
@@ -24,11 +25,9 @@ class CallPiece:
     __slots__ = ("id", "index", "name", "object", "text")
 
     def __init__(self, index: object, id: object, function: Json) -> None:
-        arguments = function.get("arguments")
-        if arguments is None:
-            arguments = function.get("input")
+        arguments = arguments_of(function)
         self.index = index if type(index) is int else _number(index)
-        self.id = "" if id == "null" else as_text(id)  # Mistral's, in later pieces
+        self.id = as_id(id)
         self.name = as_text(function.get("name"))
         self.object: Json | None = arguments if isinstance(arguments, dict) else None
         self.text = "" if self.object is not None else arguments_piece(arguments)

@@ -67,8 +67,8 @@ def parse_usage(usage: Json) -> Usage:
     )
     return Usage(
         1,
-        as_count(usage.get("prompt_tokens")),
-        as_count(usage.get("completion_tokens")),
+        as_count(usage.get("prompt_tokens") or usage.get("input_tokens")),
+        as_count(usage.get("completion_tokens") or usage.get("output_tokens")),
         as_count(cached),
         as_count(details_out.get("reasoning_tokens")),
         as_count(details_in.get("cache_write_tokens")),

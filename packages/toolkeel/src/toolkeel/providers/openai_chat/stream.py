@@ -8,8 +8,15 @@ from toolkeel._records.messages_json import inline
 from toolkeel.content import Audio, Image, detect_media_type
 from toolkeel.messages import FinishReason
 from toolkeel.model_interface import CallDelta, Delta
-from toolkeel.providers.openai_chat.call_pieces import CallTracker, extra_keys
-from toolkeel.providers.openai_chat.content_parts import PartReader, find_completion, merge_fields
+from toolkeel.providers.openai_chat.call_pieces import CallTracker
+from toolkeel.providers.openai_chat.content_parts import (
+    PartReader,
+    as_message,
+    find_completion,
+    merge_fields,
+    part_text,
+)
+from toolkeel.providers.openai_chat.listed_calls import arguments_of, extra_keys, list_calls
 from toolkeel.providers.openai_chat.profile import (
     REASONING_BLOCKS,
     REASONING_KEYS,
@@ -17,12 +24,17 @@ from toolkeel.providers.openai_chat.profile import (
     is_sealed_reasoning,
     parse_usage,
 )
-from toolkeel.providers.wire.decoder import BREAK, Decoder
+from toolkeel.providers.openai_chat.reasoning_blocks import ReasoningBlocks
+from toolkeel.providers.text_pieces import CumulativeText
+from toolkeel.providers.wire.decoder import Decoder
 from toolkeel.providers.wire.plain_json import (
     Json,
     arguments_piece,
+    arguments_text,
     as_dict,
+    as_id,
     as_list,
+    as_parts,
     as_text,
     clean,
     decode_base64,
@@ -47,8 +59,6 @@ _SOURCE_KEYS = frozenset(
 )
 """Keys beside the choices that hold what the answer cites: Perplexity's, xAI's, DashScope's, GLM's,
 Ark's, Open WebUI's, LiteLLM's."""
-_BLOCK_TEXTS = ("text", "summary", "thinking")
-"""Keys of a block of reasoning that hold its text."""
 _NO_TEXT_KEYS = frozenset({"role", "tool_calls"})
 _TEXT_KEYS = _NO_TEXT_KEYS | {"content"}
 _KNOWN_KEYS = frozenset(
@@ -69,6 +79,8 @@ class StreamDecoder(Decoder):
     """
 
     target = "openai-chat"
+    joins_repeated_calls = True
+    """True if a call that a message lists twice, id and arguments included, is one."""
     finish_reasons = REASONS
     is_sealed = staticmethod(is_sealed_reasoning)
     parse_usage = staticmethod(parse_usage)
@@ -78,6 +90,12 @@ class StreamDecoder(Decoder):
         self._tracker = CallTracker()
         self._refused = False
         self._text_length = 0
+        self._is_streamed = True
+        self._is_last = False
+        """True while a choice with a reason to end is decoded."""
+        self._new_text, self._new_thought = CumulativeText(), CumulativeText()
+        self._listed: set[tuple[str, str, str]] = set()
+        """Id, name and arguments of the calls in complete messages."""
         self._has_more = False
         """True if there was anything else that is shown, such as reasoning."""
         self._parts = PartReader()
@@ -88,8 +106,7 @@ class StreamDecoder(Decoder):
         self._reasoning_key = ""
         self._is_complete = False
         """True while a complete message is decoded."""
-        self._blocks: dict[str, list[Json]] = {}
-        """Blocks of reasoning, by their key."""
+        self._blocks = ReasoningBlocks()
         self._beside: list[Json] = []
         """Choices beside the first one, which are other answers."""
 
@@ -118,13 +135,13 @@ class StreamDecoder(Decoder):
         if not value and choice.get(second):
             is_summary = first == "delta" and value is not None and self._has_output()
             key, value = (key, value) if is_summary else (second, choice[second])
-        message = as_dict(value)
+        message = as_message(value)
         if not value and (text := choice.get("text")):
             message = {"content": text}  # as servers of the older wire for completions send it
         if key == "message":
             return self._read_message(message)
         deltas = self._read_content(message)
-        entries = _call_entries(message)
+        entries = list_calls(message)
         are_several = len(entries) > 1
         for position, entry in enumerate(entries):
             pieces = self._tracker.feed(entry, position if are_several else None)
@@ -140,13 +157,14 @@ class StreamDecoder(Decoder):
         Raises:
             ModelError: if it is an error, or cannot be an answer.
         """
+        self._is_streamed = False
         data = find_completion(parse_response("openai_chat", reply))
         deltas = self._read_choices(self._read_chunk(data), ("message", "delta"))
         if not data.get("choices"):
             raise incomplete_response("choices", data or plain(reply))
-        fields = [as_dict(one) for one in as_list(data["choices"])] or [{}]
+        fields = as_parts(data["choices"]) or [{}]
         if self._reason in ("", "stop") and not any(
-            isinstance(one.get("message"), dict) or not {"delta", "text"}.isdisjoint(one)
+            as_message(one.get("message")) or not {"delta", "text"}.isdisjoint(one)
             for one in fields
         ):
             rest = {key: one for key, one in fields[0].items() if key != "finish_reason"}
@@ -174,25 +192,33 @@ class StreamDecoder(Decoder):
         ]
 
     def _read_message(self, message: Json) -> list[Delta]:
-        """Decode a complete message, counting its calls; each listed one is separate."""
+        """Decode a complete message, counting its calls.
+
+        Each listed one is separate, except one that repeats another's id, name and arguments.
+        """
         self._is_complete = True
         deltas = self._read_content(message)
         self._is_complete = False
-        for index, entry in enumerate(_call_entries(message), self._call_count):
+        for entry in list_calls(message):
             function = as_dict(entry.get("function")) or as_dict(entry.get("custom"))
-            text = arguments_piece(function.get("arguments", function.get("input")))
-            id, name = as_text(entry.get("id")), as_text(function.get("name"))
-            deltas.append(CallDelta(index, id, self._tools.name_of(name), text, extra_keys(entry)))
+            text = arguments_piece(arguments_of(function))
+            id, name = as_id(entry.get("id")), self._tools.name_of(as_text(function.get("name")))
+            listed = (id, name, arguments_text(text))
+            if id and listed in self._listed and self.joins_repeated_calls:
+                continue
+            self._listed.add(listed)
+            deltas.append(CallDelta(self._call_count, id, name, text, extra_keys(entry)))
             self._call_count += 1
         return deltas
 
     def remaining_deltas(self) -> list[Delta]:
-        """Return calls of other choices, arguments sent as objects, and the rest; store audio."""
+        """Return text that waited, calls of other choices, arguments sent as objects; store audio."""
         if self._audio:
             kind = detect_media_type(self._audio)
             kind = kind if kind.startswith("audio/") else "audio/pcm"
             self._media.append(Audio(self._audio, kind, as_dict(clean(self._audio_extra))))
-        deltas = self._read_beside()
+        deltas = self._thinking_delta(self._new_thought.finish())
+        deltas += self._text_delta(self._new_text.finish()) + self._read_beside()
         rest = self._with_own_names(self._tracker.finish())
         self._call_count += len(rest)
         return deltas + rest
@@ -229,7 +255,8 @@ class StreamDecoder(Decoder):
             self._unknown_keys |= {
                 key: data[key] for key in _SOURCE_KEYS & data.keys() if data[key]
             }
-        listed = as_list(data.get("choices"))
+        listed = data.get("choices")
+        listed = listed if isinstance(listed, list) else [listed]
         if len(listed) == 1 and isinstance(one := listed[0], dict) and not one.get("index"):
             choices: list[Json] = [one]
         else:
@@ -238,6 +265,7 @@ class StreamDecoder(Decoder):
             if "usage" in data or "usage" in choice or "error" in choice or "x_groq" in data:
                 self._read_rare_fields(data, choice)
             reason = choice.get("finish_reason")
+            self._is_last = bool(reason)
             if reason and REASONS.get(self._reason, "stop") in ("stop", "tool_calls"):
                 native = as_text(choice.get("native_finish_reason"))  # OpenRouter's
                 word = known_word(reason, REASONS) or self._reason
@@ -247,7 +275,7 @@ class StreamDecoder(Decoder):
     def _choose(self, listed: list[object]) -> list[Json]:
         """Return the choices without a number or with the first one, and keep the others."""
         choices = []
-        for one in map(as_dict, listed):
+        for one in as_parts(listed):
             if one.get("index") in (None, 0, "", "0"):
                 choices.append(one)
             else:
@@ -258,11 +286,14 @@ class StreamDecoder(Decoder):
         """Record the usage; raise the error that a router or Groq reports inside a chunk."""
         groq = as_dict(data.get("x_groq"))
         usage = data.get("usage") or choice.get("usage") or groq.get("usage")
-        if usage:
-            self._usage = as_dict(usage)
+        self._add_usage(as_dict(usage))
         for holder in (choice, groq):  # a router's, of the provider behind it; Groq's of a stream
             if holder.get("error"):
                 raise reported_error(holder)
+
+    def _add_usage(self, usage: Json) -> None:
+        """Record the usage so far; what a later chunk has as null or zero stays."""
+        self._usage |= {key: value for key, value in usage.items() if value}
 
     def _read_content(self, message: Json) -> list[Delta]:
         """Return the text and reasoning in a message or delta, and count the text's characters."""
@@ -270,8 +301,7 @@ class StreamDecoder(Decoder):
             return []
         content = message.get("content")
         if isinstance(content, str) and _TEXT_KEYS.issuperset(message):  # most say no more
-            self._text_length += len(content)
-            return self._text_delta(content)
+            return self._add_text(content)
         deltas = self._read_all_keys(message)
         self._has_more = self._has_more or bool(deltas)
         return deltas
@@ -282,15 +312,22 @@ class StreamDecoder(Decoder):
         thought = self._reasoning_text(message) or thought
         refusal = as_text(message.get("refusal"))
         self._refused = self._refused or bool(refusal)
-        in_blocks = self._add_blocks(message)
+        in_blocks = self._blocks.add(message, is_complete=self._is_complete)
         if not self._reasoning_key:  # else the blocks repeat it
             thought = thought or in_blocks
         self._add_images(as_list(message.get("images")))
         spoken += self._add_audio(as_dict(message.get("audio")))
         for key in message.keys() - _KNOWN_KEYS:
             self._keep_unknown(key, message[key])
-        self._text_length += len(spoken + refusal)
-        return self._thinking_delta(thought) + self._text_delta(spoken + refusal)
+        thought = self._new_thought.feed(thought) if self._is_streamed else thought
+        return self._thinking_delta(thought) + self._add_text(spoken + refusal)
+
+    def _add_text(self, text: str) -> list[Delta]:
+        """Return the delta of what is new in a text, and count its characters."""
+        if self._is_streamed:
+            text = self._new_text.feed(text, is_last=self._is_last)
+        self._text_length += len(text)
+        return self._text_delta(text)
 
     def _add_images(self, images: list[object]) -> None:
         """Store pictures, which OpenRouter sends as parts like a user message's."""
@@ -309,7 +346,16 @@ class StreamDecoder(Decoder):
         return as_text(audio.get("transcript"))
 
     def _keep_unknown(self, key: str, value: object) -> None:
-        """Store a value under an unknown key, to send it back; lists and dicts grow."""
+        """Store a value under an unknown key, to send it back; lists and dicts grow.
+
+        Usage and finish reason, which belong beside the message, are read here, too.
+        """
+        if key == "usage":
+            self._add_usage(as_dict(value))
+            return
+        if key == "finish_reason":
+            self._reason = known_word(value, REASONS) or self._reason
+            return
         before = self._unknown_keys.get(key)
         if isinstance(before, list) and isinstance(value, list):
             self._unknown_keys[key] = [*before, *value]
@@ -322,40 +368,12 @@ class StreamDecoder(Decoder):
         """Return the reasoning under the first of its keys, and record that key."""
         for key in REASONING_KEYS:
             value = message.get(key)
-            if isinstance(value, str):
+            if value is not None:
                 self._reasoning_key = self._reasoning_key or key
-                if value:
+                if text := part_text(value):
                     self._reasoning_key = key
-                    return value
+                    return text
         return ""
-
-    def _add_blocks(self, message: Json) -> str:
-        """Keep the blocks of reasoning in a message or delta. Return the text in those of one kind."""
-        text = ""
-        for key in REASONING_BLOCKS:
-            listed = [as_dict(block) for block in as_list(message.get(key))]
-            for block in listed:
-                self._add_block(self._blocks.setdefault(key, []), block)
-            texts = (as_text(block.get(one)) for block in listed for one in _BLOCK_TEXTS)
-            text = text or (BREAK if self._is_complete else "").join(filter(None, texts))
-        return text
-
-    def _add_block(self, blocks: list[Json], block: Json) -> None:
-        """Store a block of reasoning, whose pieces share type, index and id.
-
-        A signature ends a block without an index. In a complete message each block is separate.
-        """
-        last = blocks[-1] if blocks else {}
-        same = last and all(last.get(key) == block.get(key) for key in ("type", "index", "id"))
-        is_over = "signature" in last and bool(last["signature"]) and last.get("index") is None
-        if self._is_complete or not same or is_over or "data" in block:
-            blocks.append(dict(block))
-            return
-        for key, value in block.items():
-            if key in _BLOCK_TEXTS:
-                last[key] = as_text(last.get(key)) + as_text(value)
-            elif value is not None:
-                last[key] = value
 
     def provider_options(self) -> Json:
         """Return what the wire needs back: foreign keys, and the reasoning."""
@@ -364,7 +382,7 @@ class StreamDecoder(Decoder):
             extra["annotations"] = [*as_list(extra.get("annotations")), *self._parts.citations]
         if self._reasoning_key:
             extra["reasoning_key"] = self._reasoning_key
-        extra |= self._blocks
+        extra |= self._blocks.by_key
         if self._reason not in REASONS:
             extra["finish_reason"] = self._reason
         return as_dict(clean(extra))
@@ -379,17 +397,3 @@ def _reports_failure(data: Json) -> bool:
 def _message_of(choice: Json) -> Json:
     """Return a choice's message, or its delta; empty if it has neither."""
     return as_dict(choice.get("message") or choice.get("delta"))
-
-
-def _call_entries(message: Json) -> list[Json]:
-    """Return the calls in a message or delta, with one of the old ``function_call`` style."""
-    calls: list[Json] = []
-    if "tool_calls" in message:
-        entries = message["tool_calls"]
-        listed = entries if isinstance(entries, list) else [entries]
-        calls += [one for one in listed if isinstance(one, dict) and one]
-    if "function_call" in message and not calls:  # else it is the same call once more
-        old = as_dict(message["function_call"])
-        if old.get("name") or old.get("arguments"):
-            calls.append({"index": 0, "function": old})
-    return calls

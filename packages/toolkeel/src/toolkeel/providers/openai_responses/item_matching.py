@@ -44,16 +44,18 @@ class OpenItems:
     def find(self, event: Json, kind: str) -> OpenItem | None:
         """Return the item that an event is about, or None.
 
-        The index decides, then the id, of which the open item counts first; without both it is the
-        last item, if that is open and of this kind.
+        The index decides; at a new one the id of an open item does, and without an index any id, the
+        open item first. Without both it is the last item, if that is open and of this kind.
         """
         index, id = event.get("output_index"), event.get("item_id")
-        if isinstance(index, int):
-            return self._by_index.get(index)
+        if isinstance(index, int) and index in self._by_index:
+            return self._by_index[index]
         items = self.in_order()
         if not id:
-            return next((one for one in items[-1:] if one.is_open and one.type == kind), None)
-        named = [one for one in items if one.wire.get("id") == id]
+            last = () if isinstance(index, int) else items[-1:]
+            return next((one for one in last if one.is_open and one.type == kind), None)
+        named = [one for one in items if one.wire.get("id") == id and one.type == kind]
+        named = [one for one in named if one.is_open or not isinstance(index, int)]
         return next((one for one in named if one.is_open), named[-1] if named else None)
 
     def free_index(self, event: Json) -> int:

@@ -11,6 +11,7 @@ from toolkeel.providers.wire.plain_json import (
     as_dict,
     as_key,
     as_list,
+    as_parts,
     as_text,
     complete_arguments_text,
 )
@@ -53,7 +54,7 @@ class OpenItem(Block):
                 return value  # any text, even a blank one
             return complete_arguments_text(value) if value else ""
         if self.type == "reasoning":
-            parts = [*as_list(self.wire.get("summary")), *as_list(self.wire.get("content"))]
+            parts = [*as_parts(self.wire.get("summary")), *as_parts(self.wire.get("content"))]
             return BREAK.join(text for part in parts if (text := part_text(part)))
         return message_text(self.wire)
 

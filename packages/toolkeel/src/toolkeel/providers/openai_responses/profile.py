@@ -12,6 +12,7 @@ from toolkeel.providers.wire.plain_json import (
     as_count,
     as_dict,
     as_list,
+    as_parts,
     as_text,
     wire_options,
 )
@@ -43,12 +44,21 @@ def output_index(event: Json) -> int:
     return index if isinstance(index, int) else 0
 
 
+def output_items(response: Json) -> list[Json]:
+    """Return a response's output items, or its text alone as one; messages without a type get it."""
+    output, text = response.get("output"), response.get("output_text")
+    if not output and isinstance(text, str) and text:
+        output = {"role": "assistant", "content": [{"type": "output_text", "text": text}]}
+    listed = map(as_dict, output if isinstance(output, list) else as_parts(output))
+    return [{"type": "message", **one} if "content" in one else one for one in listed]
+
+
 def message_text(item: Json) -> str:
     """Return the text of a message item, refusals included, or empty for any other item."""
     if item.get("type") != "message":
         return ""
     content = item.get("content")
-    return content if isinstance(content, str) else "".join(map(part_text, as_list(content)))
+    return content if isinstance(content, str) else "".join(map(part_text, as_parts(content)))
 
 
 def part_text(part: object) -> str:
@@ -77,8 +87,8 @@ def parse_usage(usage: Json) -> Usage:
     details_out = as_dict(usage.get("output_tokens_details"))
     return Usage(
         1,
-        as_count(usage.get("input_tokens")),
-        as_count(usage.get("output_tokens")),
+        as_count(usage.get("input_tokens") or usage.get("prompt_tokens")),
+        as_count(usage.get("output_tokens") or usage.get("completion_tokens")),
         as_count(details_in.get("cached_tokens")),
         as_count(details_out.get("reasoning_tokens")),
         as_count(details_in.get("cache_write_tokens")),

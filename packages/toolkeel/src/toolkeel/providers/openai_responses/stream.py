@@ -29,6 +29,7 @@ from toolkeel.providers.openai_responses.profile import (
     call_extra,
     is_refusal,
     output_index,
+    output_items,
     parse_usage,
     part_text,
 )
@@ -38,7 +39,7 @@ from toolkeel.providers.wire.plain_json import (
     Json,
     arguments_piece,
     as_dict,
-    as_list,
+    as_id,
     as_text,
     clean_text,
     invert,
@@ -109,8 +110,7 @@ class StreamDecoder(Decoder):
         deltas = super().finish() if self.is_ended() else []
         numbers = [item.call_index for item in self._items.in_order() if item.type in CALLS]
         if deltas and (self._contradicted or numbers != sorted(numbers)):
-            again = StreamDecoder(self._tools)
-            last: list[Delta] = []
+            again, last = StreamDecoder(self._tools), list[Delta]()
             for index, item in enumerate(self._items.in_order()):
                 last += again._end_item({"output_index": index, "item": item.wire})
             deltas.append(assemble([*last, *deltas[-1:]]))
@@ -129,7 +129,7 @@ class StreamDecoder(Decoder):
                 else {"message": self._reason, "code": self._reason}
             )
         deltas: list[Delta] = []
-        output = map(as_dict, as_list(response.get("output")))
+        output = output_items(response)
         wires = [to_function_call(one, self._tools, is_complete=True) for one in output]
         found = self._items.match(wires)
         for index, (item, wire) in enumerate(zip(found, wires, strict=True)):
@@ -298,7 +298,7 @@ class StreamDecoder(Decoder):
         """Return the first delta of a call, with id and name; none for any other item."""
         if item.type not in CALLS:
             return []
-        id, name = as_text(item.wire.get("call_id")), as_text(item.wire.get("name"))
+        id, name = as_id(item.wire.get("call_id")), as_text(item.wire.get("name"))
         extra = call_extra(item.wire) or NOTHING
         return [CallDelta(item.call_index, id, self._tools.name_of(name), "", extra)]
 

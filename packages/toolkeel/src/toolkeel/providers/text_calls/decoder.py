@@ -35,8 +35,8 @@ from toolkeel.providers.text_calls.forms import (
     python_calls,
 )
 from toolkeel.providers.text_calls.starts import begins_fence, begins_json, begins_list
+from toolkeel.providers.text_pieces import BracketScanner
 from toolkeel.providers.wire.media import text_without_media
-from toolkeel.providers.wire.plain_json import BracketScanner
 
 _FORMS = {form.open: form for form in FORMS}
 _END_TOKENS = ("<|eom_id|>", "<|eot_id|>", "<|im_end|>", "<|end|>", "<|endoftext|>", "</s>")

@@ -15,11 +15,12 @@ from toolkeel.agent.reply_assembly import assemble, normalize_reply
 from toolkeel.content import Block as Made
 from toolkeel.messages import AssistantMessage, FinishReason, ToolCall, Usage
 from toolkeel.model_interface import CallDelta, Delta, Finish, ReasoningDelta, TextDelta
+from toolkeel.providers.text_pieces import SurrogateJoiner
 from toolkeel.providers.wire.media import base64_block
 from toolkeel.providers.wire.part_order import Kind, make_layout
 from toolkeel.providers.wire.plain_json import (
     Json,
-    SurrogateJoiner,
+    as_id,
     as_key,
     as_text,
     clean_text,
@@ -361,12 +362,11 @@ class BlockDecoder(Decoder, Generic[B]):
         block.call_index, self._call_count = self._call_count, self._call_count + 1
         name = as_text(block.wire.get("name"))
         block.name = self._tools.name_of(name)
-        beside = {key: one for key, one in block.wire.items() if one is not None}
-        beside = {key: one for key, one in beside.items() if key not in self.call_keys}
+        beside = {k: v for k, v in block.wire.items() if v is not None and k not in self.call_keys}
         if block.name in self._tools.natives:
             beside["name"] = name
         extra = wire_options(self.target, beside)
-        return [CallDelta(block.call_index, as_text(id), block.name, "", extra)]
+        return [CallDelta(block.call_index, as_id(id), block.name, "", extra)]
 
     def _arguments_delta(self, block: Block, piece: str) -> list[Delta]:
         """Append a piece of arguments. Return its delta, but none for a server tool's input."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import math
-import re
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TypeAlias, TypeVar
@@ -20,9 +19,9 @@ M = TypeVar("M")
 K = TypeVar("K")
 V = TypeVar("V")
 
-_BRACKETS = re.compile(r"""\\(?:.|$)|[\[\](){}'"]""", re.DOTALL)
 MALFORMED = "malformed_arguments"
 """Key of the object that replaces arguments that are no JSON object."""
+_LONG_NUMBER = 20
 _EXCERPT = 1000
 """Most characters of invalid arguments that are sent back to the model."""
 
@@ -54,7 +53,7 @@ def plain(value: object) -> object:
 
 
 def _parse_json(text: str | bytes | bytearray) -> object:
-    """Parse JSON text.
+    """Parse JSON text; several lines of it give a list.
 
     Raises:
         ModelError: if it is not JSON.
@@ -62,8 +61,20 @@ def _parse_json(text: str | bytes | bytearray) -> object:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
+        if values := _parse_lines(text):
+            return values
         start = text[:80]
         raise ModelError(f"the server sent something that is not JSON: {start!r}") from error
+
+
+def _parse_lines(text: str | bytes | bytearray) -> list[object]:
+    """Return the JSON values of several lines, as servers send events without blank lines; else an empty list."""
+    lines = [one.strip() for one in text.splitlines() if one.strip()]
+    try:
+        values = [json.loads(one) for one in lines if one not in ("[DONE]", b"[DONE]")]
+    except (ValueError, RecursionError):
+        return []
+    return values if len(lines) > 1 else []
 
 
 def as_dict(value: object) -> Json:
@@ -140,14 +151,38 @@ def as_text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
+def as_id(value: object) -> str:
+    """Return an id as text, also one that is an integer; empty if there is none, or Mistral's "null"."""
+    return str(value) if type(value) is int else "" if value == "null" else as_text(value)
+
+
+def as_parts(value: object) -> list[Json]:
+    """Return content as a list of parts, which may be a lone part, or texts instead of parts.
+
+    >>> as_parts(["a", {"type": "text", "text": "b"}, None]), as_parts("c")
+    ([{'text': 'a'}, {'type': 'text', 'text': 'b'}], [{'text': 'c'}])
+    """
+    listed = value if isinstance(value, list) else [value]
+    parts: list[Json] = [{"text": one} if isinstance(one, str) else as_dict(one) for one in listed]
+    return [one for one in parts if one]
+
+
 def as_key(value: object) -> object:
     """Return `value` if it is a usual dict key, else its text: servers send odd indexes."""
     return value if isinstance(value, int | str | None) else str(value)
 
 
 def as_count(value: object) -> int:
-    """Return `value` if it is a positive integer, else 0."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+    """Return a positive integer, also one that is text or a whole float; 0 for anything else.
+
+    >>> as_count("3"), as_count(3.0), as_count(-3), as_count(None)
+    (3, 3, 0, 0)
+    """
+    if (isinstance(value, str) and value.isdecimal() and len(value) < _LONG_NUMBER) or (
+        isinstance(value, float) and value.is_integer()
+    ):
+        value = int(value)
+    return value if type(value) is int and value > 0 else 0
 
 
 def decode_base64(text: str) -> bytes:
@@ -211,71 +246,6 @@ def _with_clean_keys(value: Mapping[K, V]) -> dict[K | str, V]:
 def wire_options(wire: str, content: Json) -> Mapping[str, object]:
     """Return ``{wire: content}`` to use as ``provider_options``, or an empty mapping without content."""
     return {wire: clean(content)} if content else NOTHING
-
-
-class SurrogateJoiner:
-    """Joins text that arrives in pieces, where a piece may end inside a surrogate pair.
-
-    Args:
-        keep_lone: True to keep lone surrogates and NUL, for a reader that must reject them.
-    """
-
-    __slots__ = ("_half", "_keep_lone")
-
-    def __init__(self, *, keep_lone: bool = False) -> None:
-        self._half = ""
-        self._keep_lone = keep_lone
-
-    def feed(self, text: str) -> str:
-        """Return `text` with pairs joined; half a pair at its end waits for the next piece."""
-        if self._half:
-            text, self._half = self._half + text, ""
-        elif text.isascii() and "\0" not in text:
-            return text
-        if "\ud800" <= text[-1:] <= "\udbff":
-            text, self._half = text[:-1], text[-1]
-        if not self._keep_lone:
-            return clean_text(text)
-        if text.isascii():
-            return text
-        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
-
-
-class BracketScanner:
-    """Finds where the outermost brackets of a text end that arrives in pieces.
-
-    Args:
-        quotes: Quotes of strings, which may contain brackets.
-
-    Attributes:
-        end: Number of characters up to the end; 0 until it is found.
-    """
-
-    __slots__ = ("_depth", "_escaping", "_quote", "_quotes", "_read", "end")
-
-    def __init__(self, quotes: str) -> None:
-        self._quotes = quotes
-        self._quote = ""
-        self._depth = self._read = self.end = 0
-        self._escaping = ""
-
-    def feed(self, piece: str) -> None:
-        """Scan a piece, updating depth and quotes; set `end` behind the outermost bracket."""
-        start = self._read - len(self._escaping)
-        text, self._escaping = self._escaping + piece, ""
-        self._read = start + len(text)
-        for match in _BRACKETS.finditer(text):
-            token = match.group()
-            if token == "\\":
-                self._escaping = token
-            elif self._quote:
-                self._quote = "" if token == self._quote else self._quote
-            elif token in self._quotes:
-                self._quote = token
-            elif token in "()[]{}":
-                self._depth += 1 if token in "([{" else -1
-                if self._depth <= 0 and not self.end:
-                    self.end = start + match.end()
 
 
 def dumps(value: object) -> str:

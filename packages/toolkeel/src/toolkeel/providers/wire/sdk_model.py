@@ -22,7 +22,7 @@ from toolkeel.providers.wire.model import ModelOptions, WireModel
 from toolkeel.providers.wire.plain_json import Json
 from toolkeel.providers.wire.reasoning_ownership import ModelProfile
 from toolkeel.providers.wire.request import PreparedRequest
-from toolkeel.providers.wire.server_errors import response_error
+from toolkeel.providers.wire.server_errors import empty_answer, response_error
 from toolkeel.providers.wire.sse import decode_events
 
 _HARMLESS = ("host", "accept", "content-type", "content-length", "transfer-encoding", "user-agent")
@@ -177,8 +177,10 @@ class SdkModel(WireModel):
                 async with aclosing(self._read(client.sdk, answer)) as read:
                     async for some in read:
                         yield some
+            elif content := await answer.aread():
+                yield [content]
             else:
-                yield [await answer.aread()]
+                raise empty_answer("the server's answer has no body")
         finally:
             await answer.aclose()
 

@@ -38,7 +38,8 @@ STATUS: Mapping[str, int] = invert(
         424: "modelstreamerrorexception",
         429: "rate_limit_error rate_limit_exceeded insufficient_quota throttlingexception",
         500: "api_error internal_error internal_server_error server_error internalserverexception",
-        503: "service_unavailable unavailable_error serviceunavailableexception",
+        503: "service_unavailable service_unavailable_error unavailable_error "
+        "serviceunavailableexception",
         504: "timeout_error vector_store_timeout",
         529: "overloaded_error",
     }
@@ -137,13 +138,14 @@ def empty_answer(description: str) -> ModelUnavailable:
 
 
 def known_word(word: object, known: Container[str]) -> str:
-    """Return a server's word as `known` spells it, in whichever case it came; others as they are.
+    """Return a server's word as `known` spells it, in whichever case, and with "-" for "_"; others unchanged.
 
     >>> known_word("STOP", {"stop"}), known_word("Odd", {"stop"})
     ('stop', 'Odd')
     """
     text = as_text(word)
-    return next((one for one in (text, text.lower(), text.upper()) if one in known), text)
+    spelled = text.lower().replace("-", "_")
+    return next((one for one in (text, spelled, text.upper()) if one in known), text)
 
 
 def is_mistake(reason: str) -> bool:
@@ -282,7 +284,7 @@ def response_error(
     """
     if isinstance(body, str):
         with suppress(ValueError, RecursionError):
-            body = json.loads(body)
+            body = json.loads(body.strip().removeprefix("data:"))  # some errors are events
     error = _innermost_error(body)
     if (rejected := _rejected_call(error, status)) is not None:
         return rejected

@@ -10,7 +10,7 @@ import codecs
 import re
 from collections.abc import AsyncGenerator, AsyncIterable
 
-from toolkeel.errors import ModelError
+from toolkeel.errors import ModelError, ModelUnavailable
 
 MAX_EVENT = 64 * 1024 * 1024
 """Most bytes of one event, or of a body that is one."""
@@ -18,6 +18,9 @@ MAX_REPLY = 2 * MAX_EVENT
 """Most bytes of a body with several events."""
 _LINE = re.compile(r"\r\n|\n|\r")
 _BOM = "\ufeff"
+_SINGLE = (b"{", b"[", b"<")
+"""First bytes of a body that is one event."""
+_EXCERPT = 500
 _BLANK = "\ufeff \t\r\n".encode()
 
 
@@ -87,6 +90,10 @@ class SSEParser:
                 field, _, value = line.partition(":")
                 if field == "data":
                     self._data += (value.removeprefix(" "),)
+                elif (
+                    field.strip(' {"') == "error"
+                ):  # llama.cpp's field, or the bare JSON of a proxy
+                    self._data += (value if field == "error" else line,)
             elif self._data:
                 events += ("\n".join(self._data),)
                 self._data = []
@@ -102,14 +109,15 @@ def _check(size: int) -> None:
 async def decode_events(pieces: AsyncIterable[bytes]) -> AsyncGenerator[list[str]]:
     """Yield the data of the events in a body, as each piece completes them.
 
-    A body that is one JSON object is one event: some servers do not stream although they are asked to,
+    A body that is JSON, or a page, is one event: some servers do not stream although they are asked to,
     and not all of them report it in the content type. No line of an event starts so.
 
     Raises:
         ModelError: an event has more than `MAX_EVENT` bytes, or the body more than `MAX_REPLY`.
+        ModelUnavailable: the body has text, but no event.
     """
     parser = SSEParser()
-    start, size = b"", 0
+    start, size, has_events = b"", 0, False
     is_single: bool | None = None
     async for piece in pieces:
         size += len(piece)
@@ -120,10 +128,16 @@ async def decode_events(pieces: AsyncIterable[bytes]) -> AsyncGenerator[list[str
             body = start.lstrip(_BLANK)
             if not body:
                 continue
-            is_single, piece = body.startswith(b"{"), start
+            is_single, piece = body[:1] in _SINGLE, start
         elif is_single:
             start += piece
             _check(len(start))
         if not is_single and (events := parser.feed(piece)):
+            has_events = True
             yield events
-    yield [start.lstrip(_BLANK).decode("utf-8", "replace")] if is_single else parser.close()
+    body = start.lstrip(_BLANK)
+    last = [body.decode("utf-8", "replace")] if is_single else parser.close()
+    if body and not (last or has_events):
+        words = body[:_EXCERPT].decode("utf-8", "replace")
+        raise ModelUnavailable(f"the server sent no event: {words}")
+    yield last

@@ -263,7 +263,7 @@ Tools: TypeAlias = Iterable[ToolDefinition] | WireTools
 """The tools of a request, such as a `Toolset`, which is prepared once."""
 
 _TOOLSETS: WeakKeyDictionary[Toolset, dict[tuple[str, bool | None, bool], WireTools]]
-_BARE_NAME = re.compile(r"(?:functions\.)?([^<]+?)(?::\d+)?(?:<\|.*)?", re.DOTALL)
+_BARE_NAME = re.compile(r"\s*(?:functions\.)?([^<]+?)(?::\d+)?\s*(?:<\|.*)?", re.DOTALL)
 """A tool's name with what servers leave of a model's own format: ``functions.f:0``, ``f<|channel|>``."""
 _TOOLSETS = WeakKeyDictionary()
 
