@@ -254,6 +254,36 @@ async def test_inner_agents_are_shown_to_current_clients_alone(talk: Talk) -> No
         ]  # of the call "c1" inside
 
 
+def nested_payer() -> Agent[Any, Any]:
+    """An agent that pays, with an agent that has an agent that pays."""
+    inner = Agent(Scripted([PAY_TWICE, "Paid once."]), [pay], name="inner")
+    middle_calls = calls(("d1", "inner", '{"input": "Pay."}'), ("d2", "look", '{"what": "d"}'))
+    middle = Agent(Scripted([middle_calls, "Well."]), [inner.as_tool(), look], name="middle")
+    outer_calls = calls(("o1", "middle", '{"input": "Go."}'), ("o2", "pay", '{"amount": 1}'))
+    return Agent(Scripted([outer_calls, "Done."]), [middle.as_tool(), pay])
+
+
+@talking
+async def test_calls_that_wait_inside_are_answered_by_every_version(talk: Talk) -> None:
+    answers = [{"approved": True}, {"approved": False}, {"approved": True}]
+    for version in ("new", "old"):
+        RAN.clear()
+        async with serving(talk, [], agent=nested_payer()) as client:
+            first = [["old"]] if version == "old" else []
+            steps = ["say", "Go."], ["resume", answers], ["reload"]
+            asked, done, loaded = (await page(client, *first, *steps, id=version))[-3:]
+        waiting = [(e["toolCallId"], e["metadata"]["args"]["amount"]) for e in asked["interrupts"]]
+        assert waiting == [("o1", 5), ("o1", 7), ("o2", 1)]
+        assert sorted(RAN) == ["look d", "pay 1", "pay 5"]
+        for step in (asked, done, loaded):
+            assert step["error"] is None and step["logged"] == []
+        own = [m for m in done["messages"] if "subagentRunId" not in m]
+        assert own == done["messages"] or version == "new"
+        results = {m["toolCallId"]: m["content"] for m in own if m["role"] == "tool"}
+        assert results == {"o1": "Well.", "o2": "paid 1"}
+        assert sorted(m["id"] for m in own) == sorted(m["id"] for m in loaded["messages"])
+
+
 @talking
 async def test_what_goes_wrong_is_masked(talk: Talk) -> None:
     async with serving(talk, [RuntimeError("key sk-CANARY at http://10.0.0.1")]) as client:
