@@ -255,11 +255,9 @@ class Gateway(ToolServer):
             result = await self._enforcer.send(call, progress_sender(request))
             if result.get("resultType") == "input_required":
                 if is_modern(request):  # its own client can answer: the round is passed on
-                    state = result.get("requestState")
-                    marked = (
-                        {"requestState": f"{UPSTREAM_STATE}{state}"} if state is not None else {}
-                    )
-                    return result | marked
+                    if (state := result.get("requestState")) is not None:
+                        result["requestState"] = f"{UPSTREAM_STATE}{state}"
+                    return result
                 result = await send_asking_client(
                     server, "tools/call", call.sent_params, exchange, progress_sender(request)
                 )

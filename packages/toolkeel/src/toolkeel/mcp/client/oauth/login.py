@@ -25,7 +25,7 @@ from toolkeel._common.data_folder import expand_home
 from toolkeel._records.record import record
 from toolkeel.errors import SetupError, describe_error
 from toolkeel.mcp.client.oauth.browser import Browser, query_of
-from toolkeel.mcp.client.oauth.oauth_flow import LoginFlow, is_same_issuer
+from toolkeel.mcp.client.oauth.oauth_flow import LoginFlow
 from toolkeel.mcp.client.oauth.service_login import ServiceClient, ServiceLogin
 from toolkeel.mcp.client.oauth.token_storage import Tokens, system_keyring
 from toolkeel.mcp.config import ServerConfig, is_url
@@ -115,7 +115,7 @@ def resolve_auth(auth: Auth, config: ServerConfig) -> httpx2.Auth | None:
         metadata,
         _token_storage(auth, config, _registered_client(auth, redirect)),
         redirect_handler=login.begin,
-        callback_handler=lambda: login.end(flow.context.oauth_metadata),
+        callback_handler=lambda: login.end(flow.context.oauth_metadata, flow.own_issuer),
         client_metadata_url=auth.client_metadata_url,
     )
     flow.scope, flow.issuer, flow.server = auth.scope, auth.issuer, config.name
@@ -250,11 +250,15 @@ class _Login:
         self._state = query_of(url).get("state", "")
         self._visit = asyncio.ensure_future(visit(url))
 
-    async def end(self, issuer: OAuthMetadata | None) -> AuthorizationCodeResult:
+    async def end(
+        self, issuer: OAuthMetadata | None, own_issuer: str = ""
+    ) -> AuthorizationCodeResult:
         """Return the authorization code that the login page sent back.
 
         Args:
             issuer: The expected authorization server; an answer from any other is refused.
+            own_issuer: Another name that it gives itself; empty if there is none. Names are
+                compared as they are (RFC 9207).
 
         Raises:
             SetupError: the login failed, was refused, took too long, or its answer is another's.
@@ -271,8 +275,9 @@ class _Login:
                 f"the login to {self._server} failed: {describe_error(error)}"
             ) from error
         answer = query_of(back)
-        named, known = answer.get("iss"), str(issuer.issuer) if issuer is not None else ""
-        named = known if named is not None and is_same_issuer(named, known) else named
+        named = answer.get("iss")
+        if named and named == own_issuer and issuer is not None:
+            named = str(issuer.issuer)
         try:
             validate_authorization_response_iss(named, issuer)
         except OAuthFlowError:

@@ -36,6 +36,8 @@ class LoginFlow(OAuthClientProvider):
         scope: Scopes to request; None for those that the server names.
         issuer: The only authorization server to log in at; empty for the one that the server names.
         server: Name of the server, for errors.
+        own_issuer: The name that the authorization server gives itself, where it differs by a
+            final slash from the one that the MCP server writes; empty otherwise.
     """
 
     at_login = False
@@ -43,6 +45,7 @@ class LoginFlow(OAuthClientProvider):
     scope: str | None = None
     issuer = ""
     server = ""
+    own_issuer = ""
     _refused = ""
 
     @property
@@ -138,17 +141,40 @@ class LoginFlow(OAuthClientProvider):
                     await answer.aread()
                     if answer.status_code in (400, 401) or _error_in(answer.content) in _UNKNOWN:
                         await self._forget_client()
+                self.own_issuer = ""
                 try:
                     sent, times = await anext(flow), 0
                     while (times := times + (sent is request)) < 2:
                         answer = yield sent
-                        issuer = None if sent is request else self.context.auth_server_url
-                        answer = await with_issuer(answer, issuer)
+                        if sent is not request:
+                            answer = await self._with_known_issuer(answer)
                         sent = await flow.asend(with_scope(answer, self.scope))
                 except StopAsyncIteration:
                     return
         self._add_auth_header(request)
         yield request
+
+    async def _with_known_issuer(self, response: httpx2.Response) -> httpx2.Response:
+        """Return metadata of an authorization server under the name of it that the MCP server wrote.
+
+        Only a final slash may differ, as with Google's servers: the SDK compares the names as strings.
+        Sets `own_issuer`.
+        """
+        issuer = self.context.auth_server_url
+        if response.status_code != 200 or issuer is None:
+            return response
+        content = await response.aread()
+        try:
+            data = json.loads(content)
+        except (ValueError, RecursionError):
+            return response
+        named = data.get("issuer") if isinstance(data, dict) else None
+        if not isinstance(named, str) or named == issuer or not is_same_issuer(named, issuer):
+            return response
+        self.own_issuer = named
+        body = json.dumps({**data, "issuer": issuer}, ensure_ascii=False).encode()
+        headers = {"content-type": "application/json"}
+        return httpx2.Response(200, headers=headers, content=body, request=response.request)
 
     def _select_authorization_server(self, advertised: list[str]) -> str:
         """Return the wanted authorization server if the server names it, else the first."""
@@ -214,31 +240,6 @@ def with_scope(response: httpx2.Response, scope: str | None) -> httpx2.Response:
     where = f', resource_metadata="{metadata}"' if metadata else ""
     headers = {"www-authenticate": f'Bearer scope="{scope}"{where}'}
     return httpx2.Response(401, headers=headers, request=response.request)
-
-
-async def with_issuer(response: httpx2.Response, issuer: str | None) -> httpx2.Response:
-    """Return metadata of an authorization server under the name of it that the MCP server wrote.
-
-    Only a final slash may differ, as with Google's servers: the SDK compares the names as strings.
-
-    Args:
-        response: Response of the authorization server.
-        issuer: The name that the MCP server wrote; None: the response stays as it is.
-    """
-    if response.status_code != 200 or issuer is None:
-        return response
-    content = await response.aread()
-    try:
-        data = json.loads(content)
-    except (ValueError, RecursionError):
-        return response
-    named = data.get("issuer") if isinstance(data, dict) else None
-    if not isinstance(named, str) or not is_same_issuer(named, issuer):
-        return response
-    body = json.dumps({**data, "issuer": issuer}, ensure_ascii=False).encode()
-    return httpx2.Response(
-        200, headers={"content-type": "application/json"}, content=body, request=response.request
-    )
 
 
 def is_same_issuer(one: str, other: str) -> bool:
