@@ -22,7 +22,6 @@ from toolkeel.errors import SetupError
 from toolkeel.sessions.errors import SessionError, SessionUnavailable
 from toolkeel.sessions.stores.limited_connection import read_address
 from toolkeel.sessions.stores.postgres import is_postgres
-from toolkeel.sessions.stores.sql_tables import VERSION
 from toolkeel.sessions.stores.sqlite import checked_path
 from toolkeel_studio.durable.connections import close_engine, open_engine
 from toolkeel_studio.durable.fair_queue import WAITING
@@ -40,8 +39,8 @@ TICK: Final = "toolkeel.tick"
 PREFIX: Final = "toolkeel-"
 """With which the names of our queues begin."""
 _HASHED: Final = re.compile(r"_[0-9a-f]{16}$")
-JOURNAL: Final = f"journal-{VERSION}"
-"""What a worker must understand to take a run over: the journal, not the program of its user."""
+JOURNAL: Final = "journal-1"
+"""What a worker must understand to take a run over: the journal, neither its tables nor the program."""
 DEATHS: Final = "deaths"
 """Attribute of a run: attempts before it was last put back."""
 RECOVERY: Final = "recovery"

@@ -31,7 +31,7 @@ from toolkeel.errors import MissingExtraError
 from toolkeel.messages import UserMessage
 from toolkeel.sessions import KeyValueStore, Session, Sessions
 from toolkeel.sessions.errors import SessionBusy, SessionError, SessionUnavailable
-from toolkeel.sessions.stores import postgres, postgres_connection
+from toolkeel.sessions.stores import postgres, postgres_connection, sql_tables
 from toolkeel.testing.scripted import Scripted, call
 
 pytestmark = pytest.mark.slow
@@ -284,13 +284,32 @@ def test_of_two_stores_that_write_the_same_none_ends_in_an_error(address: str) -
     two.close()
 
 
-def test_tables_of_a_later_version_are_refused(server: Server) -> None:
+def test_older_tables_are_brought_up_to_date_and_later_ones_refused_also_when_it_reconnects(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
     address = server.new_database()
-    Sessions(address).close()
+    old = Sessions(address)
+    say(old["ada"], "one", "1")
+    with monkeypatch.context() as later:
+        steps = (*sql_tables.STEPS, "ALTER TABLE session ADD COLUMN color TEXT DEFAULT 'red';")
+        later.setattr(sql_tables, "STEPS", steps)
+        later.setattr(postgres, "STEPS", steps)
+        new = Sessions(f"{address}&application_name=new")
+        say(new["ada"], "two", "2")
+        say(old["ada"], "three", "3")  # it goes on beside the new one
+        assert texts(new["ada"]) == ["one", "two", "three"]
+        new.close()
     connection = postgres_connection.PostgresConnection(address)
-    connection.execute("UPDATE version SET number = ?", (postgres.VERSION + 1,))
+    assert connection.execute("SELECT name, color FROM session").fetchall() == [("ada", "red")]
+    connection.execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+        "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    )
     connection.close()
     with pytest.raises(SessionError, match="upgrade toolkeel"):
+        old["ada"].say("four")
+    old.close()
+    with pytest.raises(SessionError, match=r"tables of version 2.*upgrade toolkeel"):
         Sessions(address)
 
 

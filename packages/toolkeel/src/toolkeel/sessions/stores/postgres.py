@@ -25,7 +25,7 @@ from toolkeel.sessions.stores.artifacts import Artifacts
 from toolkeel.sessions.stores.database_store import SqliteStore, SqlStore
 from toolkeel.sessions.stores.limited_connection import read_address
 from toolkeel.sessions.stores.postgres_connection import PROBE, PostgresConnection
-from toolkeel.sessions.stores.sql_tables import APPLICATION, TABLES, VERSION
+from toolkeel.sessions.stores.sql_tables import APPLICATION, STEPS, steps_since
 from toolkeel.sessions.stores.sqlite import (
     BUSY_SECONDS,
     MEMORY,
@@ -37,6 +37,7 @@ T = TypeVar("T")
 _MORE: Final = """
 CREATE TABLE large (digest TEXT PRIMARY KEY, data BYTEA NOT NULL);
 CREATE TABLE version (number INTEGER NOT NULL);
+INSERT INTO version (number) VALUES (0);
 """
 READERS: Final = 4
 """Connections of a process that read; who finds them taken waits, as a server has few."""
@@ -135,8 +136,14 @@ class PostgresDatabase(Database):
 
     def _commit(self, works: list[Any]) -> None:
         """Commit the works in one transaction, those marked `separate` in one of their own; reconnect before."""
-        with suppress(sqlite3.Error):  # then the transaction says it
+        try:
             self._connect_again()
+        except SessionError as error:  # a proxy, or later tables: no retry helps
+            for work in works:
+                work.done.set_exception(error)
+            return
+        except sqlite3.Error:
+            pass  # then the transaction says it
         together: list[Any] = []
         for work in works:
             if work.separate:
@@ -177,7 +184,7 @@ class PostgresDatabase(Database):
 
 
 def _ensure(connection: PostgresConnection, shown: str) -> None:
-    """Create the tables if they are missing, or raise SessionError if they are of a later version."""
+    """Create the tables, or bring them up to date; raise SessionError if they are of a later version."""
     connection.execute("BEGIN")
     try:
         lock = "SELECT pg_advisory_xact_lock(?::int, 0)"
@@ -185,20 +192,18 @@ def _ensure(connection: PostgresConnection, shown: str) -> None:
         found = connection.execute("SELECT to_regclass('toolkeel.version')::text").fetchone()[0]
         if found is None:
             connection.execute("CREATE SCHEMA IF NOT EXISTS toolkeel")
-            for statement in filter(str.strip, (_translated(TABLES) + _MORE).split(";")):
+            for statement in filter(str.strip, _MORE.split(";")):
                 connection.execute(statement)
-            connection.execute("INSERT INTO version (number) VALUES (?)", (VERSION,))
         [version] = connection.execute("SELECT number FROM version").fetchone()
+        for statement in steps_since(version, shown):
+            connection.execute(_translated(statement))
+        if version < len(STEPS):
+            connection.execute("UPDATE version SET number = ?", (len(STEPS),))
         connection.execute("COMMIT")
     except BaseException:
         with suppress(sqlite3.Error):
             connection.execute("ROLLBACK")
         raise
-    if version > VERSION:
-        raise SessionError(
-            f"{shown} has tables of version {version}, and this is made for {VERSION}: "
-            "upgrade toolkeel"
-        )
 
 
 def _translated(tables: str) -> str:

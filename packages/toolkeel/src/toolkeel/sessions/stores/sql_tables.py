@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
 from typing import Final
 
 from toolkeel.sessions.errors import SessionError
 
 APPLICATION: Final = 0x746B656C
 """``application_id`` of the file, which ``file`` and others tell it by."""
-VERSION: Final = 1
-"""``user_version``: of the tables. Entries have versions of their own."""
-
 TABLES: Final = """
 CREATE TABLE session (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -75,21 +73,47 @@ CREATE TABLE item (
 """
 
 
+STEPS: Final = (TABLES,)
+"""The step at N makes tables of version N + 1 of those before. One is added for a change, none is edited.
+
+Programs of the version before go on for a while, so columns are added with a default, and none is removed.
+Entries have versions of their own.
+"""
+
+
+def steps_since(version: int, place: str) -> Iterator[str]:
+    """Yield the statements that bring tables up to date.
+
+    Args:
+        version: Their version; 0 if there are none.
+        place: Where they are, for the error.
+
+    Raises:
+        SessionError: they are of a later version.
+    """
+    if version > len(STEPS):
+        raise SessionError(
+            f"{place} has tables of version {version}, and this is made for {len(STEPS)}: "
+            "upgrade toolkeel"
+        )
+    for step in STEPS[version:]:
+        yield from filter(str.strip, step.split(";"))
+
+
 def ensure(connection: sqlite3.Connection, path: str) -> None:
-    """Create the tables of a new file, or raise if an existing file is not ours.
+    """Create the tables of a new file, or bring those of an older version up to date.
 
     Raises:
         SessionError: the file is another program's, or of a later version.
     """
-    if _version(connection, path) == VERSION:
+    if _version(connection, path) == len(STEPS):
         return
-    connection.execute("BEGIN IMMEDIATE")  # of several that open a new file, one makes the tables
+    connection.execute("BEGIN IMMEDIATE")  # of several that open a file, one makes the tables
     try:
-        if _version(connection, path) == 0:
-            for statement in TABLES.split(";"):
-                connection.execute(statement)
-            connection.execute(f"PRAGMA application_id = {APPLICATION}")
-            connection.execute(f"PRAGMA user_version = {VERSION}")
+        for statement in steps_since(_version(connection, path), path):
+            connection.execute(statement)
+        connection.execute(f"PRAGMA application_id = {APPLICATION}")
+        connection.execute(f"PRAGMA user_version = {len(STEPS)}")
         connection.execute("COMMIT")
     except BaseException:
         connection.execute("ROLLBACK")
@@ -99,15 +123,10 @@ def ensure(connection: sqlite3.Connection, path: str) -> None:
 def _version(connection: sqlite3.Connection, path: str) -> int:
     """Return the version of the tables, or 0 for an empty database.
 
-    Raises SessionError for tables of a newer version or of another program.
+    Raises SessionError for tables of another program.
     """
     [application] = connection.execute("PRAGMA application_id").fetchone()
     [version] = connection.execute("PRAGMA user_version").fetchone()
-    if application == APPLICATION and version > VERSION:
-        raise SessionError(
-            f"{path} has tables of version {version}, and this is made for {VERSION}: "
-            "upgrade toolkeel"
-        )
     if application == APPLICATION:
         return int(version)
     if application or connection.execute("SELECT 1 FROM sqlite_master").fetchone():
