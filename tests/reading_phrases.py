@@ -87,20 +87,21 @@ def _bounds(text: str, low: str, high: str) -> Json:
 
 def _number(phrase: str) -> Json:
     match = re.fullmatch(
-        rf"(an integer|a number)(?: (?:of|from) ((?:exactly|at least|at most)? ?{_NUMBER}(?: to {_NUMBER})?))?"
-        rf"(?: greater than ({_NUMBER}))?(?: less than ({_NUMBER}))?(?:, a multiple of ({_NUMBER}))?",
+        rf"(an integer|a number)(?: greater than ({_NUMBER}))?"
+        rf"(?: (?:of|from|and) ((?:exactly|at least|at most)? ?{_NUMBER}(?: to {_NUMBER})?))?"
+        rf"(?:(?: and)? less than ({_NUMBER}))?(?:, a multiple of ({_NUMBER}))?",
         phrase,
     )
     if match is None:
         return None
     made: Json = {"type": "integer" if match[1] == "an integer" else "number"}
-    made |= _bounds(match[2], "minimum", "maximum") or {} if match[2] else {}
-    words = ("exclusiveMinimum", "exclusiveMaximum", "multipleOf")
-    return made | {word: float(match[at]) for at, word in enumerate(words, 3) if match[at]}
+    made |= _bounds(match[3], "minimum", "maximum") or {} if match[3] else {}
+    words = {2: "exclusiveMinimum", 4: "exclusiveMaximum", 5: "multipleOf"}
+    return made | {word: float(match[at]) for at, word in words.items() if match[at]}
 
 
 def _string(phrase: str) -> Json:
-    match = re.fullmatch(r"a string(?: of ([a-z0-9 ]+) characters)?(?: matching (\S+))?", phrase)
+    match = re.fullmatch(r"a string(?: of ([a-z0-9 ]+) characters?)?(?: matching (\S+))?", phrase)
     if match is None:
         return None
     made: Json = {"type": "string"}
@@ -185,9 +186,11 @@ def _object(phrase: str) -> Json:
             "type": "object",
             "minProperties" if match[1] == "least" else "maxProperties": int(match[2]),
         }
-    if match := re.fullmatch(r"an object whose values are (.+)", phrase):
+    if match := re.fullmatch(r"an object whose values are (.+?)(?:, with (.+) keys?)?", phrase):
         values = _read_plural(match[1])
-        return None if values is None else {"type": "object", "additionalProperties": values}
+        sizes = _bounds(match[2] or "", "minProperties", "maxProperties") or {}
+        made = {"type": "object", "additionalProperties": values, **sizes}
+        return None if values is None else made
     match = re.fullmatch(r'an object with ((?:"[^"]*"(?:: (?:"[^"]*"|[^,{ "]+))?(?:, )?)+)', phrase)
     if match is None:
         return None

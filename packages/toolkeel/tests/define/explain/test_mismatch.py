@@ -69,7 +69,7 @@ def lines(sent: object, schema: Any = SCHEMA) -> list[str]:
         ({"limit": "twelve"}, ['limit: expected an integer from 1 to 10, got "twelve" (a string)']),
         ({"limit": 11}, ["limit: expected an integer from 1 to 10, got 11 (an integer)"]),
         ({"limit": True}, ["limit: expected an integer from 1 to 10, got true (a boolean)"]),
-        ({"city": ""}, ['city: expected a string of at least 1 characters, got "" (a string)']),
+        ({"city": ""}, ['city: expected a string of at least 1 character, got "" (a string)']),
         ({"unit": "celcius"}, ['unit: expected one of "celsius", "fahrenheit" (did you mean "celsius"?), got "celcius" (a string)']),
         ({"words": ["a", 1, None]}, ["words[1]: expected a string, got 1 (an integer)", "words[2]: expected a string, got null"]),
         ({"words": "a"}, ['words: expected a list of strings, at most 3 of them, got "a" (a string)']),
@@ -102,7 +102,7 @@ def test_each_field_is_told_with_path_expected_and_got(
 
 def test_every_failing_field_is_told_at_once() -> None:
     assert lines({"cty": "Paris", "limit": "x", "unit": 1}) == [
-        "city: expected a string of at least 1 characters (required)",
+        "city: expected a string of at least 1 character (required)",
         f'cty: expected one of the keys {KEYS} (did you mean "city"?), got an unknown key',
         'limit: expected an integer from 1 to 10, got "x" (a string)',
         'unit: expected one of "celsius", "fahrenheit", got 1 (an integer)',

@@ -38,7 +38,7 @@ from toolkeel.define.explain.validation_errors import nearest_name
         ({"type": "number", "maximum": 1, "exclusiveMaximum": False}, "a number of at most 1"),
         (
             {"type": "number", "minimum": 0, "exclusiveMinimum": False, "maximum": 1, "exclusiveMaximum": True},
-            "a number of at least 0 less than 1",
+            "a number of at least 0 and less than 1",
         ),
         ({"type": "integer", "minimum": 3, "maximum": 3}, "an integer of exactly 3"),
         ({"type": "number", "exclusiveMinimum": 0}, "a number greater than 0"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import enum
 import functools
 import json
 import operator
@@ -23,9 +24,11 @@ from pydantic import (
     BaseModel,
     ByteSize,
     ConfigDict,
+    Discriminator,
     Field,
     HttpUrl,
     Json,
+    Tag,
     TypeAdapter,
     ValidationError,
     create_model,
@@ -40,6 +43,28 @@ from toolkeel.errors import FieldError
 
 class Closed(BaseModel):
     model_config = ConfigDict(extra="forbid")
+
+
+class Color(enum.Enum):
+    RED = "red"
+    CRIMSON = "red"  # noqa: PIE796 - an alias
+    GREEN = "green"
+
+
+class First(BaseModel):
+    t: str = "a"
+    x: int
+
+
+class Second(BaseModel):
+    t: str
+    y: str
+
+
+TAGGED = Annotated[
+    Annotated[First, Tag("a")] | Annotated[Second, Tag("b")],
+    Discriminator(lambda value: value.get("t", "a")),
+]
 
 
 class Cat(Closed):
@@ -236,6 +261,11 @@ def test_any_refused_object_gives_bounded_errors_of_paths_that_exist(sent: dict[
         (AwareDatetime, "2026-01-02T03:04:05", "x: expected a date and time (ISO 8601) with a time zone (Z or +02:00), got"),
         (UUID4, "12345678-1234-1678-9234-567812345678", "x: expected a UUID of version 4, got"),
         (ByteSize, 5.5, "x: expected a size as a string (10 MB), or an integer of at least 0, got 5.5 (a number)"),
+        (set[str], ["a", "b", "a"], "a list of strings, none twice: [0] and [2] are the same, got a list of 3 items"),
+        (Annotated[dict[str, int], Field(min_length=1)], {}, "an object whose values are integers, with at least 1 key, got an empty object"),
+        (dict[Color, int], {"RED": 1}, 'x.RED: expected a key that is one of "red", "green" (did you mean "red"?)'),
+        (TAGGED, {"t": "c"}, """'c' is none of 'a', 'b', got an object with "t\""""),
+        (TAGGED, {"t": "b", "x": 1}, 'x.x: expected one of the keys "t", "y", got an unknown key'),
         (Decimal, "1_0", 'x: expected a number or a decimal number as a string, got "1_0" (a string)'),
         (UUID, "ab", 'x: expected a UUID: hexadecimal digits in groups of 8-4-4-4-12, got "ab" (a string)'),
     ],

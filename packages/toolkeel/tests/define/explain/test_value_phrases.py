@@ -24,7 +24,7 @@ from toolkeel.define.explain.value_phrases import describe_value, short_json
         (1.5, "1.5 (a number)"),
         (True, "true (a boolean)"),
         (None, "null"),
-        ([], "a list of 0 items"),
+        ([], "an empty list"),
         ([1], "a list of 1 item"),
         ((1, 2), "a list of 2 items"),
         ({}, "an empty object"),

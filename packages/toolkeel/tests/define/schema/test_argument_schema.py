@@ -455,8 +455,12 @@ class Odd:
 
 
 @pytest.mark.parametrize(
-    "annotation", [Odd, typing.Callable[[int], int], list[Odd], typing.Final[int], typing.IO[str]]
-)
+    "annotation",
+    [
+        Odd, typing.Callable[[int], int], list[Odd], typing.Final[int], typing.IO[str],
+        int | dict[tuple[int, int], int] | None,  # of which pydantic would take {} all the same
+    ],
+)  # fmt: skip
 def test_a_type_without_json_form_is_refused_by_name_when_the_tool_is_defined(
     annotation: Any,
 ) -> None:

@@ -162,7 +162,7 @@ def _string(schema: Schema) -> str:
     if low == 1 and text != "a string":
         low = None  # no such text is empty
     if low is not None or high is not None:
-        text += f" of {_span(low, high)} characters"
+        text += f" of {_span(low, high)} character{'s' * ((low if high is None else high) != 1)}"
     if "pattern" in schema and known is None:
         text += f" matching {cut(str(schema['pattern']), 60)}"
     return text
@@ -180,17 +180,15 @@ def _number_bounds(schema: Schema) -> str:
     if above is True or below is True:  # draft 4: they say how the others are intended
         above, low = (low, None) if above is True else (None, low)
         below, high = (high, None) if below is True else (None, high)
-    text = ""
+    parts = [f"greater than {above}"] if above is not None and above is not False else []
     if low is not None or high is not None:
         is_range = low is not None and high is not None and low != high
-        text = f" {'from' if is_range else 'of'} {_span(low, high)}"
-    if above is not None and above is not False:
-        text += f" greater than {above}"
+        joint = "" if parts else "from " if is_range else "of "
+        parts.append(joint + _span(low, high))
     if below is not None and below is not False:
-        text += f" less than {below}"
-    if "multipleOf" in schema:
-        text += f", a multiple of {schema['multipleOf']}"
-    return text
+        parts.append(f"less than {below}")
+    text = f" {' and '.join(parts)}" if parts else ""
+    return text + (f", a multiple of {schema['multipleOf']}" if "multipleOf" in schema else "")
 
 
 _NUMBER_KEYWORDS = frozenset(
@@ -266,7 +264,9 @@ def _plural(phrase: str) -> str:
     """Return a phrase such as "a string" in the plural."""
     if phrase == "true or false":
         return "booleans"
-    if " or " in phrase:  # "integers or null" could be a list or null
+    is_list = phrase.startswith("a list")
+    if " or " in phrase or (is_list and (", " in phrase or " that holds " in phrase)):
+        # "lists of integers or null" could be null, and "lists, none twice" have no list twice.
         return f"items (each {phrase})"
     noun, space, rest = phrase.partition(" ")[2].partition(" ")
     if noun.rstrip(",") in _NOUNS and phrase[0] == "a":
@@ -288,11 +288,16 @@ def _object(schema: Schema, root: Schema, depth: int) -> str:
         isinstance(values, (dict, Mapping))
         and (phrase := _inner_phrase(values, root, depth)) != "any value"
     ):
-        return f"an object whose values are {_plural(phrase)}"
+        return f"an object whose values are {_plural(phrase)}{_count_of_keys(schema, ', with')}"
+    return f"an object{_count_of_keys(schema, ' with')}"
+
+
+def _count_of_keys(schema: Schema, joint: str) -> str:
+    """Return how many keys an object has as the end of a phrase; empty for any number."""
     low, high = schema.get("minProperties"), schema.get("maxProperties")
     if low is None and high is None:
-        return "an object"
-    return f"an object with {_span(low, high)} key{'s' * ((high if low is None else low) != 1)}"
+        return ""
+    return f"{joint} {_span(low, high)} key{'s' * ((low if high is None else high) != 1)}"
 
 
 def _keys(names: Sequence[Any], properties: Mapping[str, Any]) -> str:

@@ -22,14 +22,13 @@ from toolkeel.define.explain.validation_errors import (
     describe_expected,
     has_key,
     join_constants,
-    known_keys,
     missing_field,
     unknown_key,
     value_at,
     wrong_tag,
 )
 from toolkeel.define.explain.value_phrases import cut, describe_value
-from toolkeel.define.subschemas import COMPOSED, Schema, matches_type, resolve
+from toolkeel.define.subschemas import COMPOSED, Schema, matches_type, properties_of, resolve
 from toolkeel.errors import FieldError
 
 
@@ -232,7 +231,9 @@ def _field(found: _Found, root: Schema) -> FieldError:
     if kind in _MISSING:
         return missing_field(found.path, _either(found.schemas), root)
     if kind in _UNKNOWN:
-        return unknown_key(found.path, known_keys(found.parents, root))
+        branches = [properties_of(each) for each in alternatives(found.parents, root)]
+        names = (name for each in branches if found.path[-1] not in each for name in each)
+        return unknown_key(found.path, list(dict.fromkeys(names)))
     if kind.startswith("union_tag_") and (tag := _tag_error(found, root)) is not None:
         return tag
     if found.error["loc"][-1:] == ("[key]",):
@@ -268,8 +269,10 @@ def _key_wanted(found: _Found, root: Schema) -> str:
     error = found.error
     for parent in alternatives(found.parents, root):
         names = parent.get("propertyNames")
-        if isinstance(names, (dict, Mapping)) and str(names.get("format")) in FORMATS:
-            return describe_type({"type": "string", **names})
+        if isinstance(names, (dict, Mapping)):
+            names = resolve(names["$ref"], root) if "$ref" in names else names
+            if "enum" in names or "const" in names or str(names.get("format")) in FORMATS:
+                return describe_expected([{"type": "string", **names}], root, found.path[-1])
     message = {
         _BOUNDS[name]: bound for name, bound in error.get("ctx", {}).items() if name in _BOUNDS
     }
@@ -283,7 +286,7 @@ _BOUNDS = {"pattern": "pattern", "min_length": "minLength", "max_length": "maxLe
 _OF_THE_FORM = frozenset([
     "union", "string_pattern_mismatch", "uuid_version", "url_scheme", "byte_size", "date_type",
     "datetime_type", "time_type", "time_delta_type", "timezone_aware", "timezone_naive",
-    "decimal_type", "decimal_parsing", "pattern_regex", "unique_items",
+    "decimal_type", "decimal_parsing", "pattern_regex",
 ])  # fmt: skip
 """Errors of which the schema's phrase says all, though a text can seem to fit it."""
 # Errors of which the schema's phrase says all there is to say.
@@ -292,7 +295,7 @@ _TOLD_BY_SCHEMA = _OF_THE_FORM | frozenset(
         "literal_error", "enum", "int_from_float", "finite_number", "none_required",
         "greater_than", "greater_than_equal", "less_than", "less_than_equal", "multiple_of",
         "too_short", "too_long", "string_too_short", "string_too_long",
-        "union_tag_invalid", "union_tag_not_found",
+        "union_tag_not_found",
     }
 )  # fmt: skip
 
@@ -321,6 +324,8 @@ _OF_A_TEXT = frozenset([
 def _message(error: Mapping[str, Any]) -> str:
     """Return pydantic's message, at most 200 characters, in JSON's words."""
     text: str = _IN_JSON.get(error["type"], error["msg"])
+    if error["type"] == "union_tag_invalid":
+        return cut("{tag!r} is none of {expected_tags}".format_map(error["ctx"]), 200)
     if error["type"] in _OF_A_TEXT:
         text = str(error.get("ctx", {}).get("error", text))
         # Of a date and time pydantic says what is wrong with its text as a date.

@@ -48,7 +48,7 @@ def describe_value(value: object) -> str:
     if isinstance(value, float):
         return f"{value!r} (a number)"
     if isinstance(value, (list, tuple)):
-        return f"a list of {len(value)} items" if len(value) != 1 else "a list of 1 item"
+        return f"a list of {count_noun(len(value), 'item')}" if value else "an empty list"
     if isinstance(value, (dict, Mapping)):
         return _described_keys(value)
     return f"a {cut(type(value).__name__, 40)}"

@@ -6,7 +6,7 @@ import enum
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from pydantic.errors import PydanticInvalidForJsonSchema
+from pydantic.errors import PydanticInvalidForJsonSchema, PydanticUserError
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import to_jsonable_python
 
@@ -46,7 +46,17 @@ An integer has only one form.
 MAX_FLAGS = 256  # sums of flags that are spelt out
 
 
-class PathOnlyAlias(PydanticInvalidForJsonSchema):
+class UnadvertisedType(PydanticUserError):
+    """Raised for a type that takes some JSON and has no schema, also as a branch of a union.
+
+    pydantic leaves a branch out of the schema for its own `PydanticInvalidForJsonSchema`.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, code=None)
+
+
+class PathOnlyAlias(UnadvertisedType):
     """Raised for a field that is found by a path alone, since no name can be advertised."""
 
     def __init__(self, path: list[str | int]) -> None:
@@ -168,7 +178,7 @@ class ToolSchemaGenerator(GenerateJsonSchema):
         return self.handle_invalid_for_json_schema(schema, "a class")
 
     def dict_schema(self, schema: Any) -> dict[str, Any]:
-        """Return the schema of a dict with the form of its keys, or raise `PydanticInvalidForJsonSchema`."""
+        """Return the schema of a dict with the form of its keys, or raise `UnadvertisedType`."""
         return self._with_keys(super().dict_schema(schema), schema)
 
     def ordered_dict_schema(self, schema: Any) -> dict[str, Any]:
@@ -187,7 +197,7 @@ class ToolSchemaGenerator(GenerateJsonSchema):
         """Return a dict's schema, changed in place, with the form of its keys.
 
         Raises:
-            PydanticInvalidForJsonSchema: no JSON text can become a key of this type.
+            UnadvertisedType: no JSON text can become a key of this type.
         """
         keys = self.generate_inner(schema["keys_schema"]) if "keys_schema" in schema else {}
         keys = self.resolve_ref_schema(keys)
@@ -195,7 +205,7 @@ class ToolSchemaGenerator(GenerateJsonSchema):
         if keys.get("type") in ("array", "object", "null") or not any(
             isinstance(each, str) for each in options
         ):
-            raise PydanticInvalidForJsonSchema(
+            raise UnadvertisedType(
                 "the keys of a JSON object are texts, and none becomes one of these; take str or int "
                 "as keys, or a list of pairs"
             )
@@ -229,11 +239,11 @@ class ToolSchemaGenerator(GenerateJsonSchema):
         """Return the schema of a dataclass without fields that the constructor does not accept.
 
         Raises:
-            PydanticInvalidForJsonSchema: the class retains not all that it is made of.
+            UnadvertisedType: the class retains not all that it is made of.
         """
         for field in schema["fields"]:
             if field.get("init_only"):
-                raise PydanticInvalidForJsonSchema(
+                raise UnadvertisedType(
                     f"{schema['dataclass_name']}.{field['name']} is an InitVar, which no person could "
                     "see or approve, since an object does not retain it; make it a field"
                 )
@@ -281,11 +291,11 @@ def flag_sums(kind: type[enum.Flag]) -> list[int]:
     """Return every sum of a Flag's members, 0 included, in ascending order.
 
     Raises:
-        PydanticInvalidForJsonSchema: there are too many to be listed.
+        UnadvertisedType: there are too many to be listed.
     """
     members = list(kind)
     if 2 ** len(members) > MAX_FLAGS:
-        raise PydanticInvalidForJsonSchema(
+        raise UnadvertisedType(
             f"{kind.__name__} has {len(members)} flags, whose sums cannot all be told; take a list "
             "of a plain Enum"
         )

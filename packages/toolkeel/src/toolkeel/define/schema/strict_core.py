@@ -268,11 +268,22 @@ def _close_set(core: Core) -> Core:
         except TypeError:
             raise PydanticKnownError("set_item_not_hashable") from None
         if len(made) < len(items) and _repeats(items):
-            raise PydanticCustomError("unique_items", "Input should be a list, none twice")
+            raise _repetition(items)
         return made
 
     inner: Any = {"type": "list", **sizes, "strict": False}
     return _named(core_schema.no_info_after_validator_function(collect, inner), inner)
+
+
+def _repetition(items: list[Any]) -> PydanticCustomError:
+    """Build the error that names the first item which is there twice."""
+    places: dict[object, int] = {}
+    for at, each in enumerate(items):
+        first = places.setdefault((type(each) is bool, each), at)
+        if first != at:
+            break
+    message = "[{first}] and [{second}] are the same"
+    return PydanticCustomError("unique_items", message, {"first": first, "second": at})
 
 
 def _repeats(items: list[Any]) -> bool:
