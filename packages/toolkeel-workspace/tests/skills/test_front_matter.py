@@ -8,6 +8,9 @@ from hypothesis import strategies as st
 
 from toolkeel_workspace.skills.front_matter import SkillError, parse_skill
 
+TEN = [f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 10)}]}}\n" for n in range(1, 10)]
+BOMB = f"a0: &a0 {{k: v}}\n{''.join(TEN)}"
+"""A few lines that stand for a thousand million."""
 GOOD = "---\nname: pdf\ndescription: Read PDF files.\n---\n# PDF\n\nUse pypdf.\n"
 
 
@@ -54,6 +57,8 @@ def test_a_skill_with_small_mistakes_is_read_with_a_note_for_each(
         (f"---\nname: {'a' * 65}\ndescription: d\n---\nx", "at most 64"),
         ("---\n- a\n- b\n---\nx", "has no fields"),
         ("---\n{: [\n---\nx", "no YAML"),
+        (f"---\n{BOMB}<<: *a9\nname: 5\n---\nx", "no YAML"),
+        (f"---\n{BOMB}name: *a9\ndescription: d\n---\nx", "lowercase letters"),
         (f"---\nx: {'a' * 70_000}\n---\nx", "more than 65536 characters"),
     ],
 )
