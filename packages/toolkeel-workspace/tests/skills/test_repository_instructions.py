@@ -232,3 +232,13 @@ def test_an_address_in_the_files_is_not_named_by_the_operator(tmp_path: Path, tr
     stopped = agent.run_sync("go")
     again = agent.run_sync(stopped.state, decisions=[stopped.pending[0].approve()])
     assert [ticket.tool for ticket in again.pending] == ([] if trust else ["mail"])
+
+
+def test_files_of_unpaired_backticks_are_read_in_linear_time(tmp_path: Path) -> None:
+    """What tries each of them with each other takes minutes here."""
+    runs = "".join("`" * n + "a" for n in range(350))
+    (tmp_path / "AGENTS.md").write_text(f"@more.md\n{runs}")
+    (tmp_path / "more.md").write_text(f"1{runs}")
+    (tmp_path / "CLAUDE.md").write_text(f"2{runs}")
+    text, _ = run(RepositoryInstructions(tmp_path))
+    assert text.count("<file name") == 3
