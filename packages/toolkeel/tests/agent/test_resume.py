@@ -17,6 +17,7 @@ from toolkeel import (
     Rules,
     RunState,
     SetupError,
+    ToolContext,
     ToolError,
     ToolMessage,
     Toolset,
@@ -291,3 +292,42 @@ def test_the_state_of_a_session_that_waits_continues_its_inner_run_outside(tmp_p
     state = RunState.from_json(waiting.state.to_json())
     result = desk.run_sync(state, decisions=[state.pending[0].approve()])
     assert (result.output, done) == ("done", ["noted", "paid"])
+
+
+@pytest.mark.parametrize("where", ["saved state", "session"])
+@pytest.mark.parametrize("form", ["run", "agent as a tool"])
+def test_a_cancel_ends_what_waits_beside_a_running_call_and_leaves_inner_runs_unfinished(
+    tmp_path: Path, form: str, where: str
+) -> None:
+    paid = list[str]()
+
+    @tool(approval=True)
+    def pay() -> str:
+        """Pay."""
+        paid.append("paid")
+        return "paid"
+
+    @tool(sequential=True)
+    async def slow(context: ToolContext) -> str:
+        """Run until the run is cancelled."""
+        context.run.cancel.cancel("enough")
+        await asyncio.Event().wait()
+        return "never"
+
+    clerk = Agent(Scripted([call("pay"), "paid"]), [pay], name="clerk")
+    first = call("pay") if form == "run" else call("clerk", {"input": "go"})
+    agent = Agent(Scripted([[first, call("slow")], "done"]), [pay, clerk.as_tool(), slow])
+    with closing(Sessions(tmp_path / "talk.db")) as sessions:
+        given: Any = {"session": sessions["ada"]} if where == "session" else {}
+        result = agent.run_sync("go", **given)
+        assert (result.reason, result.pending) == ("cancelled", ())
+        assert sessions["ada"].pending == ()
+        saved = None if given else RunState.from_json(result.state.to_json())
+        last = agent.run_sync(saved, approver=lambda ticket: True, **given)
+    kinds = [each.kind for each in last.messages if isinstance(each, ToolMessage)]
+    was_inner = form != "run"
+    assert (kinds, paid) == (
+        [None if was_inner else "cancelled", "cancelled"],
+        ["paid"] * was_inner,
+    )
+    assert (last.output, problems(last.messages)) == ("done", [])

@@ -127,14 +127,18 @@ class Batch:
             await self._run_together()
         if self._suspended:
             end_turn(self._run)
+        if run.cancel.cancelled and not run.scope.is_at_limit:
+            self._answer_suspended()
         if self._fatal is not None:
-            if run.cancel.cancelled and not run.scope.is_at_limit:
-                self._answer_suspended()
             raise self._fatal
 
     def _answer_suspended(self) -> None:
-        """Give waiting calls a failed result, since the run was cancelled and no one will be asked."""
+        """Give waiting calls a failed result, since the run was cancelled; those of inner runs continue later."""
         for index in [at for at, wait in self._suspended.items() if wait.tickets]:
+            if (inner := self._suspended[index].inner) is not None:  # it has not failed
+                wait = self._suspended[index] = Suspend(inner=inner)
+                self.suspended[self.calls[index].id] = wait
+                continue
             error = not_started_error(self.calls[index].name, self._run.cancel.reason)
             self._results[index] = failure_message(self.calls[index], None, error, 0.0)
             del self._suspended[index], self.suspended[self.calls[index].id]
