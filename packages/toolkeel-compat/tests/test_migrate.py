@@ -57,6 +57,15 @@ def test_a_file_with_a_name_that_cannot_move_stays_as_it_is_and_says_why() -> No
     assert note.text.endswith("until then the file stays as it is")
 
 
+def test_names_of_a_module_without_a_counterpart_have_one_advice() -> None:
+    text = "from agents import Agent\nfrom agents.sandbox.entries import File\nfrom agents.voice import AudioInput\n"
+    made = migrate(text)
+    assert made.source == text
+    assert [("docs/workspace.md" in n.text, "no speech" in n.text) for n in made.notes] == [
+        (True, False), (False, True),
+    ]  # fmt: skip
+
+
 def test_several_imports_of_one_line_are_all_rewritten() -> None:
     ours = "toolkeel_compat.openai_agents"
     line = "from agents.items import ItemHelpers as IH; import agents.tracing as tr; from agents import (\n  Agent,\n); x = 1\n"

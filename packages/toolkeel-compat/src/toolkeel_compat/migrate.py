@@ -46,6 +46,12 @@ _GUIDES: Mapping[str, str] = {
 }
 
 
+_MODULE_GUIDES: Mapping[str, str] = {
+    r"agents(\.extensions)?\.sandbox": "Workspace(folder) of toolkeel_workspace gives an agent files and a shell: docs/workspace.md",
+    r"(agents|pydantic_ai)\.(realtime|voice)": "there is no speech: run this part with its own library, in a process of its own",
+}
+"""By regular expression of a module: what to write instead of those of its names that are unknown."""
+
 _UNTIL_THEN = "; until then the file stays as it is"
 _UNKNOWN = "has no counterpart under this name"
 _PARTNER = "stays; a tool comes along by from_langchain(tool), of toolkeel_compat.bridges"
@@ -304,10 +310,17 @@ def _rewrite_from_import(
             notes.append(Note(node.lineno, f"{node.module}.{alias.name}: {instead}"))
         else:
             left.append(alias)
-            text = f"{node.module}.{alias.name}: {problem}{_UNTIL_THEN}"
+            instead = _explain_unknown(str(node.module)) if problem == _UNKNOWN else problem
+            text = f"{node.module}.{alias.name}: {instead}{_UNTIL_THEN}"
             notes.append(Note(node.lineno, text, blocks=True))
     made += [_format_import(ours, known)] if known else []
     return [*made, *([_format_import(str(node.module), left)] if left else [])] if made else None
+
+
+def _explain_unknown(module: str) -> str:
+    """Return what to write instead of an unknown name of a module."""
+    guides = (text for known, text in _MODULE_GUIDES.items() if re.match(rf"{known}(\.|$)", module))
+    return next(guides, _UNKNOWN)
 
 
 def _explain_missing(module: str, name: str) -> str:

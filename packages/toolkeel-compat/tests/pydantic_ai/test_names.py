@@ -19,6 +19,9 @@ def test_every_name_is_there() -> None:
         ("OpenAIChatModel", "toolkeel.models.connect"),
         ("VercelAIUIAdapter", "AGUIAdapter.dispatch_request"),
         ("ModelRequestNode", "messages are records"),
+        ("FunctionToolResultEvent", "messages are records"),
+        ("format_as_xml", "json.dumps"),
+        ("ALLOW_MODEL_REQUESTS", "TestModel"),
     ],
 )
 def test_a_missing_name_says_what_to_write(name: str, text: str) -> None:

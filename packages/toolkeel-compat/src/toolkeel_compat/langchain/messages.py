@@ -242,7 +242,7 @@ class AIMessage(_Spoken, AssistantMessage):
         """Reasoning, content and calls as LangChain's blocks."""
         thoughts = [{"type": "reasoning", "reasoning": one.text} for one in self.reasoning]
         calls: list[dict[str, Any]] = [
-            {"type": "tool_call", "id": one.id, "name": one.name, "args": one.args}
+            {"type": "tool_call", "name": one.name, "args": one.args, "id": one.id}
             for one in map(to_tool_call, self.tool_calls)
             if _has_object_args(one)
         ]
