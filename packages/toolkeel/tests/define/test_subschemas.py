@@ -9,8 +9,11 @@ import pytest
 from toolkeel.define.subschemas import (
     accepts,
     all_subschemas,
+    applicable_schemas,
     json_equal,
+    recursive_definitions,
     resolve,
+    schema_at,
     subschemas,
     violates,
 )
@@ -33,6 +36,28 @@ def test_only_keywords_that_hold_schemas_are_followed() -> None:
         ("dependencies", "c"): {"required": ["d"]},
     }
     assert len(list(all_subschemas(schema))) == 7
+
+
+def test_an_item_behind_the_first_ones_has_the_schema_of_the_others() -> None:
+    first, other = {"type": "string"}, {"type": "integer"}
+    for schema in (
+        {"prefixItems": [first], "items": other},
+        {"items": [first], "additionalItems": other},
+    ):
+        assert [schema_at(schema, at) for at in range(3)] == [first, other, other]
+    assert schema_at({"items": other}, 0) == other
+
+
+def test_of_what_holds_in_place_only_the_wanted_keywords_are_followed() -> None:
+    inner, refused = {"type": "string"}, {"type": "null"}
+    schema = {"allOf": [inner], "not": refused}
+    assert list(applicable_schemas([schema], {})) == [schema, inner]
+
+
+def test_definitions_that_lead_back_to_themselves_are_recursive() -> None:
+    links = {"a": "b", "b": "c", "c": "a", "d": "a"}
+    defs: dict[str, object] = {name: {"$ref": f"#/$defs/{to}"} for name, to in links.items()}
+    assert recursive_definitions({**defs, "e": {}}) == {"a", "b", "c"}
 
 
 @pytest.mark.parametrize(

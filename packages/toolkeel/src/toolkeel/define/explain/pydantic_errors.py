@@ -268,9 +268,8 @@ def _key_wanted(found: _Found, root: Schema) -> str:
     """Describe the keys that a dict admits."""
     error = found.error
     for parent in alternatives(found.parents, root):
-        names = parent.get("propertyNames")
-        if isinstance(names, (dict, Mapping)):
-            names = resolve(names["$ref"], root) if "$ref" in names else names
+        stored: Any = parent.get("propertyNames")
+        for names in alternatives([stored], root):
             if "enum" in names or "const" in names or str(names.get("format")) in FORMATS:
                 return describe_expected([{"type": "string", **names}], root, found.path[-1])
     message = {

@@ -281,9 +281,9 @@ def _repetition(items: list[Any]) -> PydanticCustomError:
     for at, each in enumerate(items):
         first = places.setdefault((type(each) is bool, each), at)
         if first != at:
-            break
-    message = "[{first}] and [{second}] are the same"
-    return PydanticCustomError("unique_items", message, {"first": first, "second": at})
+            message = "[{first}] and [{second}] are the same"
+            return PydanticCustomError("unique_items", message, {"first": first, "second": at})
+    raise AssertionError("no item is there twice")
 
 
 def _repeats(items: list[Any]) -> bool:
