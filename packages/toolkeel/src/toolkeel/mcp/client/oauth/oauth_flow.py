@@ -146,15 +146,14 @@ class LoginFlow(OAuthClientProvider):
                     sent, times = await anext(flow), 0
                     while (times := times + (sent is request)) < 2:
                         answer = yield sent
-                        if sent is not request:
-                            answer = await self._with_known_issuer(answer)
-                        sent = await flow.asend(with_scope(answer, self.scope))
+                        known = answer if sent is request else await self._rename_issuer(answer)
+                        sent = await flow.asend(with_scope(known, self.scope))
                 except StopAsyncIteration:
                     return
         self._add_auth_header(request)
         yield request
 
-    async def _with_known_issuer(self, response: httpx2.Response) -> httpx2.Response:
+    async def _rename_issuer(self, response: httpx2.Response) -> httpx2.Response:
         """Return metadata of an authorization server under the name of it that the MCP server wrote.
 
         Only a final slash may differ, as with Google's servers: the SDK compares the names as strings.
