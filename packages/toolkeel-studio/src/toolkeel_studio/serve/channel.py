@@ -6,7 +6,6 @@ between requests::
 
     channels = Channels(agent, Sessions("talk.db"))       # one for the program
     channel = channels.open("thread-1", scope="ada")      # a name means nothing outside its scope
-
     await channel.say("Pay Ben 5 euros.", id="u1")        # starts a run, or joins the one that runs
     async for item in channel.read(follow=False):         # until nothing runs any more
         match item.body:
