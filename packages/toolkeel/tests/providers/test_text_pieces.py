@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from toolkeel.agent.reply_assembly import assemble
+from toolkeel.model_interface import ReasoningDelta, TextDelta
 from toolkeel.providers import gemini, openai_chat
 from toolkeel.providers.text_pieces import CumulativeText, SurrogateJoiner
 
@@ -71,6 +73,14 @@ def test_pieces_of_one_text_are_joined_however_they_repeat_each_other(
 def test_a_unit_that_recurs_is_no_repetition_of_the_server(unit: str, counts: list[int]) -> None:
     pieces = [unit * count for count in counts]
     assert read(pieces, ends=True) == "".join(pieces)
+
+
+@given(st.text("ab ", min_size=1, max_size=4))
+def test_a_thought_that_waited_comes_before_the_text(text: str) -> None:
+    parts: list[dict[str, Any]] = [{"text": one, "thought": True} for one in ("So", "So it")]
+    contents = [{"parts": [one]} for one in (*parts, {"text": text})]
+    found = gemini.decode_stream([{"candidates": [{"content": one}]} for one in contents])
+    assert [type(one) for one in found] == [ReasoningDelta, ReasoningDelta, TextDelta]
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,9 @@ def test_after_a_result_the_model_reads_what_to_do_next() -> None:
         asked = [UserMessage("几点了?"), AssistantMessage(tool_calls=(CALL,))]
         request = ModelRequest([*asked, ToolMessage(content, "c1", "clock.now")], [now])
         text = write_tools_as_text(request, "m")[-1].text
-        assert text.endswith("\nCall answer with that now, unless another function is needed first.")
+        assert text.endswith(
+            "\nCall answer with that now, unless another function is needed first."
+        )
 
 
 def test_the_form_of_an_answer_is_described() -> None:

@@ -178,7 +178,7 @@ class StreamDecoder(Decoder):
             part["thoughtSignature"] = signature
         if "text" in part:
             return self._read_text(part, signature)
-        deltas = self._waiting_text()
+        deltas = self._waiting_text(True, False)
         if "functionCall" in part:
             return deltas + self._read_any_call(part)
         if part:
@@ -190,18 +190,19 @@ class StreamDecoder(Decoder):
 
     def _read_text(self, part: Json, signature: str) -> list[Delta]:
         """Decode text or a thought into deltas, and keep what is new of it."""
-        text = as_text(part["text"])
-        if self._joins_texts:
-            cumulative = self._cumulative[bool(part.get("thought"))]
-            text = cumulative.feed(text, is_last=self._is_last)
-            text += cumulative.finish() if signature else ""
-        return self._add_text({**part, "text": text}, signature)
-
-    def _waiting_text(self) -> list[Delta]:
-        """Keep the text and the thought that waited for a further piece, and return their deltas."""
+        text, thought = as_text(part["text"]), bool(part.get("thought"))
         deltas: list[Delta] = []
-        for thought, cumulative in self._cumulative.items():
-            if text := cumulative.finish():
+        if self._joins_texts and text:
+            deltas = self._waiting_text(not thought)
+            text = self._cumulative[thought].feed(text, is_last=self._is_last)
+            text += self._cumulative[thought].finish() if signature else ""
+        return deltas + self._add_text({**part, "text": text}, signature)
+
+    def _waiting_text(self, *kinds: bool) -> list[Delta]:
+        """Keep text that waited for a further piece, and return its deltas; thoughts are the kind True."""
+        deltas: list[Delta] = []
+        for thought in kinds:
+            if text := self._cumulative[thought].finish():
                 deltas += self._add_text({"text": text, "thought": thought}, "")
         return deltas
 
@@ -265,7 +266,7 @@ class StreamDecoder(Decoder):
         if any(one.is_cut_off for one in self._partial) and REASONS.get(self._reason) == "stop":
             self._reason = ""
         calls = [delta for one in [*self._partial] for delta in self._end_partial(one)]
-        return self._waiting_text() + calls
+        return self._waiting_text(True, False) + calls
 
     def _read_call(self, part: Json) -> CallDelta:
         """Keep the part of a complete call, and return its delta."""

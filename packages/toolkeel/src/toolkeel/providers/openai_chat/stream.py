@@ -123,10 +123,7 @@ class StreamDecoder(Decoder):
 
     def _read_choices(self, choices: list[Json], order: tuple[str, str]) -> list[Delta]:
         """Return the deltas of an answer's choices: one, or several that it is spread over."""
-        deltas = self._read_choice(choices[0], order) if choices else []
-        for further in choices[1:]:
-            deltas += self._read_choice(further, order)
-        return deltas
+        return [delta for one in choices for delta in self._read_choice(one, order)]
 
     def _read_choice(self, choice: Json, order: tuple[str, str]) -> list[Delta]:
         """Return a choice's deltas, from the first key in `order` with content; count its calls."""
@@ -218,7 +215,7 @@ class StreamDecoder(Decoder):
             kind = kind if kind.startswith("audio/") else "audio/pcm"
             self._media.append(Audio(self._audio, kind, as_dict(clean(self._audio_extra))))
         deltas = self._thinking_delta(self._new_thought.finish())
-        deltas += self._text_delta(self._new_text.finish()) + self._read_beside()
+        deltas += self._waiting_text() + self._read_beside()
         rest = self._with_own_names(self._tracker.finish())
         self._call_count += len(rest)
         return deltas + rest
@@ -235,7 +232,8 @@ class StreamDecoder(Decoder):
             ends = (known_word(one.get("finish_reason"), REASONS) for one in listed)
             self._reason = next(filter(None, ends), "")
         elif REASONS.get(self._reason) == "tool_calls" and not self._call_count:
-            listed = [one for one in self._beside if _message_of(one).get("tool_calls")]
+            messages = ((one, one.get("message") or one.get("delta")) for one in self._beside)
+            listed = [one for one, said in messages if as_message(said).get("tool_calls")]
         else:
             return []
         return self._read_choices(listed, ("delta", "message"))
@@ -308,7 +306,9 @@ class StreamDecoder(Decoder):
 
     def _read_all_keys(self, message: Json) -> list[Delta]:
         """Return the text and reasoning of a message, and record its media and unknown keys."""
-        thought, spoken = self._parts.read(message.get("content"), self._text_length)
+        content = message.get("content")
+        deltas = self._waiting_text() if isinstance(content, list) else []  # parts cite places
+        thought, spoken = self._parts.read(content, self._text_length)
         thought = self._reasoning_text(message) or thought
         refusal = as_text(message.get("refusal"))
         self._refused = self._refused or bool(refusal)
@@ -320,7 +320,7 @@ class StreamDecoder(Decoder):
         for key in message.keys() - _KNOWN_KEYS:
             self._keep_unknown(key, message[key])
         thought = self._new_thought.feed(thought) if self._is_streamed else thought
-        return self._thinking_delta(thought) + self._add_text(spoken + refusal)
+        return deltas + self._thinking_delta(thought) + self._add_text(spoken + refusal)
 
     def _add_text(self, text: str) -> list[Delta]:
         """Return the delta of what is new in a text, and count its characters."""
@@ -329,11 +329,16 @@ class StreamDecoder(Decoder):
         self._text_length += len(text)
         return self._text_delta(text)
 
+    def _waiting_text(self) -> list[Delta]:
+        """Return the delta of a text that waited for a further piece, and count its characters."""
+        text = self._new_text.finish()
+        self._text_length += len(text)
+        return self._text_delta(text)
+
     def _add_images(self, images: list[object]) -> None:
         """Store pictures, which OpenRouter sends as parts like a user message's."""
         for one in map(as_dict, images):
-            url = as_text(as_dict(one.get("image_url")).get("url"))
-            if url:
+            if url := as_text(as_dict(one.get("image_url")).get("url")):
                 self._media.append(inline(Image(url=url)))
                 self._unknown_keys["images"] = True
 
@@ -392,8 +397,3 @@ def _reports_failure(data: Json) -> bool:
     """Return True if a key of `_FAILURE_KEYS` says that a chunk or an answer is an error."""
     bare = "choices" not in data and any(map(data.get, _BARE_FAILURE_KEYS))
     return bool(data.get("error") or bare or has_failed_status(data))
-
-
-def _message_of(choice: Json) -> Json:
-    """Return a choice's message, or its delta; empty if it has neither."""
-    return as_dict(choice.get("message") or choice.get("delta"))
