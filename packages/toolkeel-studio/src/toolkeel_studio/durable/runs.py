@@ -177,7 +177,8 @@ class Runs:
         queue = self._queue.name or self._queue_of(session, scope)
         order = self._order(id, session, scope, None)
         self.sessions.open(session, scope).decide(decision, who)
-        self._queue.put(order, queue)
+        if self._queue.status(id) is None:  # DBOS warns of what is in another queue by now
+            self._queue.put(order, queue)
         return id
 
     @checked
