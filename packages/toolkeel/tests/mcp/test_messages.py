@@ -220,3 +220,8 @@ def test_a_handshake_is_left_as_it_is_where_nothing_is_wrong_with_it() -> None:
         mended: dict[str, object] = dict(result)
         repair_handshake(mended)
         assert mended == result
+
+
+def test_a_text_without_an_end_in_a_malformed_line_is_read_in_linear_time() -> None:
+    with pytest.raises(ValueError, match="Expecting value"):
+        read_server_message(b'{"jsonrpc":"2.0","id":1,"result":' + b"[" * 200 + b'\\"' * 200_000)

@@ -18,7 +18,7 @@ from pydantic_core import from_json, to_json
 
 # Half of a surrogate pair, as JSON escapes it; whole pairs and backslashes are stepped over.
 _HALF = re.compile(rb"\\\\|\\u[dD][89abAB]..\\u[dD][c-fC-F]..|(\\u[dD][89a-fA-F]..)")
-_BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*+"|[\[{]|[\]}]', re.DOTALL)
+_BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)
 _BEGIN = re.compile(rb'\{\s*"(?:jsonrpc|id|result|error)"\s*:')
 MAX_DEPTH = 150
 """Levels that are kept of an answer nested too deeply for the parser."""
