@@ -243,7 +243,7 @@ def test_garbage_inside_a_stream_is_an_error() -> None:
 def test_an_answer_that_is_no_answer_is_an_error(stream: bool) -> None:
     page = answer("<html>proxy</html>", kind="text/html")
     if stream:
-        assert "before its first delta" in str(error_of(page))
+        assert "not JSON: '<html>proxy</html>'" in str(error_of(page))
     else:
         assert "not JSON" in str(error_of(page, stream=False))
     assert isinstance(error_of(answer("{broken"), stream=stream), ModelError)
