@@ -76,7 +76,7 @@ def show(trials: list[Trial], name: str) -> Row:
 def make_table(rows: list[Row], asked: int) -> str:
     """Return the figures as Markdown."""
     lines = [
-        f"| {asked} questions | calls | valid | right tool | right call |",
+        f"| {asked} questions | calls | valid | right tool or none | right arguments, too |",
         "|---|---|---|---|---|",
     ]
     lines += [

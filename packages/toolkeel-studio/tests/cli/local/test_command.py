@@ -195,6 +195,19 @@ def test_six_clients_are_served_and_a_cancelled_one_holds_up_nobody(weights: Wei
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("a", "b"), [(20, 22), (3, 4)])
+def test_the_smallest_model_calls_a_function(weights: Weights, a: int, b: int) -> None:
+    def add(a: int, b: int) -> int:
+        """Add two numbers."""
+        return a + b
+
+    steady = Settings(temperature=0, max_tokens=60)
+    agent = Agent(weights.model(), [add], settings=steady, max_turns=2)
+    made = agent.run_sync(f"add {a} and {b}").state.messages[1].tool_calls
+    assert [(call.name, json.loads(call.arguments)) for call in made] == [("add", {"a": a, "b": b})]
+
+
+@pytest.mark.slow
 def test_the_other_commands_find_it(weights: Weights, tmp_path: Path) -> None:
     here = {"XDG_STATE_HOME": str(weights.state), "TOOLKEEL_DATA": str(tmp_path)}
     words = ["run", "What is 17 * 23?", "-t", "calculator", "--max-turns", "2"]

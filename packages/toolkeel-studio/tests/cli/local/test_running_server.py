@@ -68,4 +68,7 @@ def test_run_uses_it_unless_another_model_is_named(
         assert ended.out.strip() == "from the weights"
         assert "model: llamacpp:m, of toolkeel local" in ended.err
         monkeypatch.delenv(URL_VARIABLE, raising=False)
+        assert here("run", "hello", "-m", "llamacpp:m").out.strip() == "from the weights"
+        monkeypatch.delenv(URL_VARIABLE, raising=False)
         assert "from the weights" not in here("run", "2 + 2", "-m", "offline").out
+        assert here("run", "hello", "-m", "llamacpp:another").code != 0

@@ -70,12 +70,17 @@ class Approve(StrEnum):
 
 
 def resolve_model_name(context: typer.Context, name: str) -> str:
-    """Resolve ``auto``, and the default (``toolkeel local`` if it runs), to a model's name."""
+    """Resolve ``auto``, and the default (``toolkeel local`` if it runs), to a model's name.
+
+    The model of ``toolkeel local`` is found by its name, too, whatever its port.
+    """
     if name == AUTO:
         return choose_auto()
     source = context.get_parameter_source("model")
     is_default = name == OFFLINE and source is not None and source.name == "DEFAULT"
-    return (use_running_server() if is_default else "") or name
+    if not is_default and not name.startswith("llamacpp:"):
+        return name
+    return use_running_server("" if is_default else name) or name
 
 
 # — options, declared once —

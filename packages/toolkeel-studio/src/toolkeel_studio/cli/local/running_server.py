@@ -71,16 +71,19 @@ def find_running_server() -> RunningServer | None:
     return server if server is not None and server.is_alive() else None
 
 
-def use_running_server() -> str:
+def use_running_server(wanted: str = "") -> str:
     """Return the name of the model of the server that runs now, or "" if there is none.
 
     It is printed to stderr, and the server's address is set in this process's environment.
+
+    Args:
+        wanted: The only model to use; empty for any.
     """
     server = find_running_server()
-    if server is None:
+    name = f"llamacpp:{server.model}" if server else ""
+    if server is None or wanted not in ("", name):
         return ""
     os.environ.setdefault(URL_VARIABLE, server.url)
-    name = f"llamacpp:{server.model}"
     note(f"model: {name}, of toolkeel local", DIM)
     return name
 

@@ -28,7 +28,11 @@ from toolkeel.providers.wire.plain_json import arguments_text, as_dict, as_list,
 from toolkeel.providers.wire.tools import function_arguments
 
 _READS_SCHEMAS = re.compile(r"qwen|hermes|llama-?3|mistral|granite|command", re.IGNORECASE)
-"""Families that were trained on tools as JSON Schema; others read signatures, which are shorter."""
+"""Families that were trained on tools as JSON Schema.
+
+Others read signatures, which are shorter. They also get shorter rules: SmolLM2-135M repeats an example
+of an answer instead of calling a tool.
+"""
 
 _Described = ToolDefinition | AnswerFunction
 """What has a name, a description and parameters."""
@@ -36,7 +40,9 @@ _Described = ToolDefinition | AnswerFunction
 _HEAD = "You can call these functions:"
 _AFTER_RESULTS = "Call {} with that now, unless another function is needed first."
 """Small models repeat a call whose result they were shown without a word about what to do next."""
-_CALL = 'Reply with one call as JSON: {"name": "<function>", "arguments": {...}}.'
+_CALL = (
+    'Reply with one call as JSON: {"name": "<function>", "arguments": {...}}. Its result follows.'
+)
 
 
 def write_tools_as_text(request: ModelRequest, model: str) -> list[Message]:
@@ -93,16 +99,18 @@ def describe_tools(
         for alias, tool in named_tools(tools)
         if choice in ("auto", "required", tool.name)
     ]
-    rules = [f"{_CALL} Its result follows."]
+    answer = answer_function(tools, output)
     if choice == "auto":
-        answer = answer_function(tools, output)
         named.append((answer.name, answer))
-        rules[0] += f" Call {answer.name} only if no other function can do what is asked."
+    if _READS_SCHEMAS.search(model) is None:
+        return "\n".join([_HEAD, *(_signature_line(*one) for one in named), _CALL])
+    lines = [_HEAD, *(_schema_line(*one) for one in named), _CALL]
+    if choice == "auto":
+        lines[-1] += f" Call {answer.name} only if no other function can do what is asked."
         if output is None:
             example = _answer_text(answer, "...")
-            rules.append(f"To greetings and general questions, for example, reply {example}.")
-    write = _schema_line if _READS_SCHEMAS.search(model) else _signature_line
-    return "\n".join([_HEAD, *(write(alias, one) for alias, one in named), *rules])
+            lines.append(f"To greetings and general questions, for example, reply {example}.")
+    return "\n".join(lines)
 
 
 def _schema_line(alias: str, tool: _Described) -> str:
