@@ -35,7 +35,7 @@ from toolkeel.testing.cassette import Cassette
 from toolkeel.testing.taped import TapedModel, TapedTools
 from toolkeel_studio.cli.exit_codes import FAILED, SUSPENDED
 from toolkeel_studio.cli.history_option import read_history
-from toolkeel_studio.cli.local.running_server import use_running_server
+from toolkeel_studio.cli.local.running_server import resolve_local_model
 from toolkeel_studio.cli.suspended_run import deciding, save, show_tickets
 from toolkeel_studio.cli.terminal.approve import TerminalApprover, argument_check, can_ask
 from toolkeel_studio.cli.terminal.interrupt import exit_code, run_interruptible
@@ -70,17 +70,12 @@ class Approve(StrEnum):
 
 
 def resolve_model_name(context: typer.Context, name: str) -> str:
-    """Resolve ``auto``, and the default (``toolkeel local`` if it runs), to a model's name.
-
-    The model of ``toolkeel local`` is found by its name, too, whatever its port.
-    """
+    """Resolve ``auto``, and the default (``toolkeel local`` if it runs), to a model's name."""
     if name == AUTO:
         return choose_auto()
     source = context.get_parameter_source("model")
     is_default = name == OFFLINE and source is not None and source.name == "DEFAULT"
-    if not is_default and not name.startswith("llamacpp:"):
-        return name
-    return use_running_server("" if is_default else name) or name
+    return resolve_local_model(name, is_default=is_default)
 
 
 # — options, declared once —

@@ -15,6 +15,7 @@ from toolkeel.providers.constrained.server_facts import Loading, Locked, ServerC
 from toolkeel_studio.cli.terminal.streams import DIM, note
 
 URL_VARIABLE = "LLAMACPP_BASE_URL"
+_VENDOR = "llamacpp:"
 """Variable that names another server, which then counts alone."""
 
 
@@ -71,19 +72,22 @@ def find_running_server() -> RunningServer | None:
     return server if server is not None and server.is_alive() else None
 
 
-def use_running_server(wanted: str = "") -> str:
-    """Return the name of the model of the server that runs now, or "" if there is none.
+def resolve_local_model(name: str, *, is_default: bool) -> str:
+    """Return `name`, or the name of the model of the server that runs now, if that is meant.
 
-    It is printed to stderr, and the server's address is set in this process's environment.
+    The server's model is printed to stderr, and its address is set in this process's environment.
 
     Args:
-        wanted: The only model to use; empty for any.
+        name: The model that a command is to use; the server's own is found by it, too.
+        is_default: True if no model was named, so that any server's is meant.
     """
+    if not is_default and not name.startswith(_VENDOR):
+        return name
     server = find_running_server()
-    name = f"llamacpp:{server.model}" if server else ""
-    if server is None or wanted not in ("", name):
-        return ""
+    if server is None or (not is_default and name != f"{_VENDOR}{server.model}"):
+        return name
     os.environ.setdefault(URL_VARIABLE, server.url)
+    name = f"{_VENDOR}{server.model}"
     note(f"model: {name}, of toolkeel local", DIM)
     return name
 
