@@ -159,7 +159,7 @@ def _close_pattern(core: Core, pattern: str) -> Core:
     check = pattern_check(pattern, _NO_FORM.get(core["type"], ()))
     if core["type"] == "function-after":
         lax = {"strict": False} if core["schema"]["type"] == "bytes" else {}
-        return {**core, "schema": before(check, {**core["schema"], **lax})}  # type: ignore[typeddict-item]
+        return {**core, "schema": before(check, {**core["schema"], **lax})}
     if core["type"] in _NO_FORM:
         return _checked(check, core)
     inner: Any = {**core}
