@@ -93,16 +93,11 @@ def _read_fields(front: str) -> tuple[Mapping[str, object], list[str]]:
     with needs_extra("reading skills", "skills"):
         import yaml
 
-    class Loader(yaml.SafeLoader):  # type: ignore[misc]
-        """Without aliases: a few of them, each of ten others, are a text without end."""
-
-        def compose_node(self, parent: object, index: object) -> object:
-            if self.check_event(yaml.AliasEvent):
-                raise yaml.YAMLError("it has an alias")
-            return super().compose_node(parent, index)
-
     try:
-        loaded = yaml.load(front, Loader)
+        # A few aliases, each of ten others, are a text without end.
+        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(front)):
+            raise yaml.YAMLError("it has an alias")
+        loaded = yaml.safe_load(front)
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         fields = {m[1]: m[2].strip(" \"'") for m in map(_LINE.fullmatch, front.split("\n")) if m}
         if not {"name", "description"} <= fields.keys():

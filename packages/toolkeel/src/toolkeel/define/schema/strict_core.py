@@ -156,13 +156,16 @@ def _close_text(core: Core) -> Core:
 def _close_pattern(core: Core, pattern: str) -> Core:
     """Return the schema of a type that is parsed from text, for texts of the advertised pattern alone."""
     before = core_schema.no_info_before_validator_function
+    inner: Any
     check = pattern_check(pattern, _NO_FORM.get(core["type"], ()))
     if core["type"] == "function-after":
-        lax = {"strict": False} if core["schema"]["type"] == "bytes" else {}
-        return {**core, "schema": before(check, {**core["schema"], **lax})}
+        inner = {**core["schema"]}
+        if inner["type"] == "bytes":
+            inner["strict"] = False
+        return {**core, "schema": before(check, inner)}
     if core["type"] in _NO_FORM:
         return _checked(check, core)
-    inner: Any = {**core}
+    inner = {**core}
     return _named(before(check, inner), inner)
 
 
