@@ -35,8 +35,8 @@ def mark_decided(folder: Path | None, tickets: Iterable[str]) -> None:
         tickets: Ids of the tickets whose decisions are used now.
 
     Raises:
-        SetupError: a ticket was used before, in this or another process, or a mark cannot be written.
-            No new mark is left in that case.
+        SetupError: an id is no ticket's, a ticket was used before, in this or another process, or a
+            mark cannot be written. No new mark is left in that case.
     """
     wanted = list(tickets)
     if not all(map(is_id, wanted)):

@@ -109,6 +109,7 @@ async def _evaluate(instructions: Instructions[Any], run: RunContext) -> str:
     Raises:
         SetupError: the function returned something else than text.
         CallbackTimeout: the function took longer than the run's `callback_timeout`.
+        Exception: what the function raised.
     """
     if isinstance(instructions, str):
         return instructions

@@ -158,9 +158,14 @@ def _split_target(text: str) -> tuple[str, str]:
 
 
 def _load_builtins(base: str, name: str) -> Iterator[AnyTool]:
-    """Yield the tools of one builtin, or of all; `name` holds a tool's name or options.
+    """Yield the tools of a builtin; of all or of the demo, those of the builtin `name`, or of each.
 
-    Raises `SetupError` for an unknown option.
+    Args:
+        base: A builtin, or the target of all or of the demo.
+        name: For a builtin: name of its one tool, or its options; empty for all its tools.
+
+    Raises:
+        SetupError: the builtin has no such option or tool, or does not exist.
     """
     if base in (ALL_TARGET, DEMO_TARGET):
         names = [name] if name else [one for one in builtin_names() if one not in EXPLICIT_ONLY]

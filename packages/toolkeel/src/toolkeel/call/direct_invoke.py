@@ -26,12 +26,15 @@ async def ainvoke(tool: AnyTool, value: object, run: RunContext | None) -> objec
     Args:
         tool: The tool.
         value: A `ToolCall`, or a dict like one, returns a message, failed or not. Arguments as a
-            dict or
-            text return the body's value.
+            dict or text return the body's value, or the text of the tool's `on_error` or
+            `on_invalid` if that handles the failure.
         run: The run; None for the one whose code calls this, or a new one.
 
     Raises:
         CallError: arguments were given, and the call failed.
+        Exception: arguments were given, and a step ended the run with this error.
+        DefinitionError: the tool is a method without its instance.
+        SetupError: `run` is no run.
     """
     require_bound(tool)
     run = join_run(run)

@@ -33,6 +33,9 @@ def render(
 ) -> ToolMessage:
     """Build the result message of a successful call.
 
+    Content longer than the tool's `max_output`, or with too many media, is shortened; the value
+    becomes the artifact, if there is no other.
+
     Args:
         prepared: The call.
         value: What the body, or a step around it, returned.
@@ -101,6 +104,7 @@ def render_value(value: object) -> object:
 
 
 def _render_content(content: object) -> ToolOutput:
+    """Return a value, or a list with such values, as the renderers of their classes show it."""
     if not isinstance(content, list | tuple):
         renderer = find_renderer(type(content))
         assert renderer is not None  # `needs_renderer` has found it

@@ -229,7 +229,9 @@ def _close_streams() -> None:
 
 
 def _wait_for_command(child: int, wake: int, lifeline: int) -> int | None:
-    """Wait for the command and return its status; None if the lifeline closes first.
+    """Wait for the command and return its wait status; None if the lifeline closes first.
+
+    Side effect: other children that end meanwhile are reaped.
 
     Args:
         child: Process id of the command.

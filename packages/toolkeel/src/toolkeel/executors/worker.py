@@ -55,7 +55,11 @@ _local_tools: WeakKeyDictionary[AnyTool, AnyTool] = WeakKeyDictionary()
 
 
 def main() -> None:
-    """Serve requests from the socket at standard input until it closes, or for `IDLE_SECONDS` without one."""
+    """Serve requests from the socket at standard input until it closes, or for `IDLE_SECONDS` without one.
+
+    Bodies read an empty standard input. Each request sets the working folder, and empties the files
+    that are standard output and standard error.
+    """
     line = socket.socket(fileno=os.dup(0))
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)  # a body that reads standard input gets an end of file

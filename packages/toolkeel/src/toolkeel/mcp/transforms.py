@@ -164,7 +164,7 @@ class TransformedTool:
     unseen: frozenset[str]
 
     def to_original(self, arguments: Mapping[str, Any]) -> Json:
-        """Return arguments in the form of the server's own definition.
+        """Return arguments in the form of the server's own definition, with the transform's defaults and fixed values.
 
         Raises:
             InvalidArguments: one is under a name that is not shown.

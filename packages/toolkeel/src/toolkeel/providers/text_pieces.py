@@ -25,7 +25,10 @@ class SurrogateJoiner:
         self._keep_lone = keep_lone
 
     def feed(self, text: str) -> str:
-        """Return `text` with pairs joined; half a pair at its end waits for the next piece."""
+        """Return `text` with pairs joined; half a pair at its end waits for the next piece.
+
+        Other halves become U+FFFD, unless they are to be preserved.
+        """
         if self._half:
             text, self._half = self._half + text, ""
         elif text.isascii() and "\0" not in text:

@@ -91,7 +91,7 @@ class ApprovalQueue:
             return decided.decision
 
     def waiting(self) -> list[Ticket]:
-        """List the undecided calls, the one that has waited longest first."""
+        """List the latest `SHOWN` undecided calls that have not expired, the one that has waited longest first."""
         found = self._store.search(_PLACE, limit=SHOWN)
         open = [item.value for item in reversed(found) if item.value.get("until", 0.0) > time()]
         return [_ticket(value["ticket"]) for value in open]

@@ -129,7 +129,7 @@ async def settle_decision(
     """Return which decision counts for a ticket: an approver's, or an earlier one that was posted.
 
     Side effect: where the ticket is one of the session's, which others can decide, too, the decision
-    that counts is written to the journal.
+    that counts is written to the journal. A warning is logged if it differs from the approver's.
 
     Args:
         journal: The journal of the session.

@@ -132,7 +132,10 @@ class KeepTokens:
         return [cut for cut in short if cut.start not in gone], parts
 
     def _references(self, view: HistoryView, sizes: list[int], low: int) -> list[Cut]:
-        """Return cuts that shorten the oldest long results down to `low`. Update `sizes` in place."""
+        """Return cuts that shorten the oldest long results down to `low`. Update `sizes` in place.
+
+        Nothing is shortened if no tool can read the results again.
+        """
         found, left = list[Cut](), sum(sizes)
         for index, size in enumerate(sizes):
             if left <= low or not view.reader_tool:

@@ -82,6 +82,8 @@ async def begin_run(
 ) -> SessionStart:
     """Continue the session's last run, or start another one, and return its start.
 
+    Write decisions, posts, messages that must wait and results of replaced calls to the journal.
+
     Args:
         journal: The session's journal.
         run: Receives its id, state and recorder.

@@ -348,13 +348,13 @@ class Sessions:
     def prune(
         self, older_than: float, *, scope: str | None = "", waiting: bool = False, dry: bool = True
     ) -> tuple[SessionInfo, ...]:
-        """Delete sessions without a write for some days, except active ones. Return those deleted.
+        """Delete sessions not written for some days, except active ones; return them. Raise as `delete`.
 
         Args:
             older_than: Number of days.
             scope: Scope of the sessions; None for all.
             waiting: True to also delete sessions in which calls wait for a person, or messages for a run.
-            dry: True to delete nothing and only return what would be deleted.
+            dry: True to delete nothing and only return the sessions, active ones included.
         """
         before = time() - older_than * 86400
         found = []

@@ -71,7 +71,13 @@ class Store(Protocol):
     def search(
         self, namespace: Namespace, where: Mapping[str, Any] = NOTHING, limit: int = 10
     ) -> list[Item]:
-        """Return values in a namespace and those below it, the latest first."""
+        """Return values in a namespace and those below it, the latest first.
+
+        Args:
+            namespace: ``("users",)`` also finds values of ``("users", "ada")``.
+            where: Values that top-level fields must have, by name.
+            limit: Maximum number of values.
+        """
         ...
 
     def delete(self, namespace: Namespace, key: str) -> bool:

@@ -86,9 +86,17 @@ class ActiveAgent:
             self._run.agent, self.plan, self.before = agent, plan, tuple(plans.values())
 
     async def instruct(self, text: str | None = None) -> str:
-        """Insert the agent's instructions into the transcript, and return their text.
+        """Insert the agent's instructions into the transcript, replacing earlier ones, and return their text.
 
-        Side effect: the run gets the agent's toolset and callback timeout. See `prompt.insert_instructions`.
+        Side effect: the run gets the agent's toolset and callback timeout.
+
+        Args:
+            text: The text as evaluated before, in a resumed run; None to evaluate it now.
+
+        Raises:
+            SetupError: the function for instructions returned something else than text.
+            CallbackTimeout: it took too long.
+            Exception: what it raised.
         """
         self._run.scope.callback_timeout = self.plan.callback_timeout
         self._run.scope.toolset = self.plan.tools.within(self._find_outer())  # calls obey its rules

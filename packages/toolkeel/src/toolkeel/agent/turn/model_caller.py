@@ -149,10 +149,12 @@ class ModelCaller:
     async def _repeat_if_empty(
         self, request: ModelRequest, reply: AssistantMessage
     ) -> AssistantMessage:
-        """While the reply is empty, tell the model and ask again, unless the run has an output type.
+        """While the reply is empty, tell the model and ask again. Record each as failed, and emit `Retrying`.
+
+        Return it as it is if the run has an output type, or a step answered in the model's place.
 
         Raises:
-            ModelUnavailable: `MAX_EMPTY` replies in a row were empty.
+            ModelError: a request failed; ModelUnavailable after `MAX_EMPTY` empty replies in a row.
         """
         run, count = self._run, 1
         if self._agent.plan.output is not None or not self._attempt:

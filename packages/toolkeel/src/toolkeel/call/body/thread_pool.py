@@ -146,8 +146,10 @@ class ThreadPool:
         """Queue a function for a thread, with a copy of the context variables, and return its job.
 
         Raises:
-            LimitReached: Too many abandoned bodies still run, or the system
-                has no thread left.
+            LimitReached: too many abandoned bodies still run, the system has no thread left, or the
+                program is ending.
+            SetupError: as `start_thread`.
+            RuntimeError: no event loop is running.
         """
         if self.leaked >= self.max_abandoned:
             raise LimitReached(

@@ -125,8 +125,8 @@ class Approval:
     ) -> tuple[Prepared, ApprovalQuestion | None]:
         """Ask for approval if needed. Return the call as it may run, and the approved question, if any.
 
-        Raises:
-            Denied: a rule or a person denies the call. Suspend: it waits for a person.
+        Emit events; record edits, and what was approved despite taint. Raise Denied (by a rule or a person,
+        or for an invalid edit), Refused (a guard refuses the edit) or Suspend (the call waits for a person).
         """
         agreed = origin = ""
         answer: Decision | None = None

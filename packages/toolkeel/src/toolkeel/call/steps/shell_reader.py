@@ -25,10 +25,15 @@ _BRACES = re.compile(r"\{[^{}]*(?:,|\.\.)")
 
 
 class ShellWord(NamedTuple):
-    """A word of a command, with its text as the shell reads it."""
+    """A word of a command.
+
+    Args:
+        text: The text as the shell reads it.
+        sure: True if the shell expands nothing in it.
+    """
 
     text: str
-    sure: bool = True  # nothing in it is expanded
+    sure: bool = True
 
 
 class UnclearLine(Exception):

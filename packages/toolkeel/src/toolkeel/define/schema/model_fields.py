@@ -21,7 +21,7 @@ Values: TypeAlias = dict[str, Any]
 def without_fields(model: type[BaseModel], hidden: Sequence[str]) -> type[BaseModel]:
     """Return the model without the fields the program fills and their validators.
 
-    Every validator may change its value, so that those which look at a entire model, with what
+    Every validator may change its value, so that those which look at an entire model, with what
     is injected, are left out here: none runs twice.
     """
     late = has_cross_field_validators(model)

@@ -190,7 +190,7 @@ class Connection:
         return is_session_lost(error)
 
     async def _close(self) -> None:
-        """End the connection's task and wait for it, and forget its client and tools."""
+        """End the connection's task and wait for it; stop its subscriptions; forget its client and tools."""
         self._closed.set()
         self.watches.close()
         task, self._task, self._client, self._tools = self._task, None, None, None

@@ -137,7 +137,7 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
         )
 
     async def _body(self, response: httpx2.Response) -> bytes:
-        """Read a body.
+        """Read a body, and close the response, also after an error.
 
         Raises:
             httpx2.ReadError: it is larger than the limit.

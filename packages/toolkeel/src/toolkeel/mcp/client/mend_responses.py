@@ -86,9 +86,9 @@ def transport_error(code: int, message: str) -> types.ErrorData:
 
 
 def mark_peer_error(error: types.ErrorData) -> types.ErrorData:
-    """Return a received error so marked that it does not look like our transport's own.
+    """Return a received error, marked if its code is one that our transport uses, too.
 
-    One about an answer that the SDK cannot read is the transport's; any other is returned unchanged.
+    One about an answer that the SDK could not read becomes the transport's. Others stay unchanged.
     """
     unread = (types.PARSE_ERROR, types.INVALID_REQUEST)
     if error.code in unread and error.message.startswith(_SDK_LOST):

@@ -20,7 +20,7 @@ from toolkeel.errors import SetupError
 
 
 def tls_context(files: Mapping[str, str]) -> ssl.SSLContext | bool:
-    """Return the TLS context: trusted authorities and the client certificate.
+    """Return the TLS context: trusted authorities and the client certificate; True (the default) without files.
 
     Args:
         files: ``ca``, trusted beside those of the system; ``cert`` and ``key``, of ours.

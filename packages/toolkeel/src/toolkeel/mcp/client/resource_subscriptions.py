@@ -48,7 +48,9 @@ class ResourceSubscriptions:
         """Add a listener to resources; the first of a resource subscribes at the server.
 
         Raises:
-            MCPError: the server offers no subscriptions.
+            MCPError: the server offers no subscriptions, or refuses one. Resources before it have
+                the listener.
+            Unreachable, SetupError: there is no connection.
         """
         for uri in uris:
             if uri not in self._listening:

@@ -226,7 +226,8 @@ class AnthropicEncoder(ClaudeEncoder[AnthropicProfile]):
     def encode_reply(self, message: AssistantMessage, ids: Sequence[str]) -> list[Json]:
         """Encode a reply as blocks.
 
-        Remember its code container for the next request of the turn.
+        Remember its code container for the next request of the turn, and if it had thinking without
+        a signature.
         """
         extra = as_dict(message.provider_options.get(WIRE))
         self.container = as_text(extra.get("container")) or self.container

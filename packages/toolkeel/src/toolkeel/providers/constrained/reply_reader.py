@@ -74,7 +74,11 @@ class ConstrainedReply:
         self._has_bounded_text = False
 
     def feed(self, delta: Delta) -> list[Delta]:
-        """Return the deltas that are certain after `delta`: answer text, or calls at the end."""
+        """Return the deltas that are certain after `delta`: answer text, or calls at the end.
+
+        `Finish` has the reason ``tool_calls`` after calls, or ``length`` if one holds a text of the
+        schema's maximum length. Deltas that are no text are returned unchanged.
+        """
         if isinstance(delta, TextDelta):
             self._buffer += delta.text
             return self._read()

@@ -197,7 +197,8 @@ class LoginFlow(OAuthClientProvider):
     def _probe_challenge(self, short: httpx2.Response | None) -> httpx2.Request | None:
         """Build a request that checks the registration before the login page opens; None if unregistered.
 
-        It asks for the scopes the person will be asked for: what was granted, and what was missing.
+        It names the scopes that the person will be asked for. Those granted before, and those that
+        the response `short` requires, are added to the client's metadata.
         """
         client, server = self.context.client_info, self.context.oauth_metadata
         meta, tokens = self.context.client_metadata, self.context.current_tokens
