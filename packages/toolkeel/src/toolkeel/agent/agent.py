@@ -173,12 +173,12 @@ class Agent(Generic[C, T]):
 
     @property
     def handoffs(self) -> tuple[Handoff, ...]:
-        """The handoffs by which this agent may pass its runs to others; a function that gives them is called."""
+        """The handoffs to other agents. A function that gives them is called; other results raise `SetupError`."""
         return as_handoffs(self._handoffs()) if callable(self._handoffs) else self._handoffs
 
     @contextmanager
     def override(self, *, model: str | Model) -> Iterator[None]:
-        """Use another `Model`, or the model of a name, in all runs that start inside the block, for tests."""
+        """Use another `Model`, or that of a name, in runs that start in the block, for tests. Raises as `Agent`."""
         known = resolve_model(model)
         token = _MODEL_OVERRIDES.set({**_MODEL_OVERRIDES.get(), self: known})
         try:
@@ -233,10 +233,10 @@ class Agent(Generic[C, T]):
         self, prompt: Prompt, *, output_type: TypeForm[N], **options: Unpack[RunOptions[C]]
     ) -> Run[N]: ...
     def start(self, prompt: Prompt, *more: object, **options: Any) -> Run[Any]:
-        """Create a run and return its handle, without waiting for its result. Options are those of `run`.
+        """Create a run and return its handle without waiting, or raise `SetupError` for a wrong option.
 
-        Use ``result = await run``, ``run.state`` at any time, and ``run.cancel()``. In an event loop
-        the run starts at once, in a task of its own; without one it starts when it is first awaited.
+        Use ``result = await run``, ``run.state`` at any time, and ``run.cancel()``. In an event loop the run
+        starts at once, in a task of its own; without one when it is first awaited. Options are those of `run`.
         """
         run = self._make_run(prompt, more, options)
         with suppress(RuntimeError):  # no loop runs here
@@ -251,10 +251,10 @@ class Agent(Generic[C, T]):
         self, prompt: Prompt, *, output_type: TypeForm[N], **options: Unpack[RunOptions[C]]
     ) -> Run[N]: ...
     def stream(self, prompt: Prompt, *more: object, **options: Any) -> Run[Any]:
-        """Create a run whose events can be read as they happen, and return its handle.
+        """Create a run whose events can be read as they happen, or raise `SetupError` for a wrong option.
 
-        The run starts when its events are first read. ``async for event in run`` yields all events,
-        ``run.stream_text()`` only the model's text. Options are those of `run`.
+        The run, whose handle is returned, starts when its events are first read. ``async for event in run``
+        yields all events, ``run.stream_text()`` only the model's text. Options are those of `run`.
         """
         run = self._make_run(prompt, more, options)
         run.buffer_events()
@@ -305,14 +305,15 @@ class Agent(Generic[C, T]):
         return Run(plan, run, prompt)
 
     def with_tools(self, tools: Iterable[ToolOrSource]) -> Agent[C, T]:
-        """Return a copy of this agent with further tools and tool sources, and with its present model."""
+        """Return a copy with further tools and sources and its present model, or raise `DuplicateToolError`."""
         return self._with_plan(self._plan.with_tools(list(tools)))
 
     def map_tools(self, change: Callable[[Any], ToolOrSource], *steps: Step) -> Agent[C, T]:
         """Return a copy of this agent with each tool and tool source replaced by a function's result.
 
         Args:
-            change: Takes a tool or tool source, and returns its replacement.
+            change: Takes a tool or tool source, and returns its replacement. Two of one name raise
+                `DuplicateToolError`.
             steps: Further steps around every call, also those of agents that it calls or hands over to.
         """
         return self._with_plan(self._plan.map_tools(change, steps))

@@ -47,6 +47,7 @@ class Bound:
 
         Raises:
             LimitReached: a limit of that run does not permit the request.
+            ModelError: there is no reply.
         """
         given = [UserMessage(messages)] if isinstance(messages, str) else messages
         request = ModelRequest(given, self._offered, self.settings)
@@ -57,6 +58,10 @@ class Bound:
 
         Args:
             messages: The transcript, or what the person says.
+
+        Raises:
+            LimitReached: as for `stream`.
+            ModelError: there is no reply.
         """
         assembly = ReplyBuilder()
         async for delta in self.stream(messages):

@@ -83,6 +83,9 @@ def make_agent_tool(
         names: The tool's name (None derives it from the agent's) and its description.
         parameters: The tool's parameters; None for one text, ``input``.
         options: Options of the tool; timeout, metadata and effects are set in it.
+
+    Raises:
+        DefinitionError: the tool's name or parameters are invalid.
     """
     if parameters is None:
 

@@ -128,6 +128,8 @@ class Plan:
         """Raise unless the tools that rules, limits and settings name exist.
 
         Plans with tool sources or handoffs are not checked, since their tools are not all known yet.
+        Logs a warning if results of some tools will require approval of others, or if a missing tool may
+        be called by other tools' bodies.
 
         Args:
             rules: The agent's own rules.

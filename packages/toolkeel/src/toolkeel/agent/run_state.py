@@ -112,7 +112,7 @@ class RunState:
     made_by: Mapping[str, str] = NOTHING  # type: ignore[assignment]
 
     def to_json(self, key: bytes = b"") -> str:
-        """Return the run as JSON text, without the values that `omitted_values` names.
+        """Return the run as JSON text, without the values that `omitted_values` names, which are logged.
 
         Args:
             key: Signs the text (HMAC-SHA256), so that `from_json` refuses what others have changed.

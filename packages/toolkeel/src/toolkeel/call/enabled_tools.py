@@ -63,7 +63,7 @@ class EnabledTools:
     async def current(self) -> Sequence[AnyTool]:
         """Return the tools to offer now; the same object while nothing changes.
 
-        Side effect: the run's disabled tools are updated.
+        Side effects: the run's disabled tools are updated, and a predicate that raises is logged.
         """
         offered = self._all
         if self._search is not None:

@@ -56,7 +56,10 @@ ToolOrSource: TypeAlias = Toolish | ToolSource
 def static_tools(
     sources: Toolset | Iterable[ToolOrSource],
 ) -> tuple[Toolset, tuple[ToolOrSource, ...]]:
-    """Return the tools known now as a set, and all sources if some are known only in a run, else ()."""
+    """Return the tools known now as a set, and all sources if some are known only in a run, else ().
+
+    Raises `SetupError` if something is no tool, or two tools have the same name.
+    """
     if isinstance(sources, Toolset):
         return sources, ()
     items = tuple(unpack_tools(sources))  # type: ignore[arg-type]

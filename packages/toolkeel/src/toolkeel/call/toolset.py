@@ -102,7 +102,7 @@ class Toolset(NotebookDisplay):
             check_rules(rules, list(self))
 
     def _set_tools(self, tools: Iterable[Toolish]) -> None:
-        """Replace the tools of this set."""
+        """Replace the tools of this set, or raise as the class does."""
         self.has_ends_run = self.has_barriers = self.has_secrets = False
         self._entries: dict[str, Entry] = {}
         self._aliases: dict[str, str] | None = None
@@ -226,13 +226,13 @@ class Toolset(NotebookDisplay):
     # — choosing —
 
     def with_tools(self, tools: Iterable[Toolish]) -> Toolset:
-        """Return a set of other tools with the same steps, rules and limits."""
+        """Return a set of other tools with the same steps, rules and limits, or raise as the class does."""
         other = copy.copy(self)
         other._set_tools(tools)
         return other
 
     def with_steps(self, *steps: Step, rules: Rules | None = None) -> Toolset:
-        """Return a set of the same tools with steps outside their own, and other rules if given."""
+        """Return the same tools within steps and, if given, other rules. Raises `SetupError` if a step does not fit."""
         check_steps(steps)
         other = copy.copy(self)
         other.steps, other.rules = (*steps, *self.steps), rules or self.rules
@@ -256,7 +256,7 @@ class Toolset(NotebookDisplay):
         return self._within[1]
 
     def with_extra_tool(self, extra: AnyTool) -> Toolset:
-        """Return a set with one more tool, to which the set's steps and rules do not apply."""
+        """Return a set with one more tool, outside its steps and rules. Raises `SetupError` if its own do not fit."""
         other = copy.copy(self)
         other._entries = {**self._entries, extra.name: Entry(extra, compose_tool(extra))}
         other._aliases = other._within = None
@@ -274,7 +274,7 @@ class Toolset(NotebookDisplay):
         """Return a set of the same tools, some with other names.
 
         Raises:
-            SetupError: a name is not in the set, or a new one is invalid.
+            SetupError: a name is not in the set, or a new one is invalid or taken.
         """
         if unknown := [name for name in names if name not in self]:
             raise SetupError(f"cannot rename {', '.join(unknown)}: not in {self!r}")
@@ -285,11 +285,11 @@ class Toolset(NotebookDisplay):
 
     @checked
     def with_prefix(self, prefix: str) -> Toolset:
-        """Return the same tools with `prefix` before each name."""
+        """Return the same tools with `prefix` before each name, or raise `DefinitionError` if one is invalid."""
         return self.rename({name: prefix + name for name in self.names})
 
     def __add__(self, other: Iterable[Toolish]) -> Toolset:
-        """Return both sets as one. Each tool keeps the steps of its own set."""
+        """Return both sets as one; each tool keeps its steps. Raises as the class, or if `other` has rules."""
         return self.with_tools([*self, *unpack_tools(other)])
 
     def __radd__(self, other: Iterable[Toolish]) -> Toolset:
@@ -331,7 +331,7 @@ class Toolset(NotebookDisplay):
     def run_sync(
         self, calls: Sequence[ToolCall], run: RunContext | None = None
     ) -> list[ToolMessage]:
-        """Run the calls of one turn from sync code, with or without a running event loop."""
+        """Do as `run` from sync code, with or without an event loop; raise `SetupError` on the library's own loop."""
         return run_sync(lambda: self.run(calls, run))
 
     def batch(
@@ -394,5 +394,5 @@ def unpack_tools(tools: Iterable[Toolish]) -> Iterable[Toolish]:
 
 
 def as_toolset(tools: Toolset | Iterable[Toolish]) -> Toolset:
-    """Return `tools` itself if it is a `Toolset`, else a new one of them."""
+    """Return `tools` itself if it is a `Toolset`, else a new one of them, or raise as the class does."""
     return tools if isinstance(tools, Toolset) else Toolset(tools)

@@ -116,7 +116,7 @@ class BaseTool:
 
     @functools.cached_property
     def tool(self) -> AnyTool:
-        """The tool this object describes, compiled once."""
+        """The tool this object describes, compiled once. Raises `DefinitionError` if it cannot be."""
         body = self._body()
         description = getattr(self, "description", None) or inspect.getdoc(type(self))
         if description == inspect.getdoc(BaseTool):

@@ -56,7 +56,8 @@ def resolve_executor(name: str, options: dict[str, Any]) -> None:
         options: The tool's options; ``executor`` and ``resources`` are read and changed.
 
     Raises:
-        DefinitionError: there are resources, and the executor is not ``"ray"``.
+        DefinitionError: there are resources, and the executor is not ``"ray"``; or no executor has the name.
+        SetupError: as for `create_executor`.
     """
     executor, resources = options.get("executor"), options.pop("resources", None)
     if resources is not None and executor != "ray":

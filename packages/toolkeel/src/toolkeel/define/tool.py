@@ -282,8 +282,7 @@ class Tool(NotebookDisplay, Generic[P, R], metaclass=_ToolMeta):
         """Run the tool as the model would: validated, injected, guarded.
 
         Args:
-            value: A dict of arguments, a text for a tool of one parameter, or a `ToolCall` (or
-                its dict with ``name``, ``args`` and ``id``).
+            value: A dict of arguments, a text for one parameter, or a `ToolCall` or its dict (``name``, ``args``, ``id``).
             run: Run to inject from; by default the one whose code makes the call, or a new one.
 
         Returns:
@@ -291,6 +290,7 @@ class Tool(NotebookDisplay, Generic[P, R], metaclass=_ToolMeta):
 
         Raises:
             CallError: if it failed and `value` was not a call.
+            SetupError: a value to inject is missing, or this waits on the library's own event loop.
         """
         return get_invoker().run_sync(lambda: self.ainvoke(value, run))
 
@@ -379,7 +379,7 @@ def compile_tool(
     options: ToolOptions,
     caller: FrameType | None,
 ) -> Tool[..., Any]:
-    """Compile a callable and its options to a `Tool`, or raise `DefinitionError`."""
+    """Compile a callable and its options to a `Tool`, or raise `DefinitionError`. Warns as `compile_function`."""
     if isinstance(function, Tool):
         raise DefinitionError(f"{function.name}: it is a tool already")
     check_names(*names)

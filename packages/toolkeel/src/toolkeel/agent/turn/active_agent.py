@@ -216,6 +216,9 @@ class ActiveAgent:
 
         Returns:
             Its tools; None if it was not changed since its plan was made.
+
+        Raises:
+            SetupError: as for `gather_tools`.
         """
         find = self.plan.find_change
         if find is None or (agent := await find()) is None:
@@ -237,6 +240,9 @@ class ActiveAgent:
 
         Returns:
             The agent's tools, or None if they are the same.
+
+        Raises:
+            SetupError: as for `gather_tools`.
         """
         if self._reader is None or not self._reader.has_changed():
             return None

@@ -238,7 +238,10 @@ RULES: tuple[Rewrite, ...] = (
 
 
 def rewrite(node: Schema, place: SchemaPlace, run: Conversion) -> Schema:
-    """Return `node`, and everything in it, as `run.dialect` accepts it."""
+    """Return `node`, and everything in it, as `run.dialect` accepts it.
+
+    Raises `DefinitionError` if references and unions refer to each other without end.
+    """
     if isinstance(node, bool):
         return _boolean(node, place, run)
     run.nodes += 1

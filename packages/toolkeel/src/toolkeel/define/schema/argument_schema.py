@@ -266,6 +266,9 @@ def compile_arguments(
         validate: pydantic's validator.
         fill: See `ArgumentSchema`.
         facts: About the schema.
+
+    Raises:
+        DefinitionError: no value fits a parameter, or a keyword that was added is no valid JSON Schema.
     """
     # A frame of Python, and options to read, cost as much as validating a small object.
     if facts.validator_options is not None:

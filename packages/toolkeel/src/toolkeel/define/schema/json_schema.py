@@ -182,15 +182,15 @@ class ToolSchemaGenerator(GenerateJsonSchema):
         return self._with_keys(super().dict_schema(schema), schema)
 
     def ordered_dict_schema(self, schema: Any) -> dict[str, Any]:
-        """Return the schema of an OrderedDict with the form of its keys, as `dict_schema` does."""
+        """Return the schema of an OrderedDict with the form of its keys, or raise `UnadvertisedType`."""
         return self._with_keys(super().ordered_dict_schema(schema), schema)
 
     def frozendict_schema(self, schema: Any) -> dict[str, Any]:
-        """Return the schema of a frozendict with the form of its keys, as `dict_schema` does."""
+        """Return the schema of a frozendict with the form of its keys, or raise `UnadvertisedType`."""
         return self._with_keys(super().frozendict_schema(schema), schema)
 
     def counter_schema(self, schema: Any) -> dict[str, Any]:
-        """Return the schema of a Counter with the form of its keys, as `dict_schema` does."""
+        """Return the schema of a Counter with the form of its keys, or raise `UnadvertisedType`."""
         return self._with_keys(super().counter_schema(schema), schema)
 
     def _with_keys(self, made: dict[str, Any], schema: Any) -> dict[str, Any]:
@@ -227,7 +227,10 @@ class ToolSchemaGenerator(GenerateJsonSchema):
         return made
 
     def enum_schema(self, schema: Any) -> dict[str, Any]:
-        """Return the schema of an enum with each value once; of a `Flag`, with every sum of its members."""
+        """Return the schema of an enum with each value once; of a `Flag`, with every sum of its members.
+
+        Raises `UnadvertisedType` if a `Flag` has too many sums to list.
+        """
         different: Any = {**schema, "members": list(dict.fromkeys(schema["members"]))}
         made = super().enum_schema(different)  # without aliases, which are there twice
         if issubclass(schema["cls"], enum.Flag):
