@@ -212,6 +212,8 @@ def test_an_address_that_only_a_result_names_leads_to_the_server_of_the_latest_r
         result = {"content": [{"type": "resource", "resource": {"uri": uri, "text": ""}}]}
         table.name_resources(server, result)
         assert result["content"][0]["resource"] == {"uri": uri, "text": ""}
+    for odd in ("text", ["text", {"uri": ["c://3"]}, {"resource": "c://3"}]):
+        table.name_resources(one, {"content": odd})  # is no reason to lose a result
     later = RoutingTable([one, other], True, table)
     found = later.resource("note://7")
     assert (found.server, found.name) == (other, "note://7") and later.resource(

@@ -117,3 +117,6 @@ async def test_half_a_character_and_an_endless_number_of_a_client_make_no_sessio
         endless = f"/v1/responses/{made_by['id']}?stream=true&starting_after={'9' * 5000}"
         assert (await client.get(endless)).status_code == 400
         assert (await post("/v1/responses", {"input": "x", "y": math.nan})).status_code == 400
+        head = {"content-type": "application/json"}
+        raw = b'{"input": "\xed\xa0\xbd"}'  # the same half without an escape
+        assert (await client.post("/v1/responses", content=raw, headers=head)).status_code == 400

@@ -188,7 +188,7 @@ async def _ask_when_required(
 
 
 def get_raised_approvals(run: CoreRun[Any]) -> dict[str, Any]:
-    """Return the metadata of the calls of a run that asked for approval while they ran, for changes too."""
+    """Return metadata, to read and change, of a run's calls that asked for approval while they ran."""
     known: Any = run.scope.step_state.setdefault((_RAISED_KEY, run.id), {})
     raised: dict[str, Any] = known
     return raised

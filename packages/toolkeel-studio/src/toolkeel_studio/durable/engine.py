@@ -105,8 +105,10 @@ def address_of(database: str) -> str:
     login = f"{user}:{password}@" if password else f"{user}@" if user else ""
     if not name:
         raise SessionError("the address of the runs names no database: postgresql://user@host/name")
-    if "," in parts.get("host", "") and "port" in parts:  # SQLAlchemy knows no empty ports
-        parts["port"] = ",".join(each or "5432" for each in parts["port"].split(","))
+    hosts, ports = parts.get("host", "").count(",") + 1, parts.get("port", "").split(",")
+    if hosts > 1 and "port" in parts:  # SQLAlchemy knows neither empty ports nor one for all hosts
+        ports = ports * hosts if len(ports) == 1 else ports
+        parts["port"] = ",".join(each or "5432" for each in ports)
     return f"postgresql://{login}/{name}?{urlencode(parts, quote_via=quote)}"
 
 

@@ -196,17 +196,21 @@ class RoutingTable:
 
         The server of an address that nobody lists is remembered, so that clients can read it.
         """
-        for block in result.get("content") or ():
-            resource = block.get("resource", block)
-            uri = resource.get("uri", "")
-            public = public_uri(server.name, uri)
-            if public in self.resources:
-                resource["uri"] = public
-            elif uri and uri not in self.resources:
-                self._linked.pop(uri, None)
-                self._linked[uri] = server
-                if len(self._linked) > MAX_LINKED:
-                    del self._linked[next(iter(self._linked))]
+        content = result.get("content")
+        for block in content if isinstance(content, list) else ():
+            match block:  # as the server sent it: it may be anything
+                case {"resource": {"uri": str(uri)} as resource} | ({"uri": str(uri)} as resource):
+                    self._name_resource(server, resource, uri)
+
+    def _name_resource(self, server: Upstream, resource: dict[str, Any], uri: str) -> None:
+        public = public_uri(server.name, uri)
+        if public in self.resources:
+            resource["uri"] = public
+        elif uri and uri not in self.resources:
+            self._linked.pop(uri, None)
+            self._linked[uri] = server
+            if len(self._linked) > MAX_LINKED:
+                del self._linked[next(iter(self._linked))]
 
 
 def _matches_template(template: str, uri: str) -> bool:

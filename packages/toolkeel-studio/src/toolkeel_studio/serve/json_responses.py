@@ -15,7 +15,7 @@ _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",",
 
 
 def to_json(data: object) -> str:
-    """Return data as JSON: half of a surrogate pair is escaped and nothing else; no finite number is null.
+    """Return data as JSON: only halves of surrogate pairs are escaped; NaN and infinity become null.
 
     >>> to_json({"text": "界\\ud83d", "share": float("nan")})
     '{"text":"界\\\\ud83d","share":null}'

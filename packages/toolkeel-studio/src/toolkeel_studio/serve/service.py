@@ -119,8 +119,9 @@ class Service:
         """
         sent = await request.body()
         try:
-            body = json.loads(sent, parse_constant=_refuse_constant)
-            if b"\\u" in sent:  # only an escape carries half a pair, which no response could repeat
+            text = sent.decode("utf-8-sig")  # `json` reads halves of pairs from bytes
+            body = json.loads(text, parse_constant=_refuse_constant)
+            if "\\u" in text:  # an escape may be half a pair, which no response could repeat
                 text = json.dumps(body, ensure_ascii=False)
                 body = json.loads(text.encode("utf-8", "replace"))
         except (ValueError, RecursionError):

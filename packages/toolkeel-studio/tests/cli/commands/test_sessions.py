@@ -109,6 +109,10 @@ def test_every_command_reaches_the_sessions_of_a_scope_and_leaves_others_alone(
     assert sorted(pruned.splitlines()) == ["租户/copy", "租户/main"]
     assert [(info.scope, info.name) for info in sessions.list(None)] == [("", "main")]
     assert printed(prune_command, 0, file=place, every=True) == "main\n"
+    searched = lambda **options: search_command(["mine"], **options)  # noqa: E731
+    for command in (list_command, searched, lambda **options: prune_command(0, **options)):
+        with pytest.raises(UsageProblem, match="--scope or --all"):
+            command(**theirs, every=True)
     sessions.close()
 
 

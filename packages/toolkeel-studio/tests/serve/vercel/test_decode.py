@@ -57,6 +57,16 @@ def test_only_the_json_value_true_approves(value: Any) -> None:
     assert choice.verdict == ("approve" if value is True else "deny")
 
 
+def test_only_what_is_decided_is_compared_with_the_call_that_waits() -> None:
+    """A page that shows other arguments could else send no message until they are decided."""
+    part = {"state": "approval-requested", "approval": {"id": "a"}, "input": {"share": None}}
+    said = {"id": "u1", "role": "user", "parts": [{"type": "text", "text": "and then?"}]}
+    body = {"id": "t", "messages": [{"role": "assistant", "parts": [part]}, said]}
+    assert decode_request(body).inputs == {}
+    part |= {"state": "approval-responded"}
+    assert decode_request(body).inputs == {"a": {"share": None}}
+
+
 def test_only_the_last_message_of_a_person_is_said() -> None:
     said = [
         {"id": f"u{n}", "role": "user", "parts": [{"type": "text", "text": f"Text {n}"}]}

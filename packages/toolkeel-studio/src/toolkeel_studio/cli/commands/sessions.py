@@ -43,7 +43,7 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="Of the session.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 To = Annotated[str, typer.Argument(metavar="NEW", help="The new session's name.")]
 Scope = Annotated[str, typer.Option("--scope", metavar="SCOPE", help="Whose it is.")]
-InScope = Annotated[str, typer.Option("--scope", metavar="SCOPE", help="Only those of it.")]
+InScope = Annotated[str, typer.Option("--scope", metavar="SCOPE", help="Only those of this scope.")]
 All = Annotated[bool, typer.Option("--all", help="Those of other scopes, too.")]
 
 
@@ -55,6 +55,17 @@ def open_existing(file: str | None) -> Sessions:
     return Sessions(path)
 
 
+def _wanted_scope(every: bool, scope: str) -> str | None:
+    """Return the scope whose sessions are wanted; None for those of all.
+
+    Raises:
+        UsageProblem: Both are given.
+    """
+    if every and scope:
+        raise UsageProblem("write --scope or --all, not both")
+    return None if every else scope
+
+
 @app.command("list")
 def list_command(
     file: File = None,
@@ -64,8 +75,8 @@ def list_command(
 ) -> None:
     """List them, the latest first."""
     sessions = open_existing(file)
-    known = sessions.list(scope=None)
-    found = [info for info in known if every or info.scope == scope]
+    known, wanted = sessions.list(scope=None), _wanted_scope(every, scope)
+    found = [info for info in known if wanted in (None, info.scope)]
     if as_json:
         echo(pretty([_data(info) for info in found]))
         return
@@ -100,7 +111,7 @@ def search_command(
     scope: InScope = "",
 ) -> None:
     """Find messages, also those the model is no longer shown; exit code 1 if there are none."""
-    found = open_existing(file).search(" ".join(words), None if every else scope)
+    found = open_existing(file).search(" ".join(words), _wanted_scope(every, scope))
     if as_json:
         echo(
             pretty([{**_data(each.session), "seq": each.seq, "text": each.text} for each in found])
@@ -270,14 +281,14 @@ def prune_command(
     days: Annotated[float, typer.Argument(metavar="DAYS", min=0, help="Not written to for.")],
     really: Annotated[bool, typer.Option("--really", help="Delete them; else only list.")] = False,
     waiting: Annotated[
-        bool, typer.Option("--waiting", help="Also those in which calls wait for a person.")
+        bool, typer.Option("--waiting", help="Also those in which calls or messages wait.")
     ] = False,
     file: File = None,
     every: All = False,
     scope: InScope = "",
 ) -> None:
     """Delete sessions that nobody has written to for a while; without --really, only list them."""
-    wanted = None if every else scope
+    wanted = _wanted_scope(every, scope)
     gone = open_existing(file).prune(days, scope=wanted, waiting=waiting, dry=not really)
     for info in gone:
         echo(_name_of(info))

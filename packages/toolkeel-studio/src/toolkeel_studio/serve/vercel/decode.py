@@ -81,7 +81,7 @@ def _decode_answers(
     """
     parts = [part for each in agents for part in _parts(each)]
     earlier = {id: choice for id, choice in _decisions(parts).items() if id not in own}
-    inputs = {_approval(part)[0]: part["input"] for part in parts if "input" in part}
+    inputs = {_approval(part)[0]: part["input"] for part in _decided(parts) if "input" in part}
     results = dict(_results(_parts(answered)))
     return VercelRequest(chat, ClientRequest(answers=own, results=results), earlier, inputs)
 
@@ -92,7 +92,11 @@ def _parts(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 def _decisions(parts: Sequence[Mapping[str, Any]]) -> dict[str, Choice]:
     """Return the decisions that a page has made, by approval id."""
-    return dict(_approval(part) for part in parts if part.get("state") == "approval-responded")
+    return dict(map(_approval, _decided(parts)))
+
+
+def _decided(parts: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    return [part for part in parts if part.get("state") == "approval-responded"]
 
 
 def _list(value: object) -> list[Any]:

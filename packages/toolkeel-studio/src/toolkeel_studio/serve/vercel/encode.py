@@ -223,9 +223,7 @@ class VercelEncoder:
         ticket = waiting.pop(item.approval_id, None)
         if decision.verdict == "edit" and ticket is not None:
             yield self._input(call_id, ticket.tool, decision.arguments)
-        elif (
-            decision.verdict == "answer" and call_id
-        ):  # a page that has answered does not send it again
+        elif decision.verdict == "answer" and call_id:  # its page does not send the answer again
             value = to_json_data(decision.value, other=describe_value)
             yield {**_output(call_id, output=value), "providerExecuted": True}
         if waiting:
