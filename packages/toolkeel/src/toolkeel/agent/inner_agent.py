@@ -267,7 +267,7 @@ async def _convert(
     try:
         return await run_callback(function, value, seconds=limit, name=what)
     except CallbackTimeout as error:
-        text = f"{begin} {what} did not return within {limit:g} seconds."
+        text = f"{begin} {what} did not return within {error.seconds:g} seconds."
         raise TimedOut(text) from error
 
 

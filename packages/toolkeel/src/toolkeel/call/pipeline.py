@@ -234,11 +234,8 @@ def _find_cause(
     """Return the exception that a call's result tells of."""
     if isinstance(error, Crashed | Cancelled) and context is not None:
         stop = find_stop(context)
-        return (
-            stop
-            if isinstance(stop, Suspend if isinstance(error, Cancelled) else BaseException)
-            else error
-        )
+        is_cause = isinstance(stop, Suspend) or isinstance(error, Crashed)
+        return stop if stop is not None and is_cause else error
     if isinstance(error, CancelledError) and context is not None and not context.body_state:
         name = call.name if tool is None else tool.name
         return not_started_error(name, context.run.cancel.reason)

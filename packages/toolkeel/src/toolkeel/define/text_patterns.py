@@ -32,10 +32,12 @@ def url_pattern(schemes: Sequence[str]) -> str:
     '^(http|https)://'
     """
     slashes = "//" * ({*schemes} <= _WITH_SLASHES)
-    return f"^({'|'.join(map(re.escape, schemes))}):{slashes}"
+    escaped = "|".join(map(re.escape, schemes))
+    names = escaped.replace(r"\-", "-")  # JavaScript's Unicode mode refuses that escape
+    return f"^({names}):{slashes}"
 
 
-WORDS: Mapping[object, str] = {
+WORDS: Mapping[str, str] = {
     DECIMAL: "a decimal number as a string",
     FRACTION: "a fraction as a string (1/3)",
     COMPLEX: "a complex number as a string (1+2j)",
@@ -57,9 +59,11 @@ def describe_pattern(pattern: object) -> str | None:
     >>> describe_pattern("^(http|https)://")
     'a URL (http://… or https://…)'
     """
+    if not isinstance(pattern, str):  # of a server's schema it may be anything
+        return None
     if pattern in WORDS:
         return WORDS[pattern]
-    if (found := _URL.fullmatch(str(pattern))) is None:
+    if (found := _URL.fullmatch(pattern)) is None:
         return None
     schemes = [f"{each}{found[2]}…" for each in found[1].replace("\\", "").split("|")]
     shown = schemes if len(schemes) < 5 else [*schemes[:3], "…"]

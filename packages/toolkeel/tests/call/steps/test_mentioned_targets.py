@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 from toolkeel import Agent, Effects, tool
 from toolkeel.agent.result import RunResult
-from toolkeel.call.steps.mentioned_targets import TrustedText, _may_be, is_named
+from toolkeel.call.arguments.validate import prepare
+from toolkeel.call.steps.mentioned_targets import TrustedText, _may_be, is_named, target_texts
 from toolkeel.content import Audio, File, Image, Text
 from toolkeel.effects import acts, reads
-from toolkeel.messages import Origin, UserMessage
+from toolkeel.messages import Origin, ToolCall, UserMessage
 from toolkeel.testing.scripted import Scripted, call
 
 EVE = "eve@evil.example"
@@ -175,6 +176,16 @@ def test_nobody_is_smuggled_in_beside_a_named_recipient(more: dict[str, object])
 def test_of_a_list_of_recipients_each_address_counts_and_no_name(to: str, is_named: bool) -> None:
     result = run(f"Mail {ADA}.", call("page", {}), call("send", {"to": to}))
     assert (not result.pending) is is_named
+
+
+def test_the_keys_of_objects_are_the_last_texts_of_a_call() -> None:
+    @tool
+    def fetch(url: str, headers: dict[str, str]) -> str:
+        """Fetch a page."""
+        return ""
+
+    made = ToolCall("1", "fetch", {"url": "https://a.example", "headers": {"X-Key": "5"}})
+    assert target_texts(prepare(made, fetch)) == ["https://a.example", "5", "X-Key"]
 
 
 def test_what_is_looked_up_by_less_than_it_says_was_named() -> None:

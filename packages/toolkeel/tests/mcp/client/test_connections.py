@@ -104,6 +104,26 @@ def test_headers_that_hang_end_their_call_and_no_other(monkeypatch: pytest.Monke
         assert asyncio.run(use(url)) == "Later."
 
 
+def test_an_async_function_of_headers_runs_on_one_loop() -> None:
+    loops: list[asyncio.AbstractEventLoop] = []
+
+    async def headers(run: RunContext[Any] | None) -> dict[str, str]:
+        loops.append(asyncio.get_running_loop())
+        return {}
+
+    def reply(handler: BaseHTTPRequestHandler, message: dict[str, Any]) -> None:
+        send(handler, answer(message, OK))
+
+    async def use(url: str) -> None:
+        server = MCPServer(url, trust=True, headers=headers)
+        await Agent(Scripted([call("act"), "Done."]), tools=[server]).run("go")
+        await server.close()
+
+    with old_server(reply) as url:
+        asyncio.run(use(url))
+    assert len({*loops}) == 1 < len(loops)
+
+
 def test_a_command_has_no_headers() -> None:
     with pytest.raises(SetupError, match="headers= is for servers with an address"):
         MCPServer("npx x", headers=of_run)

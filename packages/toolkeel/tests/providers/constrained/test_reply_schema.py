@@ -98,6 +98,24 @@ def test_an_answer_has_the_form_that_is_required() -> None:
     assert admits(GOOD)
 
 
+def test_an_answer_s_definitions_replace_none_of_a_tool_that_is_called_answer() -> None:
+    class N(BaseModel):
+        text: str
+
+    @tool(name="answer")
+    def note(n: N) -> None:
+        """Note."""
+
+    form = {"type": "object", "properties": {"n": {"$ref": "#/$defs/N"}}, "required": ["n"],
+        "$defs": {"N": {"type": "integer"}}}  # fmt: skip
+    settings = Settings(output=OutputFormat("city", form))
+    schema = reply_schema(ModelRequest([UserMessage("hi")], [note], settings))
+    admits = schema_grammar(schema).admits
+    assert admits(call("answer", n={"text": "x"}))
+    assert admits(call("answer_", value={"n": 3}))
+    assert not admits(call("answer", n=3))
+
+
 def test_lists_and_texts_have_an_end() -> None:
     admits = grammar().admits
     one = {"stops": [], "tags": ["x"]}

@@ -14,7 +14,7 @@ from openai.types.chat import ChatCompletionChunk
 from toolkeel.agent.reply_assembly import assemble
 from toolkeel.errors import ModelError
 from toolkeel.messages import AssistantMessage, FinishReason, Reasoning, Usage
-from toolkeel.model_interface import Delta, Finish, ReasoningDelta, TextDelta
+from toolkeel.model_interface import CallDelta, Delta, Finish, ReasoningDelta, TextDelta
 from toolkeel.providers.openai_chat import decode
 from toolkeel.providers.openai_chat.stream import StreamDecoder
 from toolkeel.providers.wire.plain_json import clean_text
@@ -43,6 +43,13 @@ def reply_to(*chunks: object) -> AssistantMessage:
 def test_text_comes_as_it_is_said() -> None:
     deltas = deltas_of(chunk(role="assistant", content=""), chunk(content="你"), chunk("stop"))
     assert deltas == [TextDelta("你"), Finish("stop", Usage(1), "m-1")]
+
+
+def test_text_that_could_be_the_text_so_far_comes_before_a_call() -> None:
+    made = chunk(tool_calls=[call(0, "1", "act", "{}")])
+    deltas = deltas_of(chunk(content="Ha"), chunk(content="Haha"), made, chunk("tool_calls"))
+    assert list(dict.fromkeys(map(type, deltas))) == [TextDelta, CallDelta, Finish]
+    assert "".join(one.text for one in deltas if isinstance(one, TextDelta)) == "HaHaha"
 
 
 @pytest.mark.parametrize(

@@ -141,6 +141,12 @@ def test_what_the_fast_reader_does_not_take_is_read_nevertheless(given: str | by
     assert plain(given) == json.loads(given)
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_lines_of_json_end_only_where_json_lets_them(end: str) -> None:
+    text = end.join(['{"a":"1\u20282\u0085"}', "", ' {"b":"\\ud83d"}', "[DONE]"])
+    assert plain(text) == plain(text.encode()) == [{"a": "1\u20282\u0085"}, {"b": "\ud83d"}]
+
+
 def test_text_that_is_no_json_is_the_servers_fault() -> None:
     with pytest.raises(ModelError, match="not JSON: '<html>'"):
         plain("<html>")

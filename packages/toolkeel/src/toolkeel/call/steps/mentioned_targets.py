@@ -92,11 +92,11 @@ class TrustedText:
 def target_texts(prepared: Prepared) -> list[str]:
     """Return the texts of the arguments declared as targets, or of all arguments if none is declared.
 
-    The keys of objects are texts, too, unless the tool's schema declares them as properties.
+    The keys of objects are texts, too, after all others, unless the tool's schema declares them as properties.
     """
     shown, target = ArgumentsView(prepared), prepared.tool.effects.target
     chosen = {name: shown[name] for name in target if name in shown} if target else shown
-    return [*_free_keys(prepared.tool, chosen), *collect_texts(chosen)]
+    return [*collect_texts(chosen), *_free_keys(prepared.tool, chosen)]
 
 
 def _free_keys(tool: AnyTool, arguments: Mapping[str, object]) -> list[str]:

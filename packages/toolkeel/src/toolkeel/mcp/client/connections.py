@@ -80,13 +80,15 @@ class Connections:
         Raises:
             SetupError: the function that gives the headers failed.
         """
-        if self._headers is None:
+        if (function := self._headers) is None:
             return ()
         enclosing = find_enclosing()
         run = enclosing[0] if enclosing else None
         limit = CALLBACK_TIMEOUT if run is None else run.scope.callback_timeout
         try:
-            headers = await run_callback(self._headers, run, seconds=limit, name="the function")
+            headers = await on_own_loop(  # an async one may use a client that belongs to a loop
+                lambda: run_callback(function, run, seconds=limit, name="the function")
+            )
             if any(not isinstance(value, str) for value in headers.values()):
                 raise TypeError("values must be strings")
             return tuple(sorted(headers.items()))

@@ -217,9 +217,12 @@ async def _write(
     try:
         async for item in outgoing:
             message = item.message
-            match message:  # a second probe goes to a server that knows the newest revision
-                case types.JSONRPCRequest(method="server/discover") if refusal is None:
-                    refusal = asyncio.create_task(_refuse_later(message.id, incoming))
+            if (
+                refusal is None  # a second probe goes to a server that knows the newest revision
+                and isinstance(message, types.JSONRPCRequest)
+                and message.method == "server/discover"
+            ):
+                refusal = asyncio.create_task(_refuse_later(message.id, incoming))
             text = message.model_dump_json(by_alias=True, exclude_unset=True)
             stdin.write(text.encode() + b"\n")
             await stdin.drain()

@@ -120,7 +120,8 @@ def _answer_branch(request: ModelRequest, defs: dict[str, Node]) -> Node:
     """Return the schema of an answer; its definitions are added to `defs`."""
     output = request.settings.output
     answer = answer_function(request.tools, output)
-    value = dict(answer.schema) if output is None else _constrain(output.schema, f"{ANSWER}.", defs)
+    prefix = f"{answer.name}."
+    value = dict(answer.schema) if output is None else _constrain(output.schema, prefix, defs)
     return _closed({"name": {"const": answer.name}, "arguments": _closed({answer.key: value})})
 
 

@@ -139,6 +139,7 @@ class StreamDecoder(Decoder):
             return self._read_message(message)
         deltas = self._read_content(message)
         entries = list_calls(message)
+        deltas += self._waiting_text() if entries else []
         are_several = len(entries) > 1
         for position, entry in enumerate(entries):
             pieces = self._tracker.feed(entry, position if are_several else None)

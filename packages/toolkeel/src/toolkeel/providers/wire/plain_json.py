@@ -69,9 +69,11 @@ def _parse_json(text: str | bytes | bytearray) -> object:
 
 def _parse_lines(text: str | bytes | bytearray) -> list[object]:
     """Return the JSON values of several lines, as servers send events without blank lines; else an empty list."""
-    lines = [one.strip() for one in text.splitlines() if one.strip()]
+    # Lines of str end at U+2028, too, which JSON texts may contain.
+    encoded = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+    lines = [line for one in encoded.splitlines() if (line := one.strip())]
     try:
-        values = [json.loads(one) for one in lines if one not in ("[DONE]", b"[DONE]")]
+        values = [json.loads(line) for line in lines if line != b"[DONE]"]
     except (ValueError, RecursionError):
         return []
     return values if len(lines) > 1 else []
