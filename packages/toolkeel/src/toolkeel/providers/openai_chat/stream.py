@@ -251,9 +251,7 @@ class StreamDecoder(Decoder):
         if "model" in data and data["model"] != self._model:
             self._model = as_text(data["model"]) or self._model
         if not _SOURCE_KEYS.isdisjoint(data):  # each chunk repeats them
-            self._unknown_keys |= {
-                key: data[key] for key in _SOURCE_KEYS & data.keys() if data[key]
-            }
+            self._unknown_keys |= {k: data[k] for k in _SOURCE_KEYS & data.keys() if data[k]}
         listed = data.get("choices")
         listed = listed if isinstance(listed, list) else [listed]
         if len(listed) == 1 and isinstance(one := listed[0], dict) and not one.get("index"):
