@@ -109,7 +109,9 @@ def _dump_block(block: Block) -> Json:
 
 
 def json_text(data: object) -> str:
-    """Return JSON text that UTF-8 can encode; only half surrogate pairs are escaped.
+    """Return JSON text that UTF-8 can encode.
+
+    It is in ASCII, with escapes, if a text in it has half a surrogate pair; else nothing is escaped.
 
     Raises:
         ValueError: a number is NaN or infinite.

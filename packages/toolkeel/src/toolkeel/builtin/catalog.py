@@ -80,6 +80,7 @@ def load_builtin(name: str, **options: object) -> tuple[AnyTool, ...]:
     Raises:
         SetupError: if there is no such builtin.
         MissingExtraError: if it needs a package that is not installed.
+        TypeError: if it has no such option.
 
     >>> [tool.name for tool in load_builtin("clock")]
     ['clock']

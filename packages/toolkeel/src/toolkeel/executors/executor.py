@@ -92,7 +92,7 @@ def with_executors(
             first match counts.
 
     Raises:
-        SetupError: if a name matches no tool, or an executor cannot run one.
+        SetupError: if a name without ``*`` is no tool's, or an executor cannot run one.
 
     >>> from toolkeel import tool
     >>> @tool

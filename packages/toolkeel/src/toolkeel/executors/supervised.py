@@ -81,6 +81,8 @@ def build_supervised_command(
 ) -> Command:
     """Build a command that the supervisor starts.
 
+    The command owns open descriptors and a control group until it is closed.
+
     Args:
         argv: The program and its arguments.
         cwd: The folder that it starts in.

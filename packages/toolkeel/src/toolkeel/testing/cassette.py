@@ -120,6 +120,8 @@ class Cassette:
     def find(self, request: ModelRequest) -> AssistantMessage | None:
         """Return the recorded reply to a request, or None if there is none and it may be recorded.
 
+        Side effect: the exchange counts as played, and answers no further request.
+
         Raises:
             CassetteMismatch: nothing was recorded for it, and nothing may be; with the difference
                 to the next exchange that was not played.

@@ -21,7 +21,7 @@ class TurnCalls:
     """The calls of a run's current turn.
 
     Args:
-        run: The run; results are appended to its transcript.
+        run: The run; results are appended to its transcript. Its loop state gets `is_repeatable`.
 
     Attributes:
         tools: The tools that can be called; set before the first turn.

@@ -111,7 +111,9 @@ class Stopper:
 
 
 class CallStopper(Stopper):
-    """Stops one waiting body at its deadline, or by the run's cancel token.
+    """Stops one waiting body at its deadline, or by the run's cancel token, until it is closed.
+
+    Side effect: the context has the deadline, and this clock, from the start.
 
     Args:
         context: The call.

@@ -170,7 +170,8 @@ def rewrite_one_of(
 ) -> tuple[Node, SchemaPlace] | None:
     """Return ``oneOf`` as ``anyOf``, and the place; None without one, or if it is accepted.
 
-    Both are equal if no value fits two branches; else the difference is reported as a loss.
+    Both are equal if no value fits two branches; else the difference is reported as a loss. Beside
+    ``anyOf``, ``oneOf`` is dropped, which is a loss, too.
     """
     if "oneOf" not in node or run.dialect.takes("oneOf"):
         return None

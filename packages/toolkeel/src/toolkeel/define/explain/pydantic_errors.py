@@ -249,7 +249,7 @@ def _field(found: _Found, root: Schema) -> FieldError:
 
 
 def _refusing(schemas: Sequence[object], root: Schema, value: object) -> Sequence[object]:
-    """Return the schemas of several branches without those that the value already satisfies."""
+    """Return the schemas of several branches without those that the value already satisfies; all if none remain."""
     if len(schemas) == 1 or value is UNSENT:
         return schemas
     refusing = [

@@ -108,7 +108,9 @@ def check_tool_schema(schema: object, tool: str = "") -> None:
 
 
 def close_root(schema: Schema) -> dict[str, object]:
-    """Return the schema with unknown keys refused at its root, unless it mentions them.
+    """Return the schema with unknown keys refused at its root.
+
+    A schema that mentions them, or names no properties, is returned as it is.
 
     >>> close_root({"type": "object", "properties": {}})["additionalProperties"]
     False

@@ -211,10 +211,10 @@ _PIECE_BYTES = 65_536
 
 
 async def _decompress(response: httpx2.Response) -> None:
-    """Replace the stream of a response that is compressed, though nothing asked for that.
+    """Replace the stream and headers of a response that is compressed, though nothing asked for that.
 
     Raises:
-        httpx2.ReadError: the encoding is not known.
+        httpx2.ReadError: the encoding is not known; the response is closed.
     """
     encoding = response.headers.get("content-encoding", "identity").lower()
     if encoding == "identity":

@@ -95,7 +95,12 @@ class Primitive(Generic[P, R]):
         return properties if isinstance(properties, Mapping) else {}
 
     async def suggest_values(self, argument: str, typed: str, others: OtherArguments) -> list[str]:
-        """Return suggestions: the completer's, else the enum values that start with `typed`."""
+        """Return suggestions: the completer's, else the enum values that start with `typed`.
+
+        Raises:
+            KeyError: there is no such argument.
+            Exception: what the completer raised.
+        """
         suggest = self._completers.get(argument)
         if suggest is None:
             known = self.arguments[argument].get("enum")

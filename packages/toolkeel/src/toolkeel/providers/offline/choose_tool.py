@@ -63,7 +63,9 @@ class PlannedCall:
 def plan_calls(
     prompt: str, tools: Sequence[ToolDefinition], threshold: float = THRESHOLD
 ) -> list[PlannedCall]:
-    """Return the calls that a prompt asks for, in its order; none if no tool fits.
+    """Return the calls that a prompt asks for, in its order.
+
+    If no tool fits a question, that is a call of a tool that searches, if there is one; else none.
 
     Args:
         prompt: The person's message.

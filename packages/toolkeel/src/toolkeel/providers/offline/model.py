@@ -125,7 +125,7 @@ def _plan(turn: Turn, tools: Sequence[ToolDefinition], choice: str) -> list[Plan
 def _next_calls(
     planned: Sequence[PlannedCall], turn: Turn, tools: Sequence[ToolDefinition]
 ) -> list[Call]:
-    """Return planned calls not made yet, and corrections of failed ones; never a call twice."""
+    """Return planned calls not made yet, and corrections of failed ones; never a call twice, nor over `MOST_CALLS`."""
     wanted = [(call.tool.name, call.arguments) for call in planned if not call.missing]
     for finished in turn.finished:
         if finished.failed and _is_planned(finished, planned):

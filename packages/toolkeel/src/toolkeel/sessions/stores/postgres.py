@@ -160,7 +160,13 @@ class PostgresDatabase(Database):
             super()._commit(works)
 
     def _connect_again(self) -> None:
-        """Reconnect if the connection is lost, retrying for `BUSY_SECONDS`, and drop locks that others took."""
+        """Reconnect if the connection is lost, and drop locks that others took.
+
+        The server process of the lost connection is ended.
+
+        Raises:
+            sqlite3.Error: no connection could be made for `BUSY_SECONDS`.
+        """
         end = monotonic() + BUSY_SECONDS
         with suppress(sqlite3.Error):
             self._connection.execute(PROBE)

@@ -262,7 +262,7 @@ class Database:
         self._connection.execute("RELEASE work")
 
     def _clear_log(self) -> SessionError | None:
-        """Remove deleted data from the log. Return an error if a reader prevents it, else None."""
+        """Remove deleted data from the log, waiting up to `BUSY_SECONDS` for readers. Return an error if it fails, else None."""
         end = monotonic() + BUSY_SECONDS
         try:
             while self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
