@@ -155,6 +155,7 @@ async def check_input(
     If one refuses, the journal notes that later requests of the session omit the messages.
 
     Raises:
+        CallbackTimeout: one took too long; the messages are not omitted.
         Exception: what the first guardrail that refused raised.
     """
     try:

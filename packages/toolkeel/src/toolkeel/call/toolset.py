@@ -314,6 +314,7 @@ class Toolset(NotebookDisplay):
         Raises:
             SetupError: a mistake of the program, such as a missing value to inject, or items that are
                 no calls.
+            BaseException: cancellation from outside, or the exception of a guard that ends the run.
         """
         run = join_run(run)
         check_calls(calls)

@@ -286,7 +286,7 @@ class Tool(NotebookDisplay, Generic[P, R], metaclass=_ToolMeta):
             run: Run to inject from; by default the one whose code makes the call, or a new one.
 
         Returns:
-            A `ToolMessage` for a call, else the body's own value.
+            A `ToolMessage` for a call, else the body's own value, or the text of `on_error` or `on_invalid`.
 
         Raises:
             CallError: if it failed and `value` was not a call.

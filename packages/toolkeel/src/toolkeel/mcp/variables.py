@@ -94,6 +94,7 @@ def _file_text(file: Path) -> str:
 
     Raises:
         OSError: the file cannot be read, is no regular file, or is too large.
+        UnicodeDecodeError: it is not UTF-8.
     """
     if not file.is_file() or file.stat().st_size > _MAX_FILE_BYTES:
         raise OSError(f"{file} is no file, or too large")
@@ -105,6 +106,7 @@ def read_env_file(file: Path, where: str) -> Mapping[str, str]:
 
     Raises:
         SetupError: the file cannot be read.
+        UnicodeDecodeError: it is not UTF-8.
     """
     try:
         text = file.read_text("utf-8-sig")

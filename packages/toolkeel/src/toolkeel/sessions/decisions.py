@@ -69,8 +69,11 @@ def post_decision(
 ) -> Decided | None:
     """Post a decision. Return an earlier one on the same ticket, or None if this one counts.
 
+    A decision that does not count is posted, too, so that the journal has it.
+
     Raises:
         DecisionRefused: See `Session.decide`.
+        SessionError: the session is deleted, or cannot be read.
     """
     fields: Fields = who, "decision", {"decision": decision.to_dict()}
     while True:

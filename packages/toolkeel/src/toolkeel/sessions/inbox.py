@@ -198,7 +198,13 @@ def take_inbox(journal: SessionJournal, store: SessionStore, session: int, run: 
 async def watch_inbox(
     journal: SessionJournal, store: SessionStore, session: int, run: RunContext
 ) -> None:
-    """Poll the inbox while a run is active: queue messages for it, and apply cancels."""
+    """Poll the inbox until this is cancelled: queue messages for the run, apply cancels, and commit.
+
+    While the store cannot be read, it is polled again.
+
+    Raises:
+        SessionError: a post cannot be understood, or the journal cannot be written.
+    """
     look = partial(store.read_posts, session)
     while True:
         await asyncio.sleep(POLL_SECONDS)

@@ -225,7 +225,7 @@ class Session:
 
     @property
     def writer(self) -> Writer | None:
-        """The process that writes to the session now, or None."""
+        """The process that writes to the session now, or None; requests to cancel that wait are applied then."""
         info = self._find_info()
         if info is None:
             return None

@@ -93,8 +93,13 @@ class OverflowRecovery:
     ) -> tuple[ModelRequest, AssistantMessage]:
         """Send a request, shortened up to `MAX_SHORTENINGS` times if it is too large.
 
-        Returns: The request that fit, and its reply. Raises:
-            RequestTooLarge: the request cannot be shortened enough.
+        Returns:
+            The request that fit, and its reply.
+
+        Raises:
+            RequestTooLarge: the request cannot be shortened enough. Later requests of the session
+                omit its last turn.
+            ModelError: it failed otherwise.
         """
         shortenings = 0
         while True:

@@ -191,7 +191,7 @@ def definition(
             are left out and reported.
 
     Raises:
-        DefinitionError: if the name is not one the target takes, or the schema is none.
+        DefinitionError: if the target is unknown or does not take the name, or the schema is none.
 
     >>> definition("now", "Tell the time.", {"type": "object", "properties": {}}, "anthropic").body
     {'name': 'now', 'description': 'Tell the time.', 'input_schema': {'type': 'object', 'properties': {}}}

@@ -67,7 +67,10 @@ def _in_a_row(values: list[Any]) -> bool:
 
 
 def add_type(node: Node, place: SchemaPlace, run: Conversion) -> Node:
-    """Return a schema with the ``type`` that it implies, if it states none; report a guess as a loss."""
+    """Return a schema with the ``type`` that it implies, if it states none; report a guess as a loss.
+
+    A schema for any value stays as it is, and cannot be strict.
+    """
     if not run.dialect.typed or {"type", "anyOf", "$ref"} & node.keys():
         return node
     kinds = types_of(node)

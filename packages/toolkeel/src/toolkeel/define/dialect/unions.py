@@ -87,7 +87,8 @@ def expand_definition(
 ) -> tuple[Node, SchemaPlace]:
     """Merge definition `name` with its neighbors `rest` to one node.
 
-    A definition inside itself is put in place `MAX_EXPANSIONS` times, then only its type.
+    A definition inside itself is put in place `MAX_EXPANSIONS` times, then only its type, which is
+    reported as a loss; so is the rest of a schema of more than `MAX_NODES`.
     """
     target = run.defs.get(name, True)
     if place.inside.count(name) >= MAX_EXPANSIONS or run.nodes > MAX_NODES:

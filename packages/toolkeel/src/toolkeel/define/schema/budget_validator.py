@@ -89,7 +89,14 @@ class BudgetValidator:
     def explain(
         self, error: ValueError, value: object, when: When | None = None
     ) -> InvalidArguments | None:
-        """Return the error for the model from pydantic's; None if it is not about fields."""
+        """Return the error for the model from pydantic's; None if it is not about fields.
+
+        Args:
+            error: The error.
+            value: The arguments.
+            when: If it returns False for pydantic's errors, or there are more than `MAX_ERRORS`,
+                None is returned.
+        """
         if isinstance(error, _RefusedItems) and when is None:
             return invalid_arguments(self._title, error.errors)
         if not isinstance(error, ValidationError):

@@ -80,7 +80,7 @@ class OpenCalls(Generic[Call]):
 
     @contextmanager
     def open(self, owner: object, call: Call) -> Iterator[None]:
-        """Register a call while the context is active.
+        """Register a call while the context is active; if it is cancelled there, it counts as abandoned.
 
         Args:
             owner: Its owner.

@@ -148,7 +148,7 @@ class ResponseRepair:
         self.problems: dict[str, str] = {}
 
     def repair(self, result: dict[str, Any], method: str = "") -> None:
-        """Repair a result in place: a listing, a call result or contents.
+        """Repair a result in place: a listing, a call result, contents or a handshake; count its round.
 
         Args:
             result: The result, which is changed.
