@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from toolkeel import Agent, tool
+from toolkeel import Agent, CancelToken, tool
 from toolkeel._records.tickets import Ticket
 from toolkeel.context import ToolContext
 from toolkeel.effects import Effects, reads
@@ -86,6 +88,26 @@ def test_without_an_approver_what_was_made_is_reported_and_takes_no_effect(tmp_p
     assert value and "the command made protected files: CLAUDE.md]" in text
     assert "Nobody is there to approve them; they are renamed: CLAUDE.md-" in text
     assert not (tmp_path / "CLAUDE.md").exists() and (tmp_path / "conftest.py").exists()
+
+
+def test_what_a_cancelled_command_made_takes_no_effect(tmp_path: Path) -> None:
+    told: list[str] = []
+    cancel = CancelToken()
+
+    @tool(effects=Effects(open_world=False, destructive=False))
+    async def command(context: ToolContext) -> str:
+        """Run a command."""
+        watch = ProtectedChanges(tmp_path)
+        (tmp_path / "CLAUDE.md").write_text("x")
+        cancel.cancel()
+        with suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+        told.append(await watch.report(context))
+        return "done"
+
+    agent = Agent(Scripted([call("command")]), [command])
+    agent.run_sync("go", approver=lambda ticket: True, cancel=cancel)
+    assert not (tmp_path / "CLAUDE.md").exists() and "CLAUDE.md.set-aside" in told[0]
 
 
 def test_what_nothing_can_rename_is_said_to_be_left(

@@ -102,9 +102,9 @@ class ProtectedChanges:
             {"protected_files": lists | ({"unchecked": found.unchecked} if found.unchecked else {})}
         )
         notice = f"\n\n[For a person to look at: the command {told}]"
-        if context.cancel.cancelled:
-            return notice
-        if context.run.approver is None:
+        if context.cancel.cancelled:  # a question would not be answered any more
+            refused, who = found.made, "The run was cancelled before a person could approve"
+        elif context.run.approver is None:
             refused, who = found.made, "Nobody is there to approve"
         elif found.asked and not await self._may_stay(found, context):
             refused, who = found.asked, "A person refused"

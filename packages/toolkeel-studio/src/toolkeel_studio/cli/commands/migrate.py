@@ -99,7 +99,7 @@ def _read(file: Path) -> tuple[str, str]:
 
 
 def _write(file: Path, text: bytes) -> None:
-    if file.is_symlink():  # whoever made the folder may have made it lead to a file of another one
+    if file.is_symlink():  # a strange folder may have one that leads to a file elsewhere
         raise SetupError(f"{file} is a link and is not changed; name the file that it leads to")
     try:
         file.write_bytes(text)

@@ -15,8 +15,8 @@ from toolkeel.providers.constrained.server_facts import Loading, Locked, ServerC
 from toolkeel_studio.cli.terminal.streams import DIM, note
 
 URL_VARIABLE = "LLAMACPP_BASE_URL"
-_VENDOR = "llamacpp:"
 """Variable that names another server, which then counts alone."""
+_VENDOR = "llamacpp:"
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ from toolkeel_studio.serve.snapshot import Snapshot
 from toolkeel_studio.serve.stream import encode_run, to_event
 
 MAX_DIGITS = 18
-"""Digits of the number of an event."""
+"""Most characters of the number of an event: Python reads no endless one."""
 Handler = Callable[[Request], Awaitable[Response]]
 
 
