@@ -102,7 +102,7 @@ class Hosted:
 
 
 def native_of(tool: object, wire: str, *, hosting: bool = True) -> Native | None:
-    """Return the provider's own tool that replaces `tool` on a wire, or None."""
+    """Return the provider's own tool that replaces `tool` on a wire, or None. Raises as `Hosted.native_for`."""
     hosted = getattr(tool, "hosted", None)
     if not isinstance(hosted, Hosted):
         return None

@@ -98,6 +98,9 @@ def claim_decisions(folder: Path | None, decisions: Matched, owner: str) -> Matc
         folder: See `mark_decided`.
         decisions: Decisions that are used now, with their tickets, by ticket id.
         owner: Id of the run.
+
+    Raises:
+        SetupError: `folder` is None, and no home folder is known.
     """
     folder, claimed = folder or data_folder() / "decided", {}
     for id, (ticket, decision) in decisions.items():
@@ -114,7 +117,7 @@ def claim_decisions(folder: Path | None, decisions: Matched, owner: str) -> Matc
 def is_used_elsewhere(folder: Path | None, ticket: str, owner: str) -> bool:
     """Return True if a ticket was used by another run than `owner`, in any process; mark nothing.
 
-    Marks are those of `claim_decisions`, in `folder`: None is the one in the user's data folder.
+    Marks are those of `claim_decisions`, in `folder`: None is the one in the user's data folder. Raises as it does.
     """
     if _spent.get(ticket, (0.0, owner))[1] != owner:
         return True

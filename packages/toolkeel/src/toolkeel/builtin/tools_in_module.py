@@ -70,7 +70,7 @@ def find_tools(module: types.ModuleType) -> list[Part]:
     """Return the tools a module provides.
 
     Its public toolsets; without any, its public tools; without any, its own public functions that have
-    docstrings.
+    docstrings. Raises `DefinitionError` if one of these cannot become a tool.
     """
     public = {id(value): value for value in list_public(module).values()}.values()
     sets: list[Part] = [value for value in public if isinstance(value, Toolset)]

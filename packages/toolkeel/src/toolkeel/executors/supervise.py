@@ -176,6 +176,9 @@ def restrict_with_landlock(handled: Iterable[int], rules: Iterable[tuple[str | i
         handled: Rights that need a rule: of files, of the network, and scopes; as many of these
             as the kernel knows.
         rules: Paths or open handles, and the rights below each; a missing path is skipped.
+
+    Raises:
+        OSError: the kernel refuses, or has no Landlock.
     """
     attributes = b"".join(value.to_bytes(8, sys.byteorder) for value in handled)
     ruleset = _syscall(LANDLOCK_CREATE, attributes, ctypes.c_size_t(len(attributes)), 0)

@@ -147,6 +147,6 @@ class Unconfined:
         self.limits = limits or Limits()
 
     def build_command(self, argv: Sequence[str], *, cwd: str | None = None) -> Command:
-        """Build a command in this process's environment."""
+        """Build a command in this process's environment; raise `ToolError` if its folder was removed."""
         confinement = SupervisorConfinement(dict(os.environ))
         return build_supervised_command(argv, cwd or get_current_folder(), self.limits, confinement)

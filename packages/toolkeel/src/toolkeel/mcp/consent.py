@@ -72,12 +72,15 @@ class ConsentStore:
         Args:
             config: The server.
             facts: Its `launch_facts`; read now by default.
+
+        Raises:
+            SetupError: as for `launch_facts`, or the file of consents is damaged.
         """
         facts = launch_facts(config) if facts is None else facts
         return any(not _differences(state, facts) for state in self._states(config))
 
     def grant(self, config: ServerConfig, facts: Facts | None = None) -> None:
-        """Store that a person agreed to this. The arguments are those of `has`."""
+        """Store that a person agreed to this. The arguments and errors are those of `has`."""
         facts = launch_facts(config) if facts is None else facts
         salt = secrets.token_hex(16)
         values = {fact.label: [_keyed(salt, fact.value), fact.line] for fact in facts}

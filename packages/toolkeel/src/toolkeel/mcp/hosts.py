@@ -178,6 +178,7 @@ def write_server(file: Path, name: str, entry: Mapping[str, object] | None) -> N
 
     Raises:
         SetupError: if the file holds something else, or has no such server to take out.
+        OSError: the file cannot be read or written.
     """
     data: dict[str, Any] = {host_of(file).root: {}}
     if file.exists():

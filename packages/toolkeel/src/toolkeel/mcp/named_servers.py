@@ -17,6 +17,7 @@ def servers_of_target(source: str) -> list[MCPServer]:
     """Return the servers of a target: all of a file, or one.
 
     A person is asked about every call, and definitions are pinned over runs.
+    Raises as `servers`, which also logs servers that it leaves out.
     """
     pins = Pins(mcp_state_folder() / "pins.json")
     if source.endswith(".json"):

@@ -14,7 +14,7 @@ from toolkeel.errors import SetupError
 
 
 def mcp_state_folder() -> Path:
-    """Return the state folder of the MCP chapter, by the XDG rule."""
+    """Return the state folder of the MCP chapter, by the XDG rule, or raise `SetupError` without a home folder."""
     return state_folder() / "mcp"
 
 

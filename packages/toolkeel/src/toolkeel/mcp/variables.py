@@ -186,7 +186,7 @@ class FieldReader:
         )
 
     def read_mapping(self, key: str) -> dict[str, str]:
-        """Return an object of texts, expanded; empty if absent. Raise `SetupError` for another type."""
+        """Return an object of texts, each as by `expand`; empty if absent. Raise `SetupError` for another type."""
         value = self._entry.get(key, {})
         if not isinstance(value, Mapping):
             raise SetupError(f"{self._where}: {key!r} must be an object")

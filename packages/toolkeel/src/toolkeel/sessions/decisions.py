@@ -26,7 +26,12 @@ from toolkeel.sessions.stores.store import Post, SessionInfo, SessionStore
 
 
 def read_decisions(store: SessionStore, info: SessionInfo) -> tuple[dict[str, Decided], int]:
-    """Return the decisions on open tickets, by ticket id, and the number of the last post read."""
+    """Return the decisions on open tickets, by ticket id, and the number of the last post read.
+
+    Raises:
+        SessionError: the session cannot be read.
+        ValueError: a posted decision is damaged.
+    """
     fold = load_state(store, info)
     found, last = dict(fold.decisions), 0
     for post in store.read_posts(info.id):
@@ -49,13 +54,16 @@ def pending_tickets(fold: JournalState) -> tuple[Ticket, ...]:
 
 
 def find_decision(store: SessionStore, info: SessionInfo, ticket: str) -> Decided | None:
-    """Return the decision that counts for a ticket, whether or not its call has run; None for none."""
+    """Return the decision that counts for a ticket, whether or not its call has run; None for none.
+
+    Raises as `read_decisions`.
+    """
     known, _ = read_decisions(store, info)
     return _past_decision(store, info, ticket) or known.get(ticket)
 
 
 def _past_decision(store: SessionStore, info: SessionInfo, ticket: str) -> Decided | None:
-    """Return the entry that decided a ticket whose call has run since, or None."""
+    """Return the entry that decided a ticket whose call has run since, or None. Raises as `load_state`."""
     fold = load_state(store, info)
     if ticket in (*fold.open_tickets, *fold.outcome_tickets, *fold.deferred):
         return None

@@ -214,6 +214,9 @@ class Summarize:
 
     Attributes:
         models: The model, as a tuple, for the budget of the run.
+
+    Raises:
+        SetupError: the model's name is unknown, or unless 0 < low <= high.
     """
 
     def __init__(

@@ -99,6 +99,9 @@ class SessionJournal:
         Args:
             entry: The entry.
             more: Keys of its JSON that this version does not know.
+
+        Raises:
+            SetupError: the arguments of a call cannot be represented in JSON.
         """
         text, large = self._store.artifacts.dump_entry({**more, **dump_entry(entry)})
         with self._lock:
@@ -299,6 +302,9 @@ def read_entries(
         upto: Number of the last one.
         kind: Kind of the entries; all if empty.
         holding: Text of JSON that they have as they are stored.
+
+    Raises:
+        SessionError: an entry is damaged.
     """
     for seq, at, _, text in read_rows(store, info, after, upto, kind):
         if holding in text:

@@ -293,7 +293,7 @@ def resumes_last_run(journal: SessionJournal, says: bool) -> bool:
 
 
 async def shorten_view(journal: SessionJournal, run: str, history: HistoryPolicy) -> bool:
-    """Apply a policy to the transcript of later requests, and journal its cuts. Return True if it made any."""
+    """Apply a policy to later requests' transcript, and journal its cuts. Return True if any; raise as it does."""
     name = f"the history policy {type(history).__name__}"
     view = journal.state.view
     cuts = await run_callback(history.cuts, view, seconds=CALLBACK_TIMEOUT, name=name)
@@ -361,7 +361,7 @@ def _nested_states(fold: JournalState, decisions: Mapping[str, InnerRun]) -> dic
 
 
 def build_run_state(fold: JournalState, resumes: bool) -> RunState:
-    """Return the session as the state from which the last run `resumes`, or a new run starts."""
+    """Return the state from which the last run `resumes`, or a new run starts; raise `SetupError` for a damaged one."""
     text = fold.suspended_state
     saved = RunState.from_json(text, JOURNAL_KEY) if isinstance(text, str) else RunState(())
     messages, waiting = tuple(fold.view.messages), tuple(fold.open_tickets.values())

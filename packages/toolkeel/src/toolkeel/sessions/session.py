@@ -65,7 +65,7 @@ class Session:
     """A conversation that lasts. Give it to an agent: ``agent.run("hello", session=session)``.
 
     Args:
-        storage: The store; `Sessions` opens sessions of a file.
+        storage: The store; if it fails or has a damaged entry of the session, methods raise `SessionError`.
         name: Its name, within its scope.
         scope: Owner of the name, such as a user's id: names are unique within a scope.
         wait: True if a run waits while another one is active; False to raise `SessionBusy`.
@@ -134,7 +134,7 @@ class Session:
 
     @checked
     def entries(self, after: int = 0, upto: int | None = None) -> list[StoredEntry]:
-        """Return its journal entries after number `after`, up to `upto` if that is set."""
+        """Return its entries after number `after`, up to `upto` if set; raise `SessionError` if it does not exist."""
         info = self.info
         last = info.head if upto is None else min(upto, info.head)
         return list(read_entries(self._storage.store, info, after, last))
@@ -158,7 +158,7 @@ class Session:
 
     @checked
     def activity(self, parts: int) -> list[tuple[int, int, int]]:
-        """Count its entries over time, without reading them.
+        """Count its entries over time, without reading them, or raise `SessionError` if it does not exist.
 
         Args:
             parts: Number of equal parts of its time span.
@@ -214,7 +214,7 @@ class Session:
 
     @property
     def inbox(self) -> tuple[InboxMessage, ...]:
-        """The messages in its inbox that no run has taken."""
+        """The messages in its inbox that no run has taken. Raises `ValueError` if one is damaged."""
         info = self._find_info()
         return read_messages(self._storage.store, info.id) if info is not None else ()
 

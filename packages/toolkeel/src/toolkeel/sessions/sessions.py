@@ -53,7 +53,7 @@ class Sessions:
 
     Args:
         path: The file; by default one in the user's data folder. ``:memory:`` for none,
-            ``postgresql://...`` for a database of PostgreSQL, or a `SessionStore`.
+            ``postgresql://...`` for a database of PostgreSQL, or a `SessionStore`. Other addresses raise `SessionError`.
         history: The policy that shortens long transcripts, such as `KeepTurns`.
 
     >>> sessions = Sessions(":memory:")
@@ -86,7 +86,7 @@ class Sessions:
         return self._storage.store.display_name
 
     def __getitem__(self, name: str) -> Session:
-        """Return the session of a name. The first write creates it."""
+        """Return the session of a name, or raise as `open`. The first write creates it."""
         return self.open(name)
 
     @checked

@@ -94,6 +94,10 @@ class KeyValueStore:
             none. It may be a file of sessions; or ``postgresql://...``, a PostgreSQL database.
         clock: Returns the time in seconds since the epoch.
 
+    Raises:
+        SetupError: no path was passed, and no home folder is known.
+        SessionError: the file or database cannot be opened.
+
     >>> store = KeyValueStore(":memory:")
     >>> store.put(("users", "ada"), "likes", {"drink": "tea"})
     >>> store.get(("users", "ada"), "likes").value
@@ -208,7 +212,7 @@ class KeyValueStore:
         record_stored_labels(self._database.write_now(do))
 
     def get(self, namespace: Namespace, key: str) -> Item | None:
-        """Return the value of a key, or None."""
+        """Return the value of a key, or None; raise `SessionError` if the store cannot be read."""
         return self.get_all(namespace, [key]).get(key)
 
     def get_all(self, namespace: Namespace, keys: Sequence[str]) -> dict[str, Item]:

@@ -37,6 +37,9 @@ class TapedModel(Binds):
         cassette: Where replies are stored.
         model: Model that replies while it records: a `Model`, or a name such as ``openai:gpt-5``, which
             is looked up only then, so that playing needs no key.
+
+    Raises:
+        SetupError: while it records, the name of the model is unknown.
     """
 
     def __init__(self, cassette: Cassette, model: Model | str = "") -> None:

@@ -322,7 +322,7 @@ class Connection:
         return self._tools if self.is_alive else None
 
     async def tools(self, *, fresh: bool = False) -> dict[str, types.Tool]:
-        """Return the server's tools by name, in the server's order.
+        """Return the server's tools by name, in the server's order. A name that comes twice is logged.
 
         Args:
             fresh: Request them again, unless the server declared how long its answer is valid.

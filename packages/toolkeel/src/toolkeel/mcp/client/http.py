@@ -358,7 +358,7 @@ class NetworkOptions:
 
 
 def _client(network: NetworkOptions, timeout: float) -> httpx2.AsyncClient:
-    """Return an HTTP client with the network's headers, authorization and transport."""
+    """Return an HTTP client with the network's headers, authorization and transport, or raise as `transport`."""
     return _Client(
         headers=network.headers,
         auth=network.auth,
@@ -375,6 +375,8 @@ async def http(network: NetworkOptions, timeout: float, *, older: bool) -> Async
         network: How it is reached.
         timeout: Seconds to connect, and to send.
         older: True if it speaks the older form (SSE).
+
+    Raises `SetupError` if its certificates cannot be used.
     """
     if older:
         factory: Any = partial(httpx2.AsyncClient, transport=network.transport())

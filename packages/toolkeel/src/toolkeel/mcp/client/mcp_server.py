@@ -377,6 +377,8 @@ class MCPServer(ServerContents):
 def servers(path: str | Path, **options: Any) -> list[MCPServer]:
     """Return every server of a file, for an agent: ``tools=[*servers("mcp.json")]``.
 
+    A server of it that cannot be used is left out and logged.
+
     Args:
         path: Of a file as `toolkeel.mcp.config` reads it.
         options: Of `MCPServer`, for all of them.

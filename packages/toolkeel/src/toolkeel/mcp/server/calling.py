@@ -132,7 +132,7 @@ class Client:
         Raises:
             MissingCapability: The client cannot ask a person.
             SetupError: the form is not flat.
-            ToolError: the answer does not fit the form.
+            ToolError: the client did not answer, or the answer does not fit the form.
         """
         self._require("elicitation")
         schema, check = _compile_form(form)
@@ -155,6 +155,7 @@ class Client:
 
         Raises:
             MissingCapability: the client cannot open addresses.
+            ToolError: the client did not answer.
         """
         self._require("url")
         fields: dict[str, Any] = {"message": message, "url": url, "elicitation_id": key}
@@ -180,6 +181,7 @@ class Client:
 
         Raises:
             MissingCapability: The client offers no model.
+            ToolError: the client did not answer.
         """
         self._require("sampling")
         sent = [UserMessage(messages)] if isinstance(messages, str) else messages
@@ -199,6 +201,7 @@ class Client:
 
         Raises:
             MissingCapability: The client has no roots.
+            ToolError: the client did not answer.
         """
         self._require("roots")
         found = await self._ask(key, types.ListRootsRequest(), types.ListRootsResult)

@@ -236,6 +236,9 @@ class Resource(Primitive[P, R]):
         uri: The URI or template.
         media_type: Media type of the return value; empty to infer it from each value.
         about: Further fields for clients.
+
+    Raises:
+        DefinitionError: the URI is no template, or its variables are not the function's parameters.
     """
 
     def __init__(

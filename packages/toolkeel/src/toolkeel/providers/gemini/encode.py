@@ -255,7 +255,7 @@ class GeminiEncoder(TurnEncoder[GeminiProfile]):
     def make_wire_tools(
         cls, tools: Tools, strict: bool | None, profile: GeminiProfile
     ) -> WireTools:
-        """Convert the tools to Gemini's form.
+        """Convert the tools to Gemini's form, or raise as `wire_tools`.
 
         `strict` is ignored, since it is part of the tool choice here.
         """

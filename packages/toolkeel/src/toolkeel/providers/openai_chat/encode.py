@@ -220,7 +220,7 @@ class ChatEncoder(Encoder[ChatTarget]):
 
     @classmethod
     def make_wire_tools(cls, tools: Tools, strict: bool | None, profile: ChatTarget) -> WireTools:
-        """Convert the tools to the server's dialect."""
+        """Convert the tools to the server's dialect, or raise as `wire_tools`."""
         return wire_tools(tools, profile.server.target, strict)
 
     def encode_message(self, message: AssistantMessage | SystemMessage | UserMessage) -> list[Json]:

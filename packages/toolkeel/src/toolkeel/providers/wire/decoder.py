@@ -221,7 +221,7 @@ class Decoder:
 
     @classmethod
     def decode_calls(cls, reply: object, *, tools: Tools = ()) -> list[ToolCall]:
-        """Decode the calls of a complete answer, in order, with unique ids.
+        """Decode the calls of a complete answer, in order, with unique ids, or raise `ModelError` as `decode`.
 
         Args:
             reply: As for `decode`.

@@ -60,6 +60,9 @@ class WireModel:
         options: Options for the server.
         clients: The SDK's clients, closed with the model.
         limit: Times a failed request is sent again, if the options do not say.
+
+    Raises:
+        SetupError: the option `max_retries` is negative.
     """
 
     encoder: ClassVar[type[Encoder[Any]]]

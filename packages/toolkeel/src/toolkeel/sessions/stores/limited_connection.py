@@ -57,6 +57,7 @@ def limited_connection() -> Any:
     """Return the class of connections that close themselves if an answer takes too long.
 
     They raise OperationalError then. Their `answer_seconds` may be set for the next operations.
+    Raises `MissingExtraError` without psycopg.
     """
     driver = import_driver()
 
@@ -93,6 +94,7 @@ def read_address(address: str) -> dict[str, str]:
 
     Raises:
         SessionError: it is not one. The error does not quote it: it may contain a password.
+        MissingExtraError: psycopg is not installed.
     """
     driver = import_driver()
     try:
@@ -111,6 +113,7 @@ def connect(address: str) -> Any:
     Raises:
         psycopg.Error: the server cannot be reached, or refuses.
         SessionError: a proxy shares the server's connections; nothing is left on them.
+        MissingExtraError: psycopg is not installed.
     """
     make = partial(limited_connection().connect, with_parameters(address), autocommit=True)
     made = make()

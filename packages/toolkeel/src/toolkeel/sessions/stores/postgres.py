@@ -50,12 +50,12 @@ def is_postgres(path: str) -> bool:
 
 
 def open_database(path: str) -> Database:
-    """Return this process's one database at a path or an address."""
+    """Return this process's one database at a path or an address. Raises as `shared_database`."""
     return shared_database(path, PostgresDatabase if is_postgres(path) else None)
 
 
 def _display_name(address: str) -> str:
-    """Return host and name of a database, without user and password."""
+    """Return host and name of a database, without user and password. Raises as `read_address`."""
     parts = read_address(address)
     place = ":".join(parts[key] for key in ("host", "port") if key in parts)
     return f"{place}/{parts.get('dbname', '')}"
@@ -292,7 +292,10 @@ _opening = Lock()
 
 
 def open_store(path: str) -> SqlStore:
-    """Return this process's one store at a path or an address. Each ``:memory:`` is separate."""
+    """Return this process's one store at a path or an address. Each ``:memory:`` is separate.
+
+    Raises `SessionError` if it cannot be opened, `SetupError` for a relative path without its folder.
+    """
     database = open_database(path)
     if path == MEMORY:
         return SqliteStore(database)

@@ -35,6 +35,7 @@ class PostgresConnection:
     Raises:
         sqlite3.OperationalError: the database cannot be reached.
         SessionError: a proxy shares the server's connections.
+        MissingExtraError: psycopg is not installed.
     """
 
     def __init__(self, address: str) -> None:

@@ -175,7 +175,7 @@ def insert_references(connection: sqlite3.Connection, id: int, sizes: dict[str, 
 def delete_session(connection: sqlite3.Connection, id: int) -> list[str]:
     """Delete a session with its rows. Return digests of large values that no entry names any more.
 
-    Entries that forks share with it are copied to them.
+    Entries that forks share with it are copied to them. Raises `SessionError` if it is deleted already.
     """
     lock_session(connection, id)  # else a post that comes meanwhile would stay behind
     gone = get_session(connection, id)

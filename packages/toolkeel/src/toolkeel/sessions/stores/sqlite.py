@@ -350,6 +350,10 @@ def shared_database(path: str, make: type[Database] | None = None) -> Database:
     Args:
         path: Path of the file, or an address that `make` understands.
         make: Class of the database; SQLite by default.
+
+    Raises:
+        SetupError: the path is relative, and the working folder is gone.
+        SessionError: the database cannot be opened.
     """
     if path == MEMORY:
         return Database(path)

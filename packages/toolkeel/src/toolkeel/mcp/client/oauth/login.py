@@ -229,7 +229,10 @@ class _UnusableLogin(httpx2.Auth):
 
 
 async def delete_login(config: ServerConfig) -> None:
-    """Delete the stored login to a server. Do nothing if there is none."""
+    """Delete the stored login to a server. Do nothing if there is none.
+
+    Raises `SetupError` if the server's settings are wrong, or the stored login is damaged.
+    """
     auth = _oauth_from_config(config)
     if config.url and _token_path(auth, config).is_file():
         await _token_storage(auth, config).delete()

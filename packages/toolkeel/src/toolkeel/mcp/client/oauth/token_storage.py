@@ -162,7 +162,7 @@ class Tokens:
             os.close(lock)
 
     async def delete(self) -> None:
-        """Delete the stored login."""
+        """Delete the stored login, or raise `SetupError` if its file is damaged."""
         ring = self._keyring() if load_object(self._path) == _KEPT else None
         if ring is not None:
             with suppress(Exception):  # it may be gone already; each keyring says so otherwise
