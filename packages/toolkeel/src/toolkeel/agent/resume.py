@@ -284,10 +284,7 @@ def collect_inner_runs(run: RunContext, waits: Mapping[str, Suspend]) -> dict[st
         for id, wait in waits.items()
         if isinstance(wait.inner, RunState)
     }
-    for (
-        id,
-        left,
-    ) in run.loop_state.inner_runs.items():  # its call waits itself: these could not go on yet
+    for id, left in run.loop_state.inner_runs.items():  # not continued: their calls wait themselves
         if isinstance(left, Resumed):
             state = dataclasses.replace(left.state, pending=())
             inner |= _detach({id: dataclasses.replace(left.inner, state=state, decision=None)})

@@ -11,6 +11,7 @@ import pytest
 
 from tests.mcp.client.test_http import OK, answer, old_server, send
 from toolkeel import Agent, RunContext, SetupError
+from toolkeel.call.body.sync_bridge import on_own_loop
 from toolkeel.mcp.client import connections
 from toolkeel.mcp.client.mcp_server import MCPServer
 from toolkeel.testing import Scripted, call
@@ -67,6 +68,28 @@ def test_connections_nobody_uses_are_closed_when_there_are_many(
 
     with old_server(reply) as url:
         assert asyncio.run(use(url)) == 2
+
+
+def test_a_connection_that_watches_a_resource_is_not_idle(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "MAX_CONNECTIONS", 1)
+
+    def reply(handler: BaseHTTPRequestHandler, message: dict[str, Any]) -> None:
+        send(handler, answer(message, OK))
+
+    async def use(url: str) -> list[bool]:
+        server, is_open = MCPServer(url, trust=True, headers=of_run), list[bool]()
+        watching = await on_own_loop(server._connections.current)
+        await on_own_loop(lambda: watching.watches.add(["app://log"], print))
+        for person in range(2):
+            agent = Agent(Scripted([call("act"), "Done."]), tools=[server])
+            assert (await agent.run("go", deps=person)).output == "Done."
+            is_open.append(watching in server._connections._made.values())
+            await on_own_loop(lambda: watching.watches.remove(["app://log"], print))
+        await server.close()
+        return is_open
+
+    with old_server(reply) as url:
+        assert asyncio.run(use(url)) == [True, False]
 
 
 @pytest.mark.parametrize("headers", [lambda run: run.deps["token"], lambda run: {"x": 5}, dict])

@@ -67,6 +67,8 @@ def old_server(reply: Reply, port: int = 0, version: str = "HTTP/1.1") -> Iterat
                     send(self, answer(body, {"tools": [tool]}))
                 case "tools/call":
                     reply(self, body)
+                case "resources/subscribe" | "resources/unsubscribe":
+                    send(self, answer(body, {}))
                 case "server/discover":
                     error = {"code": -32601, "message": "Method not found"}
                     send(self, {"jsonrpc": "2.0", "id": body["id"], "error": error}, 404)

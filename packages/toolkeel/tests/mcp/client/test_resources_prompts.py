@@ -250,6 +250,38 @@ def test_of_a_million_changes_who_watches_is_told_of_the_addresses_once() -> Non
     assert sorted(asyncio.run(use())) == ["app://0", "app://1", "app://2"]
 
 
+def test_who_stops_watching_does_so_on_the_connection_that_was_watched() -> None:
+    class Subscribed:
+        def __init__(self) -> None:
+            self.watches, self.uris = self, list[str]()
+
+        async def add(self, uris: Any, tell: Any) -> None:
+            self.uris += uris
+            tell(uris[0])
+
+        async def remove(self, uris: Any, tell: Any) -> None:
+            self.uris.clear()
+
+    class Watched(ServerContents):  # each run has a connection of its own
+        name = "x"
+
+        def __init__(self) -> None:
+            self.made = list[Subscribed]()
+
+        async def _get_connection(self) -> Any:
+            self.made.append(Subscribed())
+            return self.made[-1]
+
+    async def use() -> list[list[str]]:
+        server = Watched()
+        changes = server.watch("app://0")
+        assert await anext(changes) == "app://0"
+        await changes.aclose()  # type: ignore[attr-defined]
+        return [each.uris for each in server.made]
+
+    assert asyncio.run(use()) == [[]]
+
+
 def test_what_a_servers_prompt_lets_the_assistant_say_is_a_strangers() -> None:
     @tool(effects=acts("to"))
     def send(to: str) -> str:

@@ -111,12 +111,13 @@ class Connections:
     def _close_idle(self, current: tuple[tuple[str, str], ...]) -> None:
         """Close idle connections until at most `MAX_CONNECTIONS` are left.
 
-        Never the current one.
+        Never the current one, nor one by which a resource is watched.
         """
         for key, connection in list(self._made.items()):
             if len(self._made) <= MAX_CONNECTIONS:
                 return
-            if key != current and not connection.sessions.is_busy:
+            is_needed = connection.sessions.is_busy or connection.watches.has_listeners
+            if key != current and not is_needed:
                 del self._made[key]
                 task = asyncio.get_running_loop().create_task(connection.close())
                 self._closing.add(task)

@@ -44,6 +44,11 @@ class ResourceSubscriptions:
         self._listening: dict[str, list[Listener]] = {}
         self._listeners: dict[str, asyncio.Task[None]] = {}
 
+    @property
+    def has_listeners(self) -> bool:
+        """True if a resource has a listener, which needs a connection that stays open."""
+        return bool(self._listening)
+
     async def add(self, uris: Iterable[str], tell: Listener) -> None:
         """Add a listener to resources; the first of a resource subscribes at the server.
 

@@ -158,14 +158,19 @@ class ServerContents:
                 with suppress(RuntimeError):  # the loop of who watched has closed
                     loop.call_soon_threadsafe(some.set)
 
-        await self._call_server(lambda connection: connection.watches.add(uris, tell))
+        async def begin(connection: Connection) -> Connection:
+            """Subscribe, and return the connection: at the end, another may be the current one."""
+            await connection.watches.add(uris, tell)
+            return connection
+
+        watched = await self._call_server(begin)
         try:
             while await some.wait():
                 some.clear()
                 while changed:
                     yield changed.popitem()[0]
         finally:
-            await self._use_connection(lambda connection: connection.watches.remove(uris, tell))
+            await on_own_loop(lambda: watched.watches.remove(uris, tell))
 
     # — as tools —
 

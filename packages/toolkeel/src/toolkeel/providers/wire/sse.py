@@ -90,9 +90,7 @@ class SSEParser:
                 field, _, value = line.partition(":")
                 if field == "data":
                     self._data += (value.removeprefix(" "),)
-                elif (
-                    field.strip(' {"') == "error"
-                ):  # llama.cpp's field, or the bare JSON of a proxy
+                elif field.strip(' {"') == "error":  # llama.cpp's field, or a proxy's bare JSON
                     self._data += (value if field == "error" else line,)
             elif self._data:
                 events += ("\n".join(self._data),)
