@@ -176,6 +176,7 @@ async def check_output(
     If one refuses, the window and the journal omit the answer from later requests.
 
     Raises:
+        CallbackTimeout: one took too long; the answer is not omitted.
         Exception: what the first guardrail that refused raised.
     """
     try:

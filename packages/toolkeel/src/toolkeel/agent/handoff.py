@@ -163,6 +163,7 @@ class Handoff:
         Raises:
             SetupError: the filter returned something else than messages, or none.
             CallbackTimeout: the filter took longer than the run's `callback_timeout`.
+            Exception: what the filter raised.
         """
         if self.input_filter is None:
             return None

@@ -258,7 +258,11 @@ class TranscriptWindow:
 
         A policy that takes longer than `callback_timeout` changes nothing, with a warning in the log.
 
-        Returns: The usage of the policy's own requests.
+        Returns:
+            The usage of the policy's own requests.
+
+        Raises:
+            Exception: what the policy raised.
         """
         used, seconds = Usage(), run.scope.callback_timeout
         name = f"the history policy {type(policy).__name__}"

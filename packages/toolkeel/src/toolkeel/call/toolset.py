@@ -341,7 +341,7 @@ class Toolset(NotebookDisplay):
         run: RunContext,
         lenders: Mapping[str, Toolset] = NO_LENDERS,
     ) -> Batch:
-        """Return the calls of one turn as a `Batch`, not started, for callers that outlive a cancel.
+        """Return the calls of one turn as a `Batch`, not started; mask their secrets in the run.
 
         Args:
             calls: In the model's order.

@@ -30,7 +30,7 @@ def read_decisions(store: SessionStore, info: SessionInfo) -> tuple[dict[str, De
 
     Raises:
         SessionError: the session cannot be read.
-        ValueError: a posted decision is damaged.
+        ValueError, KeyError: a posted decision is damaged.
     """
     fold = load_state(store, info)
     found, last = dict(fold.decisions), 0

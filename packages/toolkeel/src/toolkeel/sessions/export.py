@@ -103,6 +103,9 @@ def import_lines(
 ) -> SessionInfo:
     """Create a session from the lines of `export_lines`.
 
+    Its tickets have new ids. Decisions that have not been acted on, and permits, are left out, since
+    anybody may have written them.
+
     Args:
         storage: The store of the new session.
         to: Scope and name of the new session; the name must be free.

@@ -104,7 +104,8 @@ def read_messages(store: SessionStore, session: int) -> tuple[InboxMessage, ...]
     """Return the messages of a session's inbox, in order.
 
     Raises:
-        ValueError: a message is damaged.
+        ValueError, KeyError: a message is damaged.
+        SessionError: the inbox cannot be read.
     """
     posts = [post for post in store.read_posts(session) if post.kind == "message"]
     bodies = [(post, json.loads(post.body)) for post in posts]
@@ -260,7 +261,10 @@ def cancel_last_run(journal: SessionJournal, reason: str) -> None:
 
 
 def apply_cancel(journal: SessionJournal, request: CancelRequest) -> None:
-    """Apply a cancel while no run is active: to a queued message, an unfinished run, or deferred calls."""
+    """Apply a cancel while no run is active: withdraw its message, end an unfinished run, or deny deferred calls.
+
+    A request that was made for a run that has ended does nothing.
+    """
     fold = journal.state
     if withdraw(journal, None, request.sender):
         return

@@ -280,7 +280,7 @@ class Sessions:
             scope: Its scope.
 
         Raises:
-            SessionBusy: a run of the session is active.
+            SessionBusy: a run of the session is active. SessionError: it cannot be written.
         """
         session, storage = self.open(name, scope), self._storage
         if not session.exists:

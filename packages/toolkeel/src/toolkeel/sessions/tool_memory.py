@@ -174,6 +174,8 @@ class KeyValueStore:
     ) -> None:
         """Replace a value by a function's result, atomically across threads and processes.
 
+        The run whose code does it gets the labels of the old value, and the new one has both's.
+
         Args:
             namespace: Namespace of the key.
             key: The key.
@@ -212,11 +214,15 @@ class KeyValueStore:
         record_stored_labels(self._database.write_now(do))
 
     def get(self, namespace: Namespace, key: str) -> Item | None:
-        """Return the value of a key, or None; raise `SessionError` if the store cannot be read."""
+        """Return the value of a key, or None. The run whose code reads it gets its labels.
+
+        Raises:
+            SessionError: the store cannot be read.
+        """
         return self.get_all(namespace, [key]).get(key)
 
     def get_all(self, namespace: Namespace, keys: Sequence[str]) -> dict[str, Item]:
-        """Return the values of many keys. Missing ones are omitted.
+        """Return the values of many keys. Missing ones are omitted. The run gets the labels of the others.
 
         Raises:
             SessionError: the store cannot be read.
@@ -240,7 +246,7 @@ class KeyValueStore:
     def search(
         self, namespace: Namespace, where: Mapping[str, Any] = NOTHING, limit: int = 10
     ) -> list[Item]:
-        """Return values in a namespace and those below it, the latest first.
+        """Return values in a namespace and those below it, the latest first. The run gets their labels.
 
         Args:
             namespace: ``("users",)`` also finds values of ``("users", "ada")``.

@@ -49,7 +49,10 @@ def refuse_failing(run: RunContext, call: ToolCall, tool: str) -> None:
 
 
 def record_result(run: RunContext, call: ToolCall, message: ToolMessage) -> None:
-    """Count a failed call, or forget its failures after a success."""
+    """Count a failed call, or forget its failures after a success.
+
+    A call that a limit refused, or that was cancelled or skipped, changes nothing.
+    """
     if message.kind in ("limit_reached", "cancelled", "skipped"):  # no failure of its own
         return
     known = run.loop_state.failed_calls.get(call.name)

@@ -18,11 +18,16 @@ log = logging.getLogger("toolkeel.mcp")
 async def fetch_pages(
     fetch: Callable[[str | None], Awaitable[Any]], server: str
 ) -> AsyncIterator[Any]:
-    """Yield the pages of a list in order; a repeated or refused cursor ends it.
+    """Yield the pages of a list in order.
+
+    A repeated or refused cursor ends it, as do `MAX_PAGES` pages, with a warning in the log.
 
     Args:
         fetch: Returns the page at a cursor; None is the first.
         server: Name of the server, for the log.
+
+    Raises:
+        MCPError: the first page was refused, or a later one failed otherwise.
     """
     cursors: set[str] = set()
     cursor: str | None = None

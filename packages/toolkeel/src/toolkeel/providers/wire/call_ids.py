@@ -91,8 +91,9 @@ class OpenCalls:
     def match_result(self, result: ToolMessage) -> str:
         """Return the wire id of the call that a result answers, or empty if there is none.
 
-        Of several calls with one id, the first without a result counts, also for a result
-        without a call id.
+        The call is answered from then on; a result that comes after its placeholder sets
+        `has_late_result`. Of several calls with one id, the first without a result counts, also for a
+        result without a call id.
         """
         id = result.tool_call_id or next(iter(self._unanswered.values()), "")
         same = self._wire_ids.get(id)

@@ -113,7 +113,9 @@ def _texts(*headers: Mapping[str, object]) -> dict[str, str]:
 async def drop_key_elsewhere(request: httpx2.Request) -> None:
     """Remove the key, under whatever name, from a request that was redirected to another origin.
 
-    A hook of an HTTP client. The client itself removes ``Authorization`` alone.
+    All headers are removed but those that are known to be harmless. HTTPS on the same host, after
+    HTTP, is no other origin. This is a hook of an HTTP client, which itself removes
+    ``Authorization`` alone.
     """
     first: httpx2.URL = request.extensions.setdefault(_FIRST_URL, request.url)
     url = request.url

@@ -217,7 +217,7 @@ def blocks_of(content: object) -> list[Json]:
 
 
 def mark_origin(reply: AssistantMessage, wire: str, model: str) -> AssistantMessage:
-    """Record a reply's wire and model, so that its signatures are sent to no other.
+    """Return a reply with its wire and model noted in it, so that its signatures are sent to no other.
 
     Args:
         reply: As the wire's decoder returns it.
