@@ -220,7 +220,7 @@ class Spending:
         return {name: count for name, count in counts.items() if count}
 
     def restore_counts(self, counts: Mapping[str, int], cost: float) -> None:
-        """Restore the counts and cost of a saved run."""
+        """Add the counts and cost of a saved run to these."""
         self.cost += cost
         for name, count in counts.items():
             what, _, tool = name.partition(" ")

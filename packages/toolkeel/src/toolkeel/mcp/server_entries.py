@@ -193,7 +193,7 @@ def _normalize_keys(entry: Mapping[str, Any], where: str) -> dict[str, Any]:
 
 
 def _command(fields: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Normalize a command that is a list of words, or Zed's ``{"path", "args", "env"}``."""
+    """Return the fields that replace a command that is a list of words, or Zed's ``{"path", "args", "env"}``; else none."""
     command = fields.get("command")
     if isinstance(command, Mapping):
         own = {key: command[key] for key in ("args", "env") if key in command}

@@ -113,7 +113,10 @@ class RequestBudget:
                 self._counted += 1  # the reply itself is in its usage
 
     def add(self, used: Usage, *models: str) -> None:
-        """Count and journal a further request, such as a policy's summary, at the price of the first model."""
+        """Count a further request, such as a policy's summary, at the price of the first model, and journal its cost.
+
+        Do nothing in a run without limits.
+        """
         pool = self._run.scope.spending
         if pool is not None:
             price = self._price(models[0]) if models else None

@@ -176,7 +176,11 @@ def _describe_request(
 
 
 async def decode_frames(pieces: AsyncIterable[bytes]) -> AsyncGenerator[Sequence[object]]:
-    """Yield the events of an answer in AWS's frames, as each piece completes them."""
+    """Yield the events of an answer in AWS's frames, as each piece completes them.
+
+    Raises:
+        Exception: botocore's error for a broken frame, after the events before it.
+    """
     frames = eventstream.EventStreamBuffer()
     async for piece in pieces:
         frames.add_data(piece)
