@@ -149,7 +149,7 @@ def load_message(data: object) -> Message:
 
 
 def _load_content(content: object) -> Content:
-    """Return stored content as text or a tuple of blocks."""
+    """Return stored content as text or a tuple of blocks, or raise `ValueError`."""
     if isinstance(content, str):
         return content
     assert isinstance(content, list)

@@ -141,7 +141,7 @@ class Agent(Generic[C, T]):
         self._plan = self._with_output(self._checked(plan, rules), output_type)
 
     def _checked(self, plan: Plan, rules: Rules | None) -> Plan:
-        """Add the handoffs to a plan and validate it; if a function gives them, return the plan unchanged."""
+        """Add the handoffs to a plan and validate it, or raise `SetupError`; unchanged if a function gives them."""
         if callable(self._handoffs):
             return plan
         plan = plan.with_handoffs(self._handoffs)
@@ -319,7 +319,7 @@ class Agent(Generic[C, T]):
         return self._with_plan(self._plan.map_tools(change, steps))
 
     def _with_plan(self, plan: Plan) -> Agent[C, T]:
-        """Return a copy of this agent with a plan, its present model and its output type."""
+        """Return a copy of this agent with a plan, its model and its output type, or raise `DefinitionError`."""
         made = copy.copy(self)
         plan = dataclasses.replace(plan, model=self.model)
         made._plan = self._with_output(plan, self._output_type)

@@ -93,7 +93,10 @@ def count_in_run(stream: S) -> S:
 def _stream_counted(
     model: Model, stream: Stream, request: ModelRequest
 ) -> AsyncIterator[Delta | AssistantMessage]:
-    """Yield a reply's deltas, counted toward the enclosing run unless that counts it already."""
+    """Yield a reply's deltas, counted toward the enclosing run unless that counts it already.
+
+    Raises `LimitReached` if a limit of that run does not permit the request.
+    """
     enclosing = find_enclosing()
     if enclosing is None or SENDING.get() is enclosing[0]:
         return stream(request)

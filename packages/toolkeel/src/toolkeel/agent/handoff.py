@@ -120,11 +120,11 @@ class Handoff:
         return f"Handed over to the agent {self.agent.name!r}."
 
     async def _body(self, context: ToolContext) -> str:
-        """Request the handoff, without arguments."""
+        """Request the handoff without arguments, or raise as `_request_handoff`."""
         return await self._request_handoff({}, context)
 
     async def _body_with(self, context: ToolContext, /, **arguments: Any) -> str:
-        """Request the handoff, with the arguments that `on_handoff` gets."""
+        """Request the handoff with the arguments that `on_handoff` gets, or raise as `_request_handoff`."""
         return await self._request_handoff(arguments, context)
 
     async def _request_handoff(self, arguments: dict[str, Any], context: ToolContext) -> str:

@@ -329,7 +329,7 @@ class RunLoop(Generic[T]):
             interrupt.close()
 
     async def _run_calls(self, calls: Sequence[ToolCall], resumed: bool) -> EndReason | None:
-        """Run the calls of a turn. Return why they end the run, or None if it continues."""
+        """Run the calls of a turn. Return why they end the run, or None; raise `OutputError` after too many tries."""
         results = await self._calls.run(calls, resumed=resumed)
         if self._calls.waits:
             return "waiting" if self.pending else self._stopped()
@@ -354,7 +354,7 @@ class RunLoop(Generic[T]):
         caller.unchecked_messages.extend(messages)
 
     async def _refresh_tools(self, *, is_first: bool) -> None:
-        """Apply changes of the agent, and read tool sources again that have changed."""
+        """Apply changes of the agent, and read changed tool sources again; raise `SetupError` for unusable tools."""
         if (tools := await self._active.refresh()) is not None:
             self._use_tools(tools)
         elif not is_first and (tools := await self._active.update_tools()) is not None:

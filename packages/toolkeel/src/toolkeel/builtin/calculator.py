@@ -89,7 +89,7 @@ def _factorial(number: Number) -> int:
 
 
 def _combinations(total: Number, chosen: Number) -> Number:
-    """Return the number of combinations, of numbers up to 10,000."""
+    """Return the number of combinations, or raise `ToolError` unless both are integers up to 10,000."""
     return _check_number(
         math.comb(_require_integer(total, "comb", 10_000), _require_integer(chosen, "comb", 10_000))
     )

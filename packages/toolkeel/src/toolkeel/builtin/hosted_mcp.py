@@ -167,7 +167,7 @@ class HostedMCP:
     async def _load_local_tools(self) -> list[AnyTool]:
         """Return the server's tools, called from here and with approval; connect at first.
 
-        The connection is stored for later calls.
+        The connection is stored for later calls. Raises as `load_remote`, and as the server's `get_tools`.
         """
         if self._server is None:
             self._server = load_remote(

@@ -87,6 +87,7 @@ def _compose_body(
     """Return the handler that runs the body with its innermost wrappers: approval's answer, labels, secrets.
 
     With `is_strict`, the results of tools whose effects are not declared are labeled, too.
+    Raises `DefinitionError` if the tool has no parameter that it names as its target.
     """
     if approval is not None:
         last = _with_external_answer(approval, last)

@@ -155,7 +155,10 @@ async def run_call(call: ToolCall, tools: ToolLookup, run: RunContext) -> CallOu
 async def _prepare_in_thread(
     call: ToolCall, tool: AnyTool, text: str, context: ToolContext
 ) -> Prepared:
-    """Validate large arguments in a thread by the call's deadline, then set the run's again."""
+    """Validate large arguments in a thread by the call's deadline, then set the run's again.
+
+    Raises as `prepare` and `run_in_thread`.
+    """
     prepared = await run_in_thread(tool, partial(prepare, call, tool, text), context, None)
     assert isinstance(prepared, Prepared)
     context.deadline = context.run.scope.deadline  # the body has a deadline of its own

@@ -188,7 +188,10 @@ def merge_tools(parts: Iterable[tuple[str, Iterable[AnyTool]]]) -> list[AnyTool]
 
 
 async def _get_tools(source: ToolSource, run: RunContext) -> list[Toolish]:
-    """Return a source's tools for a run, or raise `_NotTools` if it gives no iterable of tools."""
+    """Return a source's tools for a run, or raise `_NotTools` if it gives no iterable of tools.
+
+    Raises as the source, `CallbackTimeout` if it is too slow, and `SetupError` as `unpack_tools`.
+    """
     get = source.get_tools
     seconds = getattr(source, "tools_timeout", run.scope.callback_timeout)
     given, name = [run] if _takes_run(get) else [], f"{type(source).__name__}.get_tools"

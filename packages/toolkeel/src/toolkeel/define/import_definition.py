@@ -125,7 +125,7 @@ def _check(schema: Node, name: object) -> None:
 
 
 def _chat(body: Node) -> ForeignDefinition:
-    """Read a definition of OpenAI's Chat Completions."""
+    """Read a definition of OpenAI's Chat Completions, or raise `DefinitionError`."""
     outer = {key: value for key, value in body.items() if key not in ("type", "function")}
     return _make("openai-chat", {**outer, **body["function"]}, "parameters")
 
@@ -140,7 +140,7 @@ def _bedrock(body: Node) -> ForeignDefinition:
 
 
 def _flat(body: Node) -> ForeignDefinition:
-    """Read a definition with its schema under one known key."""
+    """Read a definition with its schema under one known key, or raise `DefinitionError`."""
     source, *keys = next(each for each in _FLAT if each[1] in body)
     return _make(source, body, *keys)
 
@@ -156,7 +156,7 @@ def _gemini_list(body: Node) -> ForeignDefinition:
 
 
 def _bare(body: Node) -> ForeignDefinition:
-    """Read name, description and parameters, in JSON Schema's or OpenAPI's spelling."""
+    """Read name, description and parameters, in JSON Schema's or OpenAPI's spelling, or raise `DefinitionError`."""
     schema = body.get("parameters")
     legacy = False
     if isinstance(schema, dict):
@@ -167,7 +167,7 @@ def _bare(body: Node) -> ForeignDefinition:
 
 
 def _titled(body: Node) -> ForeignDefinition:
-    """Read a JSON Schema with a title, which is the tool's name."""
+    """Read a JSON Schema with a title, which is the tool's name, or raise `DefinitionError`."""
     schema = {key: value for key, value in body.items() if key not in ("title", "description")}
     head = {"name": body["title"], "description": body.get("description")}
     return _make("plain", {**head, "schema": schema}, "schema")

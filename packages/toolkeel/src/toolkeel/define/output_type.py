@@ -190,13 +190,13 @@ def _with_root_object(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _compile_wrapped(name: str, output_type: TypeForm[Any], key: str) -> ArgumentSchema:
-    """Compile arguments with the answer under one key, for types that are no object."""
+    """Compile arguments with the answer under one key, for types that are no object, or raise `DefinitionError`."""
     value = Parameter(key, output_type, MISSING, Kind.POSITIONAL_OR_KEYWORD)
     return from_parameters(name, [value], {}, "forbid")
 
 
 def _compile_object(name: str, made: GeneratedSchema, adapter: TypeAdapter[Any]) -> ArgumentSchema:
-    """Compile arguments that are the answer itself, for types that are objects."""
+    """Compile arguments that are the answer itself, for types that are objects, or raise `DefinitionError`."""
     strict, facts = compile_core(adapter.core_schema, made, closing=True, is_own_root=False)
     validate = (adapter.validator if strict is None else strict).validate_json
 

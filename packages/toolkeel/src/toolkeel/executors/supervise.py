@@ -142,7 +142,7 @@ def _set_limit(resource_number: int, value: int) -> None:
 
 
 def _confine(spec: CommandSpec) -> None:
-    """Apply Landlock and seccomp to this process; does nothing if the spec has neither."""
+    """Apply Landlock and seccomp to this process; does nothing if the spec has neither. Raises `OSError`."""
     if spec.landlock is None and not spec.seccomp:
         return
     if os.geteuid() == 0:

@@ -103,7 +103,7 @@ class ConsentStore:
         return _differences(states[-1], facts) if states else ()
 
     def _states(self, config: ServerConfig) -> list[Mapping[str, Any]]:
-        """Return the consents that are stored for a server."""
+        """Return the consents that are stored for a server, or raise as `load_object`."""
         entry = load_object(self._path).get(_key(config))
         states = entry.get("agreed") if isinstance(entry, dict) else None
         found = states if isinstance(states, list) else []

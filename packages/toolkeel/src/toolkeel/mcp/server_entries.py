@@ -222,7 +222,10 @@ def _scalar_text(value: object) -> object:
 
 
 def _read_included_tools(where: str, entry: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the tools to include: empty for all, one empty name if the entry's list is empty."""
+    """Return the tools to include: empty for all, one empty name if the entry's list is empty.
+
+    Raises `SetupError` if a list is none of names.
+    """
     copied = dict(entry)
     if isinstance(tools := copied.get("tools"), list) and "*" not in tools:  # Copilot's
         copied["includeTools"] = [*copied.get("includeTools", ()), *tools]

@@ -107,7 +107,10 @@ def _import_model(target: str) -> Callable[..., Model]:
 def _preset_options(
     vendor: str, preset: Preset, caller_options: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the preset's options with the caller's over them; a client of the caller's has its own."""
+    """Return the preset's options with the caller's over them; a client of the caller's has its own.
+
+    Raises `SetupError` if the vendor needs a key and none is set.
+    """
     options: dict[str, Any] = {"profile": preset.profile}
     if "client" not in caller_options:
         options["base_url"] = base_url_of(vendor, os.environ)

@@ -146,5 +146,5 @@ def _run_apart(function: Callable[..., T], *args: object) -> Awaitable[T]:
 
 
 def _ticket(text: str) -> Ticket:
-    """Return the ticket that a stored text holds."""
+    """Return the ticket that a stored text holds, or raise `ValueError`."""
     return Ticket.from_dict(json.loads(text))

@@ -78,7 +78,10 @@ def export_lines(storage: Storage, info: SessionInfo, *, has_inbox: bool = False
 def _read_inbox(
     store: SessionStore, info: SessionInfo
 ) -> tuple[SessionInfo, list[tuple[float, Queued]]]:
-    """Return the messages of a session's inbox as entries, with their times, and the session at that moment."""
+    """Return the messages of a session's inbox as entries, with their times, and the session at that moment.
+
+    Raises `ValueError` if a message is damaged.
+    """
     while True:
         found = read_messages(store, info.id)
         now = store.get(info.id)

@@ -186,7 +186,7 @@ def _make_room(
 
 
 def _take_inbox(journal: SessionJournal, run: RunContext, posts: list[Post], since: float) -> None:
-    """Take messages and decisions from the inbox, and apply the requests to cancel."""
+    """Take messages and decisions from the inbox, and apply requests to cancel. Raises as `take_posts`."""
     fold, head = journal.state, journal.head
     take_into = fold.last_run.run if fold.has_unfinished_run else run.id
     for request in take_posts(journal, take_into, posts):

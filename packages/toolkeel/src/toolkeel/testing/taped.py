@@ -90,7 +90,7 @@ class TapedModel(Binds):
     def _model(self) -> Model:
         """Return the model to record, created from its name; raise CassetteMismatch if none was named.
 
-        Stores the model, and its name in the cassette.
+        Stores the model, and its name in the cassette. Raises `SetupError` for an unknown name.
         """
         if isinstance(self._given, str):
             if not self._given:

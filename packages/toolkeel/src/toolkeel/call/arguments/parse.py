@@ -269,7 +269,10 @@ def _repair(raw: str) -> Parsed | None:
 
 
 def _mend(raw: str, repairs: list[str]) -> object:
-    """Parse a text, at last with raw control characters, and add the repair. Return None if both fail."""
+    """Parse a text, at last with raw control characters, and add the repair. Return None if both fail.
+
+    Raises `MalformedArguments` for JSON that is never accepted.
+    """
     try:
         return parse_json(raw)
     except json.JSONDecodeError:

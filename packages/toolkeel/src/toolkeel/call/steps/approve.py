@@ -183,6 +183,7 @@ class Approval:
 
         Raises:
             Denied: a rule or the tool itself refuses the call.
+            Refused: the tool's predicate did not return in time.
         """
         tool, needs = prepared.tool.name, self._needs
         outside = "its result comes from outside" if prepared.tool.executor is external else None

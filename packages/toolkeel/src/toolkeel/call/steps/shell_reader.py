@@ -94,7 +94,7 @@ class ShellReader:
     def _add(self, words: list[ShellWord], word: ShellWord, quoted: bool) -> list[ShellWord]:
         """Add a word to a command. Return the current command's words: a new list after a brace.
 
-        An unquoted ``[[`` is read up to its end, and adds nothing.
+        An unquoted ``[[`` is read up to its end, and adds nothing. Raises `UnclearLine` without an end.
         """
         if quoted:  # then no word means anything to the shell itself
             words.append(word)

@@ -103,7 +103,10 @@ def compile_schema(schema: Mapping[str, object], target: Target) -> Compiled:
 
 
 def _verbatim(schema: Mapping[str, object]) -> Compiled:
-    """Return a schema unchanged but for its root type, for targets without restrictions."""
+    """Return a schema unchanged but for its root type, for targets without restrictions.
+
+    Raises `DefinitionError` if it is not JSON, not a schema, or admits no object.
+    """
     result = json_copy(schema)
     check_shape(result)
     return Compiled(_object_type(escape_references(result)), False, (), {})

@@ -192,7 +192,7 @@ def _parameters(
 
 
 def _keys(inner: Any, title: str, caller: FrameType | None) -> Iterator[Parameter]:
-    """Yield the keys of a `TypedDict` as keyword-only parameters."""
+    """Yield the keys of a `TypedDict` as keyword-only parameters; raise `DefinitionError` for unknown hints."""
     for name, hint in function_hints(inner, title, caller).items():
         required, annotation = name in inner.__required_keys__, hint
         while (origin := get_origin(annotation)) in QUALIFIERS:

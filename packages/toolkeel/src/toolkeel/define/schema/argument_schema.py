@@ -162,7 +162,7 @@ def _advertise(
     defaults: Mapping[str, object],
     validate: Callable[..., object],
 ) -> None:
-    """Add the parameters' defaults to the schema that the model is shown."""
+    """Add the parameters' defaults to the schema that the model is shown; raise as `advertise_default`."""
     refuses = functools.partial(_refuses, validate)
     for key, default in defaults.items():
         advertise_default(title, schema, key, default, refuses)

@@ -308,7 +308,7 @@ class Connection:
             yield GuardedStream(read, RateLimiter(self._name), over.set, self.sift), write
 
     def _transport(self) -> AbstractAsyncContextManager[Any]:
-        """Return the transport, not open: a process, or HTTP (with ``_sse`` the older form)."""
+        """Return the transport, not open: a process, or HTTP (with ``_sse`` the older form). Raises as `stdio`."""
         config = self._options.config
         if config.command:
             return stdio(config, self.stderr, self.raw)

@@ -100,7 +100,7 @@ class Connections:
             ) from error
 
     def _options_for(self, headers: Mapping[str, str]) -> ConnectionOptions:
-        """Return the options with a run's headers; its own authorization replaces the login."""
+        """Return the options with a run's headers; its own authorization replaces the login. Raises as `with_overrides`."""
         if not headers:
             return self._options
         config = with_overrides(self._options.config, headers, None, None)

@@ -76,7 +76,7 @@ class FrameReader:
         self._searched = len(self._buffer)
 
     def _message(self, line: bytes) -> SessionMessage | None:
-        """Return a line's message, or an error response if it is unreadable.
+        """Return a line's message, or an error response if it is unreadable, which is logged.
 
         None if it is blank, handled elsewhere, or part of a message in several lines, which is buffered.
         """

@@ -170,7 +170,7 @@ class ResponseRepair:
         self._mend_lists(result, version)
 
     def _mend_lists(self, result: dict[str, Any], version: str) -> None:
-        """Repair the lists in a result in place; drop items that stay invalid."""
+        """Repair the lists in a result in place; drop and log items that stay invalid."""
         if isinstance(cursor := result.get("nextCursor"), int):
             result["nextCursor"] = str(cursor)
         for key, of in _LISTS.items():

@@ -292,7 +292,7 @@ class ToolServer:
     async def _run_in_rounds(
         self, request: Request, params: Params, work: Callable[[Exchange], Awaitable[Result]]
     ) -> Result | types.InputRequiredResult:
-        """Run a call that may ask its client something, and may outlive its request."""
+        """Run a call that may ask its client something, and may outlive its request. Raises as `run_round`."""
         if not is_modern(request):
             return await work(Exchange(request))
         found = await self._rounds.run_round(request, params, work)
@@ -332,7 +332,7 @@ class ToolServer:
     async def _get_prompt(
         self, request: Request, params: types.GetPromptRequestParams
     ) -> types.GetPromptResult | types.InputRequiredResult:
-        """Return a prompt's messages, or questions for the client if it needs input first."""
+        """Return a prompt's messages, or questions for the client; raise `MCPError` without such a prompt."""
         found, calls = self._snapshot.find_prompt(params.name), self._snapshot.prompt_toolset
 
         async def work(exchange: Exchange) -> types.GetPromptResult:
@@ -370,7 +370,7 @@ class ToolServer:
     async def _read_resource(
         self, request: Request, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult | types.InputRequiredResult:
-        """Return a resource's contents, or questions for the client if it needs input first."""
+        """Return a resource's contents, or questions for the client; raise `MCPError` without such a resource."""
         found, variables = self._snapshot.find_resource(params.uri)
         calls = self._snapshot.resource_toolsets[found.uri]
 

@@ -334,7 +334,10 @@ def _stub_tools(called: Iterable[str], tools: WireTools) -> Json:
 
 
 def _tool_choice(settings: Settings, tools: WireTools, *, forced: bool) -> Json:
-    """Encode the tool choice; without `forced`, the model cannot be made to call while it thinks."""
+    """Encode the tool choice; without `forced`, the model cannot be made to call while it thinks.
+
+    Raises `SetupError` if it names no tool.
+    """
     serial = {"disable_parallel_tool_use": True} if settings.parallel_tool_calls is False else {}
     match settings.tool_choice:
         case None:

@@ -196,7 +196,7 @@ async def decode_frames(pieces: AsyncIterable[bytes]) -> AsyncGenerator[Sequence
 def _decode_event(frame: Any) -> Json:
     """Return an event as a dict with one key, its type.
 
-    The key of an error ends in ``Exception``.
+    The key of an error ends in ``Exception``. Raises `ModelError` for a payload that is not JSON.
     """
     head = frame.headers
     if name := head.get(":event-type"):

@@ -278,7 +278,7 @@ class BedrockEncoder(ClaudeEncoder[BedrockProfile]):
 
 
 def _text_format(output: OutputFormat) -> Json:
-    """Encode a reply's schema as the request's ``textFormat``."""
+    """Encode a reply's schema as the request's ``textFormat``, or raise as `compile_format`."""
     schema = dumps(compile_format(output, "anthropic-strict").schema)
     form = without_none(name=output.name, description=output.description or None, schema=schema)
     return {"type": "json_schema", "structure": {"jsonSchema": form}}
@@ -365,7 +365,7 @@ def _tool_config(
 
 
 def _tool_choice(choice: ToolChoice | None, tools: WireTools) -> Json:
-    """Encode the tool choice; return an empty dict for ``auto`` and ``none``."""
+    """Encode the tool choice, empty for ``auto`` and ``none``; raise `SetupError` for an unknown tool."""
     match choice:
         case None | "auto" | "none":
             return {}

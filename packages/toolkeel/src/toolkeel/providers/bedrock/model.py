@@ -98,7 +98,7 @@ class BedrockConverse(SdkModel):
         super().__init__(profile, options, clients)
 
     def _errors(self) -> AbstractContextManager[None]:
-        """Return a context that turns errors of AWS and HTTP into `ModelError`."""
+        """Return a context that turns errors of AWS and HTTP into `ModelError`, of credentials into `SetupError`."""
         return _model_errors(self.name)
 
     def _has_structured_output(self, tools: bool) -> bool:

@@ -92,7 +92,7 @@ class ServerClient:
 
 
 def _ask_llamacpp(client: ServerClient, model: str) -> ServerFacts:
-    """Read the facts from llama.cpp's ``/props``."""
+    """Read the facts from llama.cpp's ``/props``, or raise as `fetch`."""
     props = client.fetch("/props")
     settings = as_dict(props.get("default_generation_settings"))
     can = as_dict(props.get("chat_template_caps")).get("supports_tools")
@@ -102,7 +102,7 @@ def _ask_llamacpp(client: ServerClient, model: str) -> ServerFacts:
 
 
 def _ask_ollama(client: ServerClient, model: str) -> ServerFacts:
-    """Read the facts from Ollama's ``/api/show``, and its ``/api/ps`` if the model is loaded."""
+    """Read the facts from Ollama's ``/api/show``, and its ``/api/ps`` if the model is loaded. Raises as `fetch`."""
     shown = client.fetch("/api/show", {"model": model})
     can = shown.get("capabilities")
     loaded = (
@@ -119,7 +119,7 @@ def _ask_ollama(client: ServerClient, model: str) -> ServerFacts:
 def _ask_lmstudio(client: ServerClient, model: str) -> ServerFacts:
     """Read the facts from LM Studio's ``/api/v1/models``.
 
-    Unknown for a model that it does not list.
+    Unknown for a model that it does not list. Raises as `fetch`.
     """
     listed = map(as_dict, as_list(client.fetch("/api/v1/models").get("models")))
     found = next((one for one in listed if one.get("key") == model), {})
@@ -132,7 +132,7 @@ def _ask_lmstudio(client: ServerClient, model: str) -> ServerFacts:
 
 
 def _ask_openai_list(client: ServerClient, model: str) -> ServerFacts:
-    """Read the context length from ``/v1/models``; the first entry if the model is not listed."""
+    """Read the context length from ``/v1/models``; the first entry if the model is not listed. Raises as `fetch`."""
     listed = [as_dict(one) for one in as_list(client.fetch("/v1/models").get("data"))]
     found = next((one for one in listed if one.get("id") == model), listed[0] if listed else {})
     length = as_count(found.get("max_model_len"))

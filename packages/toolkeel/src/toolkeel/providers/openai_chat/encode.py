@@ -382,7 +382,7 @@ class ChatEncoder(Encoder[ChatTarget]):
 
 
 def _response_format(output: OutputFormat) -> Json:
-    """Encode a reply's schema as ``response_format``."""
+    """Encode a reply's schema as ``response_format``, or raise as `compile_format`."""
     compiled = compile_format(output, "openai-strict")
     form: Json = {"name": output.name, "schema": compiled.schema, "strict": compiled.strict}
     form |= without_none(description=output.description or None)
@@ -390,7 +390,7 @@ def _response_format(output: OutputFormat) -> Json:
 
 
 def _tool_choice(choice: str | None, tools: WireTools) -> object:
-    """Encode the tool choice: a word unchanged, a name as a function."""
+    """Encode the tool choice: a word unchanged, a name as a function, or raise `SetupError` without that tool."""
     if choice in (None, "auto", "none", "required"):
         return choice
     return {"type": "function", "function": {"name": tools.alias_to_call(choice)}}

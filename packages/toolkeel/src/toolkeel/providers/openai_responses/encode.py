@@ -329,7 +329,7 @@ def _media_blocks(block: Image | Audio | File) -> list[Json]:
 
 
 def _format(output: OutputFormat) -> Json:
-    """Encode a reply's schema as ``text.format``."""
+    """Encode a reply's schema as ``text.format``, or raise as `compile_format`."""
     compiled = compile_format(output, "openai-strict")
     form: Json = {"type": "json_schema", "name": output.name, "schema": compiled.schema}
     return {
@@ -340,7 +340,7 @@ def _format(output: OutputFormat) -> Json:
 
 
 def _tool_choice(choice: str | None, tools: WireTools) -> object:
-    """Encode the tool choice: a word unchanged, a name as a function or the server's own tool."""
+    """Encode the tool choice: a word unchanged, a name as a tool, or raise `SetupError` without it."""
     if choice in (None, "auto", "none", "required"):
         return choice
     native = tools.natives.get(choice)

@@ -182,7 +182,7 @@ class StreamDecoder(Decoder):
         return []
 
     def _end_response(self, data: Json) -> list[Delta]:
-        """Decode the final form of the response, by its status or the event's type."""
+        """Decode the final form of the response by its status or the event's type; raise `ModelError` if it failed."""
         response = as_dict(data.get("response"))
         status = as_text(response.get("status"))
         if status not in _FAILED_STATUSES:

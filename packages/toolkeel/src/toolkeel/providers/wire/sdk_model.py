@@ -171,7 +171,7 @@ class SdkModel(WireModel):
     async def _events(
         self, body: Any, prepared: PreparedRequest
     ) -> AsyncGenerator[Sequence[object]]:
-        """Send a request; yield its events as they arrive, or the complete body if not streamed."""
+        """Send a request; yield its events as they arrive, or the complete body if not streamed; raise `ModelError`."""
         client = self._sdk.get()
         answer = await self._post(client, body, prepared)
         try:
@@ -190,6 +190,7 @@ class SdkModel(WireModel):
         """Yield the events of a streamed answer, several at once as they arrive.
 
         The SDKs lose events without a name, and the first one after a byte order mark.
+        Raises as `decode_events`.
         """
         return decode_events(answer.aiter_bytes())
 

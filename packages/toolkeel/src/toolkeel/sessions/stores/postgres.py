@@ -108,7 +108,7 @@ class PostgresDatabase(Database):
 
     @contextmanager
     def _reader(self) -> Iterator[sqlite3.Connection]:
-        """Yield a reading connection; wait while all `READERS` are taken."""
+        """Yield a reading connection; wait while all `READERS` are taken. Raises `SessionError` once closed."""
         with self._room:
             self._check_open()
             yield from self._borrow_reader()

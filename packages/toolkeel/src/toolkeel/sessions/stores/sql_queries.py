@@ -88,7 +88,10 @@ def create_session(
 def _parts(
     connection: sqlite3.Connection, id: int, after: int, upto: int
 ) -> list[tuple[int, int, int]]:
-    """Return session and range of the entries to read, in order: a fork reads its start in its parent."""
+    """Return session and range of the entries to read, in order: a fork reads its start in its parent.
+
+    Raises `SessionError` if the session was deleted.
+    """
     parts: list[tuple[int, int, int]] = []
     at: int | None = id
     while at is not None and upto > after:

@@ -54,7 +54,7 @@ class LoginFlow(OAuthClientProvider):
         return cast("Tokens", self.context.storage)
 
     async def _initialize(self) -> None:
-        """Load the stored login, with its expiry time and the authorization server."""
+        """Load the stored login, with its expiry time and the authorization server; raise `SetupError` if unreadable."""
         await super()._initialize()
         self.context.token_expiry_time = await self._tokens.expires()
         if self._bearer() == self._refused:

@@ -192,7 +192,7 @@ class Tokens:
         )
 
     async def _save(self, more: dict[str, object]) -> None:
-        """Merge data into the stored login, in the keyring, or in the file if that fails."""
+        """Merge data into the stored login, in the keyring, or in the file if that fails. Raises as `_load`."""
         data = {**await self._load(), **more}
         ring = self._keyring()
         if ring is not None:
