@@ -144,12 +144,12 @@ class RunLoop(Generic[T]):
     async def run(self) -> RunResult[T]:
         """Run to the end in the caller's task, and return the result. May be called once.
 
-        A run that was stopped by a limit also stops the call whose body started it.
+        A run that was stopped by a limit also stops the call whose body started it. Exceptions have it as `run`.
 
         Raises:
             ModelError: the model failed, or its reply broke off before any content.
             OutputError: the model gave no answer of the required type.
-            BaseException: cancellation from outside, and other exceptions that tools may not swallow.
+            BaseException: a mistake of the program, cancellation from outside, or what tools may not swallow.
         """
         try:
             with enclose(self.context):

@@ -70,6 +70,10 @@ class Conversation(Protocol):
             run: Receives its id, state and recorder from the session.
             said: The person's messages; empty to resume what waits.
             decisions: Decisions for waiting calls.
+
+        Raises:
+            SetupError: another run has the session, there is nothing to do in it, or it cannot be
+                read or written; at the end of the context, if its last entries cannot be.
         """
         ...
 

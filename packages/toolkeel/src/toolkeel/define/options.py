@@ -21,7 +21,7 @@ _FRONT = ("name", "description", "parameters")
 def validate_options(
     name: str, options: Mapping[str, object], kinds: Mapping[str, ArgumentKind | None]
 ) -> dict[str, Any]:
-    """Check the options of a tool, and return them with their lists as tuples.
+    """Check the options of a tool, and return them with lists as tuples and the executor of a name.
 
     Args:
         name: The tool's name, for messages.
@@ -30,6 +30,7 @@ def validate_options(
 
     Raises:
         DefinitionError: there is no such option, or it cannot be this; naming what it should be.
+        SetupError: the executor cannot run here, or is not installed.
     """
     passed: dict[str, Any] = dict(options)
     for plural in ("steps", "tags"):

@@ -237,7 +237,7 @@ class Session:
 
     @checked
     def say(self, content: Content, who: str = "", *, id: str = "") -> bool:
-        """Post a message; callable from any process.
+        """Post a message; callable from any process. Create the session if it does not exist.
 
         It joins the active run before the run's next request, or else the next run.
 

@@ -132,7 +132,7 @@ class KeyValueStore:
             seconds: Lifetime; unlimited by default.
 
         Raises:
-            SessionError: the value is no JSON object, or the namespace is invalid.
+            SessionError: the value is no JSON object, the namespace is invalid, or it cannot be written.
         """
         self.put_all(namespace, {key: value}, seconds=seconds)
 

@@ -30,7 +30,10 @@ def client_options(
     timeout: float | None,
     headers: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Return the options of the SDK's client; another server than OpenAI's may need no key."""
+    """Return the options of the SDK's client; another server than OpenAI's may need no key.
+
+    Without a `base_url`, that of the environment (``OPENAI_BASE_URL``) is taken.
+    """
     base_url = base_url or os.environ.get("OPENAI_BASE_URL") or None
     if api_key is None and base_url is not None and not os.environ.get("OPENAI_API_KEY"):
         api_key = "none"
