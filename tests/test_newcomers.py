@@ -146,6 +146,7 @@ def test_a_function_without_a_docstring_is_a_tool_and_its_author_is_told() -> No
         warnings.simplefilter("error")
         tool(add)
         tool(description="Say it.")(bare)
+    with pytest.warns(UserWarning, match="'bare' has no docstring"):
         tool(docstring="plain")(bare)
     with pytest.warns(UserWarning, match="'bare' has no docstring.*description=") as told:
         assert tool(bare).description == "bare"

@@ -126,11 +126,11 @@ def test_metadata_names_the_server_and_the_tools_own_name() -> None:
 
 def test_a_promise_that_cannot_be_read_is_not_checked_and_a_long_description_is_cut() -> None:
     odd: dict[str, Any] = {"type": "object", "properties": {"n": {"type": "no"}}}
-    listed = LISTED.model_copy(update={"output_schema": odd, "description": "x" * 20_000})
+    listed = LISTED.model_copy(update={"output_schema": odd, "description": "x" * 60_000})
     made = compile_server_tool(Server().peer, listed)
     assert made.tool.output_schema == {"type": "object", "properties": {"n": {}}}
-    assert len(made.tool.description) < 10_100
-    assert len(made.problems) == 2 and "20,000 characters" in made.problems[1]
+    assert len(made.tool.description) < 50_100
+    assert len(made.problems) == 2 and "60,000 characters" in made.problems[1]
 
 
 @pytest.mark.parametrize("given", [{}, {"x": "y"}, {"flag": True, "inner": {}}])

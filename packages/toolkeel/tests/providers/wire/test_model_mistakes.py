@@ -520,5 +520,5 @@ def test_minimaxs_status_beside_an_anthropic_answer_is_an_error_in_its_words(str
 def test_why_a_reply_ended_is_never_the_text_of_an_error() -> None:
     inner = {"choices": [{"message": {"content": "hi"}, "finish_reason": "stop"}]}
     with pytest.raises(ModelError, match=r"no choices: \{") as raised:
-        decode({"data": inner})
+        decode({"parts": inner})
     assert "hi" in str(raised.value)
