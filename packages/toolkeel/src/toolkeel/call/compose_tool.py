@@ -117,7 +117,10 @@ def _with_external_answer(approval: Approval, body: Handler) -> Handler:
 
 
 def _split_steps(steps: Sequence[Step], made: AnyTool) -> tuple[list[Step], list[Step]]:
-    """Return the steps before approval, and the steps after it in the order of their places.
+    """Return the steps without a `place`, as given, and those with one, in the order of their places.
+
+    The first run before approval, the others after it. The step that runs the model's own validators
+    comes before all, if the tool's arguments are such a model.
 
     Raises:
         SetupError: a step cannot work with the tool, or its place does not exist.

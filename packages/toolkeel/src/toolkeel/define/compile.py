@@ -92,7 +92,8 @@ def compile_function(function: Callable[..., Any], request: DefinitionRequest) -
     """Read a callable and compile its validators.
 
     A missing description is replaced by that of `request.parameters`, or else by the name with spaces.
-    Warns if a docstring is missing and the request has neither a description nor parameters.
+    Warns if neither the docstring nor the request has a description and the request has no parameters,
+    unless ``docstring="strict"``.
 
     Raises:
         DefinitionError: naming the function, the parameter and the fix.

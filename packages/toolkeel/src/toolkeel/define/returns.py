@@ -156,7 +156,8 @@ def require_json_form(name: str, annotation: object, returns: str = "content") -
     """Raise if no value of a return annotation can be sent to a model.
 
     A class counts as unsendable if pydantic has no schema for it, it is no collection, path or array,
-    and none of its subclasses is sendable. Abstract classes and protocols may be anything.
+    and none of its subclasses is sendable. Abstract classes and protocols may be anything. Functions and
+    classes as values are never sendable; what an installed renderer shows, such as a DataFrame, is.
 
     Args:
         name: The tool's name.

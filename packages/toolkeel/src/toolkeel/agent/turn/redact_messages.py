@@ -11,6 +11,7 @@ from toolkeel._common.checked_arguments import checked
 from toolkeel.agent.turn.steps import SendRequest
 from toolkeel.content import Text
 from toolkeel.context import RunContext
+from toolkeel.errors import SetupError
 from toolkeel.messages import AssistantMessage, Message
 from toolkeel.model_interface import ModelRequest
 
@@ -23,11 +24,21 @@ class Redact:
     wrote itself, nor pictures and files.
 
     Args:
-        patterns: Regular expressions.
+        patterns: Regular expressions, at least one.
         replacement: Text in place of each match.
+
+    Raises:
+        SetupError: there is no pattern, or one is no regular expression.
     """
 
     def __init__(self, *patterns: str, replacement: str = "[redacted]") -> None:
+        if not patterns:
+            raise SetupError("Redact() replaces nothing: give it a regular expression")
+        for pattern in patterns:
+            try:
+                re.compile(pattern)
+            except re.error as error:
+                raise SetupError(f"Redact: {pattern!r} is no regular expression: {error}") from None
         self._pattern = re.compile("|".join(f"(?:{pattern})" for pattern in patterns))
         self._by = replacement
 

@@ -25,6 +25,8 @@ class ModelValidators:
     def _validate(self, prepared: Prepared, context: ToolContext) -> Prepared:
         """Run the model's own validators. Return the call with the arguments that they returned.
 
+        Side effect: injected values that are secret are masked in the run and in logs from now on.
+
         Raises:
             InvalidArguments: the validators reject the arguments.
             Refused: the validators returned values that do not fit the fields.

@@ -46,6 +46,9 @@ _NOWHERE: Final = 1 << 62
 class PartialArguments:
     """The arguments of one call, as a preview, fed piece by piece.
 
+    A text is shown while it arrives, another value once it has ended. Text that is no JSON raises
+    nothing: the preview stays as it is and `error` says why.
+
     >>> arguments = PartialArguments()
     >>> for piece in ('{"pa', 'th": "a.txt", "li', 'nes": [1, 2'):
     ...     arguments.feed(piece)

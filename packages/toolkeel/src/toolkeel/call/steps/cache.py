@@ -72,7 +72,8 @@ class Cache:
     """A `Step` that caches the results of one or more tools.
 
     Share one cache between the tools that read a resource and those that write it: a call that writes
-    a resource removes all results that were read from it.
+    a resource removes all results that were read from it. Equal calls that come at once run the body
+    once. Results are copied, and each run that uses one has the labels of its source.
 
     Args:
         ttl: Seconds for which a result is used.
@@ -81,7 +82,8 @@ class Cache:
 
     Raises:
         SetupError: a number is invalid; or, when registered, the tool does not declare what it reads
-            or writes.
+            or writes, or has injected parameters whose results everyone would share; or, in a call, the
+            key of `scope` cannot be hashed.
     """
 
     place: StepPlace = "cache"

@@ -122,7 +122,11 @@ def _matches_end(pattern: str, parts: Sequence[str]) -> bool:
 
 
 def _matches_past_options(pattern: Sequence[str], words: Sequence[str]) -> bool:
-    """Return True if the words of a pattern are those of a command, options between them left out."""
+    """Return True if a command begins with the words of a pattern, options between them left out.
+
+    An option may have a value, which is left out too. The program's folder does not count, and
+    ``git-push`` is ``git push``.
+    """
     program = _FOLDERS.sub("", words[0])
     wanted, rest = pattern[:1], pattern[1:]
     if rest and fnmatch.fnmatchcase(program, f"{wanted[0]}-{rest[0]}"):  # as git-push

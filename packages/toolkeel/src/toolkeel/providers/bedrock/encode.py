@@ -230,7 +230,10 @@ class BedrockEncoder(ClaudeEncoder[BedrockProfile]):
         return marked
 
     def encode_head(self, prepared: PreparedRequest) -> Json:
-        """Return ``system``, and ``toolConfig``, which needs stubs for tools called earlier."""
+        """Return ``system`` and ``toolConfig``, with cache points where the settings ask for them.
+
+        A request without tools whose messages have calls gets stubs of the called tools.
+        """
         head: Json = {}
         if self.system:
             head["system"] = self.mark_for_cache(self.system)

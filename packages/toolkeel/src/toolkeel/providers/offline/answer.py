@@ -77,7 +77,11 @@ def _say(language: Language, english: str, chinese: str) -> str:
 
 
 def _text(language: Language, call: FinishedCall) -> str:
-    """Return an answer about a plain text result; a long text is cut, with its length."""
+    """Return an answer about a plain text result.
+
+    A calculation becomes ``expression = result``; a short text stays as it is, a long one is cut, with
+    its length.
+    """
     text = call.text.strip()
     expression = call.arguments.get("expression", call.arguments.get("expr"))
     if isinstance(expression, str) and len(text) <= _SHORT and "\n" not in text:

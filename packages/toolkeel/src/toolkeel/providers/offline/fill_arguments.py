@@ -274,7 +274,7 @@ class _Filling:
     def _arguments(
         self, filled: dict[str, object]
     ) -> tuple[dict[str, object], tuple[Parameter, ...]]:
-        """Return the arguments in the schema's order, and the parameters that are missing."""
+        """Return the arguments, only the required ones if not all are valid, and what is missing."""
         arguments = {p.name: filled[p.name] for p in self.parameters if p.name in filled}
         missing = tuple(p for p in self.parameters if p.required and p.name not in arguments)
         if not missing and not self.checker.accepts(arguments):

@@ -268,7 +268,7 @@ def fenced_calls(text: str, schemas: Schemas) -> Iterator[ParsedCall]:
 
 
 def _named(name: str, arguments: str, schemas: Schemas) -> Iterator[ParsedCall]:
-    """Yield the call of a name with the JSON text of its arguments; nothing for an unknown name."""
+    """Yield the call of a name with the JSON text of its arguments, whether a tool has it or not."""
     return json_calls(f'{{"name": {json.dumps(name)}, "arguments": {arguments}}}', schemas)
 
 

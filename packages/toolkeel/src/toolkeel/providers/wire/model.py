@@ -106,6 +106,8 @@ class WireModel:
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Delta | AssistantMessage]:
         """Yield the deltas of a reply. See `toolkeel.model_interface.Model`.
 
+        A request that failed for a time is sent again, after a `RetryDelta`.
+
         Raises:
             ModelError: with the HTTP status and the seconds to wait, if the server reported them.
         """

@@ -31,7 +31,7 @@ def plain(value: object) -> object:
 
     Args:
         value: An object with ``model_dump`` (pydantic, so every OpenAI-like SDK), JSON text as
-            str or bytes, or what JSON holds, which is returned as it is.
+            str or bytes, or what JSON holds, which is returned as it is. JSON lines become a list.
 
     Raises:
         ModelError: if text is not JSON.
