@@ -328,11 +328,12 @@ def test_who_does_not_wait_is_told_who_writes(sessions: Sessions) -> None:
 
 @pytest.mark.parametrize("store", STORES, indirect=True)
 def test_what_is_said_to_a_run_that_goes_on_joins_it_in_order(sessions: Sessions) -> None:
-    release = asyncio.Event()
+    begun, release = asyncio.Event(), asyncio.Event()
 
     @tool
     async def hold() -> str:
         """Hold."""
+        begun.set()
         await release.wait()
         return "let go"
 
@@ -340,7 +341,7 @@ def test_what_is_said_to_a_run_that_goes_on_joins_it_in_order(sessions: Sessions
 
     async def main() -> None:
         task = asyncio.create_task(Agent(model, [hold]).run("go", session=sessions["ada"]))
-        await until(lambda: sessions["ada"].writer is not None)
+        await begun.wait()
         for n in range(3):
             sessions["ada"].say(f"and {n}", who="bob")
         await until(lambda: len(sessions["ada"].load_state().queued) == 3)
