@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.providers import models
-from tests.providers.loopback import answer, saying
+from tests.providers.loopback import answer, chunk, saying
 from tests.providers.loopback import events as streamed
 from toolkeel import Agent, tool
 from toolkeel.agent.reply_assembly import assemble
@@ -25,10 +25,6 @@ WIRES: Json = {
     "bedrock": bedrock,
     "responses": openai_responses,
 }
-
-
-def chunk(finish: str | None = None, **delta: Any) -> Json:
-    return {"choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
 
 
 def piece(text: str, id: str | None = None, name: str | None = None, index: int = 0) -> Json:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.providers import models
-from tests.providers.loopback import answer, saying
+from tests.providers.loopback import answer, chunk, saying
 from toolkeel import Agent
 from toolkeel.agent.reply_assembly import assemble
 from toolkeel.errors import ModelError
@@ -25,10 +25,6 @@ WIRES: Json = {
     "Bedrock": bedrock,
     "Responses": openai_responses,
 }
-
-
-def chunk(finish: str | None = None, **delta: Any) -> Json:
-    return {"choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
 
 
 def piece(id: str | None, name: str | None, text: str | None, **more: Any) -> Json:
