@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from toolkeel.agent.reply_assembly import assemble
@@ -74,6 +74,7 @@ def test_a_choice_that_is_a_text_is_that_text(text: str, is_whole: bool) -> None
 
 
 @given(st.lists(words, min_size=1, max_size=3), words, st.booleans())
+@example(["<", "<<"], "", False)  # a text that waited, to see whether the next one repeats it
 def test_another_answer_counts_only_if_there_is_no_first_one(
     texts: list[str], other: str, is_first: bool
 ) -> None:

@@ -210,13 +210,13 @@ class StreamDecoder(Decoder):
         return deltas
 
     def remaining_deltas(self) -> list[Delta]:
-        """Return text that waited, calls of other choices, arguments sent as objects; store audio."""
+        """Return other choices that count, text that waited, arguments sent as objects; store audio."""
         if self._audio:
             kind = detect_media_type(self._audio)
             kind = kind if kind.startswith("audio/") else "audio/pcm"
             self._media.append(Audio(self._audio, kind, as_dict(clean(self._audio_extra))))
-        deltas = self._thinking_delta(self._new_thought.finish())
-        deltas += self._waiting_text() + self._read_beside()
+        deltas = self._read_beside()
+        deltas += self._thinking_delta(self._new_thought.finish()) + self._waiting_text()
         rest = self._with_own_names(self._tracker.finish())
         self._call_count += len(rest)
         return deltas + rest
