@@ -7,7 +7,7 @@ from toolkeel._common.installed import install_hint, installed
 
 
 def main() -> NoReturn:
-    """Run the command line of toolkeel-studio, or print the command that installs it."""
+    """Run the command line of toolkeel-studio and exit; without it, print its install command and exit with 3."""
     point = installed("toolkeel.hooks").get("cli")
     if point is None:
         print(f"toolkeel: {install_hint('cli')}", file=sys.stderr)

@@ -18,7 +18,7 @@ Door = tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]
 
 
 def door(module: str, places: Mapping[str, str], others: Mapping[str, str] = NOWHERE) -> Door:
-    """Return a module's ``__getattr__``, ``__dir__`` and ``__all__``, which import names on first use.
+    """Return a module's ``__getattr__``, ``__dir__`` and ``__all__``, which import names on first use and store them.
 
     Args:
         module: Dotted name of the public module.
@@ -65,7 +65,7 @@ def door(module: str, places: Mapping[str, str], others: Mapping[str, str] = NOW
 
 
 def _find_place(name: str, elsewhere: Iterable[str]) -> str:
-    """Return the public module that has a name, or is to have it; empty if none has.
+    """Import public modules until one has a name, or is to have it, and return that module's name; empty if none.
 
     Args:
         name: The name.

@@ -127,7 +127,7 @@ class RunContext(Generic[C]):
         return self.loop_state.transcript[self.loop_state.instruction_count :]
 
     def update(self, key: str, function: Callable[[Any], T], default: object = None) -> T:
-        """Change one value of `state` and return it; parallel calls lose no change of each other.
+        """Change one value of `state`, record it in the journal and return it; parallel calls lose no change.
 
         Args:
             key: Key of the value.
@@ -158,7 +158,10 @@ class RunContext(Generic[C]):
         return seq, time(), self.id
 
     def make_inner(self, call: ToolContext | None, name: str, deps: D) -> RunContext[D]:
-        """Return the context of a run inside this one, with its limits, rules and approver.
+        """Return the context of a run inside this one, which forwards its events here as `Nested`.
+
+        It shares the limits, rules, taint, store, cancel token and approver, and the deadline of
+        `call`.
 
         Args:
             call: The running call that it is inside of; None for other code of this run.
@@ -188,7 +191,10 @@ class RunContext(Generic[C]):
         return self.loop_state.can_suspend and not WITHIN_BODY.get()
 
     def emit(self, event: Event) -> None:
-        """Send an event, masked, to every listener. Exceptions, also of the mask, are logged."""
+        """Send an event, masked, to every listener.
+
+        Exceptions are logged; an event that masking fails on is dropped.
+        """
         if self.mask is not None:
             try:
                 event = self.mask.mask_event(event)
@@ -206,7 +212,10 @@ class RunContext(Generic[C]):
         return value if self.mask is None else self.mask.mask_value(value)
 
     async def close(self) -> None:
-        """Run the cleanup functions, last first. An agent calls this at the run's end."""
+        """Run and remove the cleanup functions, last first; their exceptions are logged.
+
+        An agent calls this at the run's end.
+        """
         cleanups = self.loop_state.cleanups
         while cleanups:
             try:

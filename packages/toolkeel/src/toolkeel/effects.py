@@ -15,11 +15,11 @@ class Resource(str):
     __slots__ = ()
 
     def key(self, arguments: Mapping[str, object]) -> str:
-        """Return the resource of a call with these arguments, such as ``file:src/main.py``."""
+        """Return the resource of a call, braces not yet filled in: here the text itself; a subclass computes it."""
         return str(self)
 
     def resolve(self, parameter: str, path: str) -> tuple[str, ...]:
-        """Return the resolved path in each form that a rule may name; empty if unknown.
+        """Return the resolved path in each form that a rule may name; here empty, for a subclass to override.
 
         Args:
             parameter: The argument with the path.

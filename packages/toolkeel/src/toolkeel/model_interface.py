@@ -249,7 +249,7 @@ _connect: list[Callable[[str], Model]] = []
 
 
 def set_model_resolver(connect: Callable[[str], Model]) -> None:
-    """Set the function that finds models by name, as `providers` does when imported."""
+    """Set the function that finds models by name, in place of the last one; `toolkeel` does when imported."""
     _connect[:] = [connect]
 
 
@@ -282,7 +282,7 @@ _prices: list[Callable[[str], Callable[[Usage], float] | None]] = []
 
 
 def set_price_lookup(price_of: Callable[[str], Callable[[Usage], float] | None]) -> None:
-    """Set the function that finds models' prices, as `providers` does when imported."""
+    """Set the function that finds models' prices, in place of the last one; `toolkeel` does when imported."""
     _prices[:] = [price_of]
 
 
@@ -299,12 +299,12 @@ _sessions: list[Callable[[Any], Any]] = []
 
 
 def set_session_lookup(find: Callable[[Any], Any]) -> None:
-    """Set the function that finds sessions by name or path, as `sessions` does when imported."""
+    """Set the function that finds sessions by name or path; `toolkeel` does when imported."""
     _sessions[:] = [find]
 
 
 def find_session(name: object) -> Any:
-    """Return the session with a name, or of the file at a path."""
+    """Return the session with a name, or of the file at a path, as `toolkeel.sessions.session` does."""
     return _sessions[0](name)
 
 
@@ -312,7 +312,7 @@ _history: list[Callable[[int], Any]] = []
 
 
 def set_history_lookup(make: Callable[[int], Any]) -> None:
-    """Set the function that makes the history policy of agents without one."""
+    """Set the function that makes the history policy of agents without one; `toolkeel` does when imported."""
     _history[:] = [make]
 
 

@@ -139,7 +139,9 @@ class Spending:
         return known
 
     def reserve(self, expected: Usage, cost: float) -> str:
-        """Reserve the expected cost of a request before it is sent.
+        """Count a request and reserve its expected cost, here and in the pools around, unless it exceeds a limit.
+
+        A limit that it would exceed is stored as `reached_limit`, and refuses all later requests.
 
         Args:
             expected: Tokens it may take.
@@ -192,7 +194,7 @@ class Spending:
             self._reserved[1] -= cost
 
     def settle(self, reserved: tuple[Usage, float], spent: tuple[Usage, float]) -> None:
-        """Release the reservation of a request, and count its real cost."""
+        """Release the reservation of a request, and count its real cost, here and in the pools around."""
         expected, cost = reserved
         for pool in self._pools():
             pool._release(expected.total_tokens, cost)
@@ -205,14 +207,14 @@ class Spending:
             yield from self.parent._pools()
 
     def add(self, usage: Usage, cost: float) -> None:
-        """Count usage and cost."""
+        """Count usage and cost in this pool alone."""
         with self._lock:
             self.tokens += usage.total_tokens
             self.cost += cost
 
     @property
     def counts(self) -> dict[str, int]:
-        """Requests and tokens so far, and calls and failures of each tool."""
+        """Requests and tokens so far, and calls and failures of each tool, without zeros."""
         with self._lock:
             counts = {"requests": self.requests, "tokens": self.tokens}
             counts |= {f"calls {tool}": made for tool, made in self.calls.items()}
@@ -231,7 +233,7 @@ class Spending:
                 counted[tool] = counted.get(tool, 0) + count
 
     def count_call(self, tool: str) -> None:
-        """Count a call that is about to run.
+        """Count a call that is about to run, in the pools around first.
 
         Raises:
             LimitReached: tells the model that this tool is used up.
@@ -264,20 +266,20 @@ class Spending:
                 )
 
     def uncount_call(self, tool: str) -> None:
-        """Undo the count of a call that has not run because it waits for a person."""
+        """Undo the count of a call that has not run because it waits for a person, here and in the pools around."""
         for pool in self._pools():
             with pool._lock:
                 pool.calls[tool] = max(pool.calls.get(tool, 0) - 1, 0)
 
     def count_failure(self, tool: str) -> None:
-        """Count a call that failed."""
+        """Count a call that failed, here and in the pools around."""
         for pool in self._pools():
             with pool._lock:
                 pool._failures[tool] = pool._failures.get(tool, 0) + 1
 
 
 def _check_limits(limits: RunLimits) -> None:
-    """Raise `SetupError` for a limit below zero."""
+    """Raise `SetupError` for a limit that is neither None nor a number from 0."""
     bounds = {
         **{name: getattr(limits, name) for name in ("requests", "tokens", "cost", "seconds")},
         **{f"calls[{name!r}]": most for name, most in limits.calls.items()},

@@ -40,7 +40,7 @@ class CancelToken:
         self._once = threading.Lock()  # whoever gets it was the first; it is never passed back
 
     def cancel(self, reason: str = "") -> None:
-        """Cancel everything that watches this token. Later calls change nothing."""
+        """Set the token, and call and remove its callbacks. Later calls change nothing."""
         if not self._once.acquire(blocking=False):
             return
         self.reason = reason
@@ -49,7 +49,7 @@ class CancelToken:
             self._call(key)
 
     def watch(self, callback: Callable[[], object]) -> Callable[[], object]:
-        """Register a callback, called once when the token is cancelled, or now if it already is.
+        """Register a callback, called once when the token is cancelled, or now; return a function that removes it.
 
         Exceptions of the callback are logged.
         """

@@ -309,7 +309,7 @@ def _plural(kind: ArgumentKind) -> str:
 
 
 def _is(*kinds: type) -> Callable[[Any], bool]:
-    """Return a function that checks for instances of classes."""
+    """Return a function that checks for instances of classes, bools excepted."""
     return lambda value: isinstance(value, kinds) and not isinstance(value, bool)
 
 

@@ -100,7 +100,7 @@ def data_folder() -> Path:
 
 
 def explain_data_folder(path: str | Path) -> str:
-    """Return how another data folder is chosen, or an empty string for a path elsewhere."""
+    """Return the end of a message that says how to choose another data folder; empty for a path elsewhere."""
     with suppress(SetupError):  # no home folder is known
         if Path(path).absolute().is_relative_to(data_folder().absolute()):
             return "; set TOOLKEEL_DATA to a folder that can be written"

@@ -12,6 +12,8 @@ from toolkeel.errors import MissingExtraError
 def needs_extra(what: str, extra: str) -> Iterator[None]:
     """Turn a failing import of an optional package in the block into an error with its install command.
 
+    A failing import of this library's own modules is raised as it is.
+
     Args:
         what: The feature that needs them, as the sentence's subject.
         extra: Name of the extra that brings them.

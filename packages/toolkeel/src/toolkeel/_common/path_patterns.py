@@ -50,7 +50,10 @@ _IGNORED = dict.fromkeys(
 
 
 def matching_pattern(path: str, patterns: tuple[str, ...]) -> str:
-    """Return the first pattern that a path matches, or an empty string if none does."""
+    """Return the first pattern that successive parts of a path match, folded by `fold_part`; empty if none does.
+
+    Samples (``.env.example``) and documents (``secrets.md``) do not match.
+    """
     parts = [fold_part(part) for part in path.replace("\\", "/").split("/")]
     parts = [part for part in parts if part not in ("", ".")]
     for start in range(len(parts)):

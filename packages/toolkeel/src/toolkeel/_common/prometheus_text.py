@@ -58,6 +58,8 @@ PROCESS_FAMILIES: Final = (
 class Metrics:
     """The metrics of this process.
 
+    With a folder, a thread and the exit of the process write them to a file there.
+
     Args:
         families: The metrics, in the order of the output.
         folder: Folder shared with other processes; by default the one that the parent process set by
@@ -106,7 +108,7 @@ class Metrics:
         self._changed.set()
 
     def render(self) -> str:
-        """Return the metrics of all processes of the folder in Prometheus' text format.
+        """Return the metrics of all processes of the folder in Prometheus' text format; write this process's first.
 
         Counters of ended processes are included, their gauges are not.
         """
@@ -132,7 +134,7 @@ class Metrics:
             self._write()
 
     def _write(self) -> None:
-        """Replace the file of this process by the present numbers, atomically."""
+        """Replace the file of this process by the present numbers, atomically; do nothing if the folder is gone."""
         assert self._file is not None
         self._changed.clear()
         with self._lock, suppress(FileNotFoundError):  # the folder is gone: all has ended
@@ -143,12 +145,12 @@ class Metrics:
 
 
 def share_with_children(folder: str) -> None:
-    """Set the folder in which child processes started from here on share their metrics."""
+    """Set the folder, in an environment variable, in which processes started from here on share their metrics."""
     os.environ[_VARIABLE] = f"{os.getpid()}:{folder}"
 
 
 def _folder_of_parent() -> str:
-    """Return the metrics folder that the parent process set, and hide it from this one's children."""
+    """Return the metrics folder that the parent process set; empty if none did, or only a grandparent."""
     parent, _, folder = os.environ.get(_VARIABLE, "").partition(":")
     return folder if parent == str(os.getppid()) else ""
 
@@ -190,7 +192,7 @@ def _key(name: str, labels: dict[str, str]) -> str:
 
 
 def _lines(families: Sequence[Family], samples: dict[str, float]) -> Iterator[str]:
-    """Yield the output's lines, by family, with help and type."""
+    """Yield the output's lines, by family, with help and type; samples of no family are left out."""
     by_name: dict[str, list[str]] = {}
     for key, value in samples.items():
         number = "NaN" if isnan(value) else f"{value:.6f}".rstrip("0").rstrip(".")

@@ -89,7 +89,7 @@ class Reporter:
         self._call()
 
     def _call(self) -> None:
-        """Emit stored reports: now if the loop runs here, else soon in the loop's thread."""
+        """Emit stored reports: now if the loop runs here or there is none, else soon in the loop's thread."""
         if self._loop is None or self._loop is running_loop():
             self._show()
         elif not self._called:

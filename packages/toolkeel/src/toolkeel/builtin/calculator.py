@@ -324,7 +324,7 @@ def _find_operand_start(out: list[str]) -> int:
 
 
 def _measure_depth(tree: ast.AST) -> int:
-    """Return the number of levels of the tree, without recursion."""
+    """Return the number of levels of the tree, counted to one above `MAX_DEPTH`, without recursion."""
     depth, level = 0, [tree]
     while level and depth <= MAX_DEPTH:
         level = [child for node in level for child in ast.iter_child_nodes(node)]

@@ -61,7 +61,7 @@ def _read_openai(extra: Json) -> Iterator[Json]:
 
 
 def _read_anthropic(extra: Json) -> Iterator[Json]:
-    """Yield an item for each server tool call in an Anthropic reply, with its result."""
+    """Yield an item for each server tool call of a known kind in an Anthropic reply, with its result."""
     blocks = [as_dict(block) for block in as_list(extra.get("content"))]
     results = {block["tool_use_id"]: block for block in blocks if "tool_use_id" in block}
     for block in blocks:

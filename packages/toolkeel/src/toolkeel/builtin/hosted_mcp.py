@@ -189,7 +189,7 @@ class HostedMCP:
         return headers or None
 
     def _with_approval(self, tool: AnyTool) -> AnyTool:
-        """Return a tool whose calls need approval, unless it is trusted."""
+        """Return a copy of a tool with a foreign server's effects, whose calls need approval unless it is trusted."""
         if get_mcp_name(tool) in self._trusted_tools:
             return replace(tool, effects=_EFFECTS)
         steps = tool.steps if self._approve is None else (self._approve_call, *tool.steps)
@@ -216,7 +216,7 @@ class HostedMCP:
     async def _call_approve(
         self, name: str, arguments: Mapping[str, Any] | None, context: ToolContext
     ) -> dict[str, object]:
-        """Return what the approval function decides; anything but a clear yes means no."""
+        """Return the approval function's decision; anything but a clear yes means no. What it raises is logged."""
         assert self._approve is not None
         if arguments is None:
             return {"approve": False, "reason": "the arguments are no JSON object"}

@@ -29,7 +29,7 @@ class _NoBytecodeLoader(SourceFileLoader):
 
 
 def load_file(path: Path) -> ModuleType:
-    """Import a Python file, once per process.
+    """Import a Python file, once per process, and put its folder first on ``sys.path``.
 
     Args:
         path: An existing file.

@@ -110,7 +110,7 @@ def list_functions(module: types.ModuleType) -> list[types.FunctionType]:
 
 
 def is_defined_in(part: Part, module: types.ModuleType) -> bool:
-    """Return true if the module defines a part, rather than imports it."""
+    """Return true if the module defines a part, not imports it; a toolset with steps or rules always counts."""
     if isinstance(part, Toolset):
         bare = not part.steps and part.rules is None
         return not bare or any(is_defined_in(item, module) for item in part)

@@ -111,7 +111,7 @@ class ConsentStore:
 
 
 def check_consent(config: ServerConfig, prompter: Prompter | bool | None = None) -> ServerConfig:
-    """Return the config, bound to what a person agreed to start or to talk to.
+    """Return the config, bound to what a person agreed to start or talk to; ask, and store the consent, if none has.
 
     Args:
         config: The server's configuration. One that the program itself named needs no consent.

@@ -365,7 +365,7 @@ def to_annotations(effects: Effects) -> dict[str, object]:
 
 
 def from_annotations(annotations: Mapping[str, Any] | None) -> Effects:
-    """Return the effects of a peer's hints, with the protocol's defaults.
+    """Return the effects of a peer's hints, with the protocol's defaults; results count as a stranger's.
 
     >>> from_annotations({"readOnlyHint": True}).read_only
     True
@@ -375,7 +375,7 @@ def from_annotations(annotations: Mapping[str, Any] | None) -> Effects:
 
 @functools.cache
 def _from_hints(*hints: bool | None) -> Effects:
-    """Return the effects of the hints that are not None."""
+    """Return the effects of the hints that are not None, with results that count as a stranger's."""
     known: dict[str, Any] = {
         name: hint for name, hint in zip(_HINTS.values(), hints, strict=True) if hint is not None
     }

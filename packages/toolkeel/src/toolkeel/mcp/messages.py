@@ -321,7 +321,7 @@ def _json(line: bytes) -> object:
 
 
 def strip_invalid_bytes(line: bytes) -> bytes:
-    """Return a line without byte order mark and invalid characters."""
+    """Return a line without byte order mark, and with U+FFFD for invalid characters and lone surrogates."""
     return replace_lone_surrogates(line.decode("utf-8-sig", "replace").encode())
 
 

@@ -238,7 +238,7 @@ def transform_tool(definition: Mapping[str, Any], change: ToolTransform) -> Tran
     names = {name: each["name"] for name, each in arguments.items() if "name" in each}
     defaults = _defaults(arguments)
     _check_names(definition["name"], schema, arguments, names)
-    _check_removed(definition["name"], schema, fixed, hidden)
+    _check_removed(definition["name"], schema, hidden)
     _check_values(definition["name"], schema, {**defaults, **fixed})
     properties = _narrowed(definition["name"], properties_of(schema), arguments)
     shown = drop_properties({**schema, "properties": properties}, {*fixed, *hidden}, {*defaults})
@@ -303,10 +303,8 @@ def _check_names(
         )
 
 
-def _check_removed(
-    tool: str, schema: Mapping[str, Any], fixed: Mapping[str, object], hidden: set[str]
-) -> None:
-    """Raise DefinitionError if a call without these arguments, or with these values, cannot be right."""
+def _check_removed(tool: str, schema: Mapping[str, Any], hidden: set[str]) -> None:
+    """Raise DefinitionError if the tool requires a hidden argument."""
     if needed := sorted(hidden.intersection(required_of(schema))):
         raise DefinitionError(
             f"the transform of {tool!r} hides {needed[0]!r}, which the tool requires; give it a value"

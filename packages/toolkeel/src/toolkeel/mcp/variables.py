@@ -195,7 +195,7 @@ class FieldReader:
         return {name: self.expand(text) for name, text in value.items()}
 
     def raw(self, key: str) -> object:
-        """Return a field as the file has it, with nothing expanded."""
+        """Return a field as the file has it, with nothing expanded; an empty dict if absent."""
         return self._entry.get(key, {})
 
     def expand(self, text: str) -> str:

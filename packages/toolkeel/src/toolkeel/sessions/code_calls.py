@@ -62,13 +62,13 @@ class SessionRecorder(RunRecorder):
     code: CodeCallJournal
 
     def nested(self, run: str, call: ToolCall | None) -> Self:
-        """See `RunRecorder.nested`."""
+        """Return the recorder of a run inside a call, with the same journal of code's calls."""
         made = super().nested(run, call)
         made.code = self.code
         return made
 
     def enter_call(self, call: ToolCall) -> None:
-        """See `RunRecorder.enter_call`."""
+        """Make a recorded call the running one of this context; do nothing for a call that is not recorded."""
         if (made := self.calls.get(id(call))) is not None:
             _making.set(RunningCall(self, call, made, running_call()))
 
@@ -80,7 +80,7 @@ class SessionRecorder(RunRecorder):
     def record_result(
         self, call: ToolCall, message: ToolMessage, state: Mapping[str, object]
     ) -> None:
-        """See `RunRecorder.record_result`. Nothing is written if the outer call has ended."""
+        """Record a call's result and the changes of state; a code's call only while the outer call runs."""
         made = self.calls.get(id(call))
         if made is None or not made.within:
             super().record_result(call, message, state)
@@ -95,7 +95,7 @@ class SessionRecorder(RunRecorder):
                 self.journal.flush()
 
     def record_turn_results(self, tickets: Sequence[Ticket], state: Mapping[str, object]) -> None:
-        """See `RunRecorder.record_turn_results`."""
+        """Record a turn's end as `RunRecorder` does, and make the call around it the running one again."""
         super().record_turn_results(tickets, state)
         _making.set(running_call())
 

@@ -57,7 +57,10 @@ DAMAGED: Final = "damaged"
 
 
 def export_lines(storage: Storage, info: SessionInfo, *, has_inbox: bool = False) -> Iterator[str]:
-    """Yield a session as lines of JSON: the header, one entry per line, and messages of its inbox if wanted."""
+    """Yield a session as lines of JSON: the header, one entry per line, and messages of its inbox if wanted.
+
+    Checkpoints are left out; a damaged entry becomes a line of the kind `DAMAGED`.
+    """
     info, posted = _read_inbox(storage.store, info) if has_inbox else (info, [])
     header = {
         "format": FORMAT,

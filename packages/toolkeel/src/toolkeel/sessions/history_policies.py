@@ -69,7 +69,10 @@ class KeepTurns:
             raise SetupError("KeepTurns keeps one turn at least, and not more than it cuts at")
 
     async def cuts(self, view: HistoryView) -> Sequence[Cut]:
-        """See `HistoryPolicy.cuts`."""
+        """Return one cut that omits all but the last `keep` turns; none up to `at`.
+
+        If requests did not fit, fewer stay.
+        """
         turns, keep = view.find_turn_starts(), self.keep
         if view.overflow:
             keep = max(1, min(keep, int(len(turns) / view.overflow)))
@@ -113,7 +116,7 @@ class KeepTokens:
             raise SetupError("KeepTokens needs 0 < low <= high")
 
     async def cuts(self, view: HistoryView) -> Sequence[Cut]:
-        """See `HistoryPolicy.cuts`."""
+        """Return the cuts that bring the messages down to `low` tokens; none while they have at most `high`."""
         short, parts = self.plan(view)
         return *short, *(view.omit(start, stop, "keep_tokens") for start, stop in parts)
 
@@ -231,7 +234,7 @@ class Summarize:
         self._instructions = instructions
 
     async def cuts(self, view: HistoryView) -> Sequence[Cut]:
-        """See `HistoryPolicy.cuts`."""
+        """Ask the model for summaries, and return the cuts with them; none while there are at most `high` tokens."""
         short, parts = self._budget.plan(view)
         made = [await self._summary(view, *part) for part in parts]
         return *short, *(cut for cut in made if cut is not None)

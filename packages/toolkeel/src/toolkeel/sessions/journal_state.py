@@ -108,7 +108,7 @@ class JournalState(RunCounts, TranscriptState):
         self.run_count = 0
 
     def apply(self, seq: int, entry: entries.Entry) -> None:
-        """Apply one entry; `seq` is its number."""
+        """Apply one entry, here or to the nested run that it is of; `seq` is its number."""
         run: str = getattr(entry, "run", "")
         if isinstance(entry, entries.RunBegan) and entry.parent:
             self.nested_runs[run] = JournalState(self)
@@ -190,7 +190,7 @@ class JournalState(RunCounts, TranscriptState):
             self.code_calls.setdefault(entry.within, {})[key] = entry.digest, 0
 
     def _call_ended(self, seq: int, entry: entries.CallEnded) -> None:
-        """Insert the result at the place of its call. Results arrive as calls end."""
+        """Close the call, forget its tickets, and insert its result; of a code's call, store only the entry's number."""
         key = entries.call_key_of(entry)
         self._close(key)
         if entry.within:
@@ -207,7 +207,7 @@ class JournalState(RunCounts, TranscriptState):
         self.insert_result(seq, entry)
 
     def _repeated(self, seq: int, entry: entries.Repeated) -> None:
-        """Continue like a run that waits for these tickets."""
+        """Begin a turn of the repeated calls, as in a run that waits for their tickets, deferred no longer."""
         self.last_run, self.has_begun = entries.RunBegan(entry.run), False
         self.reason, self.turn, self.awaits_reply = "waiting", 0, False
         self.suspended_state = None
@@ -269,7 +269,7 @@ class JournalState(RunCounts, TranscriptState):
             del self.open_calls[key]
 
     def _decided(self, seq: int, entry: entries.Decided) -> None:
-        """Store the first decision. A call that has not happened runs again."""
+        """Store the first decision; ignore one that its ticket rejects. A call that has not happened runs again."""
         if self.rejects(entry.decision):
             return
         first = self.decisions.setdefault(entry.decision.ticket, entry).decision

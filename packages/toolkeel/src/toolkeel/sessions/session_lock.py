@@ -53,7 +53,7 @@ class Arrivals:
         return arrival
 
     def forget(self, arrival: Arrival) -> None:
-        """Forget an arrival that no later one waits for."""
+        """Forget an arrival, unless a later one has come."""
         with self._lock:
             if self._last.get(arrival.session) is arrival.queued:
                 del self._last[arrival.session]
@@ -144,7 +144,7 @@ class WriterLocks:
         return False
 
     def release(self, session: int) -> None:
-        """Release the lock, or pass it to the next task in the queue."""
+        """Unlock the session in the store, and let the next task of the queue try."""
         self._store.unlock(session)
         self._leave(session, self._queues[session][0])
 

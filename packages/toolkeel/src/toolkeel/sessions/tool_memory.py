@@ -143,7 +143,7 @@ class KeyValueStore:
         *,
         seconds: float | None = None,
     ) -> None:
-        """Store many values, all or none, in one transaction.
+        """Store many values, all or none, in one transaction, with the labels of the run whose code does it.
 
         Raises:
             SessionError: JSON would change a value, or it cannot be written.

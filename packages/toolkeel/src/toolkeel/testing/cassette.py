@@ -197,7 +197,7 @@ class Cassette:
         return [self._clean(item) for item in value] if isinstance(value, list) else value
 
     def _goes_on_from(self, messages: Sequence[Json]) -> tuple[int, int]:
-        """Return the index of the exchange that these messages continue, and how many it has."""
+        """Return the index of the exchange that these messages continue, and how many it has; -1 and 0 if none."""
         best, known = -1, 0
         for place, exchange in enumerate(self._exchanges):
             before = [
@@ -233,7 +233,7 @@ class Cassette:
     # — the file —
 
     def _read(self) -> None:
-        """Load the file.
+        """Load the file: add its exchanges and patterns to this cassette, and take over its model's name.
 
         Raises:
             SetupError: the file cannot be read, or is no cassette of this version.
@@ -310,7 +310,7 @@ class Cassette:
 
 
 def keys_of(variables: Mapping[str, str]) -> list[str]:
-    """Return the values that no cassette may contain: those of ``*_API_KEY`` and ``*_TOKEN``."""
+    """Return the values that no cassette may contain: those of ``*_API_KEY`` and ``*_TOKEN``, from 8 characters."""
     return [v for k, v in variables.items() if k.endswith(("_API_KEY", "_TOKEN")) and len(v) > 7]
 
 

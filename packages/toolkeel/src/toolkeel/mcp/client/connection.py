@@ -161,6 +161,7 @@ class Connection:
 
         Raises:
             Unreachable, SetupError: As of `client`.
+            MCPError: the server answered a request with an error.
         """
         for renewals in range(MAX_RENEWALS + 1):
             client = await self.client()

@@ -96,7 +96,7 @@ class OpenCalls(Generic[Call]):
             del self._open[id(call)]
 
     def close(self, owner: object) -> None:
-        """Record that a call was abandoned, though its server may continue it."""
+        """Count an abandoned call of an owner as open for `GIVEN_UP_SECONDS`, since its server may continue it."""
         now = monotonic()
         self._left = {each: until for each, until in list(self._left.items()) if until > now}
         self._left[owner] = now + GIVEN_UP_SECONDS
@@ -164,9 +164,9 @@ False declines, None cancels."""
 async def answer_elicitation(
     elicitation: Elicitation, elicit: Elicit | None, context: ToolContext[Any] | None
 ) -> types.ElicitResult:
-    """Ask a person a server's question until the answer fits the form.
+    """Ask a person a server's question until the answer fits, `MAX_ATTEMPTS` times at most.
 
-    Cancel if no one can answer.
+    It is cancelled if no one can answer, or if answering fails, which is logged.
 
     Args:
         elicitation: The question.

@@ -32,7 +32,7 @@ _pipe: list[int] = []
 
 
 def guard_group(group: int) -> None:
-    """Have the guardian kill a process group when this program ends.
+    """Have the guardian, which the first call starts, kill a process group when this program ends.
 
     Does nothing without a shell.
     """

@@ -51,7 +51,7 @@ class GuardedStream:
         return item
 
     async def receive(self) -> SessionMessage | Exception:
-        """Return the next message."""
+        """Return the next message that is within the rate, repaired; if there is none, call `ended` and raise."""
         return await self.__anext__()
 
     def close(self) -> None:

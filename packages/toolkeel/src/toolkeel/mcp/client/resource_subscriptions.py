@@ -142,7 +142,7 @@ async def _unsubscribe(uri: str, client: Client) -> None:
 
 
 async def listen_for_changes(client: Client, changed: Callable[[], object], name: str) -> None:
-    """Listen for list changes, on revisions that require it; listen again after a loss.
+    """Listen for list changes, on revisions that require it; listen again after a loss, and end if it is refused.
 
     Args:
         client: Client of the connection.

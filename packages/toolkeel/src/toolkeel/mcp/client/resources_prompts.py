@@ -248,7 +248,7 @@ class ServerContents:
         return await self._ask(work)
 
     async def _ask(self, work: Callable[[Client], Awaitable[T]]) -> T:
-        """Run requests that only read, with errors for a program or model."""
+        """Run requests that only read, again after a lost session; raise as `_call_server`."""
         return await self._call_server(lambda connection: connection.run(work))
 
     async def _use_connection(self, work: Callable[[Connection], Awaitable[T]]) -> T:

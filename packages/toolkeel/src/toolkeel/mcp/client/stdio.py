@@ -54,7 +54,7 @@ class Stderr:
         self._lines: deque[str] = deque(maxlen=_STDERR_LINES)
 
     def add(self, line: str) -> None:
-        """Append a line, and drop the oldest beyond the limit."""
+        """Append a line, cut to 500 characters, and drop the oldest beyond the limit."""
         self._lines.append(line[:500])
 
     def __str__(self) -> str:
@@ -177,7 +177,7 @@ async def stdio(config: ServerConfig, stderr: Stderr, raw: RawRequests) -> Async
 async def _read(
     server: _ServerProcess, name: str, incoming: MemoryObjectSendStream[Incoming], raw: RawRequests
 ) -> None:
-    """Pass on the server's messages until it closes its output or its process ends."""
+    """Pass on the server's messages until it closes its output or its process ends; then close `incoming` and `raw`."""
     assert server.process.stdout is not None and server.process.stdin is not None
     frames = FrameReader(name, take=raw.handle_line)
     raw.open(server.process.stdin)

@@ -185,7 +185,7 @@ class DefinitionGate:
         )
 
     def __call__(self, arguments: Mapping[str, object], context: ToolContext[Any]) -> bool | str:
-        """Return True or the reason if a person must approve the call."""
+        """Return True or the reason if a person must approve the call, else False."""
         if text := self.despite_rules(arguments):
             return text
         if self._peer.trust is True or is_server_approved(context.run, self._peer.origin):
@@ -303,7 +303,7 @@ class ToolCompiler:
         return found
 
     def start(self, problems: Mapping[str, str], count: int) -> None:
-        """Start a new listing.
+        """Start a new listing, and forget the tools and problems of the last one.
 
         Args:
             problems: What is known of its problems, by the server's names.

@@ -45,6 +45,9 @@ async def run_client_call(
 ) -> ToolMessage:
     """Run one call of a client through the pipeline, and return its result message.
 
+    The run gets an approver that asks the client's person, unless it has one, and a listener that
+    sends progress. An exception of the program is logged, and the call has its result.
+
     Args:
         exchange: The exchange with the client.
         call: The call.

@@ -127,7 +127,7 @@ def asgi(
 
 
 def _admit_session(manager: Any, admit: Callable[[Any], Any], owner: Any) -> Any:
-    """Admit a session.
+    """Admit a session, and return what `admit` does.
 
     If there are too many, end an idle one first, of the same client if possible.
     """

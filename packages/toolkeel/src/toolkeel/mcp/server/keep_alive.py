@@ -156,7 +156,7 @@ class KeepAliveConnection(BoundedConnection):
             self._close_in(max(0, since + CLIENT_KEEP_ALIVE_SECONDS - now))
 
     def timeout_keep_alive_handler(self) -> None:
-        """Close the idle connection, unless it has received data that is not read yet."""
+        """Close the idle connection; if it has received data that is not read yet, try again in 0.1 seconds."""
         if not self.transport.is_closing() and self._has_unread():
             self._close_in(0.1)
         else:

@@ -141,7 +141,7 @@ class Exchange:
                     question.answer.set_result(answer)
 
     async def finish_round(self) -> None:
-        """Wait until the call has ended or asked a question."""
+        """Wait until the call has ended or asked a question; it has no request from then on."""
         assert self.task is not None
         if not self.questions and not self.task.done():
             self._question_asked = asyncio.get_running_loop().create_future()
@@ -227,7 +227,7 @@ class CallRounds:
     def _suspend(self, exchange: Exchange, client: str) -> str:
         """Store a waiting call and return its handle.
 
-        The oldest is dropped if there are too many.
+        If there are too many, the oldest one is cancelled, of the same client if it has one.
         """
         if len(self._waiting) >= self._limit:
             own = (handle for handle, (_, _, whose) in self._waiting.items() if whose == client)

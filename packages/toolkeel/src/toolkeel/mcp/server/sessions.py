@@ -75,7 +75,7 @@ class Sessions:
         self._senders: dict[Connection, asyncio.Task[None]] = {}
 
     async def handle_initialized(self, request: Request, _: types.NotificationParams) -> None:
-        """Handle ``notifications/initialized``."""
+        """Handle ``notifications/initialized``: register the session."""
         self._session_of(request)
 
     async def set_level(

@@ -100,7 +100,7 @@ class ServerSnapshot:
         return found
 
     def _without_dead_link(self, served: ServedTool) -> ServedTool:
-        """Return a tool that names no page which this server does not have, such as another's."""
+        """Return a tool without the link to a page that this server does not have, such as another's."""
         uri = page_of(served.definition)
         if not uri or uri in self.resources:
             return served

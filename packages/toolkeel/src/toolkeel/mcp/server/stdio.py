@@ -72,7 +72,7 @@ async def serve_stdio(server: ToolServer) -> None:
 
 @asynccontextmanager
 async def stdio_streams(take: LineHandler) -> AsyncIterator[tuple[Incoming, Outgoing]]:
-    """Yield the streams of incoming and outgoing messages.
+    """Yield the streams of incoming and outgoing messages; reserve stdin and stdout for them.
 
     A line that is not a message is answered with a JSON-RPC error and reported on stderr.
 
@@ -175,7 +175,7 @@ async def _answer_unreadable(line: bytes, error: ValueError, wire: _StdoutWriter
 
 
 def _claim_stdin() -> int:
-    """Reserve stdin for messages; a tool that reads stdin gets end-of-file."""
+    """Reserve stdin for messages, and return its descriptor; a tool that reads stdin gets end-of-file."""
     taken = os.dup(0)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)

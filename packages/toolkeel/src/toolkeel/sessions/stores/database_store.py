@@ -40,7 +40,7 @@ class SqlStore(SessionStore):
         self.display_name = database.display_name
 
     def list_sessions(self, scope: str | None) -> list[SessionInfo]:
-        """See `SessionStore`."""
+        """Return the sessions of a scope, or of all scopes for None, the last written first."""
         return self.database.read(partial(sql_queries.list_sessions, scope=scope))
 
     def find(self, scope: str, name: str) -> SessionInfo | None:
@@ -48,13 +48,13 @@ class SqlStore(SessionStore):
         return self.database.read(partial(sql_queries.find_session, scope=scope, name=name))
 
     def get(self, id: int) -> SessionInfo:
-        """See `SessionStore`."""
+        """Return the session of an id, or raise `SessionError` with `DELETED`."""
         return self.database.read(partial(sql_queries.get_session, id=id))
 
     def create(
         self, scope: str, name: str, at: float, batch: Batch, parent: SessionInfo | None = None
     ) -> SessionInfo:
-        """See `SessionStore`."""
+        """Create a session and write a first batch, durably; raise `SessionError` if its name is taken."""
 
         def do(connection: sqlite3.Connection) -> SessionInfo:
             """Insert the session and its first entries in this transaction, and return its record."""
@@ -72,7 +72,11 @@ class SqlStore(SessionStore):
             raise
 
     def append(self, id: int, batch: Batch) -> Future[None]:
-        """See `SessionStore`."""
+        """Schedule a batch.
+
+        The future is done when it is durable; it fails if another process has written to the
+        session.
+        """
         return self.database.write(partial(self._write, id, batch))
 
     def _write(self, id: int, batch: Batch, connection: sqlite3.Connection) -> None:
@@ -91,23 +95,23 @@ class SqlStore(SessionStore):
         sql_queries.update_session(connection, id, batch.facts, batch.after)
 
     def read(self, id: int, after: int, upto: int, kind: str = "") -> Sequence[Row]:
-        """See `SessionStore`."""
+        """Return the next entries above `after` and up to `upto`, a page at most; empty only if there are no more."""
         ask: Callable[[sqlite3.Connection], list[Row]] = partial(
             sql_queries.read_page, id=id, after=after, upto=upto, kind=kind
         )
         return self.database.read(ask)
 
     def post(self, id: int, post: NewPost, condition: Unchanged | None = None) -> bool:
-        """See `SessionStore`."""
+        """Add a post durably and return True; return False if the condition does not hold."""
         do = partial(sql_queries.insert_post, id=id, post=post, condition=condition)
         return self.database.write_now(do, separate=True)
 
     def read_posts(self, id: int) -> list[Post]:
-        """See `SessionStore`."""
+        """Return the posts of an inbox, in order."""
         return self.database.read(partial(sql_queries.read_posts, id=id))
 
     def set_writer(self, id: int, writer: Writer) -> None:
-        """See `SessionStore`."""
+        """Schedule the record of a session's writer; it need not be durable when this returns."""
         self.database.write(partial(sql_queries.set_writer, id=id, writer=writer))
 
     def get_writer(self, id: int) -> Writer | None:
@@ -115,15 +119,15 @@ class SqlStore(SessionStore):
         return self.database.read(partial(sql_queries.read_writer, id=id))
 
     def count_other_sessions(self, scope: str) -> tuple[int, int]:
-        """See `SessionStore`."""
+        """Return the number of sessions in other scopes, and of these scopes."""
         return self.database.read(partial(sql_queries.count_other_sessions, scope=scope))
 
     def read_times(self, id: int, upto: int) -> list[tuple[int, float]]:
-        """See `SessionStore`."""
+        """Return number and time of each entry up to a number, in order."""
         return self.database.read(partial(sql_queries.read_times, id=id, upto=upto))
 
     def delete(self, id: int) -> None:
-        """See `SessionStore`."""
+        """Delete a session with its posts, from the disk too, and its large values that no other session names."""
         left = self.database.write_now(partial(sql_queries.delete_session, id=id), erases=True)
         self.database.write_now(partial(self._remove, left))
 
@@ -134,7 +138,7 @@ class SqlStore(SessionStore):
                 self.artifacts.remove(digest)
 
     def close(self) -> None:
-        """See `SessionStore`."""
+        """Write pending entries, and close the database."""
         self.database.close()
 
 
@@ -156,9 +160,9 @@ class SqliteStore(SqlStore):
             weakref.finalize(self, database.close)
 
     def try_lock(self, id: int) -> bool:
-        """See `SessionStore`."""
+        """Lock a session for this process. Return False if another process has it; in memory, always True."""
         return self._lock.try_lock(id)
 
     def unlock(self, id: int) -> None:
-        """See `SessionStore`."""
+        """Release a session that `try_lock` has locked."""
         self._lock.unlock(id)

@@ -260,7 +260,7 @@ class PostgresStore(SqlStore):
         self._postgres = database
 
     def try_lock(self, id: int) -> bool:
-        """See `SessionStore`."""
+        """Lock a session for this process. Return False if another process has it."""
         return self.database.write_now(partial(self._try, id))
 
     def _try(self, id: int, connection: sqlite3.Connection) -> bool:
@@ -271,7 +271,7 @@ class PostgresStore(SqlStore):
         return taken
 
     def unlock(self, id: int) -> None:
-        """See `SessionStore`."""
+        """Schedule the release of a session that `try_lock` has locked; do nothing if the database is closed."""
         with suppress(SessionError):  # it is closed: its locks are free
             self.database.write(partial(self._free, id))
 

@@ -23,7 +23,7 @@ def make_folder(path: Path) -> None:
 
 
 def sync_folder(path: Path) -> None:
-    """Sync a folder, so that the names in it survive a power cut."""
+    """Sync a folder, so that the names in it survive a power cut; do nothing on Windows."""
     if os.name != "posix":
         return
     descriptor = os.open(path, os.O_RDONLY)

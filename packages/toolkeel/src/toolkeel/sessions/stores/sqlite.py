@@ -153,7 +153,7 @@ class Database:
         return self.write(do, erases=erases, separate=separate).result()
 
     def lock_writes(self, connection: sqlite3.Connection) -> None:
-        """Lock out writers of other processes until the transaction ends."""
+        """Lock out other writers until the transaction ends: nothing to do, as SQLite's write transactions do."""
 
     def read(self, do: Callable[[sqlite3.Connection], T]) -> T:
         """Read committed data. Does not wait for writers.
@@ -325,7 +325,7 @@ def _connect(path: str) -> sqlite3.Connection:
 
 
 def _write_ahead(connection: sqlite3.Connection) -> str:
-    """Switch to the write-ahead log: the one statement that does not wait for others by itself."""
+    """Switch to the write-ahead log, trying again while the file is locked; return the mode that SQLite is in then."""
     end = monotonic() + BUSY_SECONDS
     while True:
         try:

@@ -34,7 +34,7 @@ class Browser:
         self._port = port
 
     async def __call__(self, url: str) -> str:
-        """Open the page and return the URL it redirected to.
+        """Print the page's address, open it where there is a screen, and return the URL it redirected to.
 
         Raises:
             SetupError: nobody is there, or there is no way back.

@@ -248,7 +248,7 @@ class _Login:
         self._visit: asyncio.Future[str] | None = None
 
     async def begin(self, url: str) -> None:
-        """Store the login page's address and open it."""
+        """Start the visit of the login page, whose end `end` awaits, and store the login's state."""
         visit = self._auth.visit or Browser(self._server, self._auth.port, self._address)
         self._state = query_of(url).get("state", "")
         self._visit = asyncio.ensure_future(visit(url))

@@ -108,12 +108,12 @@ class LoginFlow(OAuthClientProvider):
         return f"Bearer {tokens.access_token}" if tokens is not None else ""
 
     async def _restart_login(self) -> bool:
-        """Reload the stored login. Return True if another process renewed it."""
+        """Reload the stored login. Return True if its token is valid, as after another process renewed it."""
         await self._initialize()
         return self.context.is_token_valid()
 
     async def _refreshed(self, response: httpx2.Response) -> None:
-        """Store the result of a refresh. Raise if a new login is needed.
+        """Store the result of a refresh; if the server no longer knows the client, forget its registration.
 
         Raises:
             OAuthTokenError: the authorization server cannot answer now; the login is still good.
@@ -219,7 +219,7 @@ class LoginFlow(OAuthClientProvider):
         return httpx2.Request("GET", f"{server.authorization_endpoint}?{urlencode(query)}")
 
     async def _forget_client(self) -> None:
-        """Delete a registration that the server no longer knows, so that a new one is made."""
+        """Delete a registration that the server no longer knows, and its tokens; one made beforehand stays."""
         if await self._tokens.delete_client():
             self.context.client_info = None
             self.context.oauth_metadata = None  # so that it is asked where to register

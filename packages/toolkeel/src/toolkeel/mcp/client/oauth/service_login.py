@@ -117,7 +117,7 @@ class ServiceLogin(LoginFlow):
         return metadata
 
     async def _perform_authorization(self) -> httpx2.Request:
-        """Build the request for a token.
+        """Build the request for a token, and make the client that of the login.
 
         Raises:
             SetupError: there is no metadata, or the key cannot be used.

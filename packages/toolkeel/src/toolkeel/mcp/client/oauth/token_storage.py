@@ -166,7 +166,7 @@ class Tokens:
         ring = self._keyring() if load_object(self._path) == _KEPT else None
         if ring is not None:
             with suppress(Exception):  # it may be gone already; each keyring says so otherwise
-                await _retry_locked(lambda: ring.delete_password(SERVICE, self._path.stem))
+                await _run_in_daemon(lambda: ring.delete_password(SERVICE, self._path.stem))
         self._path.unlink(missing_ok=True)
 
     async def _load(self) -> dict[str, Any]:
@@ -182,7 +182,7 @@ class Tokens:
         why = "there is none"
         if ring is not None:
             try:
-                text = await _retry_locked(lambda: ring.get_password(SERVICE, name))
+                text = await _run_in_daemon(lambda: ring.get_password(SERVICE, name))
                 return json.loads(text) if text else {}
             except Exception as error:  # each keyring fails in its own way
                 why = f"{type(error).__name__}: {error}"
@@ -198,7 +198,7 @@ class Tokens:
         if ring is not None:
             text = json.dumps({key: value for key, value in data.items() if value is not None})
             with suppress(Exception):  # it is locked, or full: then a file it is
-                await _retry_locked(lambda: ring.set_password(SERVICE, self._path.stem, text))
+                await _run_in_daemon(lambda: ring.set_password(SERVICE, self._path.stem, text))
                 data = dict(_KEPT)
         save_object(self._path, data)
 
@@ -208,8 +208,8 @@ def _as_json(model: BaseModel) -> Any:
     return json.loads(model.model_dump_json(exclude_none=True))
 
 
-async def _retry_locked(work: Callable[[], T]) -> T:
-    """Run blocking work in a daemon thread, which never delays the program's end."""
+async def _run_in_daemon(work: Callable[[], T]) -> T:
+    """Run blocking work in a daemon thread and return its result; raise TimeoutError after `LOCK_SECONDS`."""
     done: Future[T] = Future()
     done.set_running_or_notify_cancel()  # so that nobody who stops waiting takes it away
 
