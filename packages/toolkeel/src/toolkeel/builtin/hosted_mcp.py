@@ -189,7 +189,7 @@ class HostedMCP:
         return headers or None
 
     def _with_approval(self, tool: AnyTool) -> AnyTool:
-        """Return a copy of a tool with a foreign server's effects, whose calls need approval unless it is trusted."""
+        """Return a copy of a tool with a foreign server's effects; its calls need approval unless it is trusted."""
         if get_mcp_name(tool) in self._trusted_tools:
             return replace(tool, effects=_EFFECTS)
         steps = tool.steps if self._approve is None else (self._approve_call, *tool.steps)

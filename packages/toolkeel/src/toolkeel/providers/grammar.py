@@ -190,7 +190,7 @@ def _inside(where: str, keys: Location) -> str:
 
 
 def _put_format(reduced: dict[str, Any], format: object, where: str, leave: Any) -> None:
-    """Express a ``format`` as ``pattern`` if there is one for it, else report it to `leave`."""
+    """Express a ``format`` as a ``pattern`` of `reduced`, in place, if there is one; else report it to `leave`."""
     if format in _FORMATS and "pattern" not in reduced:
         reduced["pattern"] = _FORMATS[str(format)]
     elif format is not None:

@@ -190,7 +190,7 @@ class JournalState(RunCounts, TranscriptState):
             self.code_calls.setdefault(entry.within, {})[key] = entry.digest, 0
 
     def _call_ended(self, seq: int, entry: entries.CallEnded) -> None:
-        """Close the call, forget its tickets, and insert its result; of a code's call, store only the entry's number."""
+        """Close the call, forget its tickets and insert its result; of a code's call, store its number alone."""
         key = entries.call_key_of(entry)
         self._close(key)
         if entry.within:

@@ -177,7 +177,7 @@ async def stdio(config: ServerConfig, stderr: Stderr, raw: RawRequests) -> Async
 async def _read(
     server: _ServerProcess, name: str, incoming: MemoryObjectSendStream[Incoming], raw: RawRequests
 ) -> None:
-    """Pass on the server's messages until it closes its output or its process ends; then close `incoming` and `raw`."""
+    """Pass on the server's messages until its output or process ends; then close `incoming` and `raw`."""
     assert server.process.stdout is not None and server.process.stdin is not None
     frames = FrameReader(name, take=raw.handle_line)
     raw.open(server.process.stdin)

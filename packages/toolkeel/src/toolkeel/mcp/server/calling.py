@@ -208,7 +208,7 @@ class Client:
         return {str(root.uri): root.name or "" for root in found.roots}
 
     async def log(self, level: Level, data: object, logger: str | None = None) -> None:
-        """Send a message to the client's log, if the client asked for this level.
+        """Send a message to the client's log, if it asked for this level; ignore that the client has disconnected.
 
         Args:
             level: The severity (RFC 5424).

@@ -46,7 +46,7 @@ _CALL = (
 
 
 def write_tools_as_text(request: ModelRequest, model: str) -> list[Message]:
-    """Return the messages of a request with its tools, calls and results as text.
+    """Return the messages of a request with its calls and results as text, and its tools in the instructions.
 
     Args:
         request: Messages and tools.

@@ -136,10 +136,7 @@ def _closed(properties: Mapping[str, Node]) -> Node:
 
 
 def _constrain(schema: Mapping[str, object], prefix: str, defs: dict[str, Node]) -> Node:
-    """Return a schema with bounded texts and lists; add its definitions to `defs`.
-
-    Its definitions are added to `defs` under a prefix.
-    """
+    """Return a schema with bounded texts and lists; add its definitions to `defs`, under a prefix."""
     node, _ = normalize(schema)
     for name, definition in node.pop("$defs", {}).items():
         defs[prefix + name] = _bound(definition, prefix)

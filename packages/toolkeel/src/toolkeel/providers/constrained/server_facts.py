@@ -154,7 +154,8 @@ def find_facts(kind: ServerKind, client: ServerClient, model: str) -> ServerFact
     """Ask a server about a model; blocks for a few seconds at most.
 
     Returns:
-        Its facts, or None if it does not answer, or is still loading.
+        Its facts, empty if it requires a key or its kind is unknown; None if it does not answer, or is
+        still loading.
     """
     if kind not in _ASKED:
         return ServerFacts()

@@ -262,7 +262,7 @@ class GeminiEncoder(TurnEncoder[GeminiProfile]):
         return wire_tools(tools, WIRE, hosting=profile.can_host(tools))
 
     def encode_head(self, prepared: PreparedRequest) -> Json:
-        """Return the instructions."""
+        """Return the instructions as ``systemInstruction``; an empty dict without any."""
         return {"systemInstruction": {"parts": list(self.system)}} if self.system else {}
 
     def media_blocks(self, block: Image | Audio | File) -> list[Json]:

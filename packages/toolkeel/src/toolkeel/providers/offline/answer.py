@@ -144,7 +144,7 @@ def _counted(noun: str, text: str) -> int | None:
 
 
 def _subject(call: FinishedCall) -> str:
-    """Return the path or other text argument that the call was about, or an empty string."""
+    """Return the path or other text argument that the call was about, or the tool's name without any."""
     texts = [value for value in call.arguments.values() if isinstance(value, str) and value]
     return texts[0] if texts else call.name
 

@@ -319,7 +319,7 @@ class ChatEncoder(Encoder[ChatTarget]):
         return calls[:most]
 
     def close_turn(self) -> None:
-        """End the turn whose calls are open."""
+        """End the turn: forget its open calls and the messages with its further calls."""
         super().close_turn()
         self._later = {}
 

@@ -325,7 +325,7 @@ def _connect(path: str) -> sqlite3.Connection:
 
 
 def _write_ahead(connection: sqlite3.Connection) -> str:
-    """Switch to the write-ahead log, trying again while the file is locked; return the mode that SQLite is in then."""
+    """Switch to the write-ahead log, trying again while the file is locked; return SQLite's mode afterwards."""
     end = monotonic() + BUSY_SECONDS
     while True:
         try:
