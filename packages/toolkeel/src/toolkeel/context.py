@@ -158,10 +158,7 @@ class RunContext(Generic[C]):
         return seq, time(), self.id
 
     def make_inner(self, call: ToolContext | None, name: str, deps: D) -> RunContext[D]:
-        """Return the context of a run inside this one, which forwards its events here as `Nested`.
-
-        It shares the limits, rules, taint, store, cancel token and approver, and the deadline of
-        `call`.
+        """Return the context of a run inside this one: with its limits, rules, taint, cancel token and approver.
 
         Args:
             call: The running call that it is inside of; None for other code of this run.
@@ -191,10 +188,7 @@ class RunContext(Generic[C]):
         return self.loop_state.can_suspend and not WITHIN_BODY.get()
 
     def emit(self, event: Event) -> None:
-        """Send an event, masked, to every listener.
-
-        Exceptions are logged; an event that masking fails on is dropped.
-        """
+        """Send an event, masked, to every listener; log exceptions. One that cannot be masked is dropped."""
         if self.mask is not None:
             try:
                 event = self.mask.mask_event(event)
@@ -212,10 +206,7 @@ class RunContext(Generic[C]):
         return value if self.mask is None else self.mask.mask_value(value)
 
     async def close(self) -> None:
-        """Run and remove the cleanup functions, last first; their exceptions are logged.
-
-        An agent calls this at the run's end.
-        """
+        """Run and remove the cleanup functions, last first, at the run's end; their exceptions are logged."""
         cleanups = self.loop_state.cleanups
         while cleanups:
             try:

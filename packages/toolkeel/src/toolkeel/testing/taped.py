@@ -54,7 +54,7 @@ class TapedModel(Binds):
         return self._cassette.model_name or "cassette"
 
     def supports_format(self, output: OutputFormat, *, tools: bool) -> bool:
-        """Return True if the recorded model can constrain its replies to a schema."""
+        """Return True if the recorded model can constrain its replies to a schema; record that while it records."""
         if self._cassette.records and self._given:
             model = self._model()
             held = isinstance(model, SupportsStructuredOutput) and model.supports_format(

@@ -48,7 +48,7 @@ class StoredCalls:
     def make_result(
         self, content: Content, id: str, *, name: str = "", failed: bool = False
     ) -> ToolMessage:
-        """Build the result of the open call with this id, and mark that call as answered.
+        """Build the result of the open call with this id, and mark that call as answered; without one, of the id.
 
         Args:
             content: Content of the result.

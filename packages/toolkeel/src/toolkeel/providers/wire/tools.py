@@ -166,7 +166,7 @@ class WireTools:
         return wire_name(name, self._policy) if alias is None else alias
 
     def name_of(self, alias: str) -> str:
-        """Return the tool's name for an alias on the wire."""
+        """Return the tool's name for an alias on the wire, also with a model's marks around it; else the alias."""
         if alias in self._by_alias:
             return self._by_alias[alias]
         found = _BARE_NAME.fullmatch(alias)
