@@ -393,7 +393,7 @@ class ToolContext(Generic[C]):
         self.remote_count -= 1
 
     def end(self) -> None:
-        """Send progress that is still due, and ignore later progress."""
+        """Send progress that is still due, and mark the call as ended: later progress is dropped."""
         self.ended = True
         if self._reporter is not None:
             self._reporter.end()

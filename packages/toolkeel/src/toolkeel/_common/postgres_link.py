@@ -94,7 +94,7 @@ class Deadlines:
 
 
 def _shut_down(descriptor: int) -> None:
-    """Shut a socket down; its owner reads the end of the stream."""
+    """Shut a socket down, ignoring errors; its owner reads the end of the stream."""
     with suppress(OSError), socket.socket(fileno=os.dup(descriptor)) as copy:
         copy.shutdown(socket.SHUT_RDWR)
 

@@ -106,7 +106,7 @@ class CumulativeText:
         self._is_cumulative = False
 
     def feed(self, piece: str, *, is_last: bool = False) -> str:
-        """Store a piece. Return the part of it, and of those before it, that is new and certain.
+        """Store a piece. Return the part of it, and of those before it, that is new and certain; may be empty.
 
         Args:
             piece: The piece.
@@ -128,12 +128,12 @@ class CumulativeText:
         return ""
 
     def finish(self) -> str:
-        """Return the text that waited for a further piece; "" if none did."""
+        """Accept the text that waited for a further piece, and return it; "" if none did."""
         waiting, self._waiting = self._waiting, []
         return "".join(map(self._accept, waiting))
 
     def _decide(self, piece: str) -> str:
-        """Return the text that is certain after a piece, while others wait for it."""
+        """Return the text that is certain after a piece, while others wait; empty if this one waits, too."""
         if not piece.startswith(self._waiting[-1]):
             return self.finish() + self.feed(piece)
         self._waiting.append(piece)

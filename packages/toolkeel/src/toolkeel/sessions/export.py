@@ -94,7 +94,7 @@ def _read_inbox(
 
 
 def _export_entry(storage: Storage, seq: int, kind: str, text: str) -> Json:
-    """Return an entry with all keys that it has; of a damaged one, what is left."""
+    """Return an entry with all keys that it has; of a damaged one, what is left, with the kind `DAMAGED`."""
     try:
         data = storage.store.artifacts.load_entry(text)
         load_entry(data)

@@ -142,7 +142,7 @@ def _ticket(call: CallIntended, made: ToolCall) -> Ticket:
 def _answered_result(
     fold: JournalState, call: CallIntended, value: object, run: RunContext
 ) -> ToolMessage:
-    """Return the result that a person has supplied, of the type that the tool declares."""
+    """Return the result that a person has supplied, of the tool's declared type; a failure if it does not fit."""
     first: Any = run.agent
     owner = fold.made_by.get(call.call_id) or fold.agent
     found = find_agent(first, owner) if call.run not in fold.nested_runs else None

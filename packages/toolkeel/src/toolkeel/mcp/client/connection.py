@@ -248,7 +248,7 @@ class Connection:
         raise kind(f"the MCP server {self._name!r} cannot be used: {why}{output}") from error
 
     async def _hold_open(self, ready: asyncio.Future[Client], over: asyncio.Event) -> None:
-        """Hold the connection open until it ends, in a context of its own."""
+        """Hold a connection open until `over`; pass its client, or the error, to `ready`. A later break is logged."""
         try:
             async with self._connected(over) as client:
                 ready.set_result(client)
@@ -323,7 +323,7 @@ class Connection:
         return self._tools if self.is_alive else None
 
     async def tools(self, *, fresh: bool = False) -> dict[str, types.Tool]:
-        """Return the server's tools by name, in the server's order. A name that comes twice is logged.
+        """Return the server's tools by name, in its order; cached until it says that they changed.
 
         Args:
             fresh: Request them again, unless the server declared how long its answer is valid.
@@ -340,7 +340,10 @@ class Connection:
         return self._tools
 
     async def _list_tools(self) -> dict[str, types.Tool]:
-        """Request all pages of the tools, or raise `Unreachable`; the first of one name counts."""
+        """Request all pages of the tools, or raise `Unreachable`.
+
+        Of a name that comes twice, the first counts; it is logged.
+        """
         found: dict[str, types.Tool] = {}
         try:
             async for page in fetch_pages(

@@ -109,7 +109,7 @@ class Connections:
         return dataclasses.replace(self._options, config=config, auth=auth)
 
     def _close_idle(self, current: tuple[tuple[str, str], ...]) -> None:
-        """Close idle connections until at most `MAX_CONNECTIONS` are left.
+        """Start to close idle connections, until at most `MAX_CONNECTIONS` are left.
 
         Never the current one, nor one by which a resource is watched.
         """

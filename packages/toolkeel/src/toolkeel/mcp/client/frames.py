@@ -154,7 +154,10 @@ class RateLimiter:
         return self.take_one()
 
     def take_one(self) -> bool:
-        """Consume one unit of the rate. Return True if the message may pass; else count and drop it."""
+        """Consume one unit of the rate.
+
+        Return True if the message may pass; else count it as dropped, the first with a log.
+        """
         now = monotonic()
         self._left = min(self._burst, self._left + (now - self._at) * self._rate)
         self._at = now

@@ -231,7 +231,7 @@ class MCPServer(ServerContents):
         return connection, await connection.tools(fresh=True)
 
     def tools(self) -> list[AnyTool]:
-        """Return the tools, like `get_tools`, for synchronous code."""
+        """Return the tools, listed anew, for synchronous code; connect if necessary. Raises as `get_tools`."""
         return run_sync(self.get_tools)
 
     async def definitions(self) -> dict[str, Pin]:
@@ -326,7 +326,7 @@ class MCPServer(ServerContents):
     async def _answer_elicitation(
         self, context: ClientRequestContext, params: types.ElicitRequestParams
     ) -> types.ElicitResult:
-        """Ask a person, on the loop of the call that caused the question."""
+        """Ask a person, on the loop of the call that caused the question; log if several runs may have."""
         elicitation = parse_elicitation(self.name, params)
         caller = self._calls.find_owner_call(_caller.get())
         if callable(self._elicit):  # which answers for all runs

@@ -83,7 +83,7 @@ class RawRequests:
         timeout: float,
         progressed: Progressed | None = None,
     ) -> dict[str, Any]:
-        """Send a request and return its result.
+        """Send a request and return its result; if it takes too long or is cancelled, cancel it at the server.
 
         Args:
             method: Method of the protocol.

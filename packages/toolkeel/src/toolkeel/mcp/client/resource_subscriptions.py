@@ -72,7 +72,7 @@ class ResourceSubscriptions:
                 await self._unsubscribe(uri)
 
     async def resubscribe(self, client: Client) -> None:
-        """Subscribe again on a new connection, and notify all listeners of possibly missed changes."""
+        """Subscribe again on a new connection, ignoring refusals; notify all listeners of possibly missed changes."""
         for uri in list(self._listening):
             with suppress(MCPError):
                 await self._subscribe(uri, client)
@@ -123,7 +123,7 @@ class ResourceSubscriptions:
                     self.notify(event.uri)
 
     async def _unsubscribe(self, uri: str) -> None:
-        """End the subscription of a resource at the server."""
+        """End the subscription of a resource at the server, ignoring a refusal."""
         if (task := self._listeners.pop(uri, None)) is not None:
             task.cancel()
             await asyncio.wait([task])

@@ -177,7 +177,7 @@ class Sessions:
             await asyncio.wait(fresh.values(), timeout=NOTIFY_SECONDS)
 
     async def _send_pending(self, connection: Connection) -> None:
-        """Send a session its pending events; several changes of one thing are sent once."""
+        """Send a session its pending events, several changes of one thing once; stop if that fails."""
         untold = self._pending[connection]
         try:
             while untold:

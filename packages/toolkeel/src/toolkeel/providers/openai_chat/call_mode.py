@@ -68,7 +68,7 @@ class CallMode:
         return "grammar" if (await self._find_facts()).tools is False else "text"
 
     async def _find_facts(self) -> ServerFacts:
-        """Ask a local server, once, for the model's context length and template; store them."""
+        """Ask a local server, once and in a thread, for the model's context length and template; store them."""
         if self.facts is None:
             kind = self._profile.kind
             self.facts = await asyncio.to_thread(find_facts, kind, self._client, self._model)

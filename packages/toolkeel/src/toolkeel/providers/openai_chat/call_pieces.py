@@ -47,7 +47,7 @@ class CallTracker:
         self._by_position: dict[int, OpenCall] = {}
 
     def feed(self, entry: Json, position: int | None = None) -> list[CallDelta]:
-        """Read one element of ``delta.tool_calls``. Return its new deltas.
+        """Add one element of ``delta.tool_calls`` to its call, or start a call with it. Return its new deltas.
 
         Args:
             entry: The element.
@@ -153,7 +153,7 @@ class CallTracker:
         return None if stray is None or stray.is_complete else stray
 
     def _unindexed_call(self, index: int | None) -> OpenCall | None:
-        """Return the call that `index` counts to, if its own pieces had no index so far."""
+        """Return the call that `index` counts to, if its own pieces had no index so far, else None."""
         if index is None or not 0 <= index < len(self._calls):
             return None
         return None if self._calls[index] in self._by_index.values() else self._calls[index]
@@ -194,7 +194,7 @@ class CallTracker:
         return CallDelta(call.call_index, id, name, text, extra)
 
     def _split_surplus(self) -> list[CallDelta]:
-        """Return further calls made of text after complete arguments; what is not JSON yet waits."""
+        """Add further calls, made of text after complete arguments, and return them; what is not JSON yet waits."""
         deltas = []
         for call in tuple(self._with_surplus):
             values = _objects("".join(call.surplus))

@@ -97,7 +97,7 @@ class OpenCall:
         return self._end.end > 0
 
     def append(self, text: str, *, replaces: bool = True) -> str:
-        """Append a piece of the arguments. Return the part that is new and certain.
+        """Append a piece of the arguments. Return the part that is new and certain; empty for a placeholder.
 
         A piece after the end does not belong to them, but replaces a placeholder if `replaces` is True.
         """

@@ -369,7 +369,7 @@ class StreamDecoder(Decoder):
             self._unknown_keys[key] = value
 
     def _reasoning_text(self, message: Json) -> str:
-        """Return the reasoning under the first of its keys, and record that key."""
+        """Return the reasoning under the first of its keys, and record that key; empty without any."""
         for key in REASONING_KEYS:
             value = message.get(key)
             if value is not None:

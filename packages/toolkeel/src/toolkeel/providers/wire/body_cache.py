@@ -189,7 +189,7 @@ class BodyCache(Generic[P]):
             return self._prepare(request)
 
     def _prepare(self, request: ModelRequest) -> PreparedRequest:
-        """Prepare tools and settings, or return the last preparation if both are the same."""
+        """Prepare tools and settings, and store that; return the last preparation if both are the same."""
         tools, settings = self._prepared_for or ((), None)
         same = tools is request.tools or (
             len(tools) == len(request.tools) and all(map(is_, tools, request.tools))

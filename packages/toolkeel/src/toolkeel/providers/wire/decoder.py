@@ -349,7 +349,7 @@ class BlockDecoder(Decoder, Generic[B]):
         return wire_options(self.target, beside)
 
     def _signature_delta(self, block: Block, signature: object) -> list[Delta]:
-        """Return a delta for the signature of reasoning, or an empty list without one."""
+        """Store the signature of reasoning in its block, and return its delta; an empty list without one."""
         signed = clean_text(as_text(signature))
         if not signed:
             return []

@@ -150,6 +150,8 @@ class WireModel:
     ) -> AsyncGenerator[Deltas]:
         """Yield the reply to a request in parts; raise `ModelError` for a malformed one.
 
+        Logs once if the provider's own tools run here instead.
+
         Args:
             request: The request, with a correction if the last reply could not be read.
             corrections: Number of replies to the same transcript that could not be read.

@@ -161,7 +161,7 @@ class SdkModel(WireModel):
         return sdk_errors(self.package, self.name)
 
     def _betas(self, prepared: PreparedRequest) -> str:
-        """Return the beta features of the server's API that a request needs, separated by commas."""
+        """Return the beta features of the server's API that a request needs, separated by commas; here empty."""
         return ""
 
     def _needs_dict_body(self, sdk: Any) -> bool:

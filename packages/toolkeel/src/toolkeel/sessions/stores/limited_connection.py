@@ -66,7 +66,7 @@ def limited_connection() -> Any:
         _is_listening = False
 
         def wait(self, gen: Generator[Any, Any, T], *words: Any, **options: Any) -> T:
-            """Consume a generator of psycopg: all operations but connecting pass here."""
+            """Consume a generator of psycopg, as all operations but connecting do; raise OperationalError if late."""
             if self._is_listening:
                 return cast("T", super().wait(gen, *words, **options))
             with deadlines.limit(self.fileno(), self.answer_seconds) as is_late:

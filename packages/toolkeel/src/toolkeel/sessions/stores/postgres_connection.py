@@ -68,14 +68,14 @@ class PostgresConnection:
             raise sqlite3.OperationalError(str(error).strip()) from error
 
     def execute(self, sql: str, values: Sequence[object] = ()) -> Any:
-        """Execute a statement in SQLite's spelling, and return its cursor."""
+        """Execute a statement in SQLite's spelling, within a time limit; return its cursor; raise SQLite's errors."""
         is_prompt = sql == PROBE or sql.startswith("BEGIN")
         self._raw.answer_seconds = PROMPT_SECONDS if is_prompt else STATEMENT_SECONDS
         with self._as_sqlite():
             return self._raw.execute(in_postgres_words(sql), values or None)
 
     def executemany(self, sql: str, rows: Iterable[Sequence[object]]) -> Any:
-        """Execute a statement once for each row, and return its cursor."""
+        """Execute a statement once for each row, and return its cursor, or raise SQLite's errors."""
         with self._as_sqlite():
             cursor = self._raw.cursor()
             cursor.executemany(in_postgres_words(sql), list(rows))

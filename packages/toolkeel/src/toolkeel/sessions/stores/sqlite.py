@@ -221,7 +221,7 @@ class Database:
                 return
 
     def _commit(self, works: list[_Work]) -> None:
-        """Write all in one transaction, and resolve their futures."""
+        """Write all in one transaction, and resolve their futures, with the error if it fails."""
         kept: list[tuple[_Work, Any]] = []
         try:
             self._connection.execute("BEGIN IMMEDIATE")

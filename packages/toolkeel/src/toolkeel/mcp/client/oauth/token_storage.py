@@ -149,7 +149,7 @@ class Tokens:
 
     @asynccontextmanager
     async def exclusive(self) -> AsyncIterator[None]:
-        """Lock a login for the length of a block, so that one process at a time refreshes it."""
+        """Lock a login for the length of a block, by a file beside it; wait while another process has it."""
         self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         lock = os.open(self._path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
         try:
