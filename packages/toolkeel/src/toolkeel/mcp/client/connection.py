@@ -340,10 +340,7 @@ class Connection:
         return self._tools
 
     async def _list_tools(self) -> dict[str, types.Tool]:
-        """Request all pages of the tools, or raise `Unreachable`.
-
-        Of a name that comes twice, the first counts; it is logged.
-        """
+        """Request all pages of the tools, or raise `Unreachable`; a name that comes twice is logged, the first counts."""
         found: dict[str, types.Tool] = {}
         try:
             async for page in fetch_pages(
