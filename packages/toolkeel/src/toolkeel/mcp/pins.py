@@ -43,7 +43,7 @@ def make_origin(identity: str) -> str:
 
 
 def make_pin(identity: str, tool: Mapping[str, Any]) -> Pin:
-    """Build the pin of a tool's definition.
+    """Build the pin of a tool's definition: its name, texts, schemas and hints, with a digest bound to the server.
 
     >>> a = make_pin("s", {"name": "rm", "description": "Remove."})
     >>> a.digest == make_pin("s", {"description": "Remove.", "name": "rm"}).digest

@@ -218,7 +218,7 @@ class JournalState(RunCounts, TranscriptState):
         self.add_message(seq, entry.message)
 
     def _close(self, key: str) -> None:
-        """Remove a call from the open calls, with all calls and runs below it."""
+        """Remove a call from the open calls, with all calls, runs and tickets below it; these runs count as closed."""
         keys = [key]
         while keys:
             key = keys.pop()

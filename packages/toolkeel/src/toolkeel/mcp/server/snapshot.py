@@ -52,7 +52,7 @@ class ServedTool:
 
 
 class ServerSnapshot:
-    """Tools, prompts and resources by the names that clients use.
+    """Tools, prompts and resources, pages of tools among them, by the names that clients use.
 
     Raises:
         DuplicateToolError: two prompts have one name, or two resources one URI.

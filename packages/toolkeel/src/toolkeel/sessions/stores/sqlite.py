@@ -59,7 +59,7 @@ class Unreachable(sqlite3.OperationalError):
 
 
 class Database:
-    """A file of sessions, or a place in memory.
+    """A file of sessions, or a place in memory, with the thread that writes to it.
 
     Args:
         path: Path of the file; it and its folder are created, readable by their owner only.
