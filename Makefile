@@ -22,6 +22,8 @@ SPREAD := -q --numprocesses=auto --maxprocesses=4 --dist=loadfile
 # What is installed in .venv alone decides what is imported.
 unexport PYTHONPATH
 unexport PYTHONHOME
+# Containers often forbid bytecode: then each process that a test starts compiles everything again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
