@@ -149,7 +149,9 @@ def test_the_first_minute_works_wherever_it_is_started(environment: str, tmp_pat
     path = os.pathsep.join((str(Path(__file__).parents[1]), *filter(None, sys.path)))
     program = str(Path(__file__).with_name("newcomers_minute.py"))
     done = run(["bash", "-c", STARTED[environment]], tmp_path, PYTHONPATH=path, PROGRAM=program)
-    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    # A debugged loop says which of its steps took 0.1 s, as any does on a busy machine.
+    errors = [each for each in done.stderr.splitlines() if not each.startswith("Executing <")]
+    assert (done.returncode, errors) == (0, []), done.stderr
     assert done.stdout == "fine\n"
 
 

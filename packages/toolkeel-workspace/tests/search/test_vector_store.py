@@ -156,3 +156,14 @@ def test_a_store_is_closed_at_the_end_of_its_block(tmp_path: Path) -> None:
         store.add(Source("a", "walrus"))
     with pytest.raises(sqlite3.ProgrammingError, match="closed"):
         words(store)
+
+
+def test_after_a_transaction_that_sqlite_ended_itself_its_error_is_told_and_the_next_works(
+    tmp_path: Path,
+) -> None:
+    store = VectorStore(tmp_path / "s.sqlite")
+    with pytest.raises(OSError, match="full"), store.write_transaction() as db:
+        db.execute("ROLLBACK")  # as on a full disk
+        raise OSError("full")
+    store.add(Source("a.md", "alpha"))
+    assert [each.name for each in store.list_files()[0:1]] == ["a.md"]

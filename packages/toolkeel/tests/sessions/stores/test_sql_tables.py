@@ -33,6 +33,18 @@ def test_tables_of_another_program_are_not_added_to() -> None:
             sql_tables.ensure(connection, "diary.db")
 
 
+def test_what_ended_the_transaction_by_itself_is_what_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # As SQLite does on a full disk: it rolls back, and then the statement fails.
+    monkeypatch.setattr(sql_tables, "STEPS", ("ROLLBACK; SELECT full_disk",))
+    with (
+        closing(sqlite3.connect(":memory:", isolation_level=None)) as connection,
+        pytest.raises(sqlite3.OperationalError, match="full_disk"),
+    ):
+        sql_tables.ensure(connection, "a.db")
+
+
 def test_older_tables_are_brought_up_to_date_and_later_ones_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

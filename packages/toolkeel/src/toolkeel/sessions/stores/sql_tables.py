@@ -116,7 +116,8 @@ def ensure(connection: sqlite3.Connection, path: str) -> None:
         connection.execute(f"PRAGMA user_version = {len(STEPS)}")
         connection.execute("COMMIT")
     except BaseException:
-        connection.execute("ROLLBACK")
+        if connection.in_transaction:  # not after a full disk: SQLite has rolled back itself
+            connection.execute("ROLLBACK")
         raise
 
 
