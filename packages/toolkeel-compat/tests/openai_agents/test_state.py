@@ -109,6 +109,20 @@ def test_the_state_goes_to_text_and_back_and_keeps_the_context() -> None:
     assert results(Runner.run_sync(clerk, state)) == ["paid 99"]
 
 
+def test_decisions_in_a_signed_text_are_signed_too() -> None:
+    clerk = agent(call("pay", {"amount": 99}), "done")
+    state = Runner.run_sync(clerk, "pay", context=10).to_state()
+    signed, [waits] = state.to_json(b"key"), state.get_interruptions()
+    state.approve(waits)
+    forged = {**signed, "decisions": state.to_json()["decisions"]}
+    unsigned = {name: value for name, value in forged.items() if name != "signature"}
+    for data in (forged, unsigned, {**unsigned, "decisions": [], "always": {"pay": ""}}):
+        with pytest.raises(SetupError, match="not signed with this key, or was changed"):
+            asyncio.run(RunState.from_json(clerk, data, b"key"))
+    read = asyncio.run(RunState.from_json(clerk, state.to_json(b"key"), b"key", context=10))
+    assert results(Runner.run_sync(clerk, read)) == ["paid 99"]
+
+
 def test_a_call_of_another_run_is_not_decided_on() -> None:
     ask = call("cancel_order", {"order_id": 7})
     first, second = (Runner.run_sync(agent(ask), "go").to_state() for _ in range(2))

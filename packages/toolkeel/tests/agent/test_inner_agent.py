@@ -16,7 +16,7 @@ from tests.waiting import run as run_async
 from toolkeel import Agent, RunState, SetupError, ToolContext, ToolError, Usage, tool
 from toolkeel.agent.inner_agent import to_tool_name
 from toolkeel.approvals import Rules
-from toolkeel.call.steps.guard import Allow, Reject, input_guard, output_guard
+from toolkeel.call.steps.guard import Allow, Reject, Stop, input_guard, output_guard
 from toolkeel.context import CancelToken
 from toolkeel.effects import Effects
 from toolkeel.errors import DefinitionError, ModelError
@@ -730,3 +730,56 @@ def test_in_a_session_a_message_after_a_cancel_goes_on_without_the_inner_run(
         assert session.load_state().is_at_rest
 
     run_async(main)
+
+
+@pytest.mark.parametrize("form", ["state", "session"])
+@pytest.mark.parametrize("sibling", ["pay", "look", ""])
+def test_an_inner_run_that_a_mistake_of_the_program_ended_continues_when_it_is_mended(
+    form: str, sibling: str
+) -> None:
+    is_mended: list[bool] = []
+
+    @tool
+    def read() -> str:
+        """Read."""
+        if not is_mended:
+            raise SetupError("set DATABASE")
+        return "read"
+
+    turn = [
+        call("read"),
+        *{"pay": [call("pay", {"amount": 5})], "look": [call("look", {"at": 1})]}.get(sibling, []),
+    ]
+    clerk = Agent(Scripted([turn, "done"]), [pay, look, read], name="clerk")
+    boss = Agent(Scripted([asks(), "end"]), [clerk.as_tool()])
+    kept: Any = {"session": Sessions(":memory:")["ada"]} if form == "session" else {}
+    with pytest.raises(SetupError, match="set DATABASE") as failed:
+        boss.run_sync("go", **kept)
+    run: Any = failed.value.run  # type: ignore[attr-defined]
+    assert [ticket.tool for ticket in run.pending] == ["pay"] * (sibling == "pay")
+    is_mended.append(True)
+    start = None if kept else RunState.from_json(run.state.to_json(KEY), KEY)
+    result = boss.run_sync(start, **kept, decisions=[ticket.approve() for ticket in run.pending])
+    assert (result.output, result_of(result.messages).text) == ("end", "done")
+    assert problems(result.messages) == []
+
+
+@pytest.mark.parametrize("is_waiting", [False, True])
+def test_a_guard_that_ends_an_inner_run_leaves_what_waits_beside_it(is_waiting: bool) -> None:
+    class Ended(Exception):
+        pass
+
+    guarded = tool("read", steps=[input_guard(lambda prepared, context: Stop(Ended("no")))])(
+        lambda: "read"
+    )
+    turn = [call("read"), *[call("pay", {"amount": 5})] * is_waiting]
+    clerk = Agent(Scripted([turn, "paid"]), [pay, guarded], name="clerk")
+    boss = Agent(Scripted([asks(), "end"]), [clerk.as_tool()])
+    if not is_waiting:
+        assert result_of(boss.run_sync("go").messages).kind == "crashed"
+        return
+    with pytest.raises(Ended) as failed:
+        boss.run_sync("go")
+    state: RunState = failed.value.run.state  # type: ignore[attr-defined]
+    done = boss.run_sync(state, decisions=[state.pending[0].approve()])
+    assert (done.output, result_of(done.messages).text) == ("end", "paid")

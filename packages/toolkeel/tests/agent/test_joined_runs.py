@@ -194,3 +194,54 @@ def test_runs_of_one_prompt_are_found_again_in_their_order() -> None:
     assert stopped.reason == "limit"
     end = agent.run_sync(stopped.state, limits=RunLimits(requests=9))
     assert end.output == "end: first second third" and end.usage.requests == 5
+
+
+@pytest.mark.parametrize("kept", [False, True])
+@pytest.mark.parametrize("idempotent", [False, True])
+@pytest.mark.parametrize("how", ["task", "time", "cancel"])
+def test_a_body_that_is_stopped_while_its_run_asks_a_person_is_unfinished_unless_cancelled(
+    how: str, idempotent: bool, kept: bool
+) -> None:
+    paid: list[int] = []
+
+    @tool(approval=True)
+    def pay() -> str:
+        """Pay."""
+        paid.append(1)
+        return "paid"
+
+    clerk = Agent(Planned(lambda _, n: call("pay") if not n else ""), [pay], name="clerk")
+
+    @tool(effects=Effects(idempotent=idempotent))
+    async def desk() -> str:
+        """Ask."""
+        return (await clerk.run("go")).output
+
+    boss = Agent(Planned(lambda _, n: call("desk") if not n else ""), [desk], name="boss")
+    given: Any = {"session": Sessions(":memory:")["ada"]} if kept else {}
+
+    async def stop() -> Any:
+        async def approver(ticket: object) -> bool:
+            if how == "task":
+                working.cancel()
+            elif how == "time":  # as when its time is over
+                run.context.scope.spending.reached_limit = "seconds: 99"
+            if how != "task":
+                run.cancel("enough")
+            await asyncio.Event().wait()
+            return True
+
+        run: Any = boss.stream("go", approver=approver, timeout=99, **given)
+        working = asyncio.create_task(run.run())
+        await asyncio.wait([working])
+        assert working.cancelled() == (how == "task")
+        return run
+
+    run = asyncio.run(stop())
+    told = [each.kind for each in run.messages if isinstance(each, ToolMessage)]
+    assert told == {"cancel": ["cancelled"]}.get(
+        how, ["unknown_outcome"] if not (idempotent or kept) else []
+    )
+    state = None if kept else RunState.from_json(run.state.to_json())
+    end = boss.run_sync(state, approver=lambda ticket: True, **given).output
+    assert (end == "end: end: paid", len(paid)) == ((True, 1) if not told else (False, 0))

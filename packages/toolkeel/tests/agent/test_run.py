@@ -547,3 +547,15 @@ def test_a_run_that_has_not_ended_has_no_result() -> None:
         _ = run.result
     asyncio.run(run.run())
     assert run.result.output == "done"
+
+
+def test_a_run_that_has_begun_does_not_run_twice() -> None:
+    async def main() -> None:
+        run = Agent(Scripted(["once", "twice"])).start("go")
+        with pytest.raises(SetupError, match="has begun already: await it"):
+            await asyncio.gather(run, run.run())
+        with pytest.raises(SetupError, match="has begun already: await it"):
+            await run.run()
+        assert (await run).output == "once"
+
+    asyncio.run(main())

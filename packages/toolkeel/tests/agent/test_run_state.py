@@ -10,6 +10,7 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -293,6 +294,14 @@ def test_a_key_accepts_only_its_own_signature() -> None:
         with pytest.raises(SetupError, match="not signed"):
             RunState.from_json(text, b"secret")
     assert RunState.from_json(SAVED.to_json(b"secret")) == SAVED
+
+
+def test_a_key_that_is_a_text_is_refused_with_the_remedy_and_not_quoted() -> None:
+    wrong: Any = "s3cr3t"
+    for use in (SAVED.to_json, partial(RunState.from_json, SAVED.to_json(b"s3cr3t"))):
+        with pytest.raises(SetupError, match=r"key=\.\.\..*bytes.*text\.encode\(\)") as refused:
+            use(key=wrong)
+        assert wrong not in str(refused.value)
 
 
 # — three processes —

@@ -28,7 +28,7 @@ from toolkeel._records.entries import (
 from toolkeel._records.entries_json import dump_entry
 from toolkeel._records.messages_json import json_text
 from toolkeel.messages import AssistantMessage, ToolCall, UserMessage
-from toolkeel.sessions import Sessions
+from toolkeel.sessions import Batch, NewPost, Post, Sessions
 from toolkeel.sessions.errors import DecisionRefused, SessionError
 from toolkeel.testing.scripted import call
 
@@ -264,3 +264,37 @@ def test_keys_of_a_later_version_are_exported_and_imported(sessions: Sessions) -
     for name in ("copy", "third"):
         found = json.loads(list(sessions.export(name))[2])
         assert found["mood"] == {"喜": [1, None]} and found["kind"] == "person_said"
+
+
+class BusyStore(DictStore):
+    """A store to whose sessions a run writes an entry, and takes a message, at each look into the inbox."""
+
+    is_busy = takes = False
+
+    def try_lock(self, id: int) -> bool:
+        return not self.is_busy
+
+    def read_posts(self, id: int) -> list[Post]:
+        posts = super().read_posts(id)
+        if self.is_busy:
+            head, text = self.get(id).head, json_text({"v": 1, "kind": "x"})
+            taken = [posts[0].id] if self.takes else []
+            batch = Batch([(head + 1, 0.0, "x", text)], {"head": head + 1}, head, taken)
+            self.append(id, batch).result()
+            if self.takes:
+                self.post(id, NewPost(0.0, "bob", "message", posts[0].body))
+        return posts
+
+
+def test_a_session_to_which_a_run_writes_without_pause_is_exported_and_cancelled() -> None:
+    store = BusyStore()
+    sessions = Sessions(store)
+    say(sessions["ada"], "hi", "hello")
+    sessions["ada"].say("and bread", "bob")
+    store.is_busy = True
+    lines = list(sessions.export("ada"))
+    assert [json.loads(line)["kind"] for line in lines[1:]][-2:] == ["x", "queued"]
+    sessions["ada"].cancel("enough")
+    store.takes = True
+    with pytest.raises(SessionError, match="the inbox of 'ada' changed during each of"):
+        list(sessions.export("ada"))

@@ -223,11 +223,19 @@ class RunState:
         return ticket.approve() if why in ("", AFTER_LABELS) else ticket.deny(why)
 
     def to_json(self, key: bytes = b"") -> dict[str, Any]:
-        """Return plain data with the decisions, without the user's own object."""
+        """Return plain data with the decisions, without the user's own object.
+
+        Args:
+            key: Signs the state and the decisions, so that `from_json` refuses what others have changed.
+
+        Raises:
+            SetupError: the key is no bytes.
+        """
         decided = [decision.to_dict() for decision in self._decisions.values()]
         state = json.loads(self.state.to_json(key))
         always = dict(self.standing_decisions)
-        return {"state": state, "decisions": decided, "always": always, "given": self.given}
+        data = {"state": state, "decisions": decided, "always": always, "given": self.given}
+        return {**data, "signature": core.sign(data, key)} if key else data
 
     def to_string(self, key: bytes = b"") -> str:
         """Return `to_json` as text."""
@@ -268,6 +276,12 @@ class RunState:
             raise SetupError("no saved run: it has no 'state'")
         text = json.dumps(state_json["state"], ensure_ascii=False)
         made = cls(initial_agent, core.RunState.from_json(text, key), context)
+        decided = state_json.get("decisions") or state_json.get("always")
+        if key and (
+            "signature" in state_json or decided
+        ):  # earlier versions signed the state alone
+            data = {name: value for name, value in state_json.items() if name != "signature"}
+            core.check_signature(data, state_json.get("signature"), key)
         found = [Decision.from_dict(one) for one in state_json.get("decisions", ())]
         made._decisions = {one.ticket: one for one in found}
         made.standing_decisions.update(state_json.get("always", {}))

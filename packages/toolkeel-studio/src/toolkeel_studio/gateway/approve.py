@@ -7,7 +7,6 @@ asked while the host shows its form. The first decision counts; the other is tak
 from __future__ import annotations
 
 import asyncio
-import inspect
 import json
 import time
 from collections.abc import Mapping
@@ -18,6 +17,7 @@ import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
 from toolkeel._records.tickets import LIFETIME, Approver, Decision, Ticket, call_digest, new_id
+from toolkeel.call.body.callback import ask_person
 from toolkeel.define.returns import check_answer
 from toolkeel.errors import CallError
 from toolkeel.mcp.content import output_from_schema
@@ -152,8 +152,7 @@ async def _ask_by_form(ticket: Ticket, exchange: Exchange) -> Decision | None:
 
 
 async def _ask_approver(ticket: Ticket, approver: Approver) -> Decision | None:
-    answer = approver(ticket)
-    found = await answer if inspect.isawaitable(answer) else answer
+    found: Decision | bool | None = await ask_person(approver, ticket, name="the approver")
     if isinstance(found, bool):
         return ticket.approve() if found else ticket.deny()
     return found

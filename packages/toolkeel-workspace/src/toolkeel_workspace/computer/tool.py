@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Literal, TypeAlias
 
 from toolkeel._common.checked_arguments import checked
 from toolkeel._records.record import record
+from toolkeel.call.body.callback import ask_person
 from toolkeel.content import Block, Image, Text, detect_media_type
 from toolkeel.context import ToolContext
 from toolkeel.define.decorator import tool
@@ -213,8 +213,8 @@ class ComputerTool:
             checks if ask is not None else ()
         ):  # otherwise the call is approved together with them
             id, code, message = (one.get(key) or "" for key in ("id", "code", "message"))
-            answer = ask(SafetyCheck(id, code, message, context)) if ask is not None else False
-            if (await answer if inspect.isawaitable(answer) else answer) is not True:
+            check = SafetyCheck(id, code, message, context)
+            if ask is None or await ask_person(ask, check, name="on_safety_check=") is not True:
                 raise Denied(
                     f"The call of {context.tool_name!r} was not approved: {message or code}"
                 )

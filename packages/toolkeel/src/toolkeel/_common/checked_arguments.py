@@ -221,8 +221,9 @@ def _narrowed(kind: ArgumentKind | None, narrower: list[ArgumentKind]) -> Argume
     if not narrower or kind is None:
         return kind or next(iter(narrower), None)
     fits, more = kind.accepts, narrower[-1].accepts
+    is_quotable = kind.is_quotable and narrower[-1].is_quotable
     return ArgumentKind(
-        lambda value: fits(value) and more(value), narrower[-1].expected, kind.is_quotable
+        lambda value: fits(value) and more(value), narrower[-1].expected, is_quotable
     )
 
 

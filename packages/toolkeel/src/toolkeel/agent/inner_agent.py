@@ -4,8 +4,8 @@ Guards, approvals, limits and deadlines apply to it as to any tool. Its own call
 approver; without one, both runs wait, and the inner run continues where it stopped when its call runs
 again. Its usage counts for the outer run (`toolkeel.spending`), and its events appear there as `Nested`.
 
-A bound or a cancel of the outer run stops the inner run without failing its call: the call has no result,
-and the inner run continues when the outer run is resumed. At the timeout of the call it has failed, and
+A bound, a cancel or a mistake of the program (`SetupError`) stops the inner run without failing its call:
+the call has no result, and the inner run continues when the outer run is resumed. At the timeout of the call it has failed, and
 also where nothing can resume the call: in the body of another call, and in a run without an agent.
 
 A tool's body may also start runs itself. If it may run again (its tool is read-only or idempotent), it
@@ -37,8 +37,8 @@ from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.compile import ParametersSchema
 from toolkeel.define.tool import AnyTool, Tool, ToolOptions
 from toolkeel.effects import LABELS, Effects
-from toolkeel.errors import Cancelled, ModelError, Suspend, TimedOut, ToolError
-from toolkeel.messages import ToolMessage, ToolOutput
+from toolkeel.errors import Cancelled, ModelError, SetupError, Suspend, TimedOut, ToolError
+from toolkeel.messages import AssistantMessage, ToolMessage, ToolOutput
 
 TIMEOUT = 600.0
 """Seconds an agent may take as a tool if nothing is said: it asks a model several times."""
@@ -125,7 +125,8 @@ async def _run(
     """Run the agent to its end as the body of a call, or continue the saved run of that call.
 
     Raises:
-        Suspend: the inner run waits for a person, or the outer run was stopped and can be resumed.
+        Suspend: the inner run waits for a person, or it can continue when the outer run is resumed: that
+            was stopped, or fails by the same mistake of the program.
         ToolError: the agent gave no answer.
         Cancelled: the agent was cancelled.
         TimedOut: the call's time is over, and the agent's tools may still run.
@@ -141,7 +142,11 @@ async def _run(
         if isinstance(error, asyncio.CancelledError) and _may_still_be_running(inner.context):
             raise _stopped_error(nesting.agent, call) from None
         raise
-    except ModelError as error:
+    except Exception as error:
+        if outer.can_wait and _must_continue(inner, error):
+            raise Suspend(*inner.pending, inner=inner.state) from error
+        if not isinstance(error, ModelError):
+            raise
         raise ToolError(
             f"The agent {nesting.agent!r} gave no answer: its model failed.", {"error": str(error)}
         ) from error
@@ -269,6 +274,12 @@ async def _convert(
     except CallbackTimeout as error:
         text = f"{begin} {what} did not return within {error.seconds:g} seconds."
         raise TimedOut(text) from error
+
+
+def _must_continue(inner: Run[Any], error: Exception) -> bool:
+    """Return True if a failed inner run has calls that wait, or stopped at a mistake of the program after a reply."""
+    begun = any(isinstance(message, AssistantMessage) for message in inner.messages)
+    return bool(inner.pending) or (begun and isinstance(error, SetupError))
 
 
 def _may_still_be_running(run: RunContext) -> bool:

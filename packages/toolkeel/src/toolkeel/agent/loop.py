@@ -37,7 +37,7 @@ from toolkeel.call.steps.label_sources import restore_labels
 from toolkeel.call.toolset import Toolset
 from toolkeel.call.watchdog import WATCHDOG
 from toolkeel.context import RunContext, ToolContext
-from toolkeel.errors import describe_error
+from toolkeel.errors import SetupError, describe_error
 from toolkeel.events import EndReason, RunFinished, RunStarted
 from toolkeel.messages import AssistantMessage, Message, ToolCall, unanswered
 
@@ -78,17 +78,15 @@ class RunLoop(Generic[T]):
         self._caller = ModelCaller(self._active, context)
         self._calls = TurnCalls(context)
         self._attempts: OutputAttempts | None = None
-        self._turn_limit, self._is_set_up = "", False
+        self._turn_limit, self._has_begun, self._is_set_up = "", False, False
         self._result: RunResult[T] | None = None
         self._session, self._new_decisions = session, decisions
         self._is_continued = isinstance(prompt, resuming.Resumed)
         self._undecided: tuple[Ticket, ...] = ()
         self._start = resuming.load_start(prompt, context)
         self._decisions = resuming.collect_decisions(prompt, decisions) if session is None else {}
-        start, to_messages = (
-            self._start,
-            session_prompt_to_messages if session else prompt_to_messages,
-        )
+        start = self._start
+        to_messages = session_prompt_to_messages if session else prompt_to_messages
         context.loop_state.transcript = to_messages(start)
         if isinstance(start, RunState):
             resuming.restore_context(context, start)
@@ -151,6 +149,9 @@ class RunLoop(Generic[T]):
             OutputError: the model gave no answer of the required type.
             BaseException: a mistake of the program, cancellation from outside, or what tools may not swallow.
         """
+        if self._has_begun:
+            raise SetupError("this run has begun already: await it, or read its events")
+        self._has_begun = True
         try:
             with enclose(self.context):
                 running = self._run() if self._session is None else self._run_in(self._session)

@@ -12,9 +12,10 @@ import hashlib
 import hmac
 import json
 from collections.abc import Mapping
+from typing import Annotated, TypeAlias
 
 from toolkeel._common.cancel import get_logger
-from toolkeel._common.checked_arguments import checked
+from toolkeel._common.checked_arguments import ArgumentKind, checked
 from toolkeel._records.messages_json import json_text, refuse_constant
 from toolkeel._records.record import NOTHING, record
 from toolkeel._records.record_json import (
@@ -37,6 +38,12 @@ from toolkeel.messages import Message, SystemMessage, Usage
 VERSION = 3
 READ = (1, 2, 3)
 """Versions that can be read: 1 had neither state nor instructions, 2 no types in its state."""
+
+Key: TypeAlias = Annotated[
+    bytes,
+    ArgumentKind(lambda value: True, "bytes, which are text.encode() of a text", is_quotable=False),
+]
+"""A key that signs saved runs; its errors never quote it."""
 
 
 @record
@@ -111,14 +118,15 @@ class RunState:
     labels: tuple[str, ...] = ()
     made_by: Mapping[str, str] = NOTHING  # type: ignore[assignment]
 
-    def to_json(self, key: bytes = b"") -> str:
+    @checked
+    def to_json(self, key: Key = b"") -> str:
         """Return the run as JSON text, without the values that `omitted_values` names, which are logged.
 
         Args:
             key: Signs the text (HMAC-SHA256), so that `from_json` refuses what others have changed.
 
         Raises:
-            SetupError: a call's arguments cannot be represented in JSON.
+            SetupError: the key is no bytes, or a call's arguments cannot be represented in JSON.
         """
         if self.omitted_values:
             get_logger().warning(
@@ -126,12 +134,12 @@ class RunState:
             )
         state: Json = {"version": VERSION, **_dump_state(self)}
         if key:
-            state["signature"] = _signature(state, key)
+            state["signature"] = sign(state, key)
         return json_text(state)
 
     @classmethod
     @checked
-    def from_json(cls, text: str, key: bytes = b"") -> RunState:
+    def from_json(cls, text: str, key: Key = b"") -> RunState:
         """Read a saved run, as `to_json` wrote it or an earlier version did.
 
         Without a key, approvals of inner agents' calls and permits beyond one call are dropped, since
@@ -142,8 +150,8 @@ class RunState:
             key: The key it was signed with, if it was.
 
         Raises:
-            SetupError: the text is not a saved run, its version is unknown, or its signature is not by
-                this key.
+            SetupError: the key is no bytes, the text is not a saved run, its version is unknown, or its
+                signature is not by this key.
         """
         try:
             data = json.loads(text, parse_constant=refuse_constant)
@@ -154,8 +162,8 @@ class RunState:
                 raise SetupError(f"a saved run of version {version!r:.40} cannot be read here")
             data.pop("terms", None)  # of the command that saved it; nothing here goes by them
             signature = data.pop("signature", "")
-            if key and not hmac.compare_digest(_signature(data, key), str(signature)):
-                raise SetupError("this saved run is not signed with this key, or was changed")
+            if key:
+                check_signature(data, signature, key)
             del data["version"]
             if version < VERSION:
                 data = _rename_fields(data)
@@ -188,10 +196,16 @@ _RENAMED = {
 """Fields by their names in versions 1 and 2."""
 
 
-def _signature(state: Json, key: bytes) -> str:
-    """Return the HMAC-SHA256 of a state's JSON, in hex."""
-    text = json.dumps(state, sort_keys=True, separators=(",", ":"))
+def sign(data: Json, key: bytes) -> str:
+    """Return the HMAC-SHA256 of JSON data, in hex."""
+    text = json.dumps(data, sort_keys=True, separators=(",", ":"))
     return hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
+
+
+def check_signature(data: Json, signature: object, key: bytes) -> None:
+    """Raise `SetupError` unless a signature is that of `sign`."""
+    if not hmac.compare_digest(sign(data, key).encode(), str(signature).encode()):
+        raise SetupError("this saved run is not signed with this key, or was changed")
 
 
 def _dump_inner(inner: InnerRun) -> Json:

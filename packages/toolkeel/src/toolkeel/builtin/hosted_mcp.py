@@ -7,13 +7,13 @@ import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from inspect import isawaitable
 from typing import Any, Literal, TypeAlias
 from urllib.parse import urlsplit
 
 from toolkeel._common.checked_arguments import checked
 from toolkeel._records.record import NOTHING
 from toolkeel.builtin.catalog import load_remote
+from toolkeel.call.body.callback import ask_person
 from toolkeel.call.steps.join_approvals import join_approvals
 from toolkeel.content import Data
 from toolkeel.context import RunContext, ToolContext
@@ -221,8 +221,7 @@ class HostedMCP:
         if arguments is None:
             return {"approve": False, "reason": "the arguments are no JSON object"}
         try:
-            answer = self._approve(name, arguments, context)
-            answer = await answer if isawaitable(answer) else answer
+            answer = await ask_person(self._approve, name, arguments, context, name="approve=")
         except Exception as error:
             log.exception("the approval function of %s failed", self.server_name)
             why = f"the approval function failed ({type(error).__name__})"

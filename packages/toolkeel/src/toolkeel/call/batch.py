@@ -153,8 +153,7 @@ class Batch:
         if isinstance(fatal, Suspend):
             self._suspended[index] = fatal
             self.suspended = {self.calls[n].id: wait for n, wait in sorted(self._suspended.items())}
-            cause = fatal.__cause__  # what ended an inner run, or an approver, ends this run, too
-            return None if isinstance(cause, Exception) else cause
+            return fatal.__cause__  # what ended an inner run, or an approver, ends this run, too
         return fatal
 
     async def _run_together(self) -> None:

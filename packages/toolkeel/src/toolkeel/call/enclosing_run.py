@@ -11,7 +11,6 @@ code calls without naming a run belong to the run around it; a `RunContext` of t
 from __future__ import annotations
 
 import asyncio
-import inspect
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -19,6 +18,7 @@ from typing import Any
 from toolkeel._common.reporter import running_loop
 from toolkeel._records.record import NOTHING
 from toolkeel._records.tickets import Approver, Decision, Ticket
+from toolkeel.call.body.callback import ask_person
 from toolkeel.call.watched_state import WatchedState
 from toolkeel.context import (
     ENCLOSING,
@@ -28,7 +28,7 @@ from toolkeel.context import (
     RunContext,
     ToolContext,
 )
-from toolkeel.errors import LimitReached, SetupError, Suspend
+from toolkeel.errors import CallError, LimitReached, SetupError, Suspend
 from toolkeel.events import Event
 
 MAX_DEPTH = 5
@@ -153,22 +153,33 @@ async def stop_enclosing_call(call: ToolContext) -> None:
     raise Suspend
 
 
-def find_stop(call: ToolContext) -> BaseException | None:
+def find_stop(call: ToolContext, error: BaseException) -> BaseException | None:
     """Return why a body has failed that started a run which the run around it stopped; None if it did not.
 
+    Args:
+        call: The call of the body.
+        error: How the body has failed.
+
     Returns:
-        `Suspend` for a shared bound, also of time if the body may run again: the call has not finished.
-        `CancelledError` for a cancel.
+        `Suspend`, if the call has not finished: at a shared bound, but at one of time only if the body
+        may run again or a person was asked; and where the program or a caller stopped all while a
+        person was asked, with `error` as its cause. `CancelledError` for a cancel.
     """
     outer = call.run
-    ends = {each.reason for each in outer.loop_state.joined_runs.get(call.call.id, ())}
+    joined = outer.loop_state.joined_runs.get(call.call.id, ())
+    ends = {each.reason for each in joined}
+    asks = outer.can_wait and any(each.pending and each.reason == "cancelled" for each in joined)
     is_at_limit = outer.can_wait and outer.scope.is_at_limit
     if "cancelled" in ends and outer.cancel.cancelled:
-        may_repeat = is_at_limit and outer.loop_state.is_repeatable(call.call)
-        return Suspend() if may_repeat else asyncio.CancelledError()
+        goes_on = is_at_limit and (asks or outer.loop_state.is_repeatable(call.call))
+        return Suspend() if goes_on else asyncio.CancelledError()
     if "limit" in ends and is_at_limit:
         return Suspend()
-    return None
+    if not asks or isinstance(error, CallError):  # the body's own
+        return None
+    wait = Suspend()
+    wait.__cause__ = error
+    return wait
 
 
 def check_depth(name: str, depth: int, max_depth: int = MAX_DEPTH) -> None:
@@ -241,14 +252,10 @@ def _emit_on(loop: asyncio.AbstractEventLoop, listener: Listener) -> Listener:
 def _ask_on(loop: asyncio.AbstractEventLoop, approver: Approver) -> Approver:
     """Return an approver that runs `approver` on its own loop and waits for its answer."""
 
-    async def ask(ticket: Ticket) -> Decision | bool | None:
-        """Return the approver's answer, awaited if needed; None leaves the call undecided."""
-        answer = approver(ticket)
-        return await answer if inspect.isawaitable(answer) else answer
-
     async def ask_there(ticket: Ticket) -> Decision | bool | None:
         """Ask on the approver's loop; return its answer, None if it leaves the call undecided."""
-        asked = asyncio.run_coroutine_threadsafe(ask(ticket), loop)
+        question = ask_person(approver, ticket, name="the approver")
+        asked = asyncio.run_coroutine_threadsafe(question, loop)
         return await asyncio.wrap_future(asked)
 
     return ask_there

@@ -146,7 +146,7 @@ async def run_call(call: ToolCall, tools: ToolLookup, run: RunContext) -> CallOu
         message = _failure(failed, run)
         fatal = stop or _fatal_error(cause if isinstance(cause, Suspend) else error)
         if message.kind == "unknown_outcome" and run.recorder is None:
-            fatal = None  # only a session asks what happened
+            fatal = cause.__cause__  # only a session asks what happened
         del cause, failed  # by its traceback an error would hold itself
     ENCLOSING.set(enclosing)  # no `reset`: a body left behind goes on in another context
     return _finish(run, call, prepared, context, message, fatal)
@@ -235,10 +235,10 @@ def _find_cause(
     error: BaseException, call: ToolCall, tool: AnyTool | None, context: ToolContext | None
 ) -> BaseException:
     """Return the exception that a call's result tells of."""
-    if isinstance(error, Crashed | Cancelled) and context is not None:
-        stop = find_stop(context)
-        is_cause = isinstance(stop, Suspend) or isinstance(error, Crashed)
-        return stop if stop is not None and is_cause else error
+    if isinstance(error, Crashed | Cancelled | CancelledError | KeyboardInterrupt) and context:
+        stop = find_stop(context, error)
+        if stop is not None and (isinstance(stop, Suspend) or isinstance(error, Crashed)):
+            return stop
     if isinstance(error, CancelledError) and context is not None and not context.body_state:
         name = call.name if tool is None else tool.name
         return not_started_error(name, context.run.cancel.reason)

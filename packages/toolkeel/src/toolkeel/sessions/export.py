@@ -37,7 +37,7 @@ from toolkeel.errors import SetupError
 from toolkeel.messages import AssistantMessage, Message
 from toolkeel.sessions.checkpoint import make_checkpoint
 from toolkeel.sessions.errors import SessionError
-from toolkeel.sessions.inbox import read_messages
+from toolkeel.sessions.inbox import parse_messages
 from toolkeel.sessions.journal import (
     EXCERPT_LENGTH,
     SessionJournal,
@@ -52,6 +52,8 @@ from toolkeel.sessions.stores.store import SessionInfo, SessionStore
 
 FORMAT: Final = "toolkeel session"
 VERSION: Final = 1
+MAX_READS: Final = 100
+"""Attempts to read a session's inbox while no run takes a message from it."""
 DAMAGED: Final = "damaged"
 """Kind of a line that stands for an entry which could not be read; readers preserve it and skip it."""
 
@@ -83,14 +85,20 @@ def _read_inbox(
 ) -> tuple[SessionInfo, list[tuple[float, Queued]]]:
     """Return the messages of a session's inbox as entries, with their times, and the session at that moment.
 
-    Raises `ValueError` if a message is damaged.
+    Raises:
+        ValueError: a message is damaged.
+        SessionError: runs took messages in between each time.
     """
-    while True:
-        found = read_messages(store, info.id)
-        now = store.get(info.id)
-        if now.head == info.head:  # no run has taken one meanwhile
+    posts = store.read_posts(info.id)
+    for _ in range(MAX_READS):
+        info, before = store.get(info.id), posts
+        posts = store.read_posts(info.id)
+        if {post.id for post in before} <= {post.id for post in posts}:  # no run has taken one
+            found = parse_messages(before)
             return info, [(m.at, Queued("", m.id or new_id(), m.message, m.who)) for m in found]
-        info = now
+    raise SessionError(
+        f"the inbox of {info.name!r} changed during each of {MAX_READS} reads; export it again"
+    )
 
 
 def _export_entry(storage: Storage, seq: int, kind: str, text: str) -> Json:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from time import time
 from typing import Any, Final, Literal, TypeAlias
@@ -53,6 +53,8 @@ _ENTRY_OF: Final[dict[Kind, str]] = {
 DEFAULT_REASON: Final = "somebody asked to stop"
 SHORT: Final = 1000
 """Characters below which an id is always stored within its entry."""
+MAX_ATTEMPTS: Final = 20
+"""Attempts to post a cancel while nothing is written to the session."""
 POLL_SECONDS: Final = 0.25
 """Seconds between two looks into the inbox while a run goes on."""
 
@@ -100,15 +102,13 @@ class InboxMessage:
     message: Message
 
 
-def read_messages(store: SessionStore, session: int) -> tuple[InboxMessage, ...]:
-    """Return the messages of a session's inbox, in order.
+def parse_messages(posts: Iterable[Post]) -> tuple[InboxMessage, ...]:
+    """Return the messages among the posts of an inbox, in order.
 
     Raises:
         ValueError, KeyError: a message is damaged.
-        SessionError: the inbox cannot be read.
     """
-    posts = [post for post in store.read_posts(session) if post.kind == "message"]
-    bodies = [(post, json.loads(post.body)) for post in posts]
+    bodies = [(post, json.loads(post.body)) for post in posts if post.kind == "message"]
     return tuple(
         InboxMessage(str(body.get("id", "")), post.at, post.who, load_message(body["message"]))
         for post, body in bodies
@@ -138,16 +138,20 @@ class CancelRequest:
 def post_cancel(store: SessionStore, session: int, who: str, reason: str, sender: str) -> None:
     """Post a cancel. See `CancelRequest`.
 
+    A run that writes during each of `MAX_ATTEMPTS` attempts is active: its cancel needs no last entry.
+
     Raises:
         SessionError: the session is deleted.
     """
-    added = False
+    added, attempts = False, 0
     while not added:
         head = store.get(session).head
         posts = store.read_posts(session)
         body = {"reason": reason, "sender": sender, "head": head}
         read = head, posts[-1].id if posts else 0
-        added = add_post(store, session, (who, "cancel", body), read)
+        attempts += 1
+        last = None if attempts > MAX_ATTEMPTS else read
+        added = add_post(store, session, (who, "cancel", body), last)
 
 
 def take_posts(journal: SessionJournal, run: str, posts: list[Post]) -> Iterator[CancelRequest]:

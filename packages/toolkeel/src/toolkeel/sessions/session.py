@@ -33,9 +33,9 @@ from toolkeel.sessions.inbox import (
     add_post,
     apply_cancels,
     message_body,
+    parse_messages,
     post_cancel,
     post_message_once,
-    read_messages,
     take_inbox,
     watch_inbox,
 )
@@ -216,7 +216,7 @@ class Session:
     def inbox(self) -> tuple[InboxMessage, ...]:
         """The messages in its inbox that no run has taken. Raises `ValueError` if one is damaged."""
         info = self._find_info()
-        return read_messages(self._storage.store, info.id) if info is not None else ()
+        return parse_messages(self._storage.store.read_posts(info.id)) if info else ()
 
     @property
     def decisions(self) -> dict[str, Decided]:

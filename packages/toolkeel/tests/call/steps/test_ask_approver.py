@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import logging
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -78,3 +79,56 @@ def test_the_request_and_the_decision_are_events_in_that_order() -> None:
     requested, decided = heard
     assert isinstance(requested, ApprovalRequested) and requested.ticket == TICKET
     assert isinstance(decided, ApprovalDecided) and decided.verdict == "deny"
+
+
+def test_a_sync_approver_leaves_the_loop_free_and_is_asked_one_question_at_a_time() -> None:
+    open_questions: list[str] = []
+    may_answer = threading.Event()
+
+    def approver(ticket: Ticket) -> bool:
+        open_questions.append(ticket.id)
+        loops[0].call_soon_threadsafe(may_answer.set)  # once it runs what it was given before
+        assert may_answer.wait(30) and open_questions == [ticket.id]
+        open_questions.remove(ticket.id)
+        return True
+
+    async def main() -> list[Decision]:
+        loops.append(asyncio.get_running_loop())
+        run = RunContext(approver=approver)
+        return await asyncio.gather(ask(run, "c1", TICKET), ask(run, "c2", OTHER))
+
+    loops: list[asyncio.AbstractEventLoop] = []
+    assert [each.verdict for each in asyncio.run(main())] == ["approve", "approve"]
+
+
+def test_a_question_of_an_approver_that_is_asked_meanwhile_does_not_wait_for_it() -> None:
+    def approver(ticket: Ticket) -> bool:
+        if ticket is OTHER:
+            return True
+        question = ask(run, "c2", OTHER)  # of a run that it starts
+        return asyncio.run_coroutine_threadsafe(question, loops[0]).result(30).verdict == "approve"
+
+    async def main() -> Decision:
+        loops.append(asyncio.get_running_loop())
+        return await ask(run, "c1", TICKET)
+
+    loops: list[asyncio.AbstractEventLoop] = []
+    run = RunContext(approver=approver)
+    assert asyncio.run(main()).verdict == "approve"
+
+
+def test_a_run_that_is_cancelled_does_not_wait_for_a_sync_approver() -> None:
+    release = threading.Event()
+
+    async def main() -> None:
+        def approver(ticket: Ticket) -> bool:
+            loop.call_soon_threadsafe(question.cancel)
+            return release.wait(30)
+
+        loop = asyncio.get_running_loop()
+        question = asyncio.create_task(ask(RunContext(approver=approver), "c1", TICKET))
+        with pytest.raises(asyncio.CancelledError):
+            await question
+
+    asyncio.run(main())
+    release.set()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from typing import Any
 
 import mcp_types as types
@@ -139,3 +140,13 @@ def test_a_question_is_shown_as_long_as_a_person_can_read_it() -> None:
     about = {"type": "object", "properties": {"a": {"type": "string", "description": "x" * 9999}}}
     said = _ticket(Elicitation("x", "word " * 1_000_000, about), "1", "").reason
     assert len(said) < 3 * MAX_CHARACTERS and said.count("[cut here]") == 2
+
+
+def test_a_sync_function_that_answers_leaves_the_loop_free() -> None:
+    is_free = threading.Event()
+
+    async def main() -> types.ElicitResult:
+        asyncio.get_running_loop().call_later(0, is_free.set)
+        return await answer_elicitation(LINK, lambda asked: is_free.wait(30), None)
+
+    assert asyncio.run(main()).action == "accept"

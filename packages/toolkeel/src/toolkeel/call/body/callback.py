@@ -13,7 +13,9 @@ import asyncio
 import functools
 import inspect
 from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
 from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 from toolkeel.call.body.detached_tasks import log_late_failure
 from toolkeel.call.body.thread_pool import shared_pool
@@ -22,6 +24,8 @@ T = TypeVar("T")
 GRACE = 1.0
 """Seconds an async callback may take to clean up after it was cancelled."""
 _left_behind: set[asyncio.Future[Any]] = set()
+_questions: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
+_is_asking: ContextVar[bool] = ContextVar("_is_asking", default=False)
 
 
 class CallbackTimeout(TimeoutError):
@@ -71,6 +75,32 @@ async def run_callback(
         left = None if seconds is None else seconds - (loop.time() - began)
         value = await await_callback(value, seconds, name, left)
     return value
+
+
+async def ask_person(function: Callable[..., object], *arguments: object, name: str) -> Any:
+    """Call a function that asks a person, in a thread if it is sync, and return its awaited answer.
+
+    There is no deadline. The sync functions of one event loop are called one after another: two questions
+    at one terminal would read each other's answers. One called by another does not wait for it.
+
+    Args:
+        function: The function.
+        arguments: Its arguments.
+        name: Subject of error messages.
+
+    Raises:
+        BaseException: what the function raised.
+    """
+    if is_async(function) or _is_asking.get():
+        return await run_callback(function, *arguments, seconds=None, name=name)
+    lock = _questions.setdefault(asyncio.get_running_loop(), asyncio.Lock())
+    async with lock:
+        token = _is_asking.set(True)  # the thread gets a copy
+        try:
+            value = await _run_in_thread(functools.partial(function, *arguments), None, name)
+        finally:
+            _is_asking.reset(token)
+    return await value if inspect.isawaitable(value) else value
 
 
 async def _run_in_thread(call: Callable[[], object], seconds: float | None, name: str) -> object:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import logging
 from dataclasses import replace
 
 from toolkeel._records.tickets import Decision, Ticket, new_id
+from toolkeel.call.body.callback import ask_person
 from toolkeel.context import RunContext
 from toolkeel.errors import Suspend
 from toolkeel.events import ApprovalDecided, ApprovalRequested
@@ -46,9 +46,7 @@ async def _ask_approver(run: RunContext, ticket: Ticket) -> Decision:
     """
     assert run.approver is not None
     try:
-        answer = run.approver(ticket)
-        if inspect.isawaitable(answer):
-            answer = await answer
+        answer = await ask_person(run.approver, ticket, name="the approver")
     except (asyncio.CancelledError, KeyboardInterrupt) as error:
         is_cancelled = run.cancel.cancelled and not run.scope.is_at_limit
         if run.can_wait and not is_cancelled:  # the person may answer later

@@ -7,7 +7,6 @@ does not fit the form is asked again; where nobody is there to be asked, it is c
 
 from __future__ import annotations
 
-import inspect
 import logging
 from asyncio import CancelledError
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -20,6 +19,7 @@ import mcp_types as types
 
 from toolkeel._records.record import NOTHING, record
 from toolkeel._records.tickets import LIFETIME, Ticket, call_digest, new_id
+from toolkeel.call.body.callback import ask_person
 from toolkeel.call.steps.ask_approver import ask
 from toolkeel.context import ToolContext
 from toolkeel.define.schema.json_schema_validator import JsonSchemaValidator, compile_json_schema
@@ -224,8 +224,8 @@ async def _ask_once(
 ) -> Answer:
     """Ask once: the callback, else the run's approver. Return None if there is neither."""
     if elicit is not None:
-        answer = elicit(elicitation)
-        return await answer if inspect.isawaitable(answer) else answer
+        answer: Answer = await ask_person(elicit, elicitation, name="elicit=")
+        return answer
     if context is None or context.run.approver is None:
         return None
     ticket = _ticket(elicitation, context.call.id, problem)
