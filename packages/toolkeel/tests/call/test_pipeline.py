@@ -6,10 +6,10 @@ import asyncio
 import functools
 import json
 import threading
-from typing import Annotated, Any
+from typing import Annotated, Any, Union
 
 import pytest
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, create_model
 
 from tests.waiting import run as run_async
 from tests.waiting import until
@@ -79,7 +79,7 @@ class Looked:
         self.free.set()
         self.begun = threading.Event()
 
-    def tool(self, **options: Any) -> Tool[..., Any]:
+    def tool(self, item: object = int, **options: Any) -> Tool[..., Any]:
         def look(value: object) -> object:
             here = threading.get_ident()
             self.threads.append(here)
@@ -92,6 +92,7 @@ class Looked:
             """Add."""
             return f"{len(numbers)}{name}"
 
+        add.__annotations__["numbers"] = list[item]  # type: ignore[valid-type]
         return tool(**options)(add)
 
 
@@ -127,6 +128,20 @@ def test_the_size_of_arguments_decides_where_they_are_validated(sent: Any) -> No
         calls = [ToolCall("1", "add", arguments)]
         run_async(functools.partial(Toolset([looked.tool()]).run, calls))
         assert (looked.own in looked.threads) == on_loop
+
+
+@pytest.mark.parametrize(("width", "length", "on_loop"), [(60, 6, True), (60, 60, False), (2, 60, True)])
+def test_arguments_of_a_wide_union_are_sooner_validated_off_the_loop(
+    width: int, length: int, on_loop: bool
+) -> None:
+    """Each of the items can be compared with each branch."""
+    kinds = [create_model(f"M{n}", **{f"f{n}": (int, ...)}) for n in range(width)]  # type: ignore[call-overload]
+    looked = Looked()
+    sent = json.dumps({"numbers": [{"f1": "1"}] * length, "name": "x"})
+    calls = [ToolCall("1", "add", sent)]
+    [message] = run_async(lambda: Toolset([looked.tool(Union[tuple(kinds)])]).run(calls))
+    assert message.content == f"{length}x"
+    assert (looked.own in looked.threads) == on_loop
 
 
 @pytest.mark.parametrize("beside", [0, 2])

@@ -123,7 +123,7 @@ async def run_call(call: ToolCall, tools: ToolLookup, run: RunContext) -> CallOu
         ENCLOSING.set(context)
         refuse_failing(run, call, tool.name)
         text = argument_text(call, tool)
-        if is_large(text):
+        if is_large(text, tool):
             prepared = await _prepare_in_thread(call, tool, text, context)
         else:
             prepared = prepare(call, tool, text)

@@ -102,6 +102,14 @@ def all_subschemas(schema: S) -> Iterator[S]:
             waiting += [inner for _, inner in children(each) if isinstance(inner, (dict, Mapping))]
 
 
+def widest_union(schema: Schema) -> int:
+    """Return the number of branches of a schema's widest union; 1 if it has none."""
+    unions = (
+        len(list_of(each, word)) for each in all_subschemas(schema) for word in ("anyOf", "oneOf")
+    )
+    return max(1, *unions)
+
+
 def applicable_schemas(
     schemas: Iterable[object], root: Schema, keywords: Set[str] = COMPOSED
 ) -> Iterator[object]:

@@ -410,6 +410,13 @@ def test_a_union_of_many_objects_is_told_apart_by_the_key_that_does(
     assert len(line) < 300
 
 
+def test_faults_in_a_union_of_many_objects_are_explained_until_many_branches_were_tried() -> None:
+    schema = {"items": {"anyOf": MANY}}
+    assert len(compile_json_schema(schema).errors([{"kind": "k9"}] * 50)) == 7  # of 300 branches
+    few = {"items": {"anyOf": MANY[:10]}}
+    assert len(compile_json_schema(few).errors([{"kind": "k9"}] * 50)) == 50
+
+
 def test_a_schema_is_read_once_for_all_branches_of_its_unions(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

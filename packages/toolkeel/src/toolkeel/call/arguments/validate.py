@@ -22,9 +22,17 @@ from toolkeel.errors import InvalidArguments, MalformedArguments, TruncatedCall
 from toolkeel.messages import ToolCall
 
 
-def is_large(text: str) -> bool:
-    """Return True if validating so long a text would hold up the event loop."""
-    return len(text) > LARGE
+def is_large(text: str, tool: AnyTool | None = None) -> bool:
+    """Return True if validating a text would hold up the event loop.
+
+    Args:
+        text: The arguments.
+        tool: Their tool. Each item of a text can be compared with each branch of a union, so that a
+            text for a wide union is large sooner.
+    """
+    if tool is None or not _SHORT < len(text) <= LARGE:
+        return len(text) > LARGE
+    return len(text) * tool.arguments.widest_union() > LARGE
 
 
 def argument_text(call: ToolCall, tool: AnyTool) -> str:
@@ -51,6 +59,8 @@ def argument_text(call: ToolCall, tool: AnyTool) -> str:
     return object_to_text(arguments)
 
 
+_SHORT = 200
+"""Characters up to which a text is not large for any union."""
 _LONG_NUMBER = 20
 """Characters of arguments below which they hold no number that a float cannot hold."""
 

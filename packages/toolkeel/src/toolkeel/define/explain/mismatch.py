@@ -59,6 +59,7 @@ Path = tuple[str | int, ...]
 _MOST = 100  # faults collected
 _OF_A_BRANCH = 50
 _LEVELS = 24  # unions within each other that are looked into
+_MOST_TRIED = 2000  # branches compared with values before faults are no longer explained
 _DOCUMENT = "urn:toolkeel:schema"
 
 
@@ -110,11 +111,12 @@ class Mismatches:
         A value that is no JSON, or nested too deeply, gives one error at its root.
         """
         fields: _Fields = {}
-        start = Place((), (self._root,), value, 0)
+        start, tried = Place((), (self._root,), value, 0), 0
         try:
             for fault in islice(self._faults(value), _MOST):
                 self._add(fault, start, fields)
-                if len(fields) >= _MOST:
+                tried += self._branch_count(fault)
+                if len(fields) >= _MOST or tried >= _MOST_TRIED:
                     break
             if not fields and not self.validator.is_valid(value):
                 _merge(fields, FieldError((), describe_type(self._schema), describe_value(value)))
@@ -198,6 +200,12 @@ class Mismatches:
         errors = fault_errors(fault, start, schema, self._root, because, self._conditions)
         for error in islice(errors, _MOST):
             _merge(fields, error)
+
+    def _branch_count(self, fault: jsonschema_rs.ValidationError) -> int:
+        """Return the number of branches of the union that a fault stands for; 0 for any other fault."""
+        assert self._form is not None
+        is_union = fault.kind.name == "not" and (where := schema_place(fault)) in self._form.unions
+        return len(self._form.unions[where][1]) if is_union else 0
 
     def _add_union(
         self,

@@ -41,6 +41,7 @@ from toolkeel.define.schema.gaps import check_fillable, find_gaps
 from toolkeel.define.schema.json_schema import advertise_default
 from toolkeel.define.schema.known_types import from_known_types
 from toolkeel.define.secret import Mask
+from toolkeel.define.subschemas import widest_union
 from toolkeel.errors import DefinitionError, InvalidArguments
 
 UnknownKeys = Literal["forbid", "ignore", "allow"]
@@ -73,6 +74,7 @@ class ArgumentSchema:
         check_digits: Raises `InvalidArguments` if decimals in a text have more digits than are kept.
         wrong_places: Returns the places of a parsed value that break the schema; None if unknown.
         encode: Writes a parameter's value as it was sent; None if all values show that themselves.
+        widest_union: Returns the number of branches of the schema's widest union.
     """
 
     schema: Mapping[str, object]
@@ -90,6 +92,7 @@ class ArgumentSchema:
     validate_long: Validate | None = None
     encode: Encode | None = None
     wrong_places: Callable[[Values], Set[tuple[str | int, ...]] | None] | None = None
+    widest_union: Callable[[], int] = lambda: 1
 
 
 def from_parameters(
@@ -295,4 +298,5 @@ def compile_arguments(
         check_digits=checks.exact if gaps is not None and gaps.has_decimals else None,
         encode=facts.encode,
         wrong_places=bounded.wrong_places,
+        widest_union=functools.cache(functools.partial(widest_union, schema)),
     )

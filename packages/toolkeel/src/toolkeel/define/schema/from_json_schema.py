@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -20,6 +21,7 @@ from toolkeel.define.secret import mask_of
 from toolkeel.define.subschemas import (
     Schema,
     accepts,
+    widest_union,
 )
 from toolkeel.errors import DefinitionError
 
@@ -81,7 +83,11 @@ def arguments_from_validator(
     fills = fill if compiled.has_defaults else None
     # Some value of a schema nearly always has no type, and asking costs more than looking.
     made = ArgumentSchema(advertised, validate, check, True, fills, mask=mask_of(advertised))
-    return replace(made, wrong_places=lambda value: compiled.mismatches.wrong_places(value))
+    return replace(
+        made,
+        wrong_places=lambda value: compiled.mismatches.wrong_places(value),
+        widest_union=functools.cache(functools.partial(widest_union, advertised)),
+    )
 
 
 def check_tool_schema(schema: object, tool: str = "") -> None:
