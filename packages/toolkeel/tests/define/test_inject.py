@@ -220,6 +220,22 @@ def test_the_default_of_a_field_stands_where_nothing_is_injected() -> None:
     assert called(with_fields, {"q": 1}, run) == '[1,"ada",["x"],"km"]'
 
 
+@pytest.mark.parametrize(
+    "annotation",
+    [
+        Annotated[list[int], Field(default_factory=lambda: [1]), Injected],
+        Annotated[list[int], Injected, Field(default_factory=lambda: [1])],
+        Annotated[list[int], Field(default=[2]), Injected, Field(default=[1])],
+    ],
+)
+def test_the_last_default_of_an_annotation_stands_wherever_its_field_is(annotation: Any) -> None:
+    def body(n: Any) -> str:
+        return str(n)
+
+    body.__annotations__["n"] = annotation
+    assert called(tool(description="Tell.")(body)) == "[1]"
+
+
 def test_a_field_without_a_default_is_none() -> None:
     with pytest.raises(InjectionError, match="'user'"):
         called(needs_field, {"q": 1})

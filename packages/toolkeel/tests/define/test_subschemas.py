@@ -16,6 +16,7 @@ from toolkeel.define.subschemas import (
     schema_at,
     subschemas,
     violates,
+    widest_union,
 )
 
 
@@ -52,6 +53,20 @@ def test_of_what_holds_in_place_only_the_wanted_keywords_are_followed() -> None:
     inner, refused = {"type": "string"}, {"type": "null"}
     schema = {"allOf": [inner], "not": refused}
     assert list(applicable_schemas([schema], {})) == [schema, inner]
+
+
+def test_what_a_reference_leads_to_holds_in_place_once() -> None:
+    root: dict[str, Any] = {"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"anyOf": [{"$ref": "#/$defs/a"}]}}}
+    start = {"$ref": "#/$defs/a"}
+    found = list(applicable_schemas([start], root))
+    assert found == [start, root["$defs"]["a"], root["$defs"]["b"], {"$ref": "#/$defs/a"}]
+
+
+def test_the_widest_union_is_counted_wherever_it_is() -> None:
+    two, three = [{"type": "string"}, {}], [{}, {"type": "null"}, True]
+    assert widest_union({"properties": {"a": {"type": "string"}}}) == 1
+    assert widest_union({"anyOf": two, "properties": {"a": {"items": {"oneOf": three}}}}) == 3
+    assert widest_union({"$defs": {"A": {"anyOf": three}}, "oneOf": two, "anyOf": "x"}) == 3
 
 
 def test_definitions_that_lead_back_to_themselves_are_recursive() -> None:

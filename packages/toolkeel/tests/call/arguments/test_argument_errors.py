@@ -26,6 +26,11 @@ def test_a_refused_call_names_what_was_sent_and_what_was_coerced_before() -> Non
     assert "note: null was dropped (null_dropped)" in text
 
 
+def test_a_key_that_is_not_known_is_told_beside_a_coercion() -> None:
+    text = answered(count, {"n": "12", "most": 3, "zz": "x"}).text
+    assert "zz: " in text and "got an unknown key" in text and '"x"' not in text
+
+
 def test_the_coercion_of_a_secret_is_masked() -> None:
     with pytest.raises(InvalidArguments) as caught:
         prepare(ToolCall("c", "count", {"n": "12", "most": "many", "key": "34"}), count)
@@ -34,3 +39,20 @@ def test_the_coercion_of_a_secret_is_masked() -> None:
         "key: *** was taken as *** (integer_from_string)",
     )
     assert coercions_of(ValueError("other")) == ()
+
+
+@tool
+def weigh(grams: Annotated[float, Secret()], n: int = 0) -> None:
+    """Weigh."""
+
+
+@pytest.mark.parametrize("before", ["", "```json\n"])
+@pytest.mark.parametrize("number", ["1", '"1"'])
+def test_a_secret_number_that_a_float_cannot_hold_is_reported_masked(
+    before: str, number: str
+) -> None:
+    text = f'{before}{{"grams": 9007199254740993, "n": {number}}}{before[:3]}'
+    prepared = prepare(ToolCall("c", "weigh", text), weigh)
+    assert "9007" not in str(prepared.changes)
+    masked = "grams: *** was taken as *** (inexact_number)"
+    assert (masked in prepared.changes) is not bool(before)

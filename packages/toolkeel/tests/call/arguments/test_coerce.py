@@ -336,3 +336,11 @@ def test_alternatives_that_all_lead_to_each_other_are_not_tried_in_every_order()
     defs = {f"a{n}": {"anyOf": [*refs[:n], *refs[n + 1 :]]} for n in range(8)}
     root = {"type": "object", "properties": {"x": refs[0], "n": INTEGER}, "$defs": defs}
     assert coerce({"n": "5", "x": "1"}, root).value == {"n": 5, "x": "1"}
+
+
+@pytest.mark.parametrize("depth", [1, 4, 5, 9])
+def test_schemas_within_each_other_are_followed_for_one_value(depth: int) -> None:
+    schema = INTEGER
+    for _ in range(depth):
+        schema = {"allOf": [schema]}
+    assert one("5", schema) == 5

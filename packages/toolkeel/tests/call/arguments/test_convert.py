@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.define.calling import taking
 from toolkeel import ToolCall, Toolset
-from toolkeel.call.arguments.convert import NOTHING, WrittenNumbers, convert
+from toolkeel.call.arguments.convert import NOTHING, WrittenNumbers, convert, kinds_of
 
 
 @pytest.mark.parametrize(
@@ -63,3 +63,19 @@ def test_the_text_of_many_numbers_is_parsed_once(monkeypatch: pytest.MonkeyPatch
     numbers = WrittenNumbers('{"x": [1e20, 2e20, 3e20]}')
     assert [numbers.integer_at(("x", at)) for at in range(3)] == [10**20, 2 * 10**20, 3 * 10**20]
     assert len(parsed) == 1
+
+
+@pytest.mark.parametrize(
+    ("schema", "kinds"),
+    [
+        ({"type": "integer"}, ["integer"]),
+        ({"type": ["string", "null"]}, ["string", "null"]),
+        ({"enum": [1, "x", 2.5, True, None, 2]}, ["integer", "number", "boolean"]),
+        ({"const": True}, ["boolean"]),
+        ({"const": "x"}, []),
+    ],
+)
+def test_a_value_may_become_a_named_type_or_that_of_a_number_or_boolean_listed(
+    schema: dict[str, object], kinds: list[str]
+) -> None:
+    assert kinds_of(schema) == kinds

@@ -468,3 +468,13 @@ def test_a_guard_that_waits_is_stopped_by_the_runs_cancel_token() -> None:
             return (await task)[0]
 
     assert asyncio.run(main()).kind == "cancelled"
+
+
+@pytest.mark.parametrize("make", [input_guard, output_guard])
+def test_a_guard_is_called_as_it_says_or_as_its_function_or_class(make: Any) -> None:
+    class Check:
+        def __call__(self, *_: object) -> Allow:
+            return Allow()
+
+    assert [make(check).name for check in (small, Check())] == ["small", "Check"]
+    assert make(small, "limit").name == "limit"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from time import process_time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkeel.call.steps.shell_parser import runs_unread
+from toolkeel.call.steps.shell_parser import parse_commands, runs_unread
 
 
 @pytest.mark.parametrize(
@@ -69,3 +70,28 @@ def test_a_long_line_is_decided_in_proportion_to_its_length(line: str) -> None:
     began = process_time()
     assert not runs_unread(line)
     assert process_time() - began < 5
+
+
+def _nested(depth: int, before: str, after: str, within: str = "ls") -> str:
+    for _ in range(depth):
+        within = before + shlex.quote(within) + after
+    return within
+
+
+@pytest.mark.parametrize(("depth", "unread"), [(0, False), (7, False), (8, False), (9, True)])
+def test_lines_within_lines_are_read_eight_deep(depth: int, unread: bool) -> None:
+    for before, after in (("sh -c ", ""), ("find . -exec sh -c ", " ';'"), ("ls; bash -ec ", "")):
+        assert runs_unread(_nested(depth, before, after)) is unread
+
+
+@pytest.mark.parametrize(("depth", "found"), [(0, True), (8, True), (9, False)])
+def test_commands_are_found_eight_lines_deep(depth: int, found: bool) -> None:
+    line = _nested(depth, "sh -c ", "", "ls -l")
+    assert (["ls", "-l"] in list(parse_commands(line))) is found
+
+
+@pytest.mark.parametrize(("leads", "unread"), [(1, False), (8, False), (9, True)])
+def test_a_line_of_more_than_eight_programs_that_lead_to_others_is_unread(
+    leads: int, unread: bool
+) -> None:
+    assert runs_unread("env " * leads + "ls") is unread

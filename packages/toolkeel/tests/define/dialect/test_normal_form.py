@@ -149,6 +149,12 @@ def test_an_enum_without_values_is_a_schema_that_nothing_fits() -> None:
     assert normalize(parameters(it={"enum": []}))[0] == parameters(it={"not": {}})
 
 
+@pytest.mark.parametrize("target", ["mcp", "plain", "openai", "gemini-legacy"])
+def test_parameters_that_may_be_something_else_are_sent_as_an_object(target: Target) -> None:
+    schema = {"type": ["object", "null"], "properties": {"it": {"type": "string"}}}
+    assert compile_schema(schema, target).schema["type"] == "object"
+
+
 @pytest.mark.parametrize("schema", [{"enum": [None]}, {"allOf": [{"const": "x"}]}])
 def test_parameters_that_are_a_constant_are_refused(schema: Json) -> None:
     with pytest.raises(DefinitionError, match="must be an object"):

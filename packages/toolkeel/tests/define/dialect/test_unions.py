@@ -161,3 +161,30 @@ def test_a_reference_to_what_no_value_fits_is_reported(
 ) -> None:
     schema = parameters(it={"$ref": "#/$defs/N", **beside}) | {"$defs": {"N": False}}
     assert ("#/properties/it", "false") in report(schema, target)
+
+
+def test_a_constraint_that_fits_no_branch_is_told_and_none_becomes_a_branch() -> None:
+    union = {"anyOf": [{"type": "string", "pattern": "^a"}, {"type": "integer"}], "pattern": "b$"}
+    made = sent(union, "gemini-legacy")
+    told = {"description": '(pattern: "b$")'}
+    assert made == {
+        "anyOf": [{**told, "type": "string", "pattern": "^a"}, {**told, "type": "integer"}]
+    }
+    assert ("#/properties/it", "pattern") in report(parameters(it=union), "gemini-legacy")
+
+
+def test_a_definition_inside_itself_ends_with_its_type() -> None:
+    """Where there are no references."""
+    for kinds, end in (("object", {"type": "object"}), (["object", "array"], {})):
+        node = {"type": kinds, "properties": {"next": {"$ref": "#/$defs/Node"}}}
+        schema = parameters(it={"$ref": "#/$defs/Node"}) | {"$defs": {"Node": node}}
+        made = compile_schema(schema, "gemini-legacy")
+        [last] = [each for each in all_subschemas(made.schema) if "like" in each.get("description", "")]
+        assert last.get("type") == end.get("type")
+        assert "$ref" in {loss.what for loss in made.losses}
+
+
+@pytest.mark.parametrize("branch", [True, False])
+def test_a_branch_that_is_no_object_widens_the_union_to_anything(branch: bool) -> None:
+    union = {"anyOf": [{"type": "string"}, branch]}
+    assert list(sent(union, "compatible")) == ["description"]

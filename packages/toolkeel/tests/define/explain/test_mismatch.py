@@ -434,3 +434,24 @@ def test_a_text_without_a_known_pattern_is_told_its_words() -> None:
     assert lines({"x": "!!"}, schema) == [
         'x: expected a string of base64 data, got "!!" (a string)'
     ]
+
+
+@pytest.mark.parametrize(
+    ("value", "wrong"),
+    [
+        ({"a": 1, "b": [1, 2]}, set()),
+        ({"a": "x", "b": [1, "y", 2]}, {("a",), ("b", 1)}),
+        ({"a": 1, "b": [1, {"z": 1}]}, {("b", 1)}),
+        ({"a": 1, "b": ["x"] * 150}, {("b", at) for at in range(150)}),
+        ({"a": 1, "b": ["x"] * 5000}, None),
+        ({"a": 1, "b": [{1, 2}]}, None),
+    ],
+    ids=["none", "two", "a union", "many", "too many", "no JSON"],
+)
+def test_the_wrong_places_of_a_value_are_told_where_they_are_not_too_many(
+    value: object, wrong: object
+) -> None:
+    number = {"type": "integer"}
+    item = {"anyOf": [number, {"type": "object", "properties": {"z": {"type": "string"}}}]}
+    schema = {"properties": {"a": number, "b": {"items": item}}}
+    assert compile_json_schema(schema).mismatches.wrong_places(value) == wrong

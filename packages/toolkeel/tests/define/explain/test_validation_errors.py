@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
+
 from toolkeel.define.explain.validation_errors import (
+    UNSENT,
     describe_expected,
     invalid_arguments,
     known_keys,
     missing_field,
     unknown_key,
+    value_at,
 )
 from toolkeel.errors import FieldError
 
@@ -51,3 +55,16 @@ def test_the_words_for_one_field_serve_every_validator() -> None:
     assert str(missing_field(("n",), [number], root)) == "n: expected an integer (required)"
     assert str(unknown_key(("m",), [])) == "m: expected no keys at all, got an unknown key"
     assert str(unknown_key(("m",), ["n"])) == 'm: expected the key "n", got an unknown key'
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [
+        ((), {"a": ["x", {"0": 1}]}), (("a", 1, "0"), 1), (("a", 0), "x"), (("a", 0, 0), UNSENT),
+        (("a", 2), UNSENT), (("a", 1, 0), UNSENT), (("b",), UNSENT), (("a", "b"), UNSENT),
+    ],
+)  # fmt: skip
+def test_the_value_at_a_path_is_the_one_that_was_sent_there(
+    path: tuple[str | int, ...], found: object
+) -> None:
+    assert value_at({"a": ["x", {"0": 1}]}, path) == found

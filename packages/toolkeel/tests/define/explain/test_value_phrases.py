@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.call.arguments.test_parse import JSON
-from toolkeel.define.explain.value_phrases import describe_value, short_json
+from toolkeel.define.explain.value_phrases import cut_json, describe_value, short_json
 
 
 @pytest.mark.parametrize(
@@ -42,6 +42,14 @@ def test_no_value_takes_more_than_eighty_characters(value: object) -> None:
     phrase = describe_value(value)
     assert 0 < len(phrase) <= 120 if isinstance(value, str) else len(phrase) <= 80
     phrase.encode()
+
+
+def test_a_value_is_shown_up_to_sixty_characters_of_json_and_described_beyond() -> None:
+    for length in range(55, 62):
+        text = "x" * (length - 2)
+        shown = short_json([1] * 0 + [text[:-2]])
+        assert shown == (f'["{text[:-2]}"]' if length <= 60 else "a list of 1 item")
+        assert len(cut_json([text])) == min(length + 2, 60)
 
 
 @given(JSON)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.define.schema.test_json_schema_validator import TOOL
+from toolkeel import Tool, ToolCall, Toolset
 from toolkeel.define.schema.from_json_schema import (
     arguments_from_schema,
     check_tool_schema,
@@ -83,3 +84,9 @@ def test_arguments_of_an_open_schema_take_other_keys_only_if_the_tool_says_so() 
     assert arguments_from_schema("t", TOOL, "allow").validate('{"city": "x", "a": 1}')["a"] == 1
     with pytest.raises(DefinitionError, match="Tool 'weather': The JSON Schema does not compile"):
         arguments_from_schema("weather", {"properties": {"a": {"type": "float"}}}, "forbid")
+
+
+def test_a_number_beyond_a_float_is_refused_where_a_value_has_no_type() -> None:
+    made = Tool.from_schema("take", "Take it.", {"properties": {"x": {}}}, lambda _run, _sent: "taken")
+    [message] = Toolset([made]).run_sync([ToolCall("1", "take", '{"x": 1e999}')])
+    assert message.failed

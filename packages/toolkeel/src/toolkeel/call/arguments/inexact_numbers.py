@@ -11,19 +11,24 @@ from typing import Any
 
 from pydantic import BaseModel, RootModel
 
+from toolkeel._common.redact_secrets import MASK
 from toolkeel.define.schema.canonical import aliases_of
+from toolkeel.define.secret import Mask
+from toolkeel.errors import FieldError
 
+Path = tuple[str | int, ...]
 EXACT = 2**53
 """Up to here every integer has a float of its own."""
 _LONG_NUMBER = re.compile(r"[0-9]{16}")
 
 
-def find_inexact_numbers(text: str, values: object) -> tuple[str, ...]:
+def find_inexact_numbers(text: str, values: object, mask: Mask | None = None) -> tuple[str, ...]:
     """Return a phrase for each number whose validated float differs from the number in the text.
 
     Args:
         text: The arguments as the model wrote them.
         values: The arguments after validation.
+        mask: Masks the numbers of secret arguments.
 
     >>> find_inexact_numbers('{"id": 9007199254740993}', {"id": 9007199254740992.0})
     ('id: 9007199254740993 was taken as 9007199254740992.0 (inexact_number)',)
@@ -32,7 +37,11 @@ def find_inexact_numbers(text: str, values: object) -> tuple[str, ...]:
         return ()
     try:
         sent = json.loads(text, parse_float=Decimal)
-        return tuple(_differences(sent, values, ""))
+        return tuple(
+            f"{FieldError(path, '').where}: {one} was taken as {other} (inexact_number)"
+            for path, *both in _differences(sent, values, ())
+            for one, other in [(MASK, MASK) if mask and mask.is_secret(path) else both]
+        )
     except (ValueError, InvalidOperation, RecursionError):
         return ()
 
@@ -53,22 +62,22 @@ def _members(value: Any) -> object:
     return value
 
 
-def _differences(sent: object, taken: object, path: str) -> Iterator[str]:
-    """Yield a sentence, with its path, for each sent number that a float in `taken` changed."""
+def _differences(sent: object, taken: object, path: Path) -> Iterator[tuple[Path, str, str]]:
+    """Yield the path of each sent number that a float in `taken` changed, and both numbers."""
     if isinstance(sent, dict | list):
         taken = _members(taken)
     if isinstance(sent, dict) and isinstance(taken, dict):
         for key in sent.keys() & taken.keys():
-            yield from _differences(sent[key], taken[key], f"{path}.{key}" if path else str(key))
+            yield from _differences(sent[key], taken[key], (*path, key))
     elif isinstance(sent, list) and isinstance(taken, list):
         for number, (one, other) in enumerate(zip(sent, taken, strict=False)):
-            yield from _differences(one, other, f"{path}[{number}]")
+            yield from _differences(one, other, (*path, number))
     elif isinstance(sent, list) and isinstance(taken, set | frozenset):
         for number, one in enumerate(sent):
             if isinstance(one, int | Decimal) and (held := float(one)) in taken:
-                yield from _differences(one, held, f"{path}[{number}]")
+                yield from _differences(one, held, (*path, number))
     elif type(taken) is float and abs(taken) >= EXACT and _is_other(sent, taken):
-        yield f"{path}: {sent} was taken as {taken!r} (inexact_number)"
+        yield path, str(sent), repr(taken)
 
 
 def _is_other(sent: object, taken: float) -> bool:

@@ -106,7 +106,8 @@ def prepare(call: ToolCall, tool: AnyTool, text: str | None = None) -> Prepared:
         text, values, None, arguments.nested_properties, arguments.has_untyped_values
     ):
         return _repair(call, tool, text)
-    changes = find_inexact_numbers(text, values) if len(text) > _LONG_NUMBER else ()
+    inexact = len(text) > _LONG_NUMBER
+    changes = find_inexact_numbers(text, values, arguments.mask) if inexact else ()
     if arguments.fill_defaults is not None:
         arguments.fill_defaults(values)
     return Prepared(call, tool, values, changes)
@@ -129,7 +130,7 @@ def _repair(call: ToolCall, tool: AnyTool, text: str, error: ValueError | None =
         except (MalformedArguments, InvalidArguments) as failure:
             raise mask_error(failure, mask, tool.name) from None
         changes = mask_changes(changes, mask)
-    inexact = () if repairs or mask is not None else find_inexact_numbers(text, values)
+    inexact = () if repairs else find_inexact_numbers(text, values, mask)
     if tool.arguments.fill_defaults is not None:
         tool.arguments.fill_defaults(values)
     return Prepared(call, tool, values, (*repairs, *map(str, changes), *inexact))
