@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import functools
 import json
+import operator
 import threading
-from typing import Annotated, Any, Union
+from typing import Annotated, Any
 
 import pytest
 from pydantic import BeforeValidator, create_model
@@ -130,7 +131,9 @@ def test_the_size_of_arguments_decides_where_they_are_validated(sent: Any) -> No
         assert (looked.own in looked.threads) == on_loop
 
 
-@pytest.mark.parametrize(("width", "length", "on_loop"), [(60, 6, True), (60, 60, False), (2, 60, True)])
+@pytest.mark.parametrize(
+    ("width", "length", "on_loop"), [(60, 6, True), (60, 60, False), (2, 60, True)]
+)
 def test_arguments_of_a_wide_union_are_sooner_validated_off_the_loop(
     width: int, length: int, on_loop: bool
 ) -> None:
@@ -139,7 +142,9 @@ def test_arguments_of_a_wide_union_are_sooner_validated_off_the_loop(
     looked = Looked()
     sent = json.dumps({"numbers": [{"f1": "1"}] * length, "name": "x"})
     calls = [ToolCall("1", "add", sent)]
-    [message] = run_async(lambda: Toolset([looked.tool(Union[tuple(kinds)])]).run(calls))
+    [message] = run_async(
+        lambda: Toolset([looked.tool(functools.reduce(operator.or_, kinds))]).run(calls)
+    )
     assert message.content == f"{length}x"
     assert (looked.own in looked.threads) == on_loop
 

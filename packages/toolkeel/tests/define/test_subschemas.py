@@ -56,7 +56,9 @@ def test_of_what_holds_in_place_only_the_wanted_keywords_are_followed() -> None:
 
 
 def test_what_a_reference_leads_to_holds_in_place_once() -> None:
-    root: dict[str, Any] = {"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"anyOf": [{"$ref": "#/$defs/a"}]}}}
+    root: dict[str, Any] = {
+        "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"anyOf": [{"$ref": "#/$defs/a"}]}}
+    }
     start = {"$ref": "#/$defs/a"}
     found = list(applicable_schemas([start], root))
     assert found == [start, root["$defs"]["a"], root["$defs"]["b"], {"$ref": "#/$defs/a"}]

@@ -7,7 +7,7 @@ from typing import Annotated
 import pytest
 
 from tests.define.calling import answered
-from toolkeel import Secret, tool
+from toolkeel import Secret, Tool, tool
 from toolkeel.call.arguments.argument_errors import coercions_of
 from toolkeel.call.arguments.validate import prepare
 from toolkeel.errors import InvalidArguments
@@ -24,6 +24,18 @@ def test_a_refused_call_names_what_was_sent_and_what_was_coerced_before() -> Non
     assert '- most: expected an integer, got "many" (a string)' in text
     assert 'n: "12" was taken as 12 (integer_from_string)' in text
     assert "note: null was dropped (null_dropped)" in text
+
+
+def test_a_dropped_null_is_told_as_it_was_sent_where_it_is_wrong() -> None:
+    either = {"anyOf": [{"required": ["a"]}, {"required": ["b"]}]}
+    number = {"type": "integer"}
+    schema = {"properties": {"a": number, "b": number, "n": number}, **either}
+    made = Tool.from_schema("take", "Take it.", schema, lambda _run, _sent: "taken")
+    text = answered(made, {"a": None, "n": "x"}).text
+    assert 'n: expected an integer, got "x" (a string)' in text
+    assert "a: expected an integer, got null" in text
+    text = answered(count, {"n": None, "most": "x"}).text
+    assert "n: expected an integer, got null" in text
 
 
 def test_a_key_that_is_not_known_is_told_beside_a_coercion() -> None:

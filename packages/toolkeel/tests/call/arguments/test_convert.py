@@ -79,3 +79,21 @@ def test_a_value_may_become_a_named_type_or_that_of_a_number_or_boolean_listed(
     schema: dict[str, object], kinds: list[str]
 ) -> None:
     assert kinds_of(schema) == kinds
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "converted"),
+    [
+        ("[1]", "array", [1]), (' {"a": 1}', "object", {"a": 1}), ("[1]", "object", NOTHING),
+        ("1", "array", NOTHING), ("[1", "array", NOTHING), ("[1]", "string", NOTHING),
+        ("1", "string", NOTHING), ("5", "integer", 5), ("1.5", "number", 1.5), ("5", "number", 5),
+        ("true", "boolean", True), ("True", "boolean", NOTHING), (2.0, "integer", 2),
+        (2.5, "integer", NOTHING), (2.0**53, "integer", 2**53), (2.0**54, "integer", NOTHING),
+        (2.0, "number", NOTHING), ("1e999", "number", NOTHING), (None, "integer", NOTHING),
+    ],
+)  # fmt: skip
+def test_a_value_is_converted_where_it_spells_one_of_the_type(
+    value: object, kind: str, converted: object
+) -> None:
+    found = convert(value, kind)
+    assert (found, type(found)) == (converted, type(converted))

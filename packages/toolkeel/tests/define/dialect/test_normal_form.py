@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.define.schema_cases import is_valid, parameters, report, sent
 from toolkeel.define.dialect import Target, compile_schema
 from toolkeel.define.dialect.normal_form import normalize
-from toolkeel.define.dialect.provider_facts import DIALECTS, word_set
+from toolkeel.define.dialect.provider_facts import DIALECTS, MAX_DEPTH, word_set
 from toolkeel.define.subschemas import json_pointer
 from toolkeel.errors import DefinitionError
 
@@ -147,6 +147,18 @@ def test_a_schema_that_is_none_is_refused_with_its_place(schema: Json, place: st
 
 def test_an_enum_without_values_is_a_schema_that_nothing_fits() -> None:
     assert normalize(parameters(it={"enum": []}))[0] == parameters(it={"not": {}})
+
+
+@pytest.mark.parametrize("key", ["items", "not"])
+def test_a_schema_that_is_nested_too_deeply_is_refused(key: str) -> None:
+    """As deep as Python would not follow it."""
+    schema: Json = {"type": "string"}
+    for depth in range(MAX_DEPTH + 1):
+        if depth == MAX_DEPTH - 1:
+            assert normalize(schema)[0]
+        schema = {key: schema}
+    with pytest.raises(DefinitionError, match="nested too deeply"):
+        normalize(schema)
 
 
 @pytest.mark.parametrize("target", ["mcp", "plain", "openai", "gemini-legacy"])

@@ -179,7 +179,9 @@ def test_a_definition_inside_itself_ends_with_its_type() -> None:
         node = {"type": kinds, "properties": {"next": {"$ref": "#/$defs/Node"}}}
         schema = parameters(it={"$ref": "#/$defs/Node"}) | {"$defs": {"Node": node}}
         made = compile_schema(schema, "gemini-legacy")
-        [last] = [each for each in all_subschemas(made.schema) if "like" in each.get("description", "")]
+        [last] = [
+            each for each in all_subschemas(made.schema) if "like" in each.get("description", "")
+        ]
         assert last.get("type") == end.get("type")
         assert "$ref" in {loss.what for loss in made.losses}
 

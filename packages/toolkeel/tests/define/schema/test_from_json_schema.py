@@ -87,6 +87,8 @@ def test_arguments_of_an_open_schema_take_other_keys_only_if_the_tool_says_so() 
 
 
 def test_a_number_beyond_a_float_is_refused_where_a_value_has_no_type() -> None:
-    made = Tool.from_schema("take", "Take it.", {"properties": {"x": {}}}, lambda _run, _sent: "taken")
+    made = Tool.from_schema(
+        "take", "Take it.", {"properties": {"x": {}}}, lambda _run, _sent: "taken"
+    )
     [message] = Toolset([made]).run_sync([ToolCall("1", "take", '{"x": 1e999}')])
     assert message.failed

@@ -315,3 +315,47 @@ def test_limits_of_a_text_hold_for_what_was_sent_and_for_no_dates(
     valid = jsonschema_rs.is_valid(dict(take.parameters), {"x": sent})
     assert (result.kind is None) == valid == (used is not None), result.text
     assert used in [None, *(getattr(each, "text", each) for each in received)]
+
+
+def _kilo(value: object) -> object:
+    return int(value.removesuffix("k")) * 1000 if isinstance(value, str) else value
+
+
+@pytest.mark.parametrize(
+    ("validator", "advertised"),
+    [
+        (BeforeValidator(_kilo), {"type": "integer"}),
+        (
+            BeforeValidator(_kilo, json_schema_input_type=int | str),
+            {"anyOf": [{"type": "integer"}, {"type": "string"}]},
+        ),
+    ],
+)
+def test_an_authors_own_validator_decides_what_is_accepted_before_a_type(
+    validator: BeforeValidator, advertised: dict[str, Any]
+) -> None:
+    made, seen = taking(Annotated[int, validator])
+    assert made.parameters["properties"]["x"] == advertised  # type: ignore[index]
+    assert [answered(made, {"x": sent}).kind for sent in ("5k", 5, 5.5)] == [
+        None,
+        None,
+        "invalid_arguments",
+    ]
+    assert seen == [5000, 5]
+
+
+@pytest.mark.parametrize(
+    ("annotation", "sent", "received"),
+    [
+        (set[int | bool], [1, True], {1}),
+        (set[int | bool], [1, 1], None),
+        (list[Decimal], [5, 0.5, "1.5"], [Decimal(5), Decimal("0.5"), Decimal("1.5")]),
+        (Decimal, [], None), (Decimal, {}, None), (Decimal, None, None), (Decimal, True, None),
+    ],
+)  # fmt: skip
+def test_true_is_no_number_and_a_decimal_is_one(
+    annotation: Any, sent: object, received: object
+) -> None:
+    made, seen = taking(annotation)
+    assert (answered(made, {"x": sent}).kind is None) is (received is not None)
+    assert seen == ([] if received is None else [received])
