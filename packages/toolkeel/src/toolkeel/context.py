@@ -118,7 +118,7 @@ class RunContext(Generic[C]):
 
     @property
     def transcript(self) -> list[Message]:
-        """The messages sent to the model: the agent's instructions, then `messages`."""
+        """The list of messages sent to the model, itself: the agent's instructions, then `messages`."""
         return self.loop_state.transcript
 
     @property

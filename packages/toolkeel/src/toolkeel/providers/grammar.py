@@ -166,7 +166,7 @@ def _expressible(schema: Mapping[str, Any], where: str, problems: list[str]) -> 
 
 
 def _reduce_schema(node: Any, where: str, leave: Callable[[str, str], object]) -> Any:
-    """Return a schema and its subschemas without unsupported keywords, reporting each to `leave`."""
+    """Return a schema without unsupported keywords, each reported to `leave`, and with patterns for formats."""
     if not isinstance(node, Mapping):
         return node
     reduced: dict[str, Any] = {}

@@ -66,7 +66,7 @@ def failure_of(error: MCPError, tool: str, server: str, first: bool = True) -> C
 
 
 def unsent_details(error: Exception, tool: str, identity: str) -> dict[str, object]:
-    """Return the details of a call that was not sent, as its server cannot be used.
+    """Return the details of a call that was not sent: that nothing was read, and the server as source of a quote.
 
     Args:
         error: Why; its text may quote the server.

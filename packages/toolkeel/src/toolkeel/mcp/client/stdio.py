@@ -112,7 +112,7 @@ _KILL: int = getattr(signal, "SIGKILL", signal.SIGTERM)
 
 
 async def _start_process(config: ServerConfig) -> _ServerProcess:
-    """Start the server's process in a group of its own.
+    """Start the server's process in a group of its own, which the guardian ends if this program does not.
 
     Raises:
         SetupError: if it cannot be started.

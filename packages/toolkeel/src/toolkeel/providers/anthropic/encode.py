@@ -135,7 +135,7 @@ def encode_turn(reply: object, results: Sequence[ToolMessage], *, tools: Tools =
         of the calls. Missing or repeated ids of the server become unique on both sides.
 
     Raises:
-        SetupError: if there is not one result for each call.
+        DefinitionError, SetupError: as `wire_tools`; or there is not one result for each call.
         ModelError: as `decode` does.
     """
     return AnthropicEncoder.encode_turn(reply, results, wire_tools(tools, WIRE), AnthropicProfile())
@@ -325,7 +325,7 @@ class AnthropicEncoder(ClaudeEncoder[AnthropicProfile]):
 
 
 def _stub_tools(called: Iterable[str], tools: WireTools) -> Json:
-    """Return ``tools`` with a stub for each called tool; an empty dict if the request has tools.
+    """Return ``tools`` with a stub for each called tool, and a choice that forbids calls; empty if none was called.
 
     Some servers refuse the calls otherwise (provider quirk Q33).
     """

@@ -154,7 +154,7 @@ def encode_turn(
         become unique on both sides.
 
     Raises:
-        SetupError: if there is not one result for each call.
+        DefinitionError, SetupError: as `wire_tools`; or there is not one result for each call.
         ModelError: as `decode` does.
     """
     sent = wire_tools(tools, profile.target)

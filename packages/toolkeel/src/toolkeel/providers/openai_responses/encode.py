@@ -129,7 +129,7 @@ def encode_turn(reply: object, results: Sequence[ToolMessage], *, tools: Tools =
         repeated ids of the server become unique on both sides.
 
     Raises:
-        SetupError: if there is not one result for each call.
+        DefinitionError, SetupError: as `wire_tools`; or there is not one result for each call.
         ModelError: as `decode` does.
     """
     return ResponsesEncoder.encode_turn(reply, results, wire_tools(tools, WIRE), ModelProfile())

@@ -276,7 +276,7 @@ class PostgresStore(SqlStore):
             self.database.write(partial(self._free, id))
 
     def _free(self, id: int, connection: sqlite3.Connection) -> None:
-        """Unlock a session."""
+        """Unlock a session, and forget that it was locked."""
         self._postgres.held_locks.discard(id)
         connection.execute(_BIND.format("", "un"), (APPLICATION, id))
 
