@@ -95,7 +95,7 @@ class SessionRecorder(RunRecorder):
                 self.journal.flush()
 
     def record_turn_results(self, tickets: Sequence[Ticket], state: Mapping[str, object]) -> None:
-        """Record a turn's end as `RunRecorder` does, and make the call around it the running one again."""
+        """Record state, results and tickets at a turn's end; the call around it is the running one again."""
         super().record_turn_results(tickets, state)
         _making.set(running_call())
 

@@ -232,7 +232,7 @@ class JournalState(RunCounts, TranscriptState):
                 keys += [open for open, call in self.open_calls.items() if call.run == run]
 
     def _forget(self, done: Callable[[Ticket], bool]) -> None:
-        """Remove the tickets that `done` selects, here and in the runs around and inside."""
+        """Remove the tickets that `done` selects, with their decisions, here and in the runs around and inside."""
         for ticket in [each for each in self.open_tickets.values() if done(each)]:
             for each in (self, self._top or self, *self.nested_runs.values()):
                 each.open_tickets.pop(ticket.id, None)

@@ -143,7 +143,7 @@ async def _close_all(connections: Sequence[Connections]) -> None:
 
 
 def _at_exit() -> None:
-    """Close all connections at the program's end, for ten seconds at most."""
+    """Close all connections at the program's end, for ten seconds at most; ignore errors."""
     if used := [each for each in _all if each.is_used]:
         with suppress(Exception):
             run_sync(lambda: asyncio.wait_for(_close_all(used), 10))

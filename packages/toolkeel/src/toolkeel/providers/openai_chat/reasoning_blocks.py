@@ -33,7 +33,7 @@ class ReasoningBlocks:
 
 
 def _add_block(blocks: list[Json], block: Json, *, is_complete: bool) -> None:
-    """Store a block, whose pieces share type, index and id.
+    """Append a block to `blocks`, or join a piece to the last one, whose type, index and id it shares.
 
     A signature ends a block without an index. In a complete message each block is separate.
     """

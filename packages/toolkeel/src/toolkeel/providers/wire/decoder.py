@@ -379,7 +379,7 @@ class BlockDecoder(Decoder, Generic[B]):
         return [CallDelta(block.call_index, arguments=text)]
 
     def _close_block(self, block: Block) -> list[Delta]:
-        """Close a block. Return the arguments of a call if they were not emitted yet, else no deltas."""
+        """Close a call's block, and return its arguments if they were not emitted yet; no deltas for other blocks."""
         if not block.is_open or block.layout_kind != "call":
             return []
         block.is_open = False

@@ -121,7 +121,10 @@ class Encoder(Generic[P]):
         return self.take_ready_results()
 
     def take_ready_results(self) -> list[Json]:
-        """Remove and return the results that can be sent: all of earlier calls are present."""
+        """Remove and return the results that can be sent: all earlier ones are there.
+
+        Their trailing content waits.
+        """
         make_text: list[Json] = []
         while (first := next(iter(self._open.calls), "")) in self._encoded:
             result = self._encoded.pop(first)
@@ -142,7 +145,7 @@ class Encoder(Generic[P]):
         return rest
 
     def close_turn(self) -> None:
-        """End the turn: its open calls take no more results."""
+        """End the turn: drop its results, and let its open calls take no more."""
         self._open.close_turn()
         self._encoded.clear()
         self._after = []
