@@ -61,10 +61,10 @@ _MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 
 
 def load_target(text: str) -> Toolset:
-    """Load the tools of a target.
+    """Load the tools of a target, which is imported or connected to.
 
     Args:
-        text: As listed in the module's docstring.
+        text: A file, a folder, a module, a builtin or an MCP server, and ``:NAME`` for one tool of it.
 
     Raises:
         SetupError: if the target does not exist, cannot be imported, or contains no tools.

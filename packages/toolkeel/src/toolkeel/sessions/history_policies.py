@@ -240,7 +240,7 @@ class Summarize:
         return *short, *(cut for cut in made if cut is not None)
 
     async def _summary(self, view: HistoryView, start: int, stop: int) -> Cut | None:
-        """Return the replacement of a range, or None if the range stays."""
+        """Ask the model for a summary, and return the replacement of a range; None if the range stays."""
         old = view.messages[start:stop]
         short = map(view.shorten_result, range(start, stop) if view.reader_tool else ())
         told = [cut.messages[0] if cut else old[n] for n, cut in enumerate(short)] or old

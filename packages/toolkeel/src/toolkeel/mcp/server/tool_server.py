@@ -200,7 +200,8 @@ class ToolServer:
             resources: Replaces the resources; None leaves them.
 
         Raises:
-            SetupError: The server was created without prompts or resources, and clients know that.
+            SetupError: The server was created without prompts or resources (a tool's page is one), and clients
+                know that; or a source is an `MCPServer`.
             DuplicateToolError: Two tools have the same name.
             DefinitionError, ValidationError: A tool's provider options are not what MCP accepts.
         """

@@ -289,7 +289,7 @@ class ChatEncoder(Encoder[ChatTarget]):
         return {"role": role, "content": parts}
 
     def _assistant(self, message: AssistantMessage) -> Iterator[Json]:
-        """Yield a reply as one message, reasoning beside its calls; record that there are calls."""
+        """Yield a reply as one message, none if it is empty, reasoning beside its calls; record that it has calls."""
         own = is_own(message, self.wire, self._profile)
         media = media_to_send_back(message) if own else {}
         text = clean_text(text_without_media(message) if media else message.text)
