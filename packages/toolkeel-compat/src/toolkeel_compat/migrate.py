@@ -302,6 +302,8 @@ def _rewrite_from_import(
         problem = _explain_missing(ours, alias.name)
         if not problem:
             known.append(alias)
+        elif problem.startswith("from "):  # the import of a name that is another package's
+            made.append(f"{problem} as {alias.asname}" if alias.asname else problem)
         elif re.fullmatch(_SUBMODULES[ours], alias.name):
             made.append(_format_module_import(ours, alias.asname or alias.name, modules))
         elif is_partner:

@@ -172,6 +172,7 @@ def test_every_kind_of_message_keeps_its_id_and_name_from_a_dict() -> None:
 
 def test_a_reply_says_what_it_cost_and_what_of_it_cannot_be_read() -> None:
     spent = {"input_tokens": 1, "output_tokens": 2, "total_tokens": 3}
+    spent |= {"input_token_details": {"cache_read": 1}, "output_token_details": {"reasoning": 2}}
     message = AIMessage("x", usage_metadata=spent, model="m")
     assert message.usage_metadata == spent and AIMessage("x").usage_metadata is None
     assert message.response_metadata["model_name"] == "m"

@@ -269,7 +269,7 @@ def test_a_docstring_is_the_description_as_it_is_unless_it_shall_be_parsed(make:
         make(find),
         make(parse_docstring=True)(find) if make is tool else make(find, parse_docstring=True),
     )
-    assert plain.description == "Find a city.\n\nArgs:\n    city: Its name."
+    assert find.__doc__ and plain.description == find.__doc__.strip()
     assert "description" not in plain.args["city"]
     assert (parsed.description, parsed.args["city"]["description"]) == ("Find a city.", "Its name.")
 

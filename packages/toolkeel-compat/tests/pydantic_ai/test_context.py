@@ -31,4 +31,4 @@ def test_a_context_without_an_annotation_is_found_by_its_place() -> None:
         return f"{word} for {ctx.deps}"
 
     result = agent.run_sync("go", deps="Ada")
-    assert result.all_messages()[-2].text == "tea for Ada"
+    assert result.all_messages()[-2].parts[0].content == "tea for Ada"

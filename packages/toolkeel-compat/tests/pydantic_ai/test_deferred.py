@@ -60,7 +60,8 @@ def test_a_run_goes_on_with_decisions(decision: Any, text: str) -> None:
     decided = DeferredToolResults(approvals={"p1": decision, "s1": True})
     done = agent.run_sync(message_history=result.all_messages(), deferred_tool_results=decided)
     assert done.output == "done"
-    assert [one.text.split("\n")[0] for one in done.all_messages()[2:4]] == [text, "sent to Ada"]
+    results = done.all_messages()[2].parts
+    assert [one.content.split("\n")[0] for one in results] == [text, "sent to Ada"]
 
 
 def test_a_decision_for_no_call_or_of_no_kind_is_refused() -> None:

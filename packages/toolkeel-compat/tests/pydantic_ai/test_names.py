@@ -15,11 +15,11 @@ def test_every_name_is_there() -> None:
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("FunctionModel", "Scripted of toolkeel.testing"),
+        ("DeltaToolCall", "Scripted of toolkeel.testing"),
         ("OpenAIChatModel", "toolkeel.models.connect"),
         ("VercelAIUIAdapter", "AGUIAdapter.dispatch_request"),
-        ("ModelRequestNode", "messages are records"),
-        ("FunctionToolResultEvent", "messages are records"),
+        ("RetryPromptPart", "outcome 'retried'"),
+        ("FunctionToolResultEvent", "Agent.stream"),
         ("format_as_xml", "json.dumps"),
         ("ALLOW_MODEL_REQUESTS", "TestModel"),
     ],

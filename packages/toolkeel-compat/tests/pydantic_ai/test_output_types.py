@@ -49,7 +49,7 @@ def test_each_of_several_types_has_a_tool(asked: Any) -> None:
     }
     assert result.output == Failure(why="none")
     assert model.requests[0].settings.tool_choice == "required"
-    assert result.all_messages()[-1].text == "Final result processed."
+    assert result.all_messages()[-1].parts[0].content == "Final result processed."
 
 
 def test_text_among_the_types_is_an_answer_as_it_is() -> None:

@@ -17,7 +17,7 @@ def test_a_transcript_is_the_history_of_the_next_run() -> None:
     first = agent.run_sync("hi")
     second = agent.run_sync("and?", message_history=first.all_messages())
     assert [one.text for one in model.requests[1].messages] == ["hi", "one", "and?"]
-    assert [one.text for one in second.new_messages()] == ["and?", "two"]
+    assert [one.parts[0].content for one in second.new_messages()] == ["and?", "two"]
     assert second.usage.requests == second.usage().requests == 1
 
 
@@ -59,7 +59,7 @@ def test_a_text_beside_calls_is_the_output_of_a_streamed_run() -> None:
         async with agent.run_stream("go") as result:
             texts = [text async for text in result.stream_text()]
             output = await result.get_output()
-            said = [one.text for one in result.all_messages()]
+            said = [one.parts[0].content for one in result.all_messages()]
             return texts, output, said, result.usage.requests
 
     texts, output, said, requests = asyncio.run(read())

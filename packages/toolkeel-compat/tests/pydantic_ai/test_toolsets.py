@@ -19,6 +19,7 @@ from toolkeel_compat.pydantic_ai import (
     RunContext,
     Tool,
     ToolReturn,
+    ToolReturnPart,
 )
 
 
@@ -34,7 +35,8 @@ def for_user(ctx: RunContext[str], n: int) -> str:
 
 def answers(agent: Agent, **options: Any) -> list[str]:
     messages = agent.run_sync("go", **options).all_messages()
-    return [one.text for one in messages if hasattr(one, "tool_call_id")]
+    parts = (part for one in messages for part in one.parts)
+    return [str(one.content) for one in parts if isinstance(one, ToolReturnPart)]
 
 
 def test_functions_and_tools_are_known_by_their_first_parameter() -> None:
@@ -74,8 +76,9 @@ def test_a_retry_is_the_text_for_the_model_and_a_return_has_parts(content: Any) 
         return ToolReturn(f"found {word}", content=content, metadata={"row": 1})
 
     result = agent.run_sync(["go", "now"])
-    first, second = (one for one in result.all_messages() if hasattr(one, "tool_call_id"))
-    assert (first.text, second.text, second.artifact) == ("give a word", "found tea", {"row": 1})
+    first, second = (result.all_messages()[place].parts[0] for place in (2, 4))
+    assert (first.content, first.outcome) == ("give a word", "retried")
+    assert (second.content, second.metadata) == ("found tea", {"row": 1})
     asked, more = (one for one in model.requests[-1].messages if isinstance(one, UserMessage))
     assert asked.text.split() == ["go", "now"] and more.text.split() == ["in", "the", "shop"]
 
@@ -139,4 +142,4 @@ def test_a_tool_of_a_schema_calls_its_function_by_keyword(later: bool) -> None:
     )
     assert (made.name, made.description) == ("sum", "Sum two numbers.")
     agent: Any = Agent(Scripted([call("sum", {"a": 1, "b": 2}), "done"]), tools=[made])
-    assert agent.run_sync("go", deps=10).all_messages()[-2].text == "13"
+    assert agent.run_sync("go", deps=10).all_messages()[-2].parts[0].content == 13

@@ -84,8 +84,7 @@ class MessageMixin:
     @property
     def content_blocks(self) -> list[dict[str, Any]]:
         """The content as LangChain's blocks."""
-        message: Any = self
-        made = to_langchain_content(message.content)
+        made = to_langchain_content(cast("Any", self).content)
         return made if isinstance(made, list) else [{"type": "text", "text": made}] if made else []
 
     def pretty_repr(self) -> str:
@@ -95,8 +94,7 @@ class MessageMixin:
         if name := getattr(message, "name", ""):
             lines.append(f"Name: {name}")
         lines += ["", message.text] if message.text or not hasattr(message, "tool_calls") else []
-        calls = getattr(message, "tool_calls", ())
-        lines += ["Tool Calls:"] if calls else []
+        lines += ["Tool Calls:"] if (calls := getattr(message, "tool_calls", ())) else []
         for call in calls:
             lines += [f"  {call.name} ({call.id})", f" Call ID: {call.id}", "  Args:"]
             lines += [f"    {name}: {value}" for name, value in call.args.items()]
@@ -230,7 +228,9 @@ class AIMessage(_Spoken, AssistantMessage):
     ) -> AIMessage:
         calls = _ToolCalls(map(to_tool_call, tool_calls or ()))
         if spent := kwargs.pop("usage_metadata", None):
-            kwargs["usage"] = Usage(1, spent["input_tokens"], spent["output_tokens"])
+            read = spent.get("input_token_details", {}).get("cache_read", 0)
+            thought = spent.get("output_token_details", {}).get("reasoning", 0)
+            kwargs["usage"] = Usage(1, spent["input_tokens"], spent["output_tokens"], read, thought)
         shown: Any = content or ""
         if isinstance(content, list):
             shown, thoughts = _split_reasoning(content)
@@ -266,11 +266,14 @@ class AIMessage(_Spoken, AssistantMessage):
         return dataclasses.replace(more, content=text, metadata=metadata or NOTHING, **sums)
 
     @property
-    def usage_metadata(self) -> dict[str, int] | None:
+    def usage_metadata(self) -> dict[str, Any] | None:
         """Token counts; None if the provider reported none."""
-        spent = self.usage
-        names = ("input_tokens", "output_tokens", "total_tokens")
-        return {name: getattr(spent, name) for name in names} if spent.total_tokens else None
+        spent, names = self.usage, ("input_tokens", "output_tokens", "total_tokens")
+        read, thought = spent.cached_tokens, spent.reasoning_tokens
+        details = {"input_token_details": {"cache_read": read} if read else {}}
+        details["output_token_details"] = {"reasoning": thought} if thought else {}
+        made = {name: getattr(spent, name) for name in names} | details
+        return made if spent.total_tokens else None
 
     @property
     def response_metadata(self) -> dict[str, Any]:

@@ -358,10 +358,11 @@ def _make_model_step(one: object) -> Any:
 
         async def send(asked: ModelRequest[Any]) -> ModelResponse[Any]:
             system = [] if asked.system_message is None else [asked.system_message]
-            names = {getattr(tool, "name", None) for tool in asked.tools}
-            tools = [tool for tool in request.tools if tool.name in names]
-            if len(tools) < len(names):
+            offered = {tool.name: tool for tool in request.tools}
+            names = [getattr(tool, "name", "") for tool in asked.tools]
+            if not offered.keys() >= {*names}:
                 raise SetupError("wrap_model_call: tools may be left out, not added: give them all")
+            tools = [offered[name] for name in dict.fromkeys(names)]
             sent = CoreRequest([*system, *asked.messages], tools, request.settings)
             sent = use_model(asked.model, sent)
             settings = dataclasses.replace(

@@ -5,9 +5,10 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
+import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Final, cast
+from typing import Any, cast
 
 from toolkeel._common.other_libraries_words import attribute_hints
 from toolkeel._records.record import NOTHING
@@ -200,17 +201,14 @@ class StructuredTool(BaseTool):
         **options: Any,
     ) -> StructuredTool:
         """Make a tool without a decorator. The options are those of `tool`."""
-        # From 3.15 on, None has a docstring of its own.
-        description_or_doc = description or (inspect.getdoc(func) if coroutine and func else None)
         name = name or (getattr(func, "__name__", None) if coroutine else None)
         with _translate_errors():
             made = CoreTool.from_function(
                 func,
                 coroutine,
                 name,
-                description_or_doc,
-                args_schema,
-                **_UNPARSED | _core_options(options),
+                parameters=args_schema,
+                **_core_options({"description": description, **options}, func or coroutine),
             )
         return cls._from_core(made, args_schema, func, coroutine)
 
@@ -246,11 +244,11 @@ def tool(name_or_callable: Any = None, *, args_schema: Any = None, **options: An
     (3, 'add', ['a', 'b'])
     """
     name = name_or_callable if isinstance(name_or_callable, str) else None
-    wrap = core.tool(name, parameters=args_schema, **_UNPARSED | _core_options(options))
 
     def wrap_function(function: Callable[..., Any]) -> StructuredTool:
         is_async = inspect.iscoroutinefunction(function)
         pair = (None, function) if is_async else (function, None)
+        wrap = core.tool(name, parameters=args_schema, **_core_options(options, function))
         with _translate_errors():
             return StructuredTool._from_core(wrap(function), args_schema, *pair)
 
@@ -332,12 +330,11 @@ def _add_injected(made: AnyTool) -> Mapping[str, object]:
     return {**made.parameters, "properties": {**properties, **injected}}
 
 
-_UNPARSED: Final[Any] = {"docstring": "plain"}
-"""The core's option for a docstring that is the description as it is, as in LangChain."""
+def _core_options(options: dict[str, Any], function: Any = None) -> Any:
+    """Convert LangChain's options to the core's; ``infer_schema`` has no effect.
 
-
-def _core_options(options: dict[str, Any]) -> Any:
-    """Convert LangChain's options to the core's; ``infer_schema`` has no effect."""
+    The docstring as it is, also its indentation, is the description, unless it is parsed.
+    """
     nullable = ("timeout", "max_output")  # where None means "no limit", not "not given"
     options = {k: v for k, v in options.items() if v is not None or k in nullable}
     if "runnable" in options:
@@ -346,8 +343,10 @@ def _core_options(options: dict[str, Any]) -> Any:
         options.pop("parse_docstring", None),
         options.pop("error_on_invalid_docstring", 0),
     )
-    if reads is not None or strict:
-        options["docstring"] = "plain" if reads is False else "strict" if strict else "parse"
+    kind = "strict" if strict else "parse" if reads else "plain"
+    options |= {} if function is None else {"docstring": kind}
+    if kind == "plain" and inspect.isroutine(function):
+        options.setdefault("description", textwrap.dedent(function.__doc__ or "").strip() or None)
     core_options = {CORE_NAMES.get(k, k): v for k, v in options.items() if k != "infer_schema"}
     core_options["steps"] = (*core_options.get("steps", ()), _convert_result)
     return {

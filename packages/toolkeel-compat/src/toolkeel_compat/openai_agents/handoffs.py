@@ -87,6 +87,10 @@ class Handoff(CoreHandoff):
 
     strict_json_schema = True
 
+    async def on_invoke_handoff(self, context: Any, input_json: str | None = None) -> Any:
+        """Refuse a handoff outside of runs."""
+        raise SetupError("Handoff.on_invoke_handoff: a run calls it; its .agent takes over")
+
     @property
     def tool_name(self) -> str:
         """The name of the handoff's tool."""

@@ -40,6 +40,8 @@ NAMES: Mapping[str, str] = {
     "Encrypted(Session|Envelope)": "keep this import: with openai-agents installed it has the four methods that are asked for",
     "MultiProvider": "a model of your own is a toolkeel.Model: name, and async def stream(request)",
     "ModelRetry.*|Retry(Decision|Policy.*)|retry_policies": "failed requests are sent again by the model itself: max_retries",
+    "AsyncOpenAI": "from openai import AsyncOpenAI",
+    r"function_schema|generate_func_documentation|Func(Schema|Documentation)": "function_tool(f) has description and params_json_schema",
     "ModelTimeoutError": "catch toolkeel.ModelError",
     "TContext": "annotate with Agent[YourContext]",
     "RunErrorD(ata|etails)|RunErrorHandlers?|ToolErrorFormatter|ToolNotFoundBehavior|ToolNameCollisionPolicy": "unknown tools and wrong arguments are told to the model; handlers see a RunResult",

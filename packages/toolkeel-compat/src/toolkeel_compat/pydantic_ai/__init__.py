@@ -3,11 +3,13 @@
 names         which module exports each name, and replacements for missing names
 usage         `RunUsage` and `UsageLimits`
 context       `RunContext`: a tool's view of its run
+messages      messages with parts: `ModelRequest`, `ModelResponse`
 exceptions    `ModelRetry`, `ApprovalRequired`, and the exceptions that end a run
 retries       how often the model may correct calls of a tool
 toolsets      tools of functions that take a `RunContext` or nothing: `Tool`, `FunctionToolset`
 deferred      calls that wait: `DeferredToolRequests`, `DeferredToolResults`
 test_model    `TestModel`: calls each tool once, then answers
+function_model `FunctionModel`: a function answers
 options       options of agents and runs, `Caching`
 validators    output validators
 output_types  the core's output type of types, lists and unions: `ToolOutput`, `NativeOutput`
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
     from toolkeel_compat.pydantic_ai.context import *
     from toolkeel_compat.pydantic_ai.deferred import *
     from toolkeel_compat.pydantic_ai.exceptions import *
+    from toolkeel_compat.pydantic_ai.function_model import *
+    from toolkeel_compat.pydantic_ai.messages import *
     from toolkeel_compat.pydantic_ai.options import *
     from toolkeel_compat.pydantic_ai.output_types import *
     from toolkeel_compat.pydantic_ai.result import *

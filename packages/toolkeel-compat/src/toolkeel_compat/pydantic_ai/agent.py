@@ -23,6 +23,12 @@ from toolkeel.model_interface import ModelRequest
 from toolkeel_compat.check_options import check_options
 from toolkeel_compat.pydantic_ai.context import RunContext, current_run
 from toolkeel_compat.pydantic_ai.exceptions import UsageLimitExceeded, to_run_error
+from toolkeel_compat.pydantic_ai.messages import (
+    get_values,
+    make_user_message,
+    read_values,
+    to_core_messages,
+)
 from toolkeel_compat.pydantic_ai.options import (
     REFUSED,
     RUN_REFUSED,
@@ -41,7 +47,6 @@ from toolkeel_compat.pydantic_ai.toolsets import (
     ToolCollection,
     flatten_toolsets,
     get_raised_approvals,
-    make_user_message,
     to_core_tool,
 )
 from toolkeel_compat.pydantic_ai.usage import RunUsage, UsageLimits
@@ -84,7 +89,8 @@ class Agent(ToolCollection, Generic[_D, _T]):
             *as_list(known.get("system_prompt")), *as_list(known.get("instructions"))
         ]  # fmt: skip
         self._validators: list[Callable[..., Any]] = []
-        self._output_type = known.get("output_type", str)
+        self._output_type = self.output_type = known.get("output_type", str)
+        self.deps_type = known.get("deps_type", object)
         self.model = model
         if model is not None and not known.get("defer_model_check"):
             check_model(model)
@@ -166,7 +172,8 @@ class Agent(ToolCollection, Generic[_D, _T]):
         run.buffer_events()
         asked = options.get("output_type") or self._output_type
         typed = make_output_type(asked, self._validators) is not str
-        streamed = StreamedRunResult(run, finish, typed)
+        given = len(to_core_messages(options.get("message_history") or ()))
+        streamed = StreamedRunResult(run, finish, typed, given)
         try:
             yield streamed
             await streamed.end()
@@ -190,6 +197,9 @@ class Agent(ToolCollection, Generic[_D, _T]):
             text_steps: Model steps of a run whose output may be text.
         """
         options = check_options(dict(given), RunOptions, "Agent.run", RUN_REFUSED)
+        history = options.get("message_history") or ()
+        core_history = to_core_messages(history)
+        options["message_history"] = MessageHistory(core_history, getattr(history, "state", None))
         usage = options.get("usage")
         limits = options.get("usage_limits") or UsageLimits()
         outer = vars(usage).get("is_bound") if usage is not None else False
@@ -200,6 +210,7 @@ class Agent(ToolCollection, Generic[_D, _T]):
         agent = self._build(options, text_steps=text_steps)
         deps = self._overrides.get("deps", options.get("deps"))
         run: Run[Any] = agent.stream(begin, deps=deps, limits=bounds, **more)
+        get_values(run.context).update(read_values(history))
 
         async def finish(run: Run[Any]) -> AgentRunResult:
             try:
@@ -215,7 +226,8 @@ class Agent(ToolCollection, Generic[_D, _T]):
             if run.result.reason == "limit":
                 raise UsageLimitExceeded(limits.describe_limit(run.result.limit))
             raised = get_raised_approvals(run.context)
-            return AgentRunResult(run.result, known, get_validated_text(run.context), raised)
+            text, values = get_validated_text(run.context), get_values(run.context)
+            return AgentRunResult(run.result, known, text, raised, values)
 
         return run, finish
 

@@ -10,7 +10,8 @@ from typing_extensions import TypeVar
 
 from toolkeel.context import RunContext as CoreRun
 from toolkeel.context import ToolContext
-from toolkeel.messages import Message, UserMessage
+from toolkeel.messages import UserMessage
+from toolkeel_compat.pydantic_ai.messages import get_values, to_model_messages
 from toolkeel_compat.pydantic_ai.retries import count_retries
 from toolkeel_compat.pydantic_ai.usage import RunUsage
 
@@ -62,9 +63,9 @@ class RunContext(Generic[_D]):
         return usage
 
     @property
-    def messages(self) -> list[Message]:
+    def messages(self) -> list[Any]:
         """The transcript so far."""
-        return self._run.messages
+        return to_model_messages(self._run.messages, get_values(self._run))
 
     @property
     def prompt(self) -> str | None:

@@ -7,7 +7,6 @@ from typing import Annotated, Any, TypedDict
 
 from toolkeel._common.checked_arguments import any_list
 from toolkeel.agent import agent as core
-from toolkeel.messages import Message
 from toolkeel.model_interface import Model, Settings
 from toolkeel_compat.pydantic_ai.deferred import DeferredToolResults
 from toolkeel_compat.pydantic_ai.test_model import TestModel
@@ -85,7 +84,7 @@ class RunOptions(TypedDict, total=False):
         output_type: Another output type.
     """
 
-    message_history: Sequence[Message] | None
+    message_history: Sequence[Any] | None
     deferred_tool_results: DeferredToolResults | None
     deps: Any
     model: Any

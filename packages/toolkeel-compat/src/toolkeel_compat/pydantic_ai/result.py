@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 from toolkeel._common.other_libraries_words import attribute_hints
 from toolkeel._records.record import NOTHING
@@ -13,14 +13,16 @@ from toolkeel.agent.run_state import RunState
 from toolkeel.messages import Message
 from toolkeel_compat.pydantic_ai.deferred import DeferredToolRequests
 from toolkeel_compat.pydantic_ai.exceptions import UnexpectedModelBehavior
+from toolkeel_compat.pydantic_ai.messages import (
+    ModelMessagesTypeAdapter,
+    get_values,
+    to_model_messages,
+)
 from toolkeel_compat.pydantic_ai.usage import RunUsage
 from toolkeel_compat.pydantic_ai.validators import FIRST_TEXT
 
-ModelMessage: TypeAlias = Message
-"""Any message of a transcript, in annotations."""
 
-
-class MessageHistory(list[Message]):
+class MessageHistory(list[Any]):
     """A transcript, with the saved run that it belongs to.
 
     Args:
@@ -28,7 +30,7 @@ class MessageHistory(list[Message]):
         state: The saved run, to continue calls that wait.
     """
 
-    def __init__(self, messages: Sequence[Message], state: RunState | None) -> None:
+    def __init__(self, messages: Sequence[Any], state: RunState | None) -> None:
         super().__init__(messages)
         self.state = state
 
@@ -46,6 +48,7 @@ class AgentRunResult:
         given: Number of messages that the run started with.
         text: What output validators made of the text; `NOTHING` for the text itself.
         raised: Metadata of the calls that asked for approval while they ran, by call id.
+        values: What the tools returned, by call id.
     """
 
     def __init__(
@@ -54,8 +57,9 @@ class AgentRunResult:
         given: int,
         text: Any = NOTHING,
         raised: Mapping[str, Any] = NOTHING,
+        values: Mapping[str, Any] = NOTHING,
     ) -> None:
-        self._result, self._given = result, given
+        self._result, self._given, self._values = result, given, values
         self.output: Any = None
         if result.reason == "waiting":
             self.output = DeferredToolRequests.from_tickets(result.pending, raised)
@@ -69,17 +73,26 @@ class AgentRunResult:
     @property
     def usage(self) -> RunUsage:
         """What the run has used."""
-        return RunUsage.from_core(self._result.usage, self.new_messages())
+        return RunUsage.from_core(self._result.usage, self._result.messages[self._given :])
 
     def all_messages(self) -> MessageHistory:
         """Return the transcript, for `message_history` of another run."""
         waits = self._result.reason == "waiting"
-        messages = leave_out_repeated(self._result.messages)
-        return MessageHistory(messages, self._result.state if waits else None)
+        made = to_model_messages(leave_out_repeated(self._result.messages), self._values)
+        return MessageHistory(made, self._result.state if waits else None)
 
-    def new_messages(self) -> list[Message]:
+    def new_messages(self) -> list[Any]:
         """Return the messages that the run added, with its prompt."""
-        return leave_out_repeated(self._result.messages)[self._given :]
+        added = leave_out_repeated(self._result.messages)[self._given :]
+        return to_model_messages(added, self._values)
+
+    def all_messages_json(self) -> bytes:
+        """Return `all_messages()` as JSON."""
+        return ModelMessagesTypeAdapter.dump_json(self.all_messages())
+
+    def new_messages_json(self) -> bytes:
+        """Return `new_messages()` as JSON."""
+        return ModelMessagesTypeAdapter.dump_json(self.new_messages())
 
 
 class StreamedRunResult:
@@ -89,10 +102,11 @@ class StreamedRunResult:
         run: The core's run.
         finish: Makes the result of the run when it has ended.
         is_typed: The output is of a type, not text.
+        given: Number of messages that the run started with.
     """
 
-    def __init__(self, run: Run[Any], finish: Any, is_typed: bool) -> None:
-        self._run, self._finish, self._is_typed = run, finish, is_typed
+    def __init__(self, run: Run[Any], finish: Any, is_typed: bool, given: int = 0) -> None:
+        self._run, self._finish, self._is_typed, self._given = run, finish, is_typed, given
         self._result: AgentRunResult | None = None
 
     async def stream_text(
@@ -137,6 +151,12 @@ class StreamedRunResult:
         """What the run has used so far."""
         return RunUsage.from_core(self._run.context.usage, self._run.context.messages)
 
-    def all_messages(self) -> list[Message]:
+    def all_messages(self) -> list[Any]:
         """Return the transcript so far."""
-        return leave_out_repeated(self._run.context.messages)
+        run = self._run.context
+        return to_model_messages(leave_out_repeated(run.messages), get_values(run))
+
+    def new_messages(self) -> list[Any]:
+        """Return the messages that the run has added so far, with its prompt."""
+        added, run = leave_out_repeated(self._run.context.messages), self._run.context
+        return to_model_messages(added[self._given :], get_values(run))

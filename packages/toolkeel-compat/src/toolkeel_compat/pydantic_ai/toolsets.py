@@ -11,7 +11,6 @@ from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from toolkeel.call.steps.approve import Approval
 from toolkeel.call.toolset import Toolset
-from toolkeel.content import Text
 from toolkeel.context import RunContext as CoreRun
 from toolkeel.context import ToolContext
 from toolkeel.define import decorator as core
@@ -19,11 +18,12 @@ from toolkeel.define.base_tool import as_tool
 from toolkeel.define.tool import AnyTool, Prepared, Proceed
 from toolkeel.define.tool import Tool as CoreTool
 from toolkeel.errors import Crashed, Denied, RunStopped, SetupError
-from toolkeel.messages import Message, UserMessage
+from toolkeel.messages import Message
 from toolkeel.messages import ToolOutput as CoreToolOutput
 from toolkeel_compat.check_options import SECONDS, check_options
 from toolkeel_compat.pydantic_ai.context import RunContext, approved
 from toolkeel_compat.pydantic_ai.exceptions import ApprovalRequired
+from toolkeel_compat.pydantic_ai.messages import get_values, make_user_message
 from toolkeel_compat.pydantic_ai.retries import RETRIES_KEY
 
 _RAISED_KEY: Final = "pydantic_ai_raised_approvals"
@@ -86,13 +86,6 @@ class ToolReturn:
         if self.content:
             run.loop_state.inbox.append(make_user_message(self.content))
         return CoreToolOutput(to_text(self.return_value), self.metadata)
-
-
-def make_user_message(content: Any) -> UserMessage:
-    """Return the message of a text, or of a list of texts and parts of toolkeel."""
-    if isinstance(content, str):
-        return UserMessage(content)
-    return UserMessage(tuple(Text(one) if isinstance(one, str) else one for one in content))
 
 
 def to_text(value: object) -> object:
@@ -203,6 +196,8 @@ async def _convert_result(
     except Denied as denied:
         reason = denied.text.partition(" was not approved: ")[2]
         return CoreToolOutput(reason or denied.text)
+    shown = value.return_value if isinstance(value, ToolReturn) else value
+    get_values(context.run)[context.call.id] = shown
     return value.to_core(context.run) if isinstance(value, ToolReturn) else to_text(value)
 
 

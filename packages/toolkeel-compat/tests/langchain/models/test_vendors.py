@@ -22,6 +22,8 @@ def test_options_have_the_names_of_the_package() -> None:
 def test_an_option_that_would_be_lost_is_refused() -> None:
     with pytest.raises(SetupError, match="no option logit_bias"):
         ChatOpenAI(model="gpt-5", api_key="x", logit_bias={})
+    with pytest.raises(SetupError, match="reasoning_effort='low'"):
+        ChatOpenAI(model="gpt-5", api_key="x", reasoning={"effort": "low"})
     with pytest.raises(TypeError, match=r"ChatOpenAI\(model="):
         ChatOpenAI(temperature=0)
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from toolkeel.errors import SetupError
 from toolkeel_compat.langchain.models.chat_models import ChatModel, init_chat_model
 
 _OPTION_ALIASES = {
@@ -32,6 +33,9 @@ def _make_class(vendor: str, *prefixes: str) -> Callable[..., ChatModel]:
         for name, value in options.items():
             for prefix in prefixes:
                 name = name.removeprefix(prefix)
+            if name == "reasoning" and isinstance(value, Mapping):
+                effort = value.get("effort", "medium")
+                raise SetupError(f"{create.__name__}(reasoning=...): reasoning_effort={effort!r}")
             name = _OPTION_ALIASES.get(name, name)
             if value is not None and name not in _IGNORED:
                 known["base_url" if name == "api_base" else name] = value

@@ -1,0 +1,77 @@
+"""`FunctionModel`, under the name of Pydantic AI: a model for tests that a function of the program answers for."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+from toolkeel._records.record import record
+from toolkeel.define.output_type import is_output_tool
+from toolkeel.errors import SetupError
+from toolkeel.messages import AssistantMessage, SystemMessage
+from toolkeel.model_interface import Delta, ModelRequest
+from toolkeel_compat.check_options import maybe_await
+from toolkeel_compat.pydantic_ai.messages import ModelResponse, make_reply, to_model_messages
+from toolkeel_compat.pydantic_ai.test_model import OfferedTool
+
+
+@record
+class AgentInfo:
+    """What a request offers, for the function of a `FunctionModel`.
+
+    Args:
+        function_tools: The program's tools.
+        allow_text_output: The answer may be text.
+        output_tools: Those that take the answer.
+        instructions: The instructions; None without any.
+    """
+
+    function_tools: list[OfferedTool]
+    allow_text_output: bool
+    output_tools: list[OfferedTool]
+    instructions: str | None
+
+
+class FunctionModel:
+    """A model that a function answers for.
+
+    Args:
+        function: ``(messages, AgentInfo) -> ModelResponse``, sync or async.
+        options: ``model_name``; ``stream_function`` is refused.
+
+    Raises:
+        SetupError: An option has no counterpart.
+    """
+
+    def __init__(self, function: Callable[..., Any] | None = None, **options: Any) -> None:
+        self.name = options.pop("model_name", None) or "function"
+        if function is None or options:
+            raise SetupError(
+                "FunctionModel takes a function of (messages, info) and model_name; a model that "
+                "streams is a toolkeel.Model: name, and async def stream(request)"
+            )
+        self.function = function
+
+    def supports_format(self, format: Any, *, tools: bool) -> bool:
+        """Return False: an answer of a type comes by a call.
+
+        Args:
+            format: The type's form.
+            tools: Makes no difference here.
+        """
+        return False
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[Delta | AssistantMessage]:
+        """Yield the function's reply."""
+        offered: tuple[list[OfferedTool], list[OfferedTool]] = [], []
+        for one in request.tools:
+            made = OfferedTool(one.name, one.description, one.parameters)
+            offered[is_output_tool(one)].append(made)
+        told = [one.text for one in request.messages if isinstance(one, SystemMessage)]
+        said = [one for one in request.messages if not isinstance(one, SystemMessage)]
+        is_text = request.settings.tool_choice != "required"
+        info = AgentInfo(offered[0], is_text, offered[1], "\n\n".join(told) or None)
+        reply = await maybe_await(self.function(to_model_messages(said, {}), info))
+        if not isinstance(reply, ModelResponse):
+            raise SetupError(f"FunctionModel: the function gave {reply!r:.80}, no ModelResponse")
+        yield make_reply(reply)
