@@ -57,6 +57,13 @@ def test_a_file_with_a_name_that_cannot_move_stays_as_it_is_and_says_why() -> No
     assert note.text.endswith("until then the file stays as it is")
 
 
+def test_a_name_of_another_package_is_imported_from_there() -> None:
+    made = migrate("from agents import Agent, AsyncOpenAI as Client\n")
+    first, second = made.source.splitlines()
+    assert first == "from openai import AsyncOpenAI as Client"
+    assert second == "from toolkeel_compat.openai_agents import Agent" and not made.notes
+
+
 def test_names_of_a_module_without_a_counterpart_have_one_advice() -> None:
     text = "from agents import Agent\nfrom agents.sandbox.entries import File\nfrom agents.voice import AudioInput\n"
     made = migrate(text)
@@ -128,7 +135,7 @@ def test_langchain_and_langgraph_go_to_one_place() -> None:
         ("import agents.mcp", "import the names you use"),
         ("from agents.extensions import experimental", "no counterpart"),
         ("from agents import *", "name what is used"),
-        ("from pydantic_ai.models.function import FunctionModel", "Scripted of toolkeel.testing"),
+        ("from pydantic_ai.models.function import DeltaToolCall", "Scripted of toolkeel.testing"),
         ("from langgraph.graph import StateGraph, START", "there are no graphs"),
         ("from langchain_core.tools import no_such_tool", "no counterpart"),
     ],

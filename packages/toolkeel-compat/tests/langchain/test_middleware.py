@@ -222,6 +222,21 @@ def test_a_request_may_be_answered_elsewhere_or_go_to_another_model() -> None:
         assert agent.invoke({"messages": "hi"})["messages"][-1].content == said
 
 
+def test_tools_are_sent_in_the_order_that_a_wrapper_gives_them() -> None:
+    @wrap_model_call
+    def reverse(request: Any, handler: Any) -> Any:
+        return handler(request.override(tools=[*reversed(request.tools)]))
+
+    @tool
+    def listen() -> str:
+        """Listen."""
+        return ""
+
+    model = Scripted(["bye"])
+    create_agent(model, [look, listen], middleware=[reverse]).invoke({"messages": "hi"})
+    assert [one.name for one in model.requests[0].tools] == ["listen", "look"]
+
+
 def test_a_wrapper_around_calls_may_answer_in_the_tools_place() -> None:
     @wrap_tool_call
     def pretend(request: Any, handler: Any) -> Any:

@@ -62,8 +62,8 @@ class ToolTimeoutError(AgentsException):
         self.timeout_seconds = timeout_seconds
 
 
-class InputGuardrailTripwireTriggered(AgentsException):
-    """An agent's input guardrail ended the run; `guardrail_result` is its result."""
+class GuardrailTripwire(AgentsException):
+    """An agent's guardrail ended the run; `guardrail_result` is its result."""
 
     def __init__(self, guardrail_result: Any) -> None:
         name = type(guardrail_result.guardrail).__name__
@@ -71,12 +71,16 @@ class InputGuardrailTripwireTriggered(AgentsException):
         self.guardrail_result = guardrail_result
 
 
-class OutputGuardrailTripwireTriggered(InputGuardrailTripwireTriggered):
+class InputGuardrailTripwireTriggered(GuardrailTripwire):
+    """An agent's input guardrail ended the run; `guardrail_result` is its result."""
+
+
+class OutputGuardrailTripwireTriggered(GuardrailTripwire):
     """An agent's output guardrail ended the run; `guardrail_result` is its result."""
 
 
-class ToolInputGuardrailTripwireTriggered(AgentsException):
-    """A tool's input guardrail ended the run.
+class ToolGuardrailTripwire(AgentsException):
+    """A tool's guardrail ended the run.
 
     Args:
         guardrail: The guardrail.
@@ -84,7 +88,7 @@ class ToolInputGuardrailTripwireTriggered(AgentsException):
         message: The exception's message; a default names the guardrail.
     """
 
-    _kind = "Tool input guardrail"
+    _kind = "Tool guardrail"
 
     def __init__(self, guardrail: object, output: object, message: str = "") -> None:
         super().__init__(message or f"{self._kind} {type(guardrail).__name__} triggered tripwire")
@@ -92,7 +96,13 @@ class ToolInputGuardrailTripwireTriggered(AgentsException):
         self.output = output
 
 
-class ToolOutputGuardrailTripwireTriggered(ToolInputGuardrailTripwireTriggered):
+class ToolInputGuardrailTripwireTriggered(ToolGuardrailTripwire):
+    """A tool's input guardrail ended the run."""
+
+    _kind = "Tool input guardrail"
+
+
+class ToolOutputGuardrailTripwireTriggered(ToolGuardrailTripwire):
     """A tool's output guardrail ended the run."""
 
     _kind = "Tool output guardrail"

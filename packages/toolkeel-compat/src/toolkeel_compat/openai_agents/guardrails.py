@@ -19,8 +19,10 @@ from toolkeel.providers.wire.plain_json import dumps
 from toolkeel_compat.check_options import maybe_await
 from toolkeel_compat.openai_agents.context import RunContextWrapper, ToolContext, record_verdict
 from toolkeel_compat.openai_agents.exceptions import (
+    GuardrailTripwire,
     InputGuardrailTripwireTriggered,
     OutputGuardrailTripwireTriggered,
+    ToolGuardrailTripwire,
     ToolInputGuardrailTripwireTriggered,
     ToolOutputGuardrailTripwireTriggered,
 )
@@ -153,9 +155,7 @@ class ToolOutputGuardrailData(ToolInputGuardrailData):
 
 
 class _ToolGuardrail:
-    exception_type: ClassVar[type[ToolInputGuardrailTripwireTriggered]] = (
-        ToolOutputGuardrailTripwireTriggered
-    )
+    exception_type: ClassVar[type[ToolGuardrailTripwire]] = ToolOutputGuardrailTripwireTriggered
     result_type: ClassVar[type[ToolInputGuardrailResult]] = ToolOutputGuardrailResult
     guardrail_function: Callable[[Any], Any] | None = None
     name: str | None = None
@@ -298,7 +298,7 @@ class _AgentGuardrail:
         run_in_parallel: Call the model while the function runs.
     """
 
-    _exception_type: type[InputGuardrailTripwireTriggered] = OutputGuardrailTripwireTriggered
+    _exception_type: type[GuardrailTripwire] = OutputGuardrailTripwireTriggered
 
     def __init__(
         self,

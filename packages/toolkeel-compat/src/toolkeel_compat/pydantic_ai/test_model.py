@@ -103,13 +103,13 @@ class TestModel:
         forms = [one for one in tools if is_output_tool(one)]
         todo = self._find_missing([one for one in tools if one not in forms], results)
         if todo:
-            return _make_reply("", [self._call(one, len(results)) for one in todo])
+            return _make_reply("", [self._call(one) for one in todo])
         if forms and not self._answers_with_text(request):
             form, answer = forms[self.seed % len(forms)], self.custom_output_args
             names = list(form.parameters.get("properties", ()))
             if answer is not None and names == [OUTPUT_KEY] and OUTPUT_KEY not in answer:
                 answer = {OUTPUT_KEY: answer}
-            return _make_reply("", [self._call(form, len(results), answer)])
+            return _make_reply("", [self._call(form, answer)])
         if self.custom_output_text is not None:
             return _make_reply(self.custom_output_text)
         by_name = {one.name: _read(one.text) for one in results}
@@ -131,10 +131,10 @@ class TestModel:
             return []
         return [one for one in wanted if one.name in failed]
 
-    def _call(self, tool: Any, number: int, arguments: Mapping[str, Any] | None = None) -> ToolCall:
+    def _call(self, tool: Any, arguments: Mapping[str, Any] | None = None) -> ToolCall:
         schema = dict(tool.parameters)
         made = generate(schema, schema, self.seed) if arguments is None else dict(arguments)
-        return ToolCall(f"test_{number}_{tool.name}", tool.name, made)
+        return ToolCall(f"pyd_ai_tool_call_id__{tool.name}", tool.name, made)
 
 
 def _read(text: str) -> Any:
