@@ -149,7 +149,7 @@ def set_html_renderer(give: Callable[[object], str]) -> None:
 
 
 def notebook_html(self: object) -> str:
-    """Render a record as HTML for notebooks by the function that was set, or return None without one."""
+    """Return a record as HTML for notebooks, by the function that `set_html_renderer` has set."""
     return _html[0](self)
 
 

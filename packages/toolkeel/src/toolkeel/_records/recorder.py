@@ -113,7 +113,7 @@ class RunRecorder:
         return made
 
     def resume(self, run: str, known: int, turn: int, state: Mapping[str, object]) -> None:
-        """Set this recorder's run ID, entry count, turn and state to those of a nested run in the journal."""
+        """Continue a nested run that the journal knows: set its id, known messages, turn and state."""
         self._run, self._known, self._turn, self.is_resumed = run, known, turn, True
         self._state = StateChanges(state)
 
@@ -306,7 +306,7 @@ class RunRecorder:
         await self.journal.commit()
 
     def enter_call(self, call: ToolCall) -> None:
-        """Attribute calls made from here on in this context to the body of `call`."""
+        """Attribute calls made from here on in this context to the body of `call`; does nothing here."""
 
     def code_runner(self, calls: Sequence[ToolCall]) -> CodeRunner | None:
         """Return the function that runs the calls of a tool's body, or None: this recorder has none."""
@@ -389,7 +389,7 @@ class RunRecorder:
     def record_end(
         self, reason: str, error: str, state: Mapping[str, object], output: object = None
     ) -> None:
-        """Record the end of the run, or that it waits, after its state and new messages."""
+        """Record new state, messages, and the run's end or wait. What cannot be saved is left out, and logged."""
         self.calls.clear()
         self.record_state_changes(state)
         self.exclude_unsavable(state)

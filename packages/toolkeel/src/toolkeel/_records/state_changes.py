@@ -45,7 +45,7 @@ class StateChanges:
         return data, True
 
     def collect(self, state: Mapping[str, object]) -> Iterator[tuple[str, object, bool]]:
-        """Yield key, JSON value and a removal flag for each change since the last record.
+        """Record and yield each change since the last record: key, JSON value and a removal flag.
 
         Values that cannot be saved are skipped; `revert_unsavable` fails the call that wrote them.
         Threads may write meanwhile.
@@ -109,7 +109,7 @@ class StateChanges:
 
 
 def _dump(key: str, value: object) -> object:
-    """Return a value as JSON; repeat it if another thread changes the value meanwhile."""
+    """Return a value as JSON; repeat it if another thread changes the value meanwhile. Raises `TypeError`."""
     for _ in range(_TRIES):
         with suppress(RuntimeError):  # a dictionary or set changed its size
             return dump_state_value(key, value)

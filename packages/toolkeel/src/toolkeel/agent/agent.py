@@ -295,7 +295,7 @@ class Agent(Generic[C, T]):
         return make_agent_tool(nesting, (name, told), parameters, options)
 
     def _start_inner_run(self, prompt: Any, call: ToolContext, deps: object) -> Run[Any]:
-        """Create the run of a call of this agent as a tool, within the caller's run; it is not started."""
+        """Create the run of a call of this agent as a tool, in the caller's run, not started. Raises as `Agent`."""
         plan = self._make_plan({})
         run = call.run.make_inner(call, self.name, deps)
         run.agent, run.loop_state.can_suspend = self, call.run.can_wait
@@ -330,13 +330,13 @@ class Agent(Generic[C, T]):
         self._plan = dataclasses.replace(self._plan, find_change=find_change)
 
     def plan_for(self, asked: Mapping[str, Any]) -> Plan:
-        """Return the plan of this agent for a run that it takes over. See `AgentLike.plan_for`."""
+        """Return the plan of this agent for a run that it takes over; raise as `Agent`. See `AgentLike.plan_for`."""
         return self._make_plan({"model": asked.get("model")}, asked.get("output_type"))
 
     def _make_plan(
         self, options: Mapping[str, Any], output_type: TypeForm[Any] | None = None
     ) -> Plan:
-        """Build the plan of one run: the agent's own plan, changed by the run's options."""
+        """Build the plan of one run: the agent's own plan, changed by the run's options. Raises as `Agent`."""
         changes: dict[str, Any] = {
             name: options[name] for name in ("settings", "limits") if options.get(name) is not None
         }
@@ -369,7 +369,7 @@ class Agent(Generic[C, T]):
     def _make_run(
         self, prompt: Prompt, more: tuple[object, ...], options: dict[str, Any]
     ) -> Run[Any]:
-        """Create a run joined to the enclosing call, not started; empty `options`, or raise SetupError for a wrong one."""
+        """Create a run, not started, in the enclosing call. Takes ``output_type`` off `options`. Raises as `run`."""
         output_type = options.pop("output_type", None)
         if more:
             raise too_many_arguments("Agent.run", len(more) + 1, "prompt")

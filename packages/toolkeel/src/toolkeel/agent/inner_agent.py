@@ -122,11 +122,12 @@ def arguments_to_prompt(arguments: Mapping[str, object]) -> str:
 async def _run(
     nesting: AgentToolConfig[Any], arguments: dict[str, Any], call: ToolContext
 ) -> object:
-    """Run the agent to its end as the body of a call, or continue the saved run of that call.
+    """Run the agent as the body of a call, or continue its saved run; return its answer as a `ToolOutput`.
 
     Raises:
         Suspend: the inner run waits for a person, or it can continue when the outer run is resumed: that
             was stopped, or fails by the same mistake of the program.
+        LimitReached: too many agents call each other.
         ToolError: the agent gave no answer.
         Cancelled: the agent was cancelled.
         TimedOut: the call's time is over, and the agent's tools may still run.
@@ -165,6 +166,8 @@ async def _begin(
     nesting: AgentToolConfig[Any], arguments: dict[str, Any], call: ToolContext
 ) -> Run[Any]:
     """Create the run of a call, or that which continues the saved run of that call.
+
+    The saved run is removed from the loop's state.
 
     Raises:
         Suspend: the outer run was stopped before the saved run could continue.

@@ -295,7 +295,7 @@ class RunLoop(Generic[T]):
         )
 
     async def _run_turns(self) -> EndReason:
-        """Alternate calls and requests until the run ends, appending to the transcript; return why it ended."""
+        """Alternate calls and requests until the run ends, and return why. The transcript grows. Raises as `run`."""
         run, state = self.context, self.context.loop_state
         if (ended := self._had_ended()) is not None and not self._has_more_input(ended):
             return ended

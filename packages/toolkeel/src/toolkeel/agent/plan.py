@@ -151,7 +151,7 @@ class Plan:
 
 
 def add_limits(run: RunContext, plan: Plan, limits: RunLimits) -> None:
-    """Give a run limits of its own, inside those of the run around it."""
+    """Give a run limits of its own, inside those of the run around it, or raise `SetupError` for one below 0."""
     run.scope.spending = Spending(limits, TREE_REQUESTS * plan.max_turns, run.scope.spending)
     run.scope.owns_spending = True
 

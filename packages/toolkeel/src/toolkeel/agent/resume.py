@@ -146,6 +146,8 @@ def _share_tickets(
 ) -> RunState:
     """Let a run's approver decide the tickets of a saved run, each of which serves once on all routes.
 
+    Sets the run's `settle_decision`.
+
     Returns:
         The state without tickets that were used elsewhere: their calls are asked about under new ones.
     """

@@ -106,7 +106,7 @@ class Batch:
         return [(self.calls[index], self._results[index]) for index in sorted(started)]
 
     async def run(self) -> None:
-        """Run all calls, then fill `results` and `suspended`.
+        """Count a turn, run all calls, then fill `results` and `suspended`. If calls wait, end the turn.
 
         Raises:
             SetupError: a mistake of the program; raised after the other calls have ended.
@@ -144,7 +144,7 @@ class Batch:
             del self._suspended[index], self.suspended[self.calls[index].id]
 
     async def _run_call(self, index: int) -> Fatal:
-        """Run one call, store its result, and return what must be raised after the turn, or None."""
+        """Run one call, store its result or that it waits, and return what must be raised after the turn."""
         call = self.calls[index]
         if self._run.recorder is not None:
             self._run.recorder.enter_call(call)
@@ -157,7 +157,7 @@ class Batch:
         return fatal
 
     async def _run_together(self) -> None:
-        """Run all calls in tasks. If cancelled, cancel them and wait for their cleanup."""
+        """Run all calls in tasks, and skip those not started at the end. If cancelled, stop the tasks first."""
         self._done = asyncio.get_running_loop().create_future()
         if self._tools.has_barriers or self._lenders or any(map(_may_be_large, self.calls)):
             self._barriers = {n for n, c in enumerate(self.calls) if self._is_exclusive(c)}
@@ -200,7 +200,10 @@ class Batch:
             return False
 
     def _on_task_done(self, task: asyncio.Task[Fatal]) -> None:
-        """Record a call's end, start calls that waited for it, and end the batch after the last."""
+        """Record a call's end, start calls that waited for it, and end the batch after the last.
+
+        An exception that ends the program cancels the other calls.
+        """
         index = self._tasks.pop(task)
         self._barrier = False
         if self._results[index] is None:  # it was cancelled before its first step
@@ -221,7 +224,7 @@ class Batch:
             task.cancel(GRACE_ONLY)
 
     async def _stop_tasks(self) -> None:
-        """Cancel the running calls and wait for their cleanup, however often this task is cancelled."""
+        """Cancel the running calls and wait a while for their cleanup, however often this task is cancelled."""
         loop = asyncio.get_running_loop()
         self._cancel_tasks()
         end = loop.time() + 2 * GRACE

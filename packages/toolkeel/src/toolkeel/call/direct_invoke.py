@@ -63,7 +63,13 @@ async def ainvoke(tool: AnyTool, value: object, run: RunContext | None) -> objec
 
 
 async def _run_handler(tool: AnyTool, context: ToolContext) -> object:
-    """Run a call with its steps and the rules, limits and taint of its run. Return the body's value."""
+    """Run a call with its steps and the rules, limits and taint of its run. Return the body's value.
+
+    The run counts the call, masks its secrets, and records the taint sources that its result or error states.
+    Raises `CallError`, or what a step ends the run with.
+
+    The run counts the call, masks its secrets, and records the taint sources that its result states.
+    """
     run, call = context.run, context.call
     tools = Toolset([tool]).within(run.scope.toolset)
     tools.mask_secrets(run, [call])

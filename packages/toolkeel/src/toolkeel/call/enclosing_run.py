@@ -55,7 +55,10 @@ def find_enclosing() -> tuple[RunContext, ToolContext | None] | None:
 
 @contextmanager
 def enclose(run: RunContext) -> Iterator[None]:
-    """Make `run` the enclosing run of a block, then add its usage to its outer run, if any."""
+    """Make `run` the enclosing run of a block, then add its usage to its outer run, if any.
+
+    Its `event_loop` is set meanwhile; at the end its `end` is resolved for those who wait for it.
+    """
     before = ENCLOSING.get()
     ENCLOSING.set(run)
     run.loop_state.event_loop = asyncio.get_running_loop()
@@ -102,6 +105,8 @@ def make_run_context(
     agent: object, name: str, listeners: tuple[Listener, ...], options: Mapping[str, Any]
 ) -> RunContext:
     """Return the context of a new run, inside the run whose code starts it unless it is standalone.
+
+    The run can be suspended. It has a new watched `state`, unless one is given.
 
     Args:
         agent: The agent of the run.
@@ -198,7 +203,10 @@ def check_depth(name: str, depth: int, max_depth: int = MAX_DEPTH) -> None:
 def _make_joined(
     outer: RunContext, call: ToolContext | None, name: str, given: Mapping[str, Any]
 ) -> RunContext:
-    """Return the context of a run inside another; its own approver and cancel token count, too."""
+    """Return the context of a run inside another; its own approver and cancel token count, too.
+
+    Raises `LimitReached` if too many runs are nested.
+    """
     check_depth(name, outer.scope.depth)
     run = outer.make_inner(call, name, given.get("deps"))
     run.store, run.inject = given.get("store"), given.get("inject", NOTHING)

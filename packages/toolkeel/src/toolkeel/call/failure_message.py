@@ -49,7 +49,7 @@ def failure_message(
     Args:
         call: The call.
         tool: The tool it names; None if there is no such tool.
-        error: What went wrong. Anything but a `CallError` counts as a crash.
+        error: What went wrong. Another `Exception` counts as a crash, others as an interruption.
         duration: Seconds since the call's start event.
         keeper: Name and function of the tool that reads texts too long to show; None for none.
         handled: The text of the tool's own function for its failures; see `call_handler`.
@@ -98,7 +98,7 @@ def _log_cause(
 
 
 def _find_place(cause: BaseException) -> dict[str, object]:
-    """Return file and line where the tool's own code raised, or called what raised."""
+    """Return file and line where the tool's own code raised, or called what raised; {} without a traceback."""
     frames = [
         (frame.f_globals.get("__name__", ""), frame.f_code.co_filename, line)
         for frame, line in traceback.walk_tb(cause.__traceback__)
@@ -119,7 +119,7 @@ def _text_limit(tool: AnyTool | None, error: CallError) -> int | None:
 
 
 def _names_another(text: str, name: str) -> bool:
-    """Return True if a text about arguments names the tool's original name."""
+    """Return True if a text about arguments names the tool by another name."""
     begins = "The arguments of "
     return text.startswith(begins) and not text.startswith(begins + name[:99])
 

@@ -101,7 +101,7 @@ CallOutcome: TypeAlias = "tuple[ToolMessage, BaseException | None]"
 
 
 async def run_call(call: ToolCall, tools: ToolLookup, run: RunContext) -> CallOutcome:
-    """Run one call from its text to its result message. Errors of the call become its result.
+    """Run one call from its text to its result, also for an error; emit and record its start and end.
 
     Returns:
         The result message, failed or not, and the exception to raise once every call of the turn has
@@ -187,7 +187,7 @@ def _finish(
     message: ToolMessage,
     fatal: BaseException | None,
 ) -> CallOutcome:
-    """Emit and record the end of a call, and return its outcome: its message and what to raise."""
+    """Emit and record the end of a call; return its message, with notes on edits, and what to raise."""
     if context is not None:
         context.end()
         if context.edits:
@@ -234,7 +234,7 @@ def _report_suspension(
 def _find_cause(
     error: BaseException, call: ToolCall, tool: AnyTool | None, context: ToolContext | None
 ) -> BaseException:
-    """Return the exception that a call's result tells of."""
+    """Return the exception that a call's result reports: what stopped the call, if its own error follows from it."""
     if isinstance(error, Crashed | Cancelled | CancelledError | KeyboardInterrupt) and context:
         stop = find_stop(context, error)
         if stop is not None and (isinstance(stop, Suspend) or isinstance(error, Crashed)):
@@ -259,7 +259,7 @@ def _failure(
     failed: tuple[ToolCall, AnyTool | None, BaseException, float, Keeper | None, str | None],
     run: RunContext,
 ) -> ToolMessage:
-    """Return the result of a call that failed, without secrets.
+    """Return the result of a call that failed, without secrets. If it cannot be reported, log why.
 
     There is one even if an error cannot be reported, as one with broken attributes may not. Emit the
     coercions of refused arguments.

@@ -33,8 +33,8 @@ def render(
 ) -> ToolMessage:
     """Build the result message of a successful call.
 
-    Content longer than the tool's `max_output`, or with too many media, is shortened; the value
-    becomes the artifact, if there is no other.
+    Content longer than the tool's `max_output`, or with too many media, is shortened: the keeper stores
+    the text, and the value becomes the artifact, if there is no other.
 
     Args:
         prepared: The call.

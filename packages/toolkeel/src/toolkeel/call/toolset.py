@@ -173,7 +173,7 @@ class Toolset(NotebookDisplay):
         return self._aliases
 
     def find(self, name: str, disabled: Container[str] = ()) -> Entry:
-        """Return the entry of a tool by its name, or by its name on the wire.
+        """Return the entry of a tool by its name, its name on the wire, or another spelling of it.
 
         Args:
             disabled: Names of tools that the error does not suggest, as they cannot be called now.
@@ -195,7 +195,7 @@ class Toolset(NotebookDisplay):
         return handler
 
     def _find_alias(self, name: str, disabled: Container[str]) -> Entry:
-        """Return the entry of a tool by its wire name, or raise `UnknownTool` with the nearest names."""
+        """Return the entry of a tool by its wire name or a similar spelling, or raise `UnknownTool`."""
         name = str(name)  # whatever a wire has put there
         for own, alias in self.wire_names.items():
             if alias == name:
@@ -240,7 +240,7 @@ class Toolset(NotebookDisplay):
         return other
 
     def within(self, outer: Toolset | None) -> Toolset:
-        """Return a set of the same tools inside the steps and rules of another set.
+        """Return a set of the same tools inside the steps and rules of another set. Raises as `with_steps`.
 
         Args:
             outer: The other set; its steps for single calls, such as caches and retries, do not apply.
@@ -371,7 +371,7 @@ def _reaches_inside(step: Step) -> bool:
 
 
 def unpack_tools(tools: Iterable[Toolish]) -> Iterable[Toolish]:
-    """Return the tools of a set with its steps, so that they can join another set.
+    """Return the tools of a set with its steps, so that they can join another set; a list as it is.
 
     Raises:
         SetupError: A set has rules, which cannot be split; or `tools` is one tool and no list.

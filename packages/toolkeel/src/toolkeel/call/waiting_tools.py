@@ -67,7 +67,7 @@ def _may_ask(tool: AnyTool, tools: Toolset) -> bool:
 
 
 def _may_wait(tool: AnyTool, tools: Toolset) -> bool:
-    """Return True if a tool declares neither effects nor approval."""
+    """Return True if a tool declares neither effects nor approval, and no rule is about it."""
     rule = None if tools.rules is None else tools.rules.rule(tool.name, {})
     is_plain = tool.effects == UNKNOWN and tool.hosted is None and tool.approval is None
     return is_plain and rule is None and not is_allowed(tool, rule)

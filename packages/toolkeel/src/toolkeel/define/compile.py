@@ -165,7 +165,7 @@ def _schema_text(schema: ParametersSchema | None) -> str:
 def _from_model(
     name: str, model: type[BaseModel], signature: Signature, unknown_keys: UnknownKeys
 ) -> tuple[ArgumentSchema, list[InjectedParameter]]:
-    """Return the compiled arguments of a pydantic model, and its injected fields."""
+    """Return the compiled arguments of a pydantic model, and its injected fields, or raise `DefinitionError`."""
     known = {parameter.name for parameter in signature.injected}
     own = {p.name for p in signature.parameters if p.default is not MISSING}
     hidden, more = [], []

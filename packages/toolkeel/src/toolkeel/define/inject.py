@@ -212,7 +212,7 @@ _BY_TYPE = (ToolContext, RunContext, CancelToken)
 def injected_values(
     parameters: tuple[InjectedParameter, ...], values: Mapping[str, object], context: ToolContext
 ) -> dict[str, object]:
-    """Return the validated values together with the injected ones.
+    """Return the validated values together with the injected ones; secrets among these are masked from now on.
 
     What the model sent under the name of an injected parameter, as it can where ``**kwargs`` takes
     any key, is dropped.

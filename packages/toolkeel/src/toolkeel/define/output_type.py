@@ -113,6 +113,7 @@ def read_output_tool(output_type: TypeForm[Any]) -> OutputTool:
 
 
 def _find_output_tool(output_type: TypeForm[Any]) -> OutputTool | None:
+    """Return the `OutputTool` in a type's ``Annotated`` metadata, or None."""
     metadata = get_args(output_type)[1:] if get_origin(output_type) is Annotated else ()
     return next((one for one in metadata if isinstance(one, OutputTool)), None)
 

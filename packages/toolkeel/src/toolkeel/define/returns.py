@@ -125,7 +125,7 @@ _STREAMS = (Iterator, AsyncIterator, Awaitable)
 def _require_finite(
     adapter: TypeAdapter[Any], schema: Mapping[str, object]
 ) -> Callable[[object], object]:
-    """Wrap an adapter's check so that it refuses NaN and infinity, too."""
+    """Return an adapter's check, which refuses NaN and infinity, too."""
     if not any(part.get("type") == "number" for part in all_subschemas(schema)):
         return adapter.validate_python
 

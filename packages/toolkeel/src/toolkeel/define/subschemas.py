@@ -69,7 +69,7 @@ def list_of(schema: Schema, keyword: str) -> list[Any]:
 
 
 def allowed_values(schema: Schema) -> list[Any]:
-    """Return the only values that a schema admits by `enum` or `const`."""
+    """Return the values of a schema's `enum`, else its `const` in a list; [None] without either."""
     return list_of(schema, "enum") if "enum" in schema else [schema.get("const")]
 
 
@@ -188,7 +188,7 @@ def resolve(reference: object, root: Schema) -> object:
 
 
 def json_type(value: object) -> str:
-    """Return the JSON Schema type of a parsed value. Only an `int` is "integer"."""
+    """Return the JSON Schema type of a parsed value; "" for no JSON. Only an `int` is "integer"."""
     return _TYPES.get(type(value), "")
 
 

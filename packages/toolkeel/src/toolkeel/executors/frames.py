@@ -66,7 +66,10 @@ class FrameDecoder:
 
 
 def receive_message(line: socket.socket) -> Message | None:
-    """Wait for the next message; None if the peer closed the socket or its timeout passed."""
+    """Wait for the next message; None if the peer closed the socket or its timeout passed.
+
+    Raises as `FrameDecoder.feed`.
+    """
     frames = FrameDecoder()
     try:
         while data := line.recv(1 << 16):

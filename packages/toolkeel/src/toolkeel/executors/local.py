@@ -42,7 +42,7 @@ def without_executor(tool: AnyTool, **changes: Any) -> AnyTool:
 
 
 def run_without_loop(prepared: Prepared, context: ToolContext) -> object:
-    """Run a sync body in this thread, without an event loop.
+    """Run a sync body in this thread, without an event loop. Return its value, or raise as `invoke`.
 
     A sync body never awaits, so one `send` runs the coroutine to its end. The body may start a loop itself.
 

@@ -108,7 +108,7 @@ class Process:
         check_sendable(tool, "Process()")
 
     async def __call__(self, prepared: Prepared, context: ToolContext) -> object:
-        """Run the body in a worker; a cancel kills the worker first."""
+        """Run the body in a worker and return its value; a cancel kills the worker first. See `Executor`."""
         body, context.body_state = (
             context.body_state,
             "" if context.body_state == "runs" else context.body_state,
@@ -139,6 +139,10 @@ class Process:
 
         Returns:
             An outcome for `toolkeel.executors.worker_request.read_outcome`.
+
+        Raises:
+            MessageTooLarge: the request cannot be sent.
+            ToolError: this program's folder was removed.
         """
         starts = _MAX_FAILED_STARTS
         kind = self._worker_key(request)

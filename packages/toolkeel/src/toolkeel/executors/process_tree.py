@@ -248,7 +248,7 @@ async def finish_command(
     max_output: int,
     max_memory: int | None = None,
 ) -> CommandResult:
-    """Feed a started command, read its output and wait for its end, under the limits.
+    """Feed a started command, read its output and wait for its end, under the limits. Return how it ended.
 
     Args:
         running: The command.

@@ -164,7 +164,7 @@ class Worker:
         self.wait()
 
     def wait(self) -> None:
-        """Wait until the process has exited and release its resources. Its output stays readable."""
+        """Wait until the process has exited, store its exit code, and release its resources but its output."""
         try:
             code = self._process.wait(_SUPERVISOR_SECONDS)
         except subprocess.TimeoutExpired:  # its supervisor hangs

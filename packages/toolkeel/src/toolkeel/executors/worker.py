@@ -116,7 +116,7 @@ def _must_retire() -> bool:
 
 
 def run_request(request: Message, tool: AnyTool | None = None) -> Message:
-    """Run a request in this process. The outcome contains the body's reports.
+    """Run a request in this process. Return its outcome, with the body's reports in it.
 
     Args:
         request: See `toolkeel.executors.worker_request.make_request`.
@@ -127,7 +127,7 @@ def run_request(request: Message, tool: AnyTool | None = None) -> Message:
 
 
 def _run_reporting(request: Message, report: Report, tool: AnyTool | None = None) -> Message:
-    """Run a request.
+    """Run a request, and return its outcome: a value, a message, or why it failed. Nothing is raised.
 
     Args:
         request: See `toolkeel.executors.worker_request.make_request`.
@@ -242,7 +242,10 @@ for _name in ("deps", "state", "update", "messages", "store", "agent", "usage"):
 
 
 def _run_body(tool: AnyTool, request: Message, report: Report) -> Message:
-    """Run the body of a request; return its value, or the rendered message if it is not JSON."""
+    """Run the body of a request; return its value, or the rendered message if it is not JSON.
+
+    Raises as `prepare`, `invoke` and `render`.
+    """
     here = _local_tools.get(tool)
     if here is None or here.name != request["name"]:
         here = _local_tools[tool] = without_executor(tool, name=request["name"])

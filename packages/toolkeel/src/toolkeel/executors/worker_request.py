@@ -90,7 +90,7 @@ def locate_tool(tool: AnyTool) -> tuple[str, str, str]:
 
 
 def make_request(prepared: Prepared, context: ToolContext, *, is_local: bool = False) -> Message:
-    """Return a call as plain JSON, for another process.
+    """Return a call as plain JSON, for another process. Its deadline starts now.
 
     Args:
         prepared: The call.

@@ -76,11 +76,11 @@ class ModelCaller:
     def use_tools(self, tools: Toolset) -> Toolset:
         """Prepare requests of the agent that owns the run now: settings, offered tools, budget, steps.
 
-        Args:
-            tools: The tools of the agent.
-
         Returns:
-            Those tools, with further ones that requests need for search, output and reading.
+            The agent's `tools`, with further ones that requests need for search, output and reading.
+
+        Raises:
+            SetupError: cost is limited, and a model's price is unknown.
         """
         plan, run = self._agent.plan, self._run
         self._model = plan.model
@@ -110,7 +110,9 @@ class ModelCaller:
         self._settings, self._request, self.forced = self._unforced, None, False
 
     async def ask(self, turn: int, interrupt: Interrupt) -> AssistantMessage | None:
-        """Send the next request. Return the reply, or None if the run was stopped or reached a limit.
+        """Send the next request and emit its reply. Return it, or None if the run was stopped or is at a limit.
+
+        The taint sources read until then become visible to the reply's calls.
 
         Raises:
             ModelError: the model failed, or its reply broke off before any content.
@@ -247,8 +249,6 @@ class ModelCaller:
         RESULTS.fallbacks.append(find)
         self._run.loop_state.cleanups.append(forget)
 
-    # — one request —
-
     async def send(self, request: ModelRequest) -> AssistantMessage:
         """Send one request to its model: reserve its cost, record it, stream events, count usage.
 
@@ -299,7 +299,7 @@ class ModelCaller:
     def _record_failure(
         self, error: Exception, assembly: ReplyBuilder | None, model: str
     ) -> AssistantMessage | None:
-        """Record a failed request, and count its usage. Return the partial reply, or None if nothing arrived."""
+        """Record a failed request, in its error too, and count its usage. Return the partial reply, or None."""
         run, reply = self._run, None
         usage = error.usage if isinstance(error, ModelError) else Usage()
         if isinstance(error, ModelError) and (assembly is not None or usage != Usage()):

@@ -93,7 +93,10 @@ class RequestBudget:
         return self._prices[model]
 
     def reserve(self, request: ModelRequest, model: str) -> bool:
-        """Reserve the estimated cost of a request; return True if it may be sent, else set `reached_limit`."""
+        """Reserve the estimated cost of a request; return True if it may be sent, else set `reached_limit`.
+
+        Raises as the class for a model of unknown price.
+        """
         pool = self._run.scope.spending
         if pool is None:
             return True

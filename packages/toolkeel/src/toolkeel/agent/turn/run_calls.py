@@ -41,7 +41,7 @@ class TurnCalls:
         run.loop_state.is_repeatable = self._is_repeatable
 
     async def run(self, calls: Sequence[ToolCall], *, resumed: bool) -> list[ToolMessage]:
-        """Run the calls of a turn. Append their results to transcript and journal, and return them.
+        """Run the calls of a turn, and store what waits. Append results to transcript and journal; return them.
 
         Args:
             calls: In the model's order.

@@ -22,9 +22,10 @@ from toolkeel.errors import CallError, InvalidArguments, MalformedArguments
 def with_nulls(
     error: InvalidArguments, tool: AnyTool, mended: Coerced
 ) -> tuple[InvalidArguments, tuple[Coercion, ...]]:
-    """Return the error, and the changes before it, without dropped nulls of keys that their object needs.
+    """Put back dropped nulls that refused objects need, and return the error and changes that result.
 
-    Beside ``anyOf: [{"required": ["a"]}, …]`` a null for ``a`` is a wrong value, not one to be unset.
+    Beside ``anyOf: [{"required": ["a"]}, …]`` a null for ``a`` is a wrong value, not one to be unset. If
+    nothing is to be put back, or the arguments are then valid, return both as they were.
     """
     refused = {field.path for field in error.errors}
     back = [
@@ -54,7 +55,7 @@ def _put_null(value: Any, path: tuple[str | int, ...]) -> Any:
 def as_sent(
     error: InvalidArguments, tool: AnyTool, sent: dict[str, object], changes: tuple[Coercion, ...]
 ) -> InvalidArguments:
-    """Return the error with the values that were sent, and the coercions that came before.
+    """Return the error with the values that were sent, and the coercions before it, secrets masked.
 
     Args:
         error: The error about the coerced arguments.
@@ -89,7 +90,7 @@ def coercions_of(error: BaseException) -> tuple[str, ...]:
 
 
 def mask_error(error: CallError, mask: Mask, name: str) -> CallError:
-    """Return the same error without anything the model sent where a secret can be."""
+    """Return an error with sent values masked: those of secret fields; of malformed JSON, the text."""
     if isinstance(error, InvalidArguments):
         fields = [
             replace(field, got=MASK)

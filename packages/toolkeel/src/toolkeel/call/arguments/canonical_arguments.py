@@ -32,14 +32,14 @@ def revalidate_each_try(last: Handler) -> Handler:
     """
 
     async def renewed(prepared: Prepared, context: ToolContext) -> object:
-        """Validate the arguments again and run `last`."""
+        """Validate the arguments again, or raise `InvalidArguments`, and run `last`."""
         return await last(revalidate(prepared), context)
 
     return renewed
 
 
 def from_canonical(prepared: Prepared, canonical: dict[str, object]) -> Prepared:
-    """Return the call with arguments rebuilt from their canonical form.
+    """Return the call with arguments rebuilt from their canonical form, defaults filled in.
 
     A value equal to the function's default is not validated: it need not be anything
     that a model could send.

@@ -194,7 +194,10 @@ class _Coercer:
     def _coerce_union(
         self, value: object, branches: Sequence[object], path: Path, within: tuple[int, ...]
     ) -> object:
-        """Coerce by the one branch that accepts the value, or by a branch's only change."""
+        """Coerce by the one branch that accepts the value; if none does, by a branch's only change.
+
+        Objects and lists that several branches accept only get 5.0 as 5; other values stay.
+        """
         branches = [each for each in branches if id(self._target(each)) not in within]
         taking = [branch for branch in branches if accepts(value, branch, self.root)]
         if not taking:

@@ -22,7 +22,7 @@ EXACT = 2**53
 
 
 def kinds_of(schema: Schema) -> list[str]:
-    """Return the types a schema names; for a bare `enum` or `const`, those of its values."""
+    """Return the types a schema names; for a bare `enum` or `const`, the numbers and booleans of its values."""
     wanted = schema.get("type")
     if isinstance(wanted, str):
         return [wanted]

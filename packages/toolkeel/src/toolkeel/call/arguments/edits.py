@@ -92,7 +92,7 @@ def _note(edit: Edit) -> str:
 
 
 def executed_arguments(prepared: Prepared, context: ToolContext) -> Mapping[str, object] | None:
-    """Return the effective arguments for the end event, or None if they have no JSON form."""
+    """Return the effective arguments, secrets masked, for the end event; None without a JSON form."""
     if context.edits:
         return context.edits[-1].arguments
     try:

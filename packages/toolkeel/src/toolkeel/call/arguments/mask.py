@@ -135,10 +135,10 @@ def mask_tools(
 
 
 def collect_secrets(mask: Mask, last: Handler) -> Handler:
-    """Return a handler that adds a call's secrets to the run's mask before the body runs."""
+    """Return a handler that masks a call's secrets in the run and in logs before the body runs."""
 
     async def learned(prepared: Prepared, context: ToolContext) -> object:
-        """Add the call's secrets to the run's mask and run `last`."""
+        """Mask the call's secrets in the run and in logs, and run `last`."""
         _learn(context.run, mask.secret_texts(as_json(prepared)))
         return await last(prepared, context)
 

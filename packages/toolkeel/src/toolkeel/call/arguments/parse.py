@@ -255,7 +255,10 @@ _FENCE = re.compile(r"\s*```[\w-]*[ \t]*\r?\n?(\{.*\})\s*```\s*", re.S)
 
 
 def _repair(raw: str) -> Parsed | None:
-    """Apply each declared repair at most once. Return None if the result is no object."""
+    """Apply each declared repair at most once. Return None if none applied or the result is no object.
+
+    Raises `MalformedArguments` for JSON that is never accepted.
+    """
     repairs: list[str] = []
     fence = _FENCE.fullmatch(raw)
     if fence:

@@ -36,10 +36,12 @@ def is_large(text: str, tool: AnyTool | None = None) -> bool:
 
 
 def argument_text(call: ToolCall, tool: AnyTool) -> str:
-    """Return a call's arguments as text; text is not checked to be JSON.
+    """Return a call's arguments as text; freeform text as the value of the tool's one text parameter.
+
+    Text is not checked to be JSON.
 
     Raises:
-        TruncatedCall: the turn was cut off before the call ended.
+        TruncatedCall: the call was cut off before it ended, or its arguments are a preview.
         MalformedArguments: the arguments are neither text nor a mapping that JSON can represent.
     """
     arguments: object = call.arguments

@@ -53,7 +53,7 @@ def is_async(function: Callable[..., object]) -> bool:
 async def run_callback(
     function: Callable[..., object], *arguments: object, seconds: float | None, name: str
 ) -> Any:
-    """Call a function, in a thread if it is sync, await its result if necessary, and return it.
+    """Call a function, in a thread if it is sync, await its result if necessary, and return the result.
 
     Args:
         function: The callback.

@@ -286,7 +286,7 @@ def stop_on_cancel(handler: Handler) -> Handler:
     """Return a handler that the run's cancel token stops also while steps run."""
 
     def watching(prepared: Prepared, context: ToolContext) -> Awaitable[object]:
-        """Run the handler in a task that the run's cancel token stops."""
+        """Return an awaitable that runs the handler, and that the run's cancel token stops."""
         inner = cast("Coroutine[Any, Any, object]", handler(prepared, context))
         return cast("Awaitable[object]", run_coroutine(inner, context, None))
 
@@ -328,7 +328,7 @@ class TaskStopper(CallStopper):
             raise overdue_error(self.context.tool_name, self._timeout) from None
 
     def raise_outcome(self, error: BaseException | None) -> None:
-        """Undo our own cancellations, then raise the error that the call ends with, if any.
+        """Undo our own cancellations, then raise the error that replaces the body's, if any.
 
         Args:
             error: The exception of the body; None if it returned.

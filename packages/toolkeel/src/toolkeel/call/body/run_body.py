@@ -197,7 +197,7 @@ def _join_items(items: list[object]) -> object:
 
 
 def check_output(tool: AnyTool, value: object, *, from_outside: bool = False) -> object:
-    """Return the result if it matches the tool's output schema.
+    """Return the result if it matches the tool's output schema; messages and `ToolOutput` as they are.
 
     Args:
         tool: The tool.

@@ -158,7 +158,7 @@ class StepClock(Stopper):
             self.raise_outcome(None)
 
     def raise_outcome(self, error: BaseException | None) -> None:
-        """Undo the clock's cancellations, then raise the error that the step ends with, if any."""
+        """Undo the clock's cancellations, then raise the error that replaces the step's, if any."""
         is_foreign = self.cancels.take_back()
         if isinstance(error, Suspend):
             return

@@ -37,6 +37,8 @@ _home: asyncio.AbstractEventLoop | None = None
 def run_sync(make: Callable[[], Coroutine[Any, Any, T]]) -> T:
     """Run a coroutine on the bridge's loop from sync code, and return its result.
 
+    If no thread can be started for that loop, the coroutine runs on a new one in this thread.
+
     Ctrl-C while waiting cancels the coroutine, lets it clean up, and then raises.
 
     Args:
@@ -93,7 +95,10 @@ class _Work(Generic[T]):
             )
 
     def begin(self, until: concurrent.futures.Future[Any]) -> None:
-        """Start the coroutine, on a new loop if the old one is blocked, and wait briefly for `until`."""
+        """Start the coroutine, on a new loop if the old one is blocked, and wait briefly for `until`.
+
+        Raises `SetupError` if no thread can be started for a new loop.
+        """
         self._loop.call_soon_threadsafe(self._start, self._loop)
         concurrent.futures.wait([until], timeout=PATIENCE)
         while not self._tasks:  # some body blocks that loop, which must not delay this call
@@ -227,7 +232,7 @@ def _running_loop() -> asyncio.AbstractEventLoop:
 
 
 def _serve(loop: asyncio.AbstractEventLoop) -> None:
-    """Run the loop forever, also after exceptions such as `KeyboardInterrupt` that end loops."""
+    """Run the loop forever, also after exceptions such as `KeyboardInterrupt` that end loops; log those."""
     while not loop.is_closed():
         try:
             loop.run_forever()

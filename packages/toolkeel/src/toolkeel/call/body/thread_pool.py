@@ -196,7 +196,7 @@ class ThreadPool:
         return True
 
     def _start_thread(self) -> bool:
-        """Start a reserved thread. Return False if no thread can be started and none exists."""
+        """Start a reserved thread, or undo the reservation. Return False if there is then no thread at all."""
         try:
             start_thread(self._work, "toolkeel")
         except SetupError as error:  # the system's limit is reached: those that run must do

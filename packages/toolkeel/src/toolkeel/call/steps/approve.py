@@ -73,7 +73,7 @@ class Approval:
         """Return a handler that runs `inner` for allowed calls, and raises `Denied` or `Suspend` for others."""
 
         async def asking(prepared: Prepared, context: ToolContext) -> object:
-            """Ask for approval if needed, then run the call as edited, or return its answer."""
+            """Get approval if needed; run the call as edited, or return its answer. Raises as `_approved_call`."""
             prepared, question = await self._approved_call(prepared, context)
             if question is None:
                 return await self._run_passed(inner, prepared, context)
@@ -258,7 +258,7 @@ class ApprovalQuestion:
 async def _tool_reason(
     needs: ApprovalOption | None, prepared: Prepared, run: RunContext, *context: ToolContext
 ) -> str | None:
-    """Return why the tool itself needs approval, or None if it does not.
+    """Return why the tool itself needs approval, or None. A predicate that fails is a reason, and is logged.
 
     Raises:
         Denied: the tool refuses the call.
@@ -283,7 +283,7 @@ async def _tool_reason(
 
 
 async def _preview(prepared: Prepared, run: RunContext) -> str:
-    """Return the tool's preview of a call for the approver, or "" if the tool has none."""
+    """Return the tool's preview of a call, "" if it has none; one that fails gives a text that says so."""
     tell: Any = prepared.tool.metadata.get(PREVIEW)
     if not callable(tell):
         return ""
@@ -297,7 +297,7 @@ async def _preview(prepared: Prepared, run: RunContext) -> str:
 
 
 async def _decision(question: ApprovalQuestion, run: RunContext) -> tuple[Ticket | None, Decision]:
-    """Return the saved decision on a call, or ask the approver; emit which, or the request of approval.
+    """Take the saved decision on a call, or ask the approver; emit which, or the request of approval.
 
     Returns:
         The saved ticket, or None if the approver was asked now or the call continues after a

@@ -16,7 +16,7 @@ log = logging.getLogger("toolkeel")
 
 
 async def ask(run: RunContext, call_id: str, ticket: Ticket) -> Decision:
-    """Ask the run's approver about a call, emit the question and the decision, and return it.
+    """Ask the run's approver about a call, emit the question and the decision, and return it. Raises `Suspend`.
 
     Where others can decide the ticket, too, the decision that was first is returned. If another run has
     used the ticket meanwhile, the approver is asked again, with a new one.

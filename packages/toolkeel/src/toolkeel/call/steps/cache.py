@@ -124,7 +124,7 @@ class Cache:
             )
 
     async def __call__(self, prepared: Prepared, context: ToolContext, proceed: Proceed) -> object:
-        """Return the cached result, or that of a running body for the same key, or run the body."""
+        """Return the cached result, or that of a running body for the same key, or run the body. Raises as `key`."""
         resources = branches_of(resource_keys(prepared))
         if prepared.tool.effects.writes:
             try:

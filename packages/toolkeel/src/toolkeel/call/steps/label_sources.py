@@ -213,7 +213,7 @@ def record_stated(run: RunContext, details: Mapping[str, object], call_id: str) 
 
 
 def restore_labels(run: RunContext, messages: Iterable[Message], tools: Iterable[AnyTool]) -> None:
-    """Restore the labels of a run from its transcript and its tools' descriptions.
+    """Restore the labels of a run from its transcript and its tools' descriptions, all of them visible.
 
     Descriptions of tools count, too, that come from an unapproved server.
     """

@@ -63,7 +63,7 @@ class Claim:
         return any(overlaps(one, two) for one in self.places for two in other.places)
 
     def wait_after(self, other: Claim) -> None:
-        """Wait until another claim has ended."""
+        """Note that this claim is granted only after another one has ended."""
         if other is not self and other not in self.before:
             self.before.add(other)
             other._after.append(self)

@@ -292,6 +292,8 @@ def find_rule(
 ) -> Rule | None:
     """Return the rule that decides about a call, or None.
 
+    A rule that denies or asks for what the tool is also ruled as (`RULED_AS`) goes before one that allows.
+
     Args:
         rules: The rules.
         tool: The tool.

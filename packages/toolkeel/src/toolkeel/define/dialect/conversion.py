@@ -86,7 +86,7 @@ class Conversion:
             self.refusals[Loss(place.path, what, why)] = None
 
     def drop_keyword(self, node: Node, keyword: str, place: SchemaPlace) -> Node:
-        """Return `node` without `keyword`, described in words and reported as lost."""
+        """Return `node` without `keyword`, described in words; report a loss, or refuse strict mode."""
         untold = keyword in _UNTOLD or (keyword, node[keyword]) in _SAID_ALREADY
         message = "" if untold else "; it is in the description"
         why = f"{self.dialect.provider} does not take {keyword}{message}"

@@ -230,7 +230,7 @@ def _apart(a: Node, b: Node, defs: Mapping[str, Schema]) -> bool:
 
 
 def _with_numbers(types: frozenset[str]) -> frozenset[str]:
-    """Return types with integer replaced by number, since 1.0 is an integer too."""
+    """Return the types, with both integer and number if either is there: 1.0 is an integer too."""
     return types | {"integer", "number"} if types & {"integer", "number"} else types
 
 
@@ -312,7 +312,7 @@ _SIMPLE = ("string", "integer", "number", "boolean")
 
 
 def nullable(schema: Node) -> Node:
-    """Return `schema` or null, in the shortest spelling.
+    """Return a schema that admits what `schema` does, and null, in the shortest spelling.
 
     >>> nullable({"type": "string", "enum": ["a"]})
     {'type': ['string', 'null'], 'enum': ['a', None]}

@@ -237,7 +237,7 @@ def normalize(schema: Mapping[str, object]) -> tuple[Node, tuple[Loss, ...]]:
 
 
 def _name_references(root: Node) -> tuple[dict[str, str], tuple[Loss, ...]]:
-    """Name every ``$ref`` that `root` reaches, and report those without a target."""
+    """Return a name for each ``$ref`` that `root` reaches ("" without a target), and losses for these."""
     names: dict[str, str] = {}
     losses = []
     todo: list[tuple[Where, Any]] = [(ROOT, root)]

@@ -45,7 +45,10 @@ def rewrite_constants(node: Node, place: SchemaPlace, run: Conversion) -> Node:
 
 
 def _other_enum(node: Node, place: SchemaPlace, run: Conversion) -> Node:
-    """Return a schema with an enum of numbers or booleans as bounds, if those say the same."""
+    """Return a schema with an enum of other values as bounds if those say the same, else in words.
+
+    Both are reported as a loss, except for all booleans and for null.
+    """
     values = node["enum"]
     rest = {key: value for key, value in node.items() if key != "enum"}
     if rest.get("type") == "boolean" and {*values} == {True, False}:
@@ -151,7 +154,7 @@ _AROUND = re.compile(r"\(\?(?:[=!]|<[=!])|\\[1-9]|\\[kbB]|\(\?P=")
 
 
 def rewrite_strings(node: Node, place: SchemaPlace, run: Conversion) -> Node:
-    """Move formats and patterns that the provider does not know to the description."""
+    """Move formats, patterns and ``minItems`` that the provider does not accept to the description."""
     formats = run.dialect.formats
     if formats is not None and "format" in node and node["format"] not in formats:
         node = run.drop_keyword(node, "format", place)
@@ -206,7 +209,7 @@ def _close(node: Node, place: SchemaPlace, run: Conversion) -> Node:
 
 
 def _known_required(node: Node, place: SchemaPlace, run: Conversion) -> Node:
-    """Return ``required`` without names that are no properties."""
+    """Return a schema whose ``required`` names properties only. Else refuse strict mode, and add a note."""
     unknown = [name for name in node.get("required", ()) if name not in node.get("properties", ())]
     if not unknown:
         return node

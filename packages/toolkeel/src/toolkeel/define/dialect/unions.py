@@ -188,7 +188,10 @@ def rewrite_one_of(
 def rewrite_null(
     node: Node, place: SchemaPlace, run: Conversion
 ) -> tuple[Node, SchemaPlace] | None:
-    """Spell "or null" as the provider does; None if nothing changes."""
+    """Return a schema with "or null" as the provider spells it, and its place; None if nothing changes.
+
+    Reports a loss if the provider cannot be told of null.
+    """
     if run.dialect.null == "type":
         return None
     if "anyOf" in node:
@@ -224,7 +227,7 @@ def _mark_null(node: Node, place: SchemaPlace, run: Conversion) -> Node:
 def unwrap_single_branch(
     node: Node, place: SchemaPlace, run: Conversion
 ) -> tuple[Node, SchemaPlace] | None:
-    """Replace a union of one branch by that branch; None for any other."""
+    """Return a union of one branch merged with it, and the place; None for others, or if that fails."""
     if run.dialect.any_of == "keep" or len(node.get("anyOf", ())) != 1:
         return None
     branch, rest = node["anyOf"][0], without_keywords(node, "anyOf")
@@ -259,7 +262,7 @@ def move_into_branches(
 
 
 def _unmovable(node: Node, moved: Node, place: SchemaPlace, run: Conversion) -> Node:
-    """Report constraints that fit no branch: refuse strict mode, or describe them."""
+    """Return a union whose constraints fit no branch, with them in words; refuse strict mode."""
     run.refuse_strict(place, "anyOf", f"{run.dialect.provider} takes no constraints beside anyOf")
     for keyword in [key for key in moved if key not in ("description", "nullable")]:
         node = run.drop_keyword(node, keyword, place)

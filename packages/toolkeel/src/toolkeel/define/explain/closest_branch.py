@@ -14,7 +14,7 @@ def _tags(faults: Collection[Fault]) -> set[str | int]:
 
 
 def closest_branch(tried: Sequence[Collection[Fault]]) -> int | None:
-    """Return the branch that the sender evidently intended, by its errors, or None if unclear.
+    """Return the index of the branch that the sender evidently intended, by its errors, or None if unclear.
 
     >>> closest_branch([[(("kind",), True)], [(("size",), False)]])
     1

@@ -74,7 +74,7 @@ def _expanded(schema: object, root: Schema, within: tuple[int, ...]) -> list[Sch
 
 
 def _product(sides: Sequence[list[Schema]]) -> list[Schema]:
-    """Return each schema of one side merged with each of the other side."""
+    """Return at most `MAX_ALTERNATIVES` merges of one schema of each side, without those that no value fits."""
     if len(sides) == 1:
         return sides[0][:MAX_ALTERNATIVES]
     made: list[Schema] = [{}]

@@ -217,7 +217,7 @@ def _read_numpy(parts: Parts, problems: list[str]) -> tuple[Entries, list[str]]:
 
 
 def _numpy_entries(body: str) -> Entries:
-    """Yield names, or types of return values, with the indented text below each."""
+    """Return names, or types of return values, with the indented text below each."""
     entries: Entries = []
     for line in body.splitlines():
         if line and not line[0].isspace():

@@ -209,7 +209,7 @@ def _names_self(annotation: object) -> bool:
 
 
 def _receiver(function: Function) -> list[str]:
-    """Return the name of the parameter that a method's instance fills, or an empty list."""
+    """Return the names that an instance may fill in a method: one, ``self`` and ``cls`` if unbound, or none."""
     inner: Any = unwrap_partials(function)
     if inspect.ismethod(inner):
         plain: Any = inner.__func__

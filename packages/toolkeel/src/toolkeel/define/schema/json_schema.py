@@ -87,7 +87,10 @@ class GeneratedSchema:
 
 
 def generate_schema(core: Any) -> GeneratedSchema:
-    """Generate the JSON Schema of a core schema."""
+    """Generate the JSON Schema of a core schema, with what pydantic does not enforce of it.
+
+    Raises `PydanticUserError` for a type without a JSON form.
+    """
     made = ToolSchemaGenerator().generate(core, mode="validation")
     is_loose = is_added = False
     for part in all_subschemas(made):

@@ -65,7 +65,7 @@ class JsonSchemaValidator:
             return False
 
     def errors(self, value: object) -> list[FieldError]:
-        """Return an error for each field that failed, at most 1000.
+        """Return an error for each field that failed, of the first hundred faults.
 
         Fields within a union are reported for the branch that was evidently intended, or else
         the union as one.

@@ -83,7 +83,8 @@ def model_validators(
         """Return the arguments as the model's validators leave them.
 
         Raises:
-            ValueError: if a validator refuses them; without injected values in it.
+            InvalidArguments: a validator refuses them; without injected values in it.
+            InjectionError: an injected value does not fit its field.
         """
         passed = {name: value for name, value in injected.items() if name in hidden}
         try:
@@ -98,7 +99,7 @@ def model_validators(
 
 
 def _redacted_error(title: str, error: ValidationError, hidden: Sequence[str]) -> Exception:
-    """Build the error without any injected value."""
+    """Build the error without injected values: `InjectionError` for one of those, else `InvalidArguments`."""
     found = []
     for each in error.errors(include_url=False, include_input=False, include_context=False):
         place, text = each["loc"], each["msg"].removeprefix("Value error, ")

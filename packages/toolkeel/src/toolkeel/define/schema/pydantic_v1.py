@@ -48,7 +48,7 @@ def _errors(error: ValueError) -> list[FieldError]:
 def arguments_from_v1_model(
     title: str, model: type[V1Model], unknown_keys: UnknownKeys
 ) -> ArgumentSchema:
-    """Compile arguments that are checked strictly by the schema, then built by the model.
+    """Compile arguments that the schema checks and the model then builds, or raise `DefinitionError`.
 
     Args:
         title: The tool's name.
