@@ -30,7 +30,7 @@ HANDOFF_EFFECTS = Effects(read_only=True, idempotent=True, safe_after=LABELS)
 
 
 class AgentLike(Protocol):
-    """What a handoff needs of the agent that takes over the run."""
+    """What a handoff needs of the agent that takes over the run: its name, its handoffs and its plan."""
 
     name: str
 

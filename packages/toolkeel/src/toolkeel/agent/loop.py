@@ -165,7 +165,7 @@ class RunLoop(Generic[T]):
             raise
 
     async def _run_in(self, session: Conversation) -> RunResult[T]:
-        """Run within a locked session. If its last run has ended or waits undecided, repeat its result."""
+        """Run within a locked session; if its last run has ended or waits undecided, repeat its result instead."""
         run = self.context
         async with session.open_run(run, run.transcript, self._new_decisions) as going:
             self._join(going)

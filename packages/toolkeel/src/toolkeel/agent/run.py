@@ -173,7 +173,7 @@ class Run(NotebookDisplay, RunLoop[T], Generic[T]):
         return SyncIterator(partial(self._stream_values, _text_delta_of))
 
     async def _stream_values(self, see: Callable[[Event], S | None]) -> AsyncGenerator[S, None]:
-        """Yield a function's result for each event, except None."""
+        """Start the run, and yield a function's result for each event, except None. Cancel the run when left."""
         async with aclosing(self.__aiter__()) as events:
             async for event in events:
                 if (seen := see(event)) is not None:

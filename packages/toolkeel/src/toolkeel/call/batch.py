@@ -93,7 +93,7 @@ class Batch:
 
     @property
     def results(self) -> list[ToolMessage]:
-        """The results in call order, without those of calls that wait."""
+        """The results in call order, without those of calls that wait; an unfinished call's says it was stopped."""
         return [
             interrupted_message(call, call.name) if result is None else result
             for index, (call, result) in enumerate(zip(self.calls, self._results, strict=True))
@@ -173,7 +173,7 @@ class Batch:
             self._results[index] = skip_call(self.calls[index], self._run)
 
     def _start_calls(self) -> None:
-        """Start the waiting calls that may run now."""
+        """Start the waiting calls that may run now, in order; none once the run or the batch is stopped."""
         loop, ended = asyncio.get_running_loop(), self._on_task_done
         waiting, tasks, cancel = self._waiting, self._tasks, self._run.cancel
         while waiting and len(tasks) < self._max_concurrency and not self._barrier:

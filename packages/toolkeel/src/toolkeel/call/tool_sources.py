@@ -163,7 +163,7 @@ class _NotTools(SetupError):
 
 
 def _is_required(source: object, error: Exception) -> bool:
-    """Return True if the run cannot go on without this source."""
+    """Return True if a source's error ends the run: a mistake in the program, or the source is required."""
     if isinstance(error, TypeError | DefinitionError | _NotTools):  # a mistake in the program
         return True
     required = getattr(source, "required", None)

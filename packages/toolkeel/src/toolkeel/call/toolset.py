@@ -185,7 +185,7 @@ class Toolset(NotebookDisplay):
         return entry if entry is not None else self._find_alias(name, disabled)
 
     def tainted_handler(self, entry: Entry) -> Handler:
-        """Return a tool's handler for a run with taint labels, which may require approval."""
+        """Return a tool's handler, composed once, for a run with taint labels, which may require approval."""
         made = entry.tool
         if self.rules is not None or made.approval or not can_act(made):
             return entry.handler

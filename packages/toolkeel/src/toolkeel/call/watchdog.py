@@ -124,7 +124,7 @@ class _Heartbeat:
 
 
 class Watchdog:
-    """A thread that reports what blocks the event loops that run calls."""
+    """A thread that logs what blocks the event loops that run calls, and on which line."""
 
     def __init__(self) -> None:
         self.forget()

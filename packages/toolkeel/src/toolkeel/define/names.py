@@ -195,7 +195,7 @@ def _free_name(name: str, policy: NamePolicy, taken: set[str]) -> str:
 
 
 def unique_names(listed: Iterable[str]) -> dict[str, str]:
-    """Return names for tools by the server's names, changed only where necessary."""
+    """Return a valid, distinct name for each of a server's tools, by its own name; most stay as they are."""
     import hashlib  # late, as in `hashed_name`
 
     found: dict[str, str] = {}

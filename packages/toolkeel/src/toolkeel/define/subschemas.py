@@ -217,7 +217,7 @@ def accepts(value: object, schema: object, root: Schema) -> bool:
 
 
 def _accepts(value: object, schema: object, root: Schema, known: dict[int, bool]) -> bool:
-    """Return `accepts`, with the answers for schemas already visited."""
+    """Return what `accepts` does. Answers by schema are taken from `known`, and added to it."""
     if not isinstance(schema, (dict, Mapping)):
         return schema is not False
     if id(schema) in known:  # each is asked once: references multiply

@@ -28,7 +28,7 @@ MAX_LEFTOVERS = 10
 
 
 class Confinement(Protocol):
-    """A sandbox around commands, such as `Sandbox`."""
+    """A sandbox around commands, such as `Sandbox`: it builds those that run confined, under its limits."""
 
     limits: Limits
 

@@ -170,7 +170,7 @@ def make_unknown_outcome(tool: AnyTool, how: str, details: dict[str, object]) ->
 
 
 def _make_error(tool: AnyTool, outcome: Message, printed: str) -> Exception:
-    """Build the exception that a worker's outcome describes."""
+    """Build the exception that a worker's outcome describes; a crash has its traceback in its cause."""
     kind: str = outcome["kind"]
     details: dict[str, object] = outcome.get("details") or {}
     if kind == SETUP_ERROR:

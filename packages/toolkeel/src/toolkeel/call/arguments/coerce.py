@@ -258,7 +258,7 @@ class _Coercer:
         )
 
     def _target(self, branch: object) -> object:
-        """Return the schema that a branch refers to."""
+        """Return the schema that a branch refers to, through eight references at most; itself without one."""
         for _ in range(8):
             if not isinstance(branch, Mapping) or "$ref" not in branch:
                 break
@@ -326,7 +326,7 @@ class _Coercer:
         return changed
 
     def _coerce_array(self, value: list[object], schema: Schema, path: Path) -> list[object]:
-        """Return a list with its items coerced by the schemas of their positions."""
+        """Return a list with its items coerced by the schemas of their positions; if changed, a copy."""
         first = list_of(schema, "prefixItems") or list_of(schema, "items")
         rest = schema.get("additionalItems" if list_of(schema, "items") else "items")
         if not first and not isinstance(rest, Mapping):
@@ -371,7 +371,7 @@ def _identical(one: object, other: object) -> bool:
 
 
 def _is_hopeless(text: str, schema: object) -> bool:
-    """Return True if no coercion of a text can fit a plain schema."""
+    """Return True if no coercion of a text can fit a plain schema of booleans or numbers."""
     if not isinstance(schema, dict) or not _BEYOND_OBJECT.isdisjoint(schema):
         return False
     kind = schema.get("type")

@@ -161,7 +161,7 @@ class CallStopper(Stopper):
             self._start_timer(self._seconds_left)
 
     def close(self) -> None:
-        """Stop watching the body: remove timer and watcher."""
+        """Stop watching the body: remove timer, watcher and the context's clock."""
         super().close()
         if self.context.deadline_clock is self:
             self.context.deadline_clock = None

@@ -100,7 +100,7 @@ class Approval:
             del self._passed[context]
 
     def run_approved(self, last: Handler) -> Handler:
-        """Return a handler that runs `last` with exactly the approved arguments."""
+        """Return a handler that runs `last` with exactly the approved arguments. `last` also runs answered calls."""
 
         async def approved(prepared: Prepared, context: ToolContext) -> object:
             """Run the call with the approved arguments, even if a step changed them in place."""

@@ -221,7 +221,7 @@ class Cache:
         prepared: Prepared,
         sources: tuple[Source, ...],
     ) -> bool:
-        """Cache a copy of a result. Return False if it cannot be cached."""
+        """Cache a copy of a result, and drop old ones beyond `size`. Return False if it cannot be cached."""
         try:
             mine = copy.deepcopy(value)
         except Exception:  # what cannot be copied cannot be shared

@@ -157,7 +157,7 @@ class _Guard:
 
 @checked
 class InputGuard(_Guard):
-    """A `Step` made by `input_guard`.
+    """A `Step` made by `input_guard`: its check sees a call before it runs, and passes, changes or refuses it.
 
     It also checks every change that inner steps make to the arguments.
     """

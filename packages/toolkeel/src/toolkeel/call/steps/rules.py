@@ -146,7 +146,7 @@ def _place(path: str) -> str:
 
 
 def _resolve_pattern(pattern: str, resolve: _Resolve) -> set[str]:
-    """Return a pattern in each form, its folder without links."""
+    """Return a pattern as it is, and with the folder that it begins with resolved, in each form."""
     at = next((n for n, char in enumerate(pattern) if char in _WILD), None)
     folder, slash, rest = pattern[:at].rpartition("/") if at is not None else (pattern, "", "")
     if not folder:

@@ -201,7 +201,7 @@ def _is_service(tool: AnyTool) -> bool:
 
 
 def _builds(prepared: Prepared, labels: _Labels) -> str:
-    """Return why a change to a file that the next build executes needs approval."""
+    """Return why a change to a file that the next build executes needs approval, or ""."""
     part: Any = prepared.tool.metadata[BUILDS]
     found = next(filter(None, map(part, resource_keys(prepared))), "")
     if not found or "stranger" not in labels:

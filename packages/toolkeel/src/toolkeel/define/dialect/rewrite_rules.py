@@ -124,7 +124,7 @@ def rewrite_arrays(node: Node, place: SchemaPlace, run: Conversion) -> Node:
 
 
 def _tuple(node: Node, place: SchemaPlace, run: Conversion) -> Node:
-    """Return a tuple's schema with ``items`` for all positions; report what is lost."""
+    """Return a tuple's schema with ``items`` for all positions, ``prefixItems`` only if accepted; report losses."""
     prefix = node["prefixItems"]
     closed = node.get("maxItems", len(prefix) + 1) <= len(prefix)
     retained = run.dialect.takes("prefixItems")
@@ -244,7 +244,7 @@ RULES: tuple[Rewrite, ...] = (
 
 
 def rewrite(node: Schema, place: SchemaPlace, run: Conversion) -> Schema:
-    """Return `node`, and everything in it, as `run.dialect` accepts it.
+    """Return `node`, and everything in it, as `run.dialect` accepts it; losses are reported in `run`.
 
     Raises `DefinitionError` if references and unions refer to each other without end.
     """

@@ -66,7 +66,7 @@ class Conditions:
             yield schema.get("then" if self._is_valid(schema["if"], value) else "else")
 
     def _is_valid(self, condition: object, value: object) -> bool:
-        """Return True if a value satisfies the schema of a condition."""
+        """Return True if a value satisfies the schema of a condition; False if that does not compile."""
         import jsonschema_rs  # long imported, by whoever compiled the schema
 
         if not isinstance(condition, Mapping):

@@ -85,7 +85,7 @@ def _product(sides: Sequence[list[Schema]]) -> list[Schema]:
 
 
 def _merge_schemas(one: Schema, other: Schema) -> Schema | None:
-    """Merge two plain schemas; None if no type fits both."""
+    """Return two plain schemas as one; None if by their types and bounds no value fits both."""
     if not one or not other:
         return one or other
     made: dict[str, Any] = dict(one)

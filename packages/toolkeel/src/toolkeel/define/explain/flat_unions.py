@@ -83,7 +83,7 @@ class UnionFreeSchema:
         return places
 
     def _redirected(self, reference: str) -> str:
-        """Return a reference into a union with the union's new place."""
+        """Return a reference with the new place of the union it leads into; unchanged if it leads into none."""
         inside = [pair for pair in self._moved if reference.startswith(f"{pair[0]}/")]
         if not inside:
             return reference

@@ -100,7 +100,7 @@ def _possible_paths(value: object, path: Path) -> Iterator[Path]:
 
 
 def _key_of(value: dict[str, object], number: int) -> str:
-    """Return the key that a validator reported as a number."""
+    """Return the key that a validator reported as a number; the number as text if no key is that."""
     plain = str(number)
     if plain in value:
         return plain
@@ -211,7 +211,7 @@ def describe_condition(schema: object, root: Schema) -> str:
 
 
 def schema_of_kind(kind: jsonschema_rs.ValidationErrorKind) -> Schema:
-    """Return as much of the schema as the fault itself contains."""
+    """Return as much of the schema as the fault itself contains; {} if that is nothing."""
     for attribute, keyword in _KEYWORDS.items():
         if hasattr(kind, attribute):
             return {keyword or kind.name: getattr(kind, attribute)}

@@ -261,7 +261,7 @@ def _tuple(first: list[Any], low: object, high: object, root: Schema, depth: int
 
 
 def _plural(phrase: str) -> str:
-    """Return a phrase such as "a string" in the plural."""
+    """Return a phrase in the plural: "strings", or "items (each a string or null)" where that would be ambiguous."""
     if phrase == "true or false":
         return "booleans"
     is_list = phrase.startswith("a list")
@@ -322,7 +322,7 @@ def _one_of(options: object) -> str:
 
 
 def join_alternatives(phrases: Iterable[str]) -> str:
-    """Join distinct phrases with commas and "or"."""
+    """Join distinct phrases, at most `MAX_KEYS`, with commas and "or"; "any value" if one of them is that."""
     distinct = list(dict.fromkeys(phrases))
     if len(distinct) > MAX_KEYS:
         distinct = [*distinct[:MAX_KEYS], "…"]

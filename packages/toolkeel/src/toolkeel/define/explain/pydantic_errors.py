@@ -109,7 +109,7 @@ def _find_root_type_errors(
 
 
 def _locate(error: Mapping[str, Any], root: Schema, data: object) -> _Found:
-    """Follow an error's path through schema and data. Other parts name a union branch."""
+    """Return an error with its path in the data, and the schemas there. Parts not in the data name a branch."""
     location = error["loc"]
     absent = error["type"] in _MISSING
     schemas: tuple[object, ...] = (root,)

@@ -47,7 +47,7 @@ def modernize(annotation: object) -> Any:
 
 
 def _modern_typed_dict(old: type[Any]) -> Any:
-    """Rebuild a `typing` typed dict with `typing_extensions`. It may contain itself."""
+    """Rebuild a `typing` typed dict with `typing_extensions`, and store it. It may contain itself."""
     hints = typing.get_type_hints(old, include_extras=True)
     make: Any = TypedDict
     made = make(

@@ -264,7 +264,7 @@ def _own_annotation(parameter: inspect.Parameter) -> object:
 
 
 def _bound_by_partial(function: Function) -> list[str]:
-    """Return the names of parameters that a partial has fixed."""
+    """Return the names of parameters that a partial has fixed; none without a partial."""
     inner, fixed = function, set[str]()
     while isinstance(inner, functools.partial):
         fixed.update(inner.keywords)

@@ -81,7 +81,7 @@ class Gaps:
         return list(islice((error for error in found if _TOO_LONG in error.expected), MAX_ERRORS))
 
     def _at(self, value: object, schema: object, path: Path) -> Iterator[FieldError]:
-        """Yield errors for a value and everything inside it."""
+        """Yield an error for each place, the value or inside it, that breaks the advertised schema."""
         if not isinstance(schema, Mapping):
             return
         if "$ref" in schema:

@@ -58,7 +58,7 @@ class JsonSchemaValidator:
         self._flat_defaults = _flat_defaults(schema) if self.has_defaults else None
 
     def is_valid(self, value: object) -> bool:
-        """Return True if the schema admits a value of JSON data."""
+        """Return True if the schema admits a value of JSON data; False for anything that is none."""
         try:
             return self._validator.is_valid(value)
         except ValueError:  # not JSON, half a surrogate pair, nested beyond reason
@@ -179,7 +179,7 @@ _OFFICIAL = re.compile(r"https?://json-schema\.org/(?P<name>.*)")
 
 
 def _dialect(schema: Schema | bool, documents: Mapping[str, object]) -> str:
-    """Return the dialect's validator, "" for one among `documents`, or raise `DefinitionError`."""
+    """Return how the dialect's validator is called, "" for one among `documents`, or raise `DefinitionError`."""
     written = schema.get("$schema", "") if isinstance(schema, Mapping) else ""
     uri = str(written)
     if not uri:

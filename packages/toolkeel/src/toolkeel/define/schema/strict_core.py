@@ -74,7 +74,7 @@ class _Closing:
             self._strips = outer
 
     def _close(self, core: Mapping[str, Any]) -> Core:
-        """Return a copy of a schema whose configuration is known, with its gaps closed."""
+        """Return a copy of a schema whose configuration is known, with its gaps closed and counted."""
         made = {key: self._part(key, stored) for key, stored in core.items() if key != "strict"}
         if "config" in core:
             made["config"] = self._config(core["config"])
@@ -94,7 +94,7 @@ class _Closing:
         return made if closed is None else closed
 
     def _config(self, config: Core) -> Core:
-        """Return a configuration that is strict, and takes a field by its advertised name alone."""
+        """Return a configuration that is strict, and takes a field by its advertised name alone; count a change."""
         if config.get("validate_by_name") and config.get("validate_by_alias", True):
             self.count += 1
             config = {**config, "validate_by_name": False}
