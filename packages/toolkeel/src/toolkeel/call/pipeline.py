@@ -74,7 +74,7 @@ class Entry:
 
 
 class ToolLookup(Protocol):
-    """What the pipeline needs of a toolset: the entry of a name, and how long results are read."""
+    """What the pipeline needs of a toolset: entries by name, handlers of tainted runs, a reader of long results."""
 
     @property
     def find(self) -> Callable[[str, Container[str]], Entry]:

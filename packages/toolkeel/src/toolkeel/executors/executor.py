@@ -53,7 +53,7 @@ class Capabilities:
 
 
 class Executor(Protocol):
-    """Where a body runs. A plain function with the signature of `__call__` is enough, without guarantees."""
+    """What runs a call's body. A plain function with the signature of `__call__` is enough, without guarantees."""
 
     @property
     def capabilities(self) -> Capabilities:

@@ -299,7 +299,7 @@ class ModelCaller:
     def _record_failure(
         self, error: Exception, assembly: ReplyBuilder | None, model: str
     ) -> AssistantMessage | None:
-        """Record a failed request, in its error too, and count its usage. Return the partial reply, or None."""
+        """Record a failed request, in its error too, and count its usage. Return what has arrived, or None."""
         run, reply = self._run, None
         usage = error.usage if isinstance(error, ModelError) else Usage()
         if isinstance(error, ModelError) and (assembly is not None or usage != Usage()):

@@ -201,7 +201,7 @@ class InputGuard(_Guard):
 
 @checked
 class OutputGuard(_Guard):
-    """A `Step` made by `output_guard`. It checks the result or error of a call, as text for the model."""
+    """A `Step` made by `output_guard`: its check sees a call's result or error before the model does."""
 
     async def __call__(self, prepared: Prepared, context: ToolContext, proceed: Proceed) -> object:
         try:

@@ -270,7 +270,7 @@ def _unmovable(node: Node, moved: Node, place: SchemaPlace, run: Conversion) -> 
 
 
 def split_types(node: Node, place: SchemaPlace, run: Conversion) -> tuple[Node, SchemaPlace] | None:
-    """Return a list of types as a union with one type each, and its place; None if lists are accepted."""
+    """Return a list of types as a union of one type each, and its place; None if none is there, or it is taken."""
     kinds = node.get("type")
     if isinstance(kinds, str) or run.dialect.type_lists or "anyOf" in node:
         return None
