@@ -16,7 +16,7 @@ _UNSEEN = "not shown: this model takes text only"
 
 
 def media_size(message: Message) -> int:
-    """Return the bytes that a message's pictures, sounds and files take in a request, as base64."""
+    """Return the bytes that a message's pictures, sounds and files take in a request: base64, or a URL."""
     if isinstance(message.content, str):
         return 0
     return sum(map(_size, message.content))
@@ -66,7 +66,7 @@ def within_limit(messages: Sequence[Message], limit: int = MEDIA_LIMIT) -> list[
 
 
 def _size(block: Block) -> int:
-    """Return the bytes of a media block as base64; 0 for other blocks and media by URL."""
+    """Return the bytes of a media block in a request: its data as base64, or its URL; 0 for other blocks."""
     if not isinstance(block, Image | Audio | File):
         return 0
     return -(-len(block.data) // 3) * 4 + len(getattr(block, "url", ""))

@@ -311,7 +311,7 @@ class _OutputBudget:
         self.is_exceeded = False
 
     def limit_sink(self, sink: Sink) -> Sink:
-        """Wrap a sink so that it gets only what fits in the budget."""
+        """Wrap a sink so that it gets only what fits in the budget; for more, call `on_exceeded` once."""
 
         def within_budget(piece: bytes) -> None:
             """Pass on what fits in the budget; call `on_exceeded` once for more."""

@@ -65,7 +65,7 @@ class BoundedValidator:
     def refuses(self, text: str | bytes, value: object) -> bool:
         """Return True if a large or deep value surely does not fit, for which pydantic would take too long.
 
-        False for any other value, without a check.
+        False for any other value, without a check, unless `judges_all`.
 
         Args:
             text: As it was sent.

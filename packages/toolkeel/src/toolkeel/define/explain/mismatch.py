@@ -253,7 +253,7 @@ class Mismatches:
         _merge(fields, FieldError(path, phrase, describe_value(value)))
 
     def _because(self, fault: jsonschema_rs.ValidationError) -> str:
-        """Return the condition under which a fault exists, or "" if it is unconditional."""
+        """Return the condition under which a fault exists, as the end of a phrase, or "" if it has none."""
         assert self._form is not None
         path = tuple(fault.schema_path)
         for index in range(len(path) - 1, -1, -1):

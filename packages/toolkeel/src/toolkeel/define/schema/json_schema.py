@@ -120,7 +120,7 @@ class ToolSchemaGenerator(GenerateJsonSchema):
     """
 
     def build_schema_type_to_method(self) -> Any:
-        """Return the method of each type; what those of `ENFORCED_TYPES` return is marked as enforced."""
+        """Return the method of each type; `ENFORCED_TYPES` mark what they return, `TEXT_TYPES` add a pattern."""
         methods: dict[Any, Any] = dict(super().build_schema_type_to_method())
         if self.mode == "validation":
             for kind in TEXT_TYPES & methods.keys():
