@@ -234,7 +234,7 @@ def _report_suspension(
 def _find_cause(
     error: BaseException, call: ToolCall, tool: AnyTool | None, context: ToolContext | None
 ) -> BaseException:
-    """Return the exception that a call's result reports: what stopped the call, if its own error follows from it."""
+    """Return what a call's result reports: what stopped the call, `Cancelled` if it never began, else its own error."""
     if isinstance(error, Crashed | Cancelled | CancelledError | KeyboardInterrupt) and context:
         stop = find_stop(context, error)
         if stop is not None and (isinstance(stop, Suspend) or isinstance(error, Crashed)):
