@@ -83,9 +83,8 @@ class RunLoop(Generic[T]):
         self._session, self._new_decisions = session, decisions
         self._is_continued = isinstance(prompt, resuming.Resumed)
         self._undecided: tuple[Ticket, ...] = ()
-        self._start = resuming.load_start(prompt, context)
+        start = self._start = resuming.load_start(prompt, context)
         self._decisions = resuming.collect_decisions(prompt, decisions) if session is None else {}
-        start = self._start
         to_messages = session_prompt_to_messages if session else prompt_to_messages
         context.loop_state.transcript = to_messages(start)
         if isinstance(start, RunState):
