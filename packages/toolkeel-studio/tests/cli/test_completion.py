@@ -10,6 +10,17 @@ import pytest
 from tests.cli.conftest import Here
 from toolkeel_studio.cli.main import COMMANDS
 
+SHOP = '''
+from typing import Literal
+
+def order(item: Literal["lamp", "desk"], count: int = 1, fast: bool = False) -> str:
+    """Order an item."""
+    return item
+
+def cancel(number: int) -> str:
+    """Cancel an order."""
+    return ""
+'''
 TRY = """
 source ./completion
 COMP_WORDS=("$@"); COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
@@ -47,6 +58,25 @@ def test_bash_completes_commands_options_values_and_files(
         check=True,
     )
     assert (done.stderr, sorted(filter(None, done.stdout.splitlines()))) == ("", offered)
+
+
+def test_after_call_come_tools_arguments_and_the_values_of_enums(
+    monkeypatch: pytest.MonkeyPatch, here: Here, tmp_path: Path
+) -> None:
+    (tmp_path / "shop.py").write_text(SHOP, "utf-8")
+    monkeypatch.chdir(tmp_path)
+    for typed, offered in (
+        (("shop.py", "o"), ["order"]),
+        (("shop.py", "order", ""), ["count=", "fast=", "item="]),
+        (("shop.py", "order", "item=l"), ["item=lamp"]),
+        (("shop.py", "order", "item", "=", "l"), ["lamp"]),  # as bash splits it
+        (("shop.py", "order", "item", "="), ["desk", "lamp"]),
+        (("shop.py", ":", "order", "it"), ["item="]),
+        (("shop.py", "order", "fast="), ["fast=false", "fast=true"]),
+        (("mcp.json", ""), []),
+    ):
+        assert here("call", "--complete", "--", *typed).out.split() == offered, typed
+    assert 'toolkeel call --complete -- "${COMP_WORDS[@]:2' in here("completion", "bash").out
 
 
 def test_bash_offers_every_command(here: Here, tmp_path: Path) -> None:

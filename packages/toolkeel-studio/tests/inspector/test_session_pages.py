@@ -17,11 +17,25 @@ import pytest
 
 from tests.inspector.serving import GATE, HELD, REMOVED, Served, busy, served
 from tests.mcp.peers import OLD_PEER, PEER
-from toolkeel import Agent, AssistantMessage, ToolOutput, Usage, tool
+from toolkeel import Agent, AssistantMessage, ToolOutput, Usage, UserMessage, tool
+from toolkeel._records.entries import (
+    CallIntended,
+    ModelAsked,
+    ModelReplied,
+    PersonSaid,
+    RunBegan,
+)
 from toolkeel.mcp.client import MCPServer
 from toolkeel.sessions import Sessions
 from toolkeel.testing import Scripted, call
 
+KILLED_IN_A_CALL = [
+    RunBegan("r"),
+    PersonSaid("r", UserMessage("Pay 5.")),
+    ModelAsked("r", 1, "m"),
+    ModelReplied("r", 1, AssistantMessage("", (call("pay", {"euros": 5}),))),
+    CallIntended("r", 1, 0, "a", "pay"),
+]
 ERAS = [pytest.param(OLD_PEER, id="2025"), pytest.param(PEER, id="2026")]
 
 
@@ -350,3 +364,27 @@ def test_a_page_of_a_long_session_reads_its_window_and_nothing_before_it(tmp_pat
         assert shown.status_code == 200
         assert "answer 199" in shown.text and "answer 0<" not in shown.text
         assert "200 requests" in shown.text
+
+
+def test_a_call_of_a_process_that_ended_is_interrupted_and_not_running(tmp_path: Path) -> None:
+    with served(tmp_path, ["Done."]) as page:
+        page.sessions.append("killed", lambda _: KILLED_IN_A_CALL)
+        shown = page.client.get("/sessions/killed").text
+        assert 'class="call interrupted"' in shown and "The process ended during this run." in shown
+        exported = page.client.get("/export/killed").text
+        assert exported == "".join(page.sessions.export("killed"))
+
+
+def test_a_form_offers_to_send_an_empty_text_only_where_it_is_not_the_default(
+    tmp_path: Path,
+) -> None:
+    @tool
+    def note(text: str, title: str = "untitled", tag: str = "") -> str:
+        """Take a note."""
+        return text
+
+    with served(tmp_path, ["Done."], tools=[note]) as page:
+        fresh = page.client.get("/tools/note").text
+        assert re.findall(r'name="/(\w+)~empty"', fresh) == ["title"]
+        refused = page.post("/tools/note").text
+        assert re.findall(r'name="/(\w+)~empty"', refused) == ["text", "title"]

@@ -156,6 +156,18 @@ def convert(text: str, schema: Schema, root: Schema, lists: int = 8) -> object:
     return text if value is _NOTHING else value
 
 
+def known_values(schema: Schema, root: Schema) -> list[str]:
+    """Return the values that a schema lists, as they are typed; booleans have two.
+
+    >>> known_values({"enum": ["a", 1]}, {}), known_values({"type": "boolean"}, {})
+    (['a', '1'], ['false', 'true'])
+    """
+    members = [m for part in _parts(schema, root) for m in _members(part) if m is not None]
+    if "boolean" in kinds(schema, root) and not members:
+        return ["false", "true"]
+    return [m if isinstance(m, str) else json.dumps(m, ensure_ascii=False) for m in members]
+
+
 def kinds(schema: Schema, root: Schema) -> frozenset[str]:
     """JSON types a schema lets through; empty if it does not say.
 

@@ -1,6 +1,7 @@
 """``toolkeel completion``: a script that completes these commands in bash, zsh or fish.
 
-It is generated from the commands and contains everything: no program runs at a Tab.
+It is generated from the commands and contains everything, so no program runs at a Tab; except after
+``call``, where the tools and arguments are those of the target.
 """
 
 from __future__ import annotations
@@ -31,6 +32,9 @@ _VALUES = {
     "--tools": ("builtin", "calculator", "clock", "files", "weather"),
 }
 """What may stand after an option, beside the names of files."""
+
+_CALL = "toolkeel call --complete --"
+"""Prints what may follow, a line each."""
 
 
 @record
@@ -67,7 +71,7 @@ def _commands_below(group: Any, above: tuple[str, ...]) -> Iterator[CompletedCom
         options = [
             (tuple(param.opts), str(param.help or ""), not param.is_flag, _values(param))
             for param in each.params
-            if param.opts[0].startswith("-")
+            if param.opts[0].startswith("-") and not getattr(param, "hidden", False)
         ]
         help_ = (("--help", "-h"), "Say what it does.", False, ())
         yield CompletedCommand(words, each.get_short_help_str(200), (*options, help_))
@@ -101,6 +105,12 @@ def _bash(known: list[CompletedCommand], shell: Shell) -> Iterator[str]:
     yield f'    case "$place" in {"|".join(groups)})'
     yield '        [ "$COMP_CWORD" -gt 2 ] && place="$place ${COMP_WORDS[2]}" ;;'
     yield "    esac"
+    yield '    if [ "$place" = call ] && [ "$COMP_CWORD" -gt 2 ] && [ "${word#-}" = "$word" ]; then'
+    yield "        local IFS=$'\\n'"
+    yield f'        COMPREPLY=($({_CALL} "${{COMP_WORDS[@]:2:COMP_CWORD-1}}" 2>/dev/null))'
+    yield '        case "${COMPREPLY[0]}" in *=) compopt -o nospace 2>/dev/null ;; esac'
+    yield '        if [ -n "${COMPREPLY[0]}" ]; then compopt +o filenames 2>/dev/null; return; fi'
+    yield "    fi"
     yield '    case "$place $before|$word" in'
     for each in known:
         for spellings, _, takes, values in each.options:
@@ -146,6 +156,8 @@ def _fish(known: list[CompletedCommand]) -> Iterator[str]:
             words += ["-r" if _completes_files(values) else "-x"] if takes else []
             words += [f"-a {shlex.quote(' '.join(values))}"] if values else []
             yield _fish_line(" ".join(words), told)
+    words = f"({_CALL} (commandline -opc)[3..] (commandline -ct) 2>/dev/null)"
+    yield f"complete -c toolkeel -n '__fish_seen_subcommand_from call' -a {shlex.quote(words)}"
     shells = f"-f -n '__fish_seen_subcommand_from completion' -a '{' '.join(Shell)}'"
     yield _fish_line(shells, "Of which shell.")
 

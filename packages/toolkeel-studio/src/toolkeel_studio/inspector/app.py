@@ -157,6 +157,7 @@ def _application(
             Route(f"/sessions/{name}", sessions.show, methods=["GET"]),
             Route(f"/sessions/{name}", sessions.act, methods=["POST"]),
             Route(f"/events/{name}", sessions.events),
+            Route(f"/export/{name}", sessions.export),
             Route("/approvals", desks.show, methods=["GET"]),
             Route("/approvals", desks.decide, methods=["POST"]),
             Route("/compare", sessions.compare),

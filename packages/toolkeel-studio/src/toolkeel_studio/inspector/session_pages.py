@@ -126,7 +126,10 @@ class SessionPages:
         after = _begin(session, upto - WINDOW)
         story = fold_story(session.entries(after, upto))
         name = session.name
-        live = self._runs.live.get(name)
+        live, running = self._runs.live.get(name), self._runs.is_running(name)
+        interrupted = bool(info.requests) and not (running or info.ended) and upto == head
+        if interrupted:
+            story.interrupt()
         fields = {"session": info, "story": story, "live": live, "latest": upto == head}
         waits = self._runs.open_tickets(session) if story.reason == "waiting" else {}
         fields["open"] = {id: typed if typed.get("ticket") == id else UNTOUCHED for id in waits}
@@ -134,13 +137,14 @@ class SessionPages:
         fields["turns_before"] = info.turns - len(story.turns) if upto == head else None
         fields["question"] = _question_form(live, typed, errors)
         fields |= {
-            "timeline": build_timeline(_last_run(story)),
+            "timeline": build_timeline(_last_run(story), story.latest if interrupted else None),
+            "interrupted": interrupted,
             "earlier": after + 1 if after else 0,
         }
         fields["activity"] = _activity_bars(session) if head > WINDOW else ()
         fields["unread"] = session.unread if upto == head else ()
         fields |= {"told": told, "problem": told or self._runs.problem(name)}
-        fields["running"] = running = self._runs.is_running(name)
+        fields["running"] = running
         still = typed or fields["question"] or "still" in request.query_params
         fields["renews"] = running and upto == head and not still  # a refresh would lose typed text
         return self._page("session.html", request, **fields)
@@ -246,6 +250,15 @@ class SessionPages:
         if live is not None and live.version != number_of(request.query_params.get("version", "")):
             state |= {"version": live.version, "tail": _live_tail(live)}
         return JSONResponse(state)
+
+    async def export(self, request: Request) -> Response:
+        """Return a session as JSON lines, as ``toolkeel sessions export`` writes it."""
+        name = self._find(request).name
+        text = await asyncio.to_thread(lambda: "".join(self._sessions.export(name)))
+        headers = {
+            "Content-Disposition": f"attachment; filename*=UTF-8''{quote_segment(name)}.jsonl"
+        }
+        return Response(text, media_type="application/jsonl", headers=headers)
 
     # — two sessions —
 

@@ -69,6 +69,7 @@ class CallItem:
         waited: When it began to wait for the decision.
         verdict: The first decision.
         inside: Story of the nested run, if the call is an agent.
+        interrupted: True if it began, and its process ended before its result.
     """
 
     call: ToolCall
@@ -81,15 +82,18 @@ class CallItem:
     waited: float | None = None
     verdict: DecisionView | None = None
     inside: Story | None = None
+    interrupted: bool = False
 
     @property
     def status(self) -> str:
-        """``done``, ``failed``, ``waits``, ``decided``, ``runs`` or ``planned``."""
+        """``done``, ``failed``, ``waits``, ``decided``, ``runs``, ``interrupted`` or ``planned``."""
         if self.result is not None:
             return "failed" if self.result.failed else "done"
         if self.ticket is not None:
             return "waits" if self.verdict is None else "decided"
-        return "planned" if self.began is None else "runs"
+        if self.began is None:
+            return "planned"
+        return "interrupted" if self.interrupted else "runs"
 
     @property
     def arguments(self) -> Mapping[str, Any] | str:
@@ -224,6 +228,11 @@ class Story:
                     yield called
                     if called.inside is not None:
                         yield from called.inside.calls()
+
+    def interrupt(self) -> None:
+        """Mark the calls that began and have no result: no process runs them any more."""
+        for called in self.calls():
+            called.interrupted = called.began is not None and called.result is None
 
     # — one handler for each kind of entry —
 

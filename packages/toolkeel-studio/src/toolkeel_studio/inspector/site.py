@@ -176,7 +176,7 @@ def _pretty(value: object) -> str:
 def is_expanded(call: CallItem) -> bool:
     """Return True for a call to show in full: active, failed, short, or with a picture."""
     if call.result is None or call.result.failed:
-        return call.status in ("failed", "runs")
+        return call.status in ("failed", "runs", "interrupted")
     return bool(picture_urls(call.result.content)) or len(call.result.text) <= SHORT_RESULT
 
 

@@ -72,7 +72,7 @@ def load_target(text: str) -> Toolset:
     >>> load_target("calculator").names
     ('calculator',)
     """
-    if _MCP.fullmatch(text):
+    if is_mcp_target(text):
         tools: Toolset = load_remote("mcp", text)
         return tools
     base, name = _split_target(text)
@@ -83,6 +83,11 @@ def load_target(text: str) -> Toolset:
     if expand_home(base).is_dir():
         return merge_parts(_load_folder(expand_home(base), name))
     return merge_parts(_load_from_module(_import_module(base), name, base))
+
+
+def is_mcp_target(text: str) -> bool:
+    """Return True if a target is a file of MCP servers, one of them, or the address of one."""
+    return _MCP.fullmatch(text) is not None
 
 
 def load_targets(texts: Iterable[str]) -> Toolset:
@@ -183,7 +188,8 @@ def _load_builtins(base: str, name: str) -> Iterator[AnyTool]:
     except TypeError as error:
         if "unexpected keyword argument" not in str(error):
             raise
-        raise SetupError(f"the builtin {base} has no such option: {', '.join(options)}") from None
+        unknown = str(error).rpartition("argument ")[2]
+        raise SetupError(f"the builtin {base} has no option {unknown}") from None
 
 
 def _parse_options(text: str) -> dict[str, str]:
@@ -327,6 +333,10 @@ def _describe_no_tools(module: types.ModuleType, base: str) -> str:
             f"{base} has no tools: its functions ({listed}) have no docstrings. Write one for "
             f"each that shall be a tool, or decorate it with @tool, or name it: {base}:{bare[0]}"
         )
+    for name, value in list_public(module).items():
+        held = tuple(value.values()) if isinstance(value, dict) else value
+        if isinstance(held, list | tuple) and any(isinstance(each, Tool) for each in held):
+            return f"{base} has no tools of its own; for those in {name!r}, write {base}:{name}"
     return f"{base} has no tools: decorate functions with @tool, or give them docstrings"
 
 

@@ -15,6 +15,7 @@ from toolkeel_studio.cli.exit_codes import UsageProblem
 from toolkeel_workspace.files.file_tools import Files
 
 _NAMED = re.compile(r'(?:(?<=\s)|\A)@(?:"([^"\n]+)"|(\S*[^\s.,;:!?)\]，。；：！？）]))')
+_PATH = re.compile(r"/|\w\.\w+\Z")
 
 
 def attached_paths(text: str) -> list[str]:
@@ -23,8 +24,20 @@ def attached_paths(text: str) -> list[str]:
     >>> attached_paths("ask @ada about it")
     []
     """
-    named = (quoted or plain for quoted, plain in _NAMED.findall(text))
-    return [path for path in dict.fromkeys(named) if _is_file(path)]
+    return [path for path in _named_paths(text) if _is_file(path)]
+
+
+def missing_paths(text: str) -> list[str]:
+    """Return the names after ``@`` that look like paths of files, and are none.
+
+    >>> missing_paths("ask @ada about @missing.txt")
+    ['missing.txt']
+    """
+    return [path for path in _named_paths(text) if _PATH.search(path) and not _is_file(path)]
+
+
+def _named_paths(text: str) -> list[str]:
+    return list(dict.fromkeys(quoted or plain for quoted, plain in _NAMED.findall(text)))
 
 
 def _is_file(path: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -20,6 +21,7 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
 from toolkeel._common.data_folder import sessions_file
 from toolkeel.agent.agent import Agent
+from toolkeel.builtin.tools_in_module import did_you_mean
 from toolkeel.content import Content
 from toolkeel.context import CancelToken
 from toolkeel.errors import ToolkeelError
@@ -27,7 +29,7 @@ from toolkeel.messages import AssistantMessage, Message, Usage, UserMessage
 from toolkeel.observe.stats import price_of_usage
 from toolkeel.observe.wording import count, dollars, visible_line
 from toolkeel.sessions import Sessions
-from toolkeel_studio.cli.chat.attach import attached_paths, with_attachments
+from toolkeel_studio.cli.chat.attach import attached_paths, missing_paths, with_attachments
 from toolkeel_studio.cli.chat.complete import ChatCompleter
 from toolkeel_studio.cli.chat.steering import SIGN, Steering
 from toolkeel_studio.cli.commands.launch import (
@@ -93,6 +95,9 @@ def command(
     for text in read_lines(chat.steering) if can_ask() else lines():
         if not chat.handle_line(text):
             break
+    if can_ask() and chat.sessions[chat.name].exists:
+        options = [word for target in targets or () for word in ("-t", target)]
+        note(f"go on: {shlex.join(['toolkeel', 'chat', *options, '--session', chat.name])}", DIM)
 
 
 def lines() -> Iterator[str]:
@@ -221,7 +226,8 @@ class Chat:
             return False
         try:
             if known is None:
-                raise UsageProblem(f"there is no {word}; /help lists the commands")
+                hint = did_you_mean(word, [name for name, _ in self._command_names()])
+                raise UsageProblem(f"there is no {word}; {hint} (/help lists the commands)")
             known[1](self, rest.strip())
         except (UsageProblem, ToolkeelError, OSError, ValueError) as error:
             note(str(error), RED)
@@ -230,6 +236,8 @@ class Chat:
     def _send(self, text: str, message: Content) -> None:
         """Send a message with the files that it names; a line of a pipe names none."""
         paths = attached_paths(text) if can_ask() else []
+        for path in missing_paths(text) if can_ask() else ():
+            note(f"@{visible_line(path)}: there is no such file; sent as text", YELLOW)
         if paths:
             try:
                 rules = self._agent.tools.rules
@@ -318,7 +326,8 @@ class Chat:
         """List the sessions."""
         for info in self.sessions.list(scope="")[:20]:
             name, said = visible_line(info.name), visible_line(info.first)
-            note(f"  {name}  {count(info.turns, 'turn')}  {said}")
+            at = datetime.fromtimestamp(info.updated)
+            note(f"  {name}  {at:%Y-%m-%d %H:%M}  {count(info.turns, 'turn')}  {said}")
 
     def fork(self, rest: str) -> None:
         """Go on in a copy, from a turn on."""

@@ -17,6 +17,7 @@ from toolkeel.events import Event, ToolFinished, event_dict
 from toolkeel.messages import ToolCall, ToolMessage
 from toolkeel.observe.wording import compact, duration, pretty
 from toolkeel_studio.cli.arguments import read_arguments
+from toolkeel_studio.cli.call_words import complete_call
 from toolkeel_studio.cli.exit_codes import UsageProblem
 from toolkeel_studio.cli.terminal.interrupt import exit_code, run_interruptible
 from toolkeel_studio.cli.terminal.progress import view
@@ -24,7 +25,7 @@ from toolkeel_studio.cli.terminal.streams import DIM, RED, echo, note, stdout_ke
 
 
 def command(
-    target: Annotated[str, typer.Argument(metavar="TARGET", help="Where the tool is.")],
+    target: Annotated[str, typer.Argument(metavar="TARGET", help="Where the tools are.")],
     words: Annotated[
         list[str] | None,
         typer.Argument(
@@ -40,6 +41,7 @@ def command(
     yes: Annotated[
         bool, typer.Option("--yes", help="Approve the call, if it asks for approval.")
     ] = False,
+    complete: Annotated[bool, typer.Option("--complete", hidden=True)] = False,
 ) -> None:
     """Call one tool as a model would, without a model.
 
@@ -49,6 +51,11 @@ def command(
 
     Prints what the model would read. If the call fails, prints why on stderr and exits with 1.
     """
+    if complete:
+        with stdout_kept_clean():
+            offered = complete_call([target, *(words or ())])
+        echo("\n".join(offered))
+        return
     with stdout_kept_clean():
         tools = load_target(target)
     call_one(tools, target, words or (), (details, as_json, yes))

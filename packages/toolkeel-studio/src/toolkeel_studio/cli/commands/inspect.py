@@ -13,6 +13,7 @@ from toolkeel.builtin.tools_by_place import ALL_TARGET
 from toolkeel.sessions import ApprovalQueue, KeyValueStore, Sessions
 from toolkeel_studio.cli.commands.approvals import Store
 from toolkeel_studio.cli.commands.launch import OFFLINE, Instructions, Launch, ModelName, RulesFile
+from toolkeel_studio.cli.commands.serve import TOKEN_VARIABLE
 from toolkeel_studio.cli.commands.sessions import File
 from toolkeel_studio.cli.terminal.streams import DIM, echo, note, stdout_kept_clean
 
@@ -35,6 +36,15 @@ def command(
     port: Annotated[
         int, typer.Option(metavar="N", min=0, max=65535, help="Where to listen; any by default.")
     ] = 0,
+    token: Annotated[
+        str,
+        typer.Option(
+            metavar="TEXT",
+            envvar=TOKEN_VARIABLE,
+            help="The token; with it and --port, open pages survive a restart. Random by default.",
+            show_default=False,
+        ),
+    ] = "",
 ) -> None:
     """Open a page to try tools, watch runs, approve and compare.
 
@@ -47,7 +57,9 @@ def command(
     with stdout_kept_clean():
         agent = Launch(chosen, model, instructions, rules=rules).agent()
     desk = ApprovalQueue(KeyValueStore(store)) if store else None
-    page = Inspector(agent, Sessions(file), target=chosen[0], port=port, audit=audit, desk=desk)
+    page = Inspector(
+        agent, Sessions(file), target=chosen[0], port=port, token=token, audit=audit, desk=desk
+    )
 
     def ready() -> None:
         echo(page.url)

@@ -13,7 +13,16 @@ from toolkeel_studio.cli.commands.sessions import AsJson, File, open_existing
 from toolkeel_studio.cli.terminal.streams import DIM, YELLOW, layout, note
 from toolkeel_studio.cli.terminal.text import table
 
-TOOL_HEAD = ("tool", "calls", "first try", "mended", "median", "95 %", "failures", "wrong fields")
+TOOL_HEAD = (
+    "tool",
+    "calls",
+    "first try",
+    "corrected",
+    "median",
+    "95 %",
+    "failures",
+    "invalid fields",
+)
 MODEL_HEAD = ("model", "requests", "tokens in", "tokens out", "median", "95 %", "accepted", "cost")
 
 
@@ -27,8 +36,8 @@ def command(
 ) -> None:
     """Say how well models call tools, over sessions.
 
-    For each tool: calls, how often the first try was right, how often a wrong call was mended, how
-    long calls took, failures by kind, and the arguments that were wrong.
+    For each tool: calls, how often the first try was right, how often a wrong call was corrected, how
+    long calls took, failures by kind, and the arguments that were invalid.
     """
     sessions = open_existing(file)
     infos = [sessions[name].info for name in names or ()] or sessions.list(scope="")
