@@ -19,7 +19,7 @@ from toolkeel._common.loop_state import LoopState as LoopState
 from toolkeel._common.loop_state import RunScope as RunScope
 from toolkeel._common.other_libraries_words import unknown_option_error
 from toolkeel._records.record import NOTHING
-from toolkeel._records.taint_sources import Taint
+from toolkeel._records.taint_sources import Source, Taint
 from toolkeel._records.tickets import Approver
 from toolkeel._records.tickets import Edit as Edit
 from toolkeel.events import Event, Nested
@@ -256,11 +256,12 @@ class ToolContext(Generic[C]):
         edits: Changes of the arguments since the model sent them, in order.
         body_state: Empty before the body starts, then ``runs``, ``again`` for a retry, ``done``.
         started_at: `time.perf_counter` value at which the call started; 0 if unknown.
+        strangers: Sources of strangers' text that the call, or what its body ran, has read.
     """
 
     __slots__ = (
         "_loop", "_reporter", "body_state", "call", "deadline", "deadline_clock", "edits", "ended",
-        "pause_count", "remote_count", "run", "started_at", "tool_name",
+        "pause_count", "remote_count", "run", "started_at", "strangers", "tool_name",
     )  # fmt: skip
 
     def __init__(self, call: ToolCall, tool_name: str, run: RunContext[C]) -> None:
@@ -269,10 +270,10 @@ class ToolContext(Generic[C]):
         self.run = run
         self.deadline = run.scope.deadline
         self.body_state: Literal["", "runs", "again", "done"] = ""
-        self.ended, self.pause_count, self.remote_count = False, 0, 0
-        self.started_at = 0.0
+        self.ended, self.pause_count, self.remote_count, self.started_at = False, 0, 0, 0.0
         self.deadline_clock: DeadlineClock | None = None
         self.edits: tuple[Edit, ...] = ()
+        self.strangers: tuple[Source, ...] = ()
         # Asked for only if somebody listens: it costs a system call in Python 3.11.
         self._loop = reporter.running_loop() if run.listeners else None
         self._reporter: reporter.Reporter | None = None

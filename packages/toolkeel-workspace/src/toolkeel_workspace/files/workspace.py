@@ -25,7 +25,7 @@ from typing import Literal, TypeAlias
 
 from toolkeel._common.checked_arguments import checked
 from toolkeel._records.result_store import PREFIX, RESULTS
-from toolkeel.call.steps.label_sources import OURS
+from toolkeel._records.taint_sources import OURS
 from toolkeel.call.steps.taint import BUILDS
 from toolkeel.call.truncate import KEEPER
 from toolkeel.define.decorator import tool

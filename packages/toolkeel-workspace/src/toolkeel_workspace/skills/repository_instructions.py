@@ -102,7 +102,7 @@ class RepositoryInstructions:
             for note in notes:
                 log.warning("a file of instructions has a problem: %s", note)
             if not self._trust:
-                record_source(run, Source("stranger", INSTRUCTIONS, name, FILES))
+                record_source(run, Source("stranger", INSTRUCTIONS, name, FILES), is_read=False)
         return "\n\n".join(parts)
 
 

@@ -21,7 +21,8 @@ from typing import Any
 
 from toolkeel._common.checked_arguments import checked
 from toolkeel._records.result_pins import PINNED, has_pinned
-from toolkeel.call.steps.label_sources import OURS, TRUSTED, WORDS
+from toolkeel._records.taint_sources import OURS
+from toolkeel.call.steps.label_sources import TRUSTED, WORDS
 from toolkeel.call.toolset import Toolset
 from toolkeel.content import Text
 from toolkeel.context import ToolContext

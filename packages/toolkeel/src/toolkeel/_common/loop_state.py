@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from toolkeel._records.taint_sources import Source
 from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.messages import Message, ToolCall
 
@@ -52,13 +53,14 @@ class LoopState:
         turn: Number of batches of calls so far: calls of one have not read each other's errors.
         event_loop: The event loop of an agent's run while the run goes on; else None.
         end: Done when that run has ended; None if nobody waits for it.
+        strangers: Sources of strangers' text that its calls have read.
     """
 
     __slots__ = (
         "can_suspend", "cleanups", "decisions", "disabled_tools", "end", "event_count", "event_loop",
         "failed_calls", "follow_ups", "inbox", "inner_runs", "instruction_count", "is_repeatable",
-        "joined_runs", "pending_handoff", "request_taint", "settle_decision", "skip_unstarted", "transcript", "turn",
-        "visible_taint",
+        "joined_runs", "pending_handoff", "request_taint", "settle_decision", "skip_unstarted", "strangers", "transcript",
+        "turn", "visible_taint",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -79,6 +81,7 @@ class LoopState:
         self.cleanups: list[Callable[[], Awaitable[object]]] = []
         self.event_loop: AbstractEventLoop | None = None
         self.end: Future[None] | None = None
+        self.strangers: tuple[Source, ...] = ()
 
 
 class RunScope:

@@ -21,6 +21,8 @@ INSTRUCTIONS = "instructions"
 """The tool of a source that is a part of the agent's instructions by another author than the operator."""
 UNREAD = "unread"
 """Key in the details of a result or error: True if the call ended before it read anything."""
+OURS = "ours"
+"""Key of a tool's metadata: True if no stranger writes what it reads, whatever its resources."""
 FILE_MARK = "user.toolkeel.stranger"
 """An attribute of files that hold strangers' text; it goes with the file when it is moved."""
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from toolkeel.call.arguments.validate import prepare
 from toolkeel.call.body.sync_bridge import run_sync as run_sync
-from toolkeel.call.enclosing_run import join_run, refuse_waiting
+from toolkeel.call.enclosing_run import join_run, note_strangers, refuse_waiting
 from toolkeel.call.failure_message import call_handler, failure_message
 from toolkeel.call.steps.call_limits import refuse_failing
 from toolkeel.call.steps.label_sources import record_stated
@@ -59,6 +59,7 @@ async def ainvoke(tool: AnyTool, value: object, run: RunContext | None) -> objec
         return failure_message(call, tool, error, 0.0, None, handled).text
     finally:
         ENCLOSING.set(enclosing)
+        note_strangers(context.strangers, enclosing)
         context.end()
 
 
@@ -85,10 +86,10 @@ async def _run_handler(tool: AnyTool, context: ToolContext) -> object:
     try:
         value = await handler(prepared, context)
     except CallError as error:
-        record_stated(run, error.details, call.id)
+        record_stated(error.details, context)
         raise
     if isinstance(value, ToolOutput | ToolMessage):
-        record_stated(run, value.details, call.id)
+        record_stated(value.details, context)
     return value
 
 

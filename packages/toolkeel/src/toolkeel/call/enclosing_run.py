@@ -17,6 +17,7 @@ from typing import Any
 
 from toolkeel._common.reporter import running_loop
 from toolkeel._records.record import NOTHING
+from toolkeel._records.taint_sources import Source
 from toolkeel._records.tickets import Approver, Decision, Ticket
 from toolkeel.call.body.callback import ask_person
 from toolkeel.call.watched_state import WatchedState
@@ -33,6 +34,8 @@ from toolkeel.events import Event
 
 MAX_DEPTH = 5
 """How many runs may be inside each other, if nothing else is set."""
+MOST_STRANGERS = 20
+"""Sources that are noted for a call: the last ones."""
 
 
 def find_enclosing() -> tuple[RunContext, ToolContext | None] | None:
@@ -66,12 +69,20 @@ def enclose(run: RunContext) -> Iterator[None]:
         yield
     finally:
         ENCLOSING.set(before)
+        note_strangers(run.loop_state.strangers, before)
         run.loop_state.event_loop = None
         if run.loop_state.end is not None:
             run.loop_state.end.set_result(None)
         if (outer := run.scope.outer_run) is not None:
             with outer.lock:
                 outer.usage = outer.usage + run.usage
+
+
+def note_strangers(sources: tuple[Source, ...], reader: RunContext | ToolContext | None) -> None:
+    """Note which strangers' text a call or run has read: its result names no targets (`mentioned_targets`)."""
+    if sources and reader is not None:
+        place = reader if isinstance(reader, ToolContext) else reader.loop_state
+        place.strangers = tuple(dict.fromkeys((*place.strangers, *sources)))[-MOST_STRANGERS:]
 
 
 def join_run(run: RunContext | None) -> RunContext:

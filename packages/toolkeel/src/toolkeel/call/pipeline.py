@@ -42,12 +42,12 @@ from toolkeel.call.arguments.validate import argument_text, is_large, prepare
 from toolkeel.call.body.run_in_thread import run_in_thread
 from toolkeel.call.body.start_thread import run_beside
 from toolkeel.call.body.stop_errors import not_started_error
-from toolkeel.call.enclosing_run import find_stop
+from toolkeel.call.enclosing_run import find_stop, note_strangers
 from toolkeel.call.failure_message import call_handler, failure_message, unknown_outcome_message
 from toolkeel.call.result_message import needs_renderer, render, render_value
 from toolkeel.call.steps.call_limits import record_result, refuse_failing
 from toolkeel.call.steps.compose import Handler
-from toolkeel.call.steps.label_sources import attach_labels, record_stated
+from toolkeel.call.steps.label_sources import attach_labels, attach_strangers, record_stated
 from toolkeel.call.truncate import Keeper
 from toolkeel.context import ENCLOSING, RunContext, ToolContext
 from toolkeel.define.tool import AnyTool, Prepared
@@ -195,8 +195,11 @@ def _finish(
     if fatal is not None and isinstance(fatal, Suspend):
         _report_suspension(run, call, message, fatal)
         return message, fatal
-    if message.details:
-        record_stated(run, message.details, call.id)
+    if message.details and context is not None:
+        record_stated(message.details, context)
+    if context is not None and context.strangers:
+        note_strangers(context.strangers, ENCLOSING.get())
+        message = attach_strangers(message, prepared, context.strangers)
     if message.kind is not None or run.loop_state.failed_calls:
         record_result(run, call, message)
     if run.listeners:

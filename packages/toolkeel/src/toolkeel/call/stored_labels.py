@@ -22,4 +22,4 @@ def record_stored_labels(sources: Iterable[Source]) -> None:
     if enclosing is not None:
         run, context = enclosing
         for source in dict.fromkeys(sources):
-            record_source(run, source, "" if context is None else context.call.id)
+            record_source(run, source, context)

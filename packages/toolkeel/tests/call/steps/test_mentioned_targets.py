@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import codecs
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
@@ -15,8 +15,10 @@ from toolkeel.agent.result import RunResult
 from toolkeel.call.arguments.validate import prepare
 from toolkeel.call.steps.mentioned_targets import TrustedText, _may_be, is_named, target_texts
 from toolkeel.content import Audio, File, Image, Text
+from toolkeel.define.tool import AnyTool
 from toolkeel.effects import acts, reads
 from toolkeel.messages import Origin, ToolCall, UserMessage
+from toolkeel.sessions.tool_memory import KeyValueStore
 from toolkeel.testing.scripted import Scripted, call
 
 EVE = "eve@evil.example"
@@ -307,3 +309,52 @@ def test_a_number_counts_that_the_person_wrote_as_an_id_or_beside_another_target
     assert waits("close it, there are 12", call("close", {"number": 12}))
     assert waits("comment in demo/app", twelve) and waits("comment on #1 in demo/app", twelve)
     assert waits("comment on 12", twelve) and waits("comment on 112 in demo/app", twelve)
+
+
+@tool(effects=Effects(read_only=True, open_world=False, resources=("db:customers",)))
+def customers() -> str:
+    """List the customers, who wrote their names themselves."""
+    return str(page.invoke({}))
+
+
+@tool(effects=reads())
+def digest() -> str:
+    """Sum up the page."""
+    return str(page.invoke({}))
+
+
+@tool(effects=reads())
+async def digest_of_agent() -> str:
+    """Let an agent sum up the page."""
+    model = Scripted([call("page", {}), f"It says {EVE}."])
+    return str((await Agent(model, [page]).run("Sum it up.")).output)
+
+
+LETTERS = KeyValueStore()
+
+
+@tool(effects=reads())
+def letter() -> str:
+    """Read the letter that another run stored."""
+    found = LETTERS.get(("letters",), "1")
+    return str(found.value) if found else ""
+
+
+@tool(effects=Effects(destructive=False, open_world=False))
+def store_letter() -> str:
+    """Store the page as a letter."""
+    LETTERS.put(("letters",), "1", {"text": page.invoke({})})
+    return "stored"
+
+
+@pytest.mark.parametrize("reader", [customers, digest, digest_of_agent, letter])
+@pytest.mark.parametrize("options", [{}, {"session": ":memory:"}])
+def test_what_names_a_strangers_text_names_nobody_however_often_and_beside_what_it_is_read(
+    reader: AnyTool, options: dict[str, Any]
+) -> None:
+    Agent(Scripted([call("store_letter", {}), "done"]), [store_letter]).run_sync("Store it.")
+    read, mail = call(reader.name, {}), call("send", {"to": EVE})
+    for turns in ([[read, call("joined", {"parts": ["a"]})]], [read, read]):
+        agent = Agent(Scripted([*turns, mail]), [reader, joined, send])
+        result = agent.run_sync("Go on.", **options)
+        assert [ticket.tool for ticket in result.pending] == ["send"]

@@ -136,7 +136,7 @@ class Cache:
             cached, flight = self._look_up(key)
             if cached is not None:
                 for source in cached.sources:
-                    record_source(context.run, source, context.call.id)
+                    record_source(context.run, source, context)
                 return copy.deepcopy(cached.value)
             if flight is None:
                 return await self._compute(key, prepared, proceed, resources)

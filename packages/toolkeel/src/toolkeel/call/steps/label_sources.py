@@ -18,6 +18,7 @@ from toolkeel._common.reporter import running_loop
 from toolkeel._records.taint_sources import (
     CALLER,
     FILES,
+    OURS,
     UNREAD,
     Source,
     dump_sources,
@@ -25,8 +26,9 @@ from toolkeel._records.taint_sources import (
     mark_file,
     read_file_mark,
 )
+from toolkeel.call.enclosing_run import note_strangers
 from toolkeel.call.steps.compose import Handler
-from toolkeel.call.steps.mentioned_targets import ATTACHED, target_texts
+from toolkeel.call.steps.mentioned_targets import ATTACHED, may_name_targets, target_texts
 from toolkeel.call.steps.resources import mentioned_files, resource_keys, secrets_read
 from toolkeel.content import Audio, Data, File, Image, Text
 from toolkeel.context import RunContext, ToolContext
@@ -46,8 +48,6 @@ ORIGIN = "origin"
 """Key of a tool's metadata: the server that it belongs to (`Source.origin`)."""
 MOST_SOURCES = 20
 """Sources of each label that are stored with a value: the last ones."""
-OURS = "ours"
-"""Key of a tool's metadata: True if no stranger writes what it reads, whatever its resources."""
 
 
 def labels_of(tool: AnyTool) -> tuple[str, ...]:
@@ -123,7 +123,7 @@ def with_labels(tool: AnyTool, last: Handler, *, is_strict: bool = False) -> Han
                     Source("stranger", tool.name, f"{path} ({by})"[:300]) for path, by in marks
                 ]
             for source in found:
-                record_source(context.run, source, context.call.id)
+                record_source(context.run, source, context)
             if files and not tool.effects.read_only:
                 _mark_changed(prepared, context.run, before)
 
@@ -173,43 +173,42 @@ def as_read_by_others(sources: Iterable[Source]) -> tuple[Source, ...]:
     return tuple(source for of_label in found.values() for source in of_label)
 
 
-def record_source(run: RunContext, source: Source, call_id: str | None = None) -> None:
+def record_source(
+    run: RunContext, source: Source, context: ToolContext | None = None, *, is_read: bool = True
+) -> None:
     """Add a source of labels to the run, its journal and events, if it is new. Any thread may call this.
 
     Args:
         run: The run.
         source: The source.
-        call_id: Id of the call that has just read it; None if no call has.
+        context: The call that has read it; None if other code has.
+        is_read: False if it was read before, and is in the transcript.
     """
+    if source.label == "stranger" and context is not None:
+        note_strangers((source,), context)
     for collected in _COLLECTED.get():
         collected[source] = None
-    if run.get_taint().add(source, is_read=call_id is not None):
+    if run.get_taint().add(source, is_read=is_read):
         if run.recorder is not None:
             run.recorder.record_taint(source.label, source.to_text())
         if run.listeners:
-            loop, emit = run.loop_state.event_loop, partial(_emit_source, run, source, call_id)
+            loop, emit = run.loop_state.event_loop, partial(_emit_source, run, source, context)
             if loop is None or loop is running_loop():
                 emit()
             else:  # code in a thread, which has read it from a store
                 loop.call_soon_threadsafe(emit)
 
 
-def _emit_source(run: RunContext, source: Source, call_id: str | None) -> None:
-    """Emit the event that the run has read from a source; `call_id` None: from no call."""
-    about = call_id or "", source.label, source.tool, source.what
+def _emit_source(run: RunContext, source: Source, context: ToolContext | None) -> None:
+    """Emit the event that the run has read from a source; `context` None: from no call."""
+    about = "" if context is None else context.call.id, source.label, source.tool, source.what
     run.emit(Tainted(*run.next_event_fields(), *about))
 
 
-def record_stated(run: RunContext, details: Mapping[str, object], call_id: str) -> None:
-    """Add the sources that a result's details state to its run.
-
-    Args:
-        run: The run.
-        details: Of the result.
-        call_id: Id of its call.
-    """
+def record_stated(details: Mapping[str, object], context: ToolContext) -> None:
+    """Add the sources that a result's details state to the run of its call."""
     for source in load_sources(details):
-        record_source(run, source, call_id)
+        record_source(context.run, source, context)
 
 
 def restore_labels(run: RunContext, messages: Iterable[Message], tools: Iterable[AnyTool]) -> None:
@@ -218,10 +217,10 @@ def restore_labels(run: RunContext, messages: Iterable[Message], tools: Iterable
     Descriptions of tools count, too, that come from an unapproved server.
     """
     for source in _described(tools):
-        record_source(run, source)
+        record_source(run, source, is_read=False)
     messages, of_caller = list(messages), not run.scope.parent_id
     for source in chain.from_iterable(_attached(message, of_caller) for message in messages):
-        record_source(run, source)
+        record_source(run, source, is_read=False)
     results = [message for message in messages if isinstance(message, ToolMessage)]
     for source in chain.from_iterable(load_sources(message.details) for message in results):
         run.get_taint().add(source)
@@ -275,6 +274,24 @@ def _attached(message: Message, of_caller: bool) -> Iterator[Source]:
                     yield Source("private", "attachment", what[:200], origin)
 
 
+def attach_strangers(
+    message: ToolMessage, prepared: Prepared | None, sources: tuple[Source, ...]
+) -> ToolMessage:
+    """Return a result with the strangers' texts in its details that its call has read, known or new.
+
+    A result of a tool that may never name targets is returned as it is.
+    """
+    if prepared is None or not may_name_targets(prepared.tool):
+        return message
+    return _with_sources(message, sources)
+
+
+def _with_sources(message: ToolMessage, sources: Iterable[Source]) -> ToolMessage:
+    """Return a result with further sources in its details."""
+    every = dict.fromkeys((*load_sources(message.details), *sources))
+    return dataclasses.replace(message, details={**message.details, "taint": dump_sources(every)})
+
+
 def attach_labels(run: RunContext, results: list[ToolMessage]) -> list[ToolMessage]:
     """Return the results of a turn, with its new labels in the details of the last one.
 
@@ -285,6 +302,4 @@ def attach_labels(run: RunContext, results: list[ToolMessage]) -> list[ToolMessa
     new = run.taint.sources[known:] if run.taint is not None else []
     if not new or not results:
         return results
-    last = results[-1]
-    details = {**last.details, "taint": dump_sources(new)}
-    return [*results[:-1], dataclasses.replace(last, details=details)]
+    return [*results[:-1], _with_sources(results[-1], new)]

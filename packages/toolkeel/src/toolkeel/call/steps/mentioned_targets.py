@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from urllib.parse import unquote
 
-from toolkeel._records.taint_sources import INSTRUCTIONS, Taint, load_sources
+from toolkeel._records.taint_sources import INSTRUCTIONS, OURS, Taint, load_sources
 from toolkeel.call.arguments.canonical_arguments import ArgumentsView
 from toolkeel.call.steps.addresses import (
     canonical_address,
@@ -30,7 +30,6 @@ from toolkeel.context import RunContext
 from toolkeel.define.secret import collect_texts
 from toolkeel.define.subschemas import all_subschemas, properties_of
 from toolkeel.define.tool import AnyTool, Prepared
-from toolkeel.effects import UNKNOWN
 from toolkeel.messages import (
     AssistantMessage,
     Message,
@@ -222,14 +221,22 @@ def _words_of(message: Message) -> str:
 def _is_of_person(message: ToolMessage, tool: AnyTool | None) -> bool:
     """Return True if a result contains only the user's own data, such as an address book.
 
-    Files of a workspace may be anybody's, what an act answers comes from outside, and an error may
-    repeat what the model wanted.
+    An error may repeat what the model wanted.
     """
-    if tool is None or message.failed or tool.effects == UNKNOWN or not tool.effects.read_only:
+    if tool is None or message.failed or not may_name_targets(tool):
         return False
-    files = any(str(key).startswith("file:") for key in tool.effects.resources)
-    carried = any(source.label == "stranger" for source in load_sources(message.details))
-    return not (tool.effects.stranger or files or carried)
+    return all(source.label != "stranger" for source in load_sources(message.details))
+
+
+def may_name_targets(tool: AnyTool) -> bool:
+    """Return True if no stranger writes what a tool returns, as far as its definition tells.
+
+    Files of a workspace and rows of a database may be anybody's; what an act answers comes from outside.
+    """
+    effects = tool.effects
+    kinds = {str(key).partition(":")[0] for key in effects.resources}
+    rows = "db" in kinds and not tool.metadata.get(OURS)
+    return effects.read_only and not (effects.stranger or rows or "file" in kinds)
 
 
 def is_named(value: str, heard: Sequence[TrustedText]) -> bool:
