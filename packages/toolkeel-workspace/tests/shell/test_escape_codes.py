@@ -36,6 +36,11 @@ def test_only_what_stays_on_the_screen_is_shown(raw: bytes, shown: bytes) -> Non
     assert plain(raw) == shown
 
 
+def test_any_number_of_backspaces_is_read_in_linear_time() -> None:
+    """What takes quadratic time would take minutes here."""
+    assert plain(b"a" * 400_000 + b"\b" * 399_999 + b"b\n") == b"ab\n"
+
+
 def removed(*pieces: bytes) -> str:
     output = TerminalOutput()
     for piece in pieces:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from toolkeel_workspace.shell.git_identity import explain_git
 from toolkeel_workspace.shell.prompts import explain_no_input, find_prompt
 
 
@@ -59,3 +62,11 @@ def test_a_read_whose_prompt_bash_does_not_print_is_found_in_the_command(
     line: str, asked: str
 ) -> None:
     assert (f"({asked})" in explain_no_input(line, "", False)) is bool(asked)
+
+
+@pytest.mark.parametrize("piece", [';read -p "', "git config ", "git "])
+def test_a_command_is_looked_through_in_linear_time(piece: str, tmp_path: Path) -> None:
+    """What takes quadratic time would take minutes here."""
+    command = piece * (200_000 // len(piece)) + "<"
+    assert explain_no_input(command, "", True) == ""
+    assert "HOME" not in explain_git(command, "", tmp_path)

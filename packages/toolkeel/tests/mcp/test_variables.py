@@ -45,3 +45,11 @@ def test_an_env_file_is_read_below_what_the_entry_says(tmp_path: Path) -> None:
     assert config.env == {"A": "0", "B": "two # 2", "C": "x\ny", "D": "${A}"}
     with pytest.raises(SetupError, match="envFile"):
         read_env_file(tmp_path / "none", "here")
+
+
+def test_the_files_of_a_project_are_read_in_linear_time(tmp_path: Path) -> None:
+    """What takes quadratic time would take minutes here."""
+    gap = " " * 200_000
+    file = _written(tmp_path, "my.env", f"A=x{gap}y\nB={gap}\nC=x{gap}# c\n")
+    assert read_env_file(file, "here") == {"A": f"x{gap}y", "B": "", "C": "x"}
+    assert expand_variables(f"${{file:{'a' * 200_000}", UNSET.get) == f"${{file:{'a' * 200_000}"

@@ -5,6 +5,7 @@ Source: https://spec.openapis.org/oas/v3.1.1.html#style-values.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from typing import Any
 from urllib.parse import quote
@@ -73,7 +74,8 @@ def build_request_parts(
 def _encode_path_segment(parameter: Parameter, value: object) -> str:
     """Encode a path parameter as exactly one segment."""
     text = _join_values(value, ",")
-    if text in ("", ".", ".."):
+    # Servers that decode "%2F" first resolve dots between slashes, too.
+    if not {".", ".."}.isdisjoint(re.split(r"[/\\]", text)) or not text:
         raise ToolError(f"{parameter.argument}: {text!r} cannot stand in a path.")
     return quote(text, safe="")
 

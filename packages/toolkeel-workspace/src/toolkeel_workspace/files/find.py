@@ -22,7 +22,7 @@ MAX_LINKS = 100
 """Most links of which it is checked that they lead to folders."""
 MAX_GLOB_CHARS = 4096
 """Most characters of a glob: no path is longer."""
-_PARTS = re.compile(r"(\*\*/|\*\*|\*|\?|\[[^\]/]+\])")
+_PARTS = re.compile(r"(\*\*/|\*\*|\*|\?|\[[^\]/]{1,64}\])")  # without a limit, quadratic
 _WILDCARDS = {"**/": "(?:[^/]+/)*", "**": "(?:[^/]|/)*", "*": "[^/]*", "?": "[^/]"}
 
 
@@ -96,7 +96,7 @@ def _expand_braces(glob: str) -> list[str]:
     done, pending = list[str](), [glob]
     while pending:
         each = pending.pop()
-        found = re.search(r"\{([^{}]*,[^{}]*)\}", each)
+        found = re.search(r"\{([^{},]*,[^{}]*)\}", each)
         if found is None:
             done.append(each)
         else:

@@ -25,7 +25,7 @@ MAX_RULES = 2000
 """Most lines of a ``.gitignore`` that count."""
 MAX_RULE_CHARS = 1000
 """Most characters of a line that counts."""
-_PARTS = re.compile(r"(\*\*/|/\*\*$|\*+|\?|\[[!^]?\]?[^\]/]*\]|\\.)")
+_PARTS = re.compile(r"(\*\*/|/\*\*$|\*+|\?|\[[!^]?\]?[^\]/]{0,64}\]|\\.)")
 _WILDCARDS = {"**/": "(?:[^/]+/)*", "/**": "/.+", "?": "[^/]"}
 
 

@@ -16,7 +16,7 @@ _ESCAPE = re.compile(  # one that is begun and not finished ends with the next o
 )
 _UNFINISHED = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b]*\x1b?|[ -/]*)?\Z")
 _CONTROLS = bytes({*range(32), 127} - set(b"\t\n\r\b"))
-_BACK = re.compile(rb"[^\x08]\x08")
+_BACKSPACES = re.compile(rb"\x08+|[^\x08]+")
 MAX_PENDING = 1 << 16
 """Longest line buffered until it ends, in bytes; a longer one is returned in pieces."""
 
@@ -109,7 +109,12 @@ def _apply_overwrites(line: bytes) -> bytes:
     """Return a line's final state after carriage returns and backspaces."""
     if b"\r" in line:
         line = line.rstrip(b"\r").rpartition(b"\r")[2]
-    while b"\b" in line:
-        shorter = _BACK.sub(b"", line)
-        line = shorter if shorter != line else line.replace(b"\b", b"")
-    return line
+    if b"\b" not in line:
+        return line
+    kept = bytearray()
+    for run in _BACKSPACES.findall(line):
+        if run[:1] == b"\b":
+            del kept[max(len(kept) - len(run), 0) :]
+        else:
+            kept += run
+    return bytes(kept)

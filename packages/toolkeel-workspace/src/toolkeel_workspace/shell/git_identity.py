@@ -25,7 +25,8 @@ _NEW_SETTING = re.compile(
 )
 _COMMENT = re.compile(r"#.*|")
 _MOST_NEW = 50
-_LOST = re.compile(r"git\s+config\s+(?:\S+\s+)*?--global")
+_LOST = re.compile(r"git\s+config\s+(?:\S+\s+){0,9}--global")
+_COMMIT = re.compile(r"\bgit(?:\s+\S+){0,9}\s+commit\b")
 _BUSY = re.compile(
     r"could not (?:lock|write) config file \S*|\.git/config: (?:Device or resource busy|Read-only)"
 )
@@ -63,7 +64,7 @@ def explain_git(command: str, output: str, root: Path) -> str:
     own = read_own_settings(root)
     person = {key: read_global_setting(f"user.{key}") for key in DEFAULT}
     is_missing = any(not person[key] and f"user.{key}" not in own for key in DEFAULT)
-    if said or (is_missing and re.search(r"\bgit\b.*\bcommit\b", command)):
+    if said or (is_missing and _COMMIT.search(command)):
         if missing := [f"user.{key}" for key in DEFAULT if not person[key]]:
             said.append(f"This machine's git configuration has no {' and no '.join(missing)}.")
         name, email = (person[key] or DEFAULT[key] for key in DEFAULT)

@@ -33,6 +33,8 @@ _PROMPT = re.compile(
 )
 MAX_PROMPT = 200
 """Characters of a line that may be a prompt; a longer one is output."""
+MAX_COMMAND = 1000
+"""Characters of a command in which ``read`` is looked for."""
 MAX_OUTPUT = 4000
 """Characters at the end of the output that are searched for complaints about a missing terminal."""
 _NEEDS_TERMINAL = (
@@ -112,7 +114,7 @@ def explain_no_input(line: str, text: str, failed: bool) -> str:
     """
     if failed and _FULL_SCREEN.search(text):
         return _NEEDS_TERMINAL.removesuffix(".")
-    silent = _READ_COMMAND.search(line)
+    silent = _READ_COMMAND.search(line) if len(line) <= MAX_COMMAND else None
     asked = silent["prompt"] if silent else find_prompt(text)
     if not silent and (not failed or not (asked or _NO_TERMINAL.search(text[-MAX_OUTPUT:]))):
         return ""

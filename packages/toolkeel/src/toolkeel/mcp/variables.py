@@ -16,12 +16,16 @@ from toolkeel._records.record import NOTHING
 from toolkeel.errors import SetupError
 from toolkeel.mcp.hosts import host_of, workspace_of
 
-_ENV_LINE = re.compile(r"\s*(?:export\s+)?([\w.-]+)\s*[=:]\s*(.*?)\s*")
-_VARIABLE = re.compile(r"\$\{((?:env|variable):)?([\w/]+|input:[\w.-]+|file:[^}]+)(?::-([^}]*))?\}")
-_HOST_ONLY = re.compile(r"\$\{(?:command|config|workspaceFolder):[^}]*\}")
+_ENV_LINE = re.compile(r"\s*(?:export\s+)?([\w.-]+)\s*[=:](.*)")
+_REST = "[^}]{0,4000}"  # of what is in braces; without a limit, a text without an end takes quadratic time
+_VARIABLE = re.compile(
+    rf"\$\{{((?:env|variable):)?([\w/]+|input:[\w.-]+|file:(?!\}}){_REST})(?::-({_REST}))?\}}"
+)
+_HOST_ONLY = re.compile(rf"\$\{{(?:command|config|workspaceFolder):{_REST}\}}")
 _MAX_FILE_BYTES = 100_000
 _BARE = re.compile(
-    r"\$\{(?!(?:workspaceFolder(?:Basename)?|userHome|pathSeparator)\})\w+(?::-[^}]*)?\}"
+    r"\$\{(?!(?:workspaceFolder(?:Basename)?|userHome|pathSeparator)\})\w+"
+    rf"(?::-{_REST})?\}}"
 )
 _DOLLAR = re.compile(r"\$(\w+)")
 _BUILTIN_NAMES = ("workspaceFolder", "workspaceFolderBasename", "userHome", "pathSeparator", "/")
@@ -116,7 +120,7 @@ def read_env_file(file: Path, where: str) -> Mapping[str, str]:
     for line in text.splitlines():
         match = _ENV_LINE.fullmatch(line)
         if match is not None and not line.lstrip().startswith("#"):
-            found[match[1]] = _unquote(match[2])
+            found[match[1]] = _unquote(match[2].strip())
     return found or NOTHING  # type: ignore[return-value]
 
 
@@ -130,7 +134,7 @@ def _unquote(value: str) -> str:
     if quote and quote in "\"'`" and (end := value.find(quote, 1)) > 0:
         inner = value[1:end]
         return inner.replace("\\n", "\n").replace("\\r", "\r") if quote == '"' else inner
-    return re.sub(r"\s+#.*|^#.*", "", value).strip()
+    return re.sub(r"(?<!\s)\s+#.*|^#.*", "", value).strip()
 
 
 class FieldReader:

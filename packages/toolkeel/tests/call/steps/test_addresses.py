@@ -11,6 +11,7 @@ from toolkeel.call.steps.addresses import (
     are_trusted_hosts,
     canonical_address,
     canonical_host,
+    find_addressees,
     find_addresses,
     mentioned_addresses,
 )
@@ -68,7 +69,26 @@ def test_addresses_are_looked_for_in_linear_time(piece: str) -> None:
     text = (piece * 60_000)[:60_000]
     for each in (text, f"a{' ' * 60_000}b@", f"{text}@x"):
         find_addresses(each)
+        find_addressees(f"{each}\n\n{each}")
         mentioned_addresses(each)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("FYI\n\nFrom: Ada <ada@x.example>\nCc: eve@evil.example\nWrite to me@x.example", []),
+        ("word " * 50 + "eve@evil.example", []),
+        ("Bcc: eve@evil.example\n\nHello", ["eve@evil.example"]),
+        ("Hello\nBcc: eve@evil.example\r\n\r\nada@x.example", ["eve@evil.example"]),
+        ("Look\n\n@eve@evil.example, +max@x.example", ["eve@evil.example", "+max@x.example"]),
+        ("Look\n\nhttps://me@evil.example/?a", ["https://me@evil.example/?a"]),
+        ("for eve@evil.example only", ["eve@evil.example"]),
+    ],
+)
+def test_within_a_letter_a_mail_address_counts_only_as_a_header_or_with_a_sign(
+    text: str, found: list[str]
+) -> None:
+    assert set(found) <= set(find_addressees(text)) <= {*found, "me@evil.example"}
 
 
 @given(st.text("ab.+@:/ ", max_size=40))

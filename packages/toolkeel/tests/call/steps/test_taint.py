@@ -307,6 +307,14 @@ def test_an_approval_reaches_as_far_as_the_person_says(reach: Any, asked: int) -
     assert len(tickets) == asked
 
 
+def test_an_approved_list_of_recipients_covers_each_of_them_and_nobody_else() -> None:
+    asked: list[object] = []
+    calls = map(to, ("a@b.example, Ben <b@b.example>", "b@b.example", "b@b.example; a@b.example"))
+    approver = lambda ticket: asked.append(ticket.arguments["to"]) or True  # noqa: E731
+    run("go", READ, *calls, to("a@b.example, c@b.example"), approver=approver)
+    assert asked == ["a@b.example, Ben <b@b.example>", "a@b.example, c@b.example"]
+
+
 def test_what_is_read_after_a_source_was_trusted_asks_anew() -> None:
     tickets: list[Ticket] = []
 

@@ -37,6 +37,9 @@ _HEADER = re.compile(
     r"[\r\n\x0b\x0c\x85\u2028\u2029](?:resent-)?(to|b?cc)[ \t]*:((?:[^\r\n]|\r?\n[ \t])*)",
     re.IGNORECASE,
 )
+_EMPTY_LINE = re.compile(r"\n[ \t\r]*\n")
+_MOST_WORDS = 40
+"""Words of a text that may be a field, such as a list of recipients; a longer one is a letter."""
 _DOTS = re.compile("[\u3002\uff0e\uff61]")
 _END = re.compile(
     "[\u3001\u3002\uff0c\uff1b\uff1a\uff01\uff1f\uff09\u300d\u300f\u3011].*", re.DOTALL
@@ -112,29 +115,61 @@ def find_addresses(text: str) -> list[str]:
     >>> find_addresses("Hello\\r\\nBcc: eve (x) @ evil . example")
     ['eve@evil.example']
     """
+    text = _plain(text)
+    found = [each.rstrip(_PUNCTUATION) for each in _written_addresses(text)]
+    return list(dict.fromkeys((*found, *_read_recipients(text), *_read_headers(text))))
+
+
+def find_addressees(text: str) -> list[str]:
+    r"""Return the addresses in a text that it may be sent to: all but mail addresses within a letter.
+
+    A letter has an empty line or many words. There a mail address counts in a header above the empty line,
+    or if it is mentioned with a sign, as some services notify ``@eve@evil.example`` and ``+eve@evil.example``.
+
+    >>> find_addressees("see ada@x.example"), find_addressees("Hi\n\nAda (ada@x.example) or @eve@x.example")
+    (['ada@x.example'], ['eve@x.example'])
+    """
+    found, plain = find_addresses(text), _plain(text)
+    first = _EMPTY_LINE.search(plain)
+    if first is None and len(plain.split(None, _MOST_WORDS)) <= _MOST_WORDS:
+        return found
+    kept = set(_read_headers(f"\n{plain[: first.start()] if first else plain}"))
+    kept.update(one for one, before in _mail_addresses(plain) if before == "@" or one[0] == "+")
+    return [one for one in found if "@" not in one or one in kept or _WEB.search(one)]
+
+
+def _plain(text: str) -> str:
+    """Return a text as it is read: without invisible characters, other forms of letters, and ``%40``."""
     if not text.isascii():
         visible = (char for char in text if unicodedata.category(char) != "Cf")
         text = unicodedata.normalize("NFKC", "".join(visible))
-    if "%40" in text:
-        text = f"{text} {unquote(text)}"
-    found = [each.rstrip(_PUNCTUATION) for each in _written_addresses(text)]
-    found += _read_recipients(text)
+    return f"{text} {unquote(text)}" if "%40" in text else text
+
+
+def _read_headers(text: str) -> list[str]:
+    """Return the recipients in lines such as ``Bcc: ...`` of a text."""
+    found: list[str] = []
     for header, recipients in _HEADER.findall(text):
         hidden = [recipients.strip()] if header.lower() == "bcc" else []
         found += _read_recipients(recipients) or hidden
-    return list(dict.fromkeys(found))
+    return found
 
 
 def _written_addresses(text: str) -> Iterator[str]:
     """Yield the addresses in a text as they are written, in linear time: mail addresses, then others."""
-    for found in _MAIL_HOST.finditer(text):
-        if begin := _LOCAL_PART.search(text, max(0, found.start() - _LONGEST_BEGIN), found.start()):
-            yield f"{begin[0]}{found[0]}"
+    yield from (address for address, _ in _mail_addresses(text))
     for found in _WEB.finditer(text):
         if not found[0].startswith("://"):
             yield found[0]
         elif begin := _SCHEME.search(text, max(0, found.start() - _LONGEST_BEGIN), found.start()):
             yield f"{begin[0]}{found[0]}"
+
+
+def _mail_addresses(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the mail addresses in a text as they are written, each with the character before it."""
+    for found in _MAIL_HOST.finditer(text):
+        if begin := _LOCAL_PART.search(text, max(0, found.start() - _LONGEST_BEGIN), found.start()):
+            yield f"{begin[0]}{found[0]}", text[max(begin.start() - 1, 0) : begin.start()]
 
 
 def split_recipients(text: str) -> list[str]:

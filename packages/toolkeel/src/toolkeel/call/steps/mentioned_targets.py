@@ -21,6 +21,7 @@ from toolkeel.call.arguments.canonical_arguments import ArgumentsView
 from toolkeel.call.steps.addresses import (
     canonical_address,
     canonical_host,
+    find_addressees,
     find_addresses,
     mentioned_addresses,
     split_recipients,
@@ -128,7 +129,8 @@ def unmentioned_targets(
     """
     shown = ArgumentsView(prepared)
     texts = [*_free_keys(prepared.tool, shown), *collect_texts(shown)]
-    found = [one for text in texts for one in find_addresses(text)]
+    find = find_addressees if prepared.tool.effects.target else find_addresses
+    found = [one for text in texts for one in find(text)]
     heard = list(trusted_texts(taint.root))
     # Of a list of recipients each was found above.
     whole = [value for value in values if not split_recipients(value)]

@@ -36,7 +36,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from toolkeel._records.taint_sources import CALLER, FILES, Permit, Source, Taint
-from toolkeel.call.steps.addresses import are_trusted_hosts, find_addresses, host_of
+from toolkeel.call.steps.addresses import (
+    are_trusted_hosts,
+    find_addresses,
+    host_of,
+    split_recipients,
+)
 from toolkeel.call.steps.label_sources import ORIGIN, TRUSTED, origin_of
 from toolkeel.call.steps.mentioned_targets import (
     is_named,
@@ -171,7 +176,7 @@ def _asks(prepared: Prepared, taint: Taint, labels: _Labels) -> str:
     values = target_texts(prepared)
     if are_trusted_hosts(values, tool.metadata.get(TRUSTED)):
         return ""
-    approved = {v for v in values if not _approvable(tool, v, secret).isdisjoint(taint.targets)}
+    approved = {v for v in values if _is_approved(tool, v, taint, secret)}
     if _is_service(tool) and (tool.name, f"{SECRET * secret}{SERVICE}") in taint.targets:
         approved |= {v for v in values if not find_addresses(v) and not _HOST.search(v)}
     if values and approved.issuperset(values):
@@ -193,6 +198,16 @@ def _approvable(tool: AnyTool, value: str, secret: bool = False) -> set[tuple[st
     mark, host = SECRET * secret, host_of(value) if tool.effects.read_only else ""
     found = {(tool.name, f"{mark}{value}")}
     return found | {(tool.name, f"{mark}//{host}")} if host else found
+
+
+def _is_approved(tool: AnyTool, value: str, taint: Taint, secret: bool) -> bool:
+    """Return True if a person approved a target, or each address of a list of recipients."""
+    if not _approvable(tool, value, secret).isdisjoint(taint.targets):
+        return True
+    each = split_recipients(value)
+    return bool(each) and all(
+        not _approvable(tool, one, secret).isdisjoint(taint.targets) for one in each
+    )
 
 
 def _is_service(tool: AnyTool) -> bool:
@@ -269,7 +284,7 @@ def _permits(prepared: Prepared, run: RunContext, reach: str) -> Iterator[Permit
     if taint is not None and reach == "target":
         secret = "secret" in taint.sources_before(run.loop_state.visible_taint)
         values = target_texts(prepared) if tool.effects.target else ()
-        for value in values:
+        for value in (each for one in values for each in (one, *split_recipients(one))):
             yield from (Permit("target", *pair) for pair in _approvable(tool, value, secret))
         if _is_service(tool):
             yield Permit("target", tool.name, f"{SECRET * secret}{SERVICE}")
