@@ -209,7 +209,7 @@ def _parse_options(text: str) -> dict[str, str]:
 
 @cache
 def _demo_options() -> Mapping[str, Mapping[str, object]]:
-    """Return, by builtin, the options that keep it on this machine, from the distributions."""
+    """Return, by builtin, the options that keep it on this machine, read once from the distributions."""
     point = installed("toolkeel.hooks").get("demo_options")
     options: Mapping[str, Mapping[str, object]] = point.load()() if point else {}
     return options

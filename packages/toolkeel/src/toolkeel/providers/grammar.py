@@ -220,5 +220,5 @@ class _Bytes:
 
 @cache
 def byte_tokenizer() -> LLTokenizer:
-    """Return a tokenizer whose tokens are bytes, with 256 as the end."""
+    """Return the one tokenizer whose tokens are bytes, with 256 as the end."""
     return LLTokenizer(TokenizerWrapper(_Bytes()))

@@ -272,7 +272,7 @@ class SessionJournal:
         return self._info
 
     def _note_failure(self, write: Future[None]) -> None:
-        """Store the first error of a write, for the next append to raise."""
+        """Store the first error of a write, for the next write to raise."""
         self._broken = self._broken or write.exception()
 
 

@@ -339,7 +339,7 @@ class ToolCompiler:
 
 @functools.cache
 def _blank_tool() -> AnyTool:
-    """Return a template for tools of servers, since reading a function's signature is slow."""
+    """Return the one template for tools of servers, since reading a function's signature is slow."""
 
     async def run(context: ToolContext[Any], arguments: dict[str, Any]) -> ToolMessage:
         """Raise: the template's body is replaced in each tool."""

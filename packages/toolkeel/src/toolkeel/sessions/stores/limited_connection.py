@@ -54,7 +54,7 @@ def import_driver() -> Any:
 
 @cache
 def limited_connection() -> Any:
-    """Return the class of connections that close themselves if an answer takes too long.
+    """Return the one class of connections that close themselves if an answer takes too long.
 
     They raise OperationalError then. Their `answer_seconds` may be set for the next operations.
     Raises `MissingExtraError` without psycopg.
