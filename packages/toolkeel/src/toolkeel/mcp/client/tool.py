@@ -358,7 +358,7 @@ def _call_function(
     """Return the function that verifies the definition, calls the tool and checks its result."""
 
     async def run(context: ToolContext[Any], arguments: dict[str, Any]) -> ToolMessage:
-        """Verify the definition, call the tool, and return its checked result."""
+        """Verify the definition, call the tool, and return its checked result, or the message of its failure."""
         try:
             await gate.verify_definition(context)
             sent = transformed.to_original(arguments) if transformed else arguments

@@ -142,7 +142,7 @@ def encode_turn(reply: object, results: Sequence[ToolMessage], *, tools: Tools =
 
 
 def encode_options(settings: Settings, tools: WireTools, profile: AnthropicProfile) -> Json:
-    """Return the keys of a body that do not depend on its messages."""
+    """Return model, tools and settings as keys of a body; raise `SetupError` if the tool choice is no tool."""
     extra = _with_reasoning(settings, profile.model)
     if profile.betas_in_header:
         extra.pop("betas", None)
@@ -277,7 +277,7 @@ class AnthropicEncoder(ClaudeEncoder[AnthropicProfile]):
         return {"type": "thinking", "thinking": text, "signature": signature}
 
     def media_blocks(self, block: Image | Audio | File) -> list[Json]:
-        """Encode a picture or a PDF."""
+        """Encode a picture or a PDF; a text for a picture that is too large, no blocks for anything else."""
         url = getattr(block, "url", "")
         source = {"type": "url", "url": url} if url else _base64(block.data, block.media_type)
         match block:

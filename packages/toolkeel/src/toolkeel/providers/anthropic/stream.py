@@ -265,7 +265,7 @@ class StreamDecoder(BlockDecoder[MessageBlock]):
         return deltas
 
     def _update_message(self, data: Json) -> list[Delta]:
-        """Read the stop reason and usage; return no deltas."""
+        """Record the stop reason and usage; return no deltas."""
         delta = as_dict(data.get("delta"))
         self._reason = known_word(delta.get("stop_reason"), REASONS) or self._reason
         self._ended = self._ended or bool(self._reason)  # some servers send no message_stop

@@ -72,7 +72,10 @@ class Aws:
         self._cached_signer: tuple[Any, Callable[[bytes], dict[str, str]] | None] = (None, None)
 
     async def headers(self, body: bytes) -> dict[str, str]:
-        """Return the headers of a request with `body`; what may block runs in a thread."""
+        """Return the headers of a request with `body`; store credentials and signer.
+
+        What may block runs in a thread.
+        """
         if self._credentials is None or getattr(self._credentials, "refresh_needed", bool)():
             keys = await _THREADS.submit(self._load_credentials).future
         else:

@@ -133,7 +133,7 @@ def encode_turn(reply: object, results: Sequence[ToolMessage], *, tools: Tools =
 
 
 def encode_options(settings: Settings, tools: WireTools, profile: BedrockProfile) -> Json:
-    """Return the keys of a request that do not depend on its messages."""
+    """Return settings as keys of a request, without its tools; raise as `compile_format` for a format."""
     extra = {key: value for key, value in settings.extra_body.items() if key != "toolConfig"}
     fields = _model_fields(settings, profile.model)
     extra.pop("additionalModelRequestFields", None)
@@ -182,7 +182,7 @@ class BedrockEncoder(ClaudeEncoder[BedrockProfile]):
         return as_dict(unpack_bytes(block))
 
     def fits_in_result(self, block: Json, failed: bool) -> bool:
-        """Return True if a result may contain a block: text always, others unless it failed."""
+        """Return True if a result may contain a block: text always; pictures, documents and videos unless it failed."""
         return "text" in block or (not failed and bool(block.keys() & _IN_RESULTS))
 
     def result_block(self, call: ToolCall, wire_id: str, blocks: list[Json], failed: bool) -> Json:

@@ -129,7 +129,7 @@ def _mistake(what: str, text: str) -> ModelError:
 async def check_calls(
     parts: AsyncGenerator[Deltas], request: ModelRequest
 ) -> AsyncGenerator[Deltas]:
-    """Yield the parts of a reply, checked."""
+    """Yield the parts of a reply as `CallCheck` passes them on; raise its `ModelError` for a wrong call."""
     check = CallCheck(request)
     async with aclosing(parts):
         async for deltas in parts:

@@ -130,7 +130,7 @@ def encode_turn(
 
 
 def encode_options(settings: Settings, tools: WireTools, profile: GeminiProfile) -> Json:
-    """Return the keys of a body that do not depend on its messages."""
+    """Return tools and settings as keys of a body; raise `SetupError` if the tool choice is no tool."""
     extra = dict(settings.extra_body)
     wires: list[object] = [*_declare_functions(tools.bodies)]
     wires += [*tools.native_bodies, *as_list(extra.pop("tools", None))]
@@ -266,7 +266,7 @@ class GeminiEncoder(TurnEncoder[GeminiProfile]):
         return {"systemInstruction": {"parts": list(self.system)}} if self.system else {}
 
     def media_blocks(self, block: Image | Audio | File) -> list[Json]:
-        """Encode a picture, a sound, a video or a PDF: its bytes, or its address."""
+        """Encode a picture, a sound, a video or a PDF: its bytes, or its address; no parts for anything else."""
         media_type = block.media_type
         match block:
             case Image(url=url) | File(url=url) if url and _ADDRESS.fullmatch(url):

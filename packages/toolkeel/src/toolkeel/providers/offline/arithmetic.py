@@ -97,7 +97,7 @@ def _phrase(match: re.Match[str]) -> Expression:
 
 
 def _runs(text: str) -> Iterator[list[_Token]]:
-    """Yield tokens with nothing but spaces between them."""
+    """Yield the tokens of a text in runs, each with nothing but spaces between its tokens."""
     words = {m.start(): m for m in _SIGN_WORD.finditer(text)}
     run: list[_Token] = []
     position = 0

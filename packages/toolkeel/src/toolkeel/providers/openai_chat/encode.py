@@ -162,7 +162,7 @@ def encode_turn(
 
 
 def encode_options(settings: Settings, tools: WireTools, profile: ChatTarget) -> Json:
-    """Return the keys of a body without its ``messages``."""
+    """Return model, tools and settings as keys of a body; raise `SetupError` if the tool choice is no tool."""
     server = profile.server
     counted = profile.stream and server.stream_usage
     body: Json = {"model": profile.model}

@@ -134,7 +134,7 @@ class OpenCall:
         return self._first in _PLACEHOLDERS
 
     def release(self) -> str:
-        """Return the arguments that were withheld as a placeholder, which are final now; "" if none were."""
+        """Count the arguments as final, and return those that were withheld as a placeholder; "" if none were."""
         waiting, self._first = self._first, None
         return "" if waiting is None else "".join(self.pieces)
 

@@ -222,7 +222,7 @@ class StreamDecoder(Decoder):
         return deltas + rest
 
     def _read_beside(self) -> list[Delta]:
-        """Return the deltas of choices that are the answer after all: the first has none of it.
+        """Return the deltas of choices that are the answer after all, and record their reason to end.
 
         Either there is no first choice, and the reason to end is theirs, too; or it says that it ends with calls
         and has none. Returns no deltas for a first choice with content.

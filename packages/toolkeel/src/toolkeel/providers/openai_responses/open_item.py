@@ -85,6 +85,6 @@ class OpenItem(Block):
         return part if part.get("annotations") or not found else {**part, "annotations": found}
 
     def separator(self, part: list[str]) -> str:
-        """Return the separator before a piece of reasoning: a blank line if another part starts."""
+        """Record the part that is arriving; return what separates it: a blank line if another part came before it."""
         last, self.reasoning_part = self.reasoning_part, part
         return BREAK if last is not None and last is not part and self.pieces else ""

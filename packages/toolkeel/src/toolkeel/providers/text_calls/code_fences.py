@@ -26,7 +26,7 @@ class CodeFences:
         self.add = self._pieces.append
 
     def is_open(self) -> bool:
-        """Return True if the text so far ends inside a fence."""
+        """Read the lines so far, and return True if the text ends inside a fence."""
         *lines, rest = "".join(self._pieces).split("\n")
         self._pieces[:] = [rest]  # a line without its end may still become a fence
         for line in lines:

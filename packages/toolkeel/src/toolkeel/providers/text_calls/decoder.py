@@ -140,7 +140,7 @@ class TextCalls:
         return _join_texts(deltas)
 
     def _scan(self, is_final: bool) -> list[Delta]:
-        """Return the text up to the next form, which is entered, or to a possible start of one.
+        """Remove and return the text up to the next form, which is entered, or to a possible start of one.
 
         With `is_final`, no more text follows.
         """

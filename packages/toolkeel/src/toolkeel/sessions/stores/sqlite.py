@@ -190,7 +190,7 @@ class Database:
             self._idle.put(connection)
 
     def close(self) -> None:
-        """Write pending entries, and close the file."""
+        """Write pending entries, and close the file; do nothing if it is closed, or was opened before a fork."""
         with self._lock:
             if self._closed or self._pid != os.getpid():
                 return
