@@ -86,7 +86,7 @@ async def run_client_call(
 
 
 def _raise_missing_capability(request: Request | None, message: ToolMessage) -> None:
-    """Raise the protocol's own error for a missing capability (specification, "Basic, Errors")."""
+    """Raise MCPError if a call failed for a missing capability, on revisions with an error for that (Basic, Errors)."""
     missing = message.details.get("missing_capability") if message.failed else None
     if missing and request is not None and is_modern(request):
         raise MCPError(
