@@ -245,7 +245,7 @@ def search_entries(storage: Storage, info: SessionInfo, words: list[str]) -> Ite
 
 
 def text_of_entry(artifacts: Artifacts, body: str) -> str:
-    """Return the text of a stored entry's message; empty if it cannot be read."""
+    """Return the text of a stored entry's message, with the arguments of its calls; empty if it cannot be read."""
     try:
         message: Message = load_entry(artifacts.load_entry(body)).message  # type: ignore[union-attr]
     except (ValueError, SessionError):

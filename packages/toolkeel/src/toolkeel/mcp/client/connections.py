@@ -31,7 +31,7 @@ MAX_CONNECTIONS = 32
 
 
 class Connections:
-    """The connections of one server.
+    """The connections of one server, closed at the program's end.
 
     Args:
         options: How the server is connected.

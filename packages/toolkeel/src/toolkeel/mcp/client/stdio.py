@@ -197,7 +197,7 @@ async def _pump(
     incoming: MemoryObjectSendStream[Incoming],
     raw: RawRequests,
 ) -> None:
-    """Pass on messages from a pipe until it ends."""
+    """Pass on messages from a pipe until it ends, each to `incoming`; errors of raw requests to `raw`."""
     with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, ConnectionError):
         while chunk := await stdout.read(_CHUNK):
             for message in frames.feed(chunk):
@@ -210,7 +210,7 @@ async def _write(
     outgoing: MemoryObjectReceiveStream[SessionMessage],
     incoming: MemoryObjectSendStream[Incoming],
 ) -> None:
-    """Write outgoing messages to the server; refuse a probe that it ignores."""
+    """Write outgoing messages to the server, and refuse a probe that it ignores; close `incoming` if the pipe breaks."""
     stdin = server.process.stdin
     assert stdin is not None
     refusal: asyncio.Task[None] | None = None

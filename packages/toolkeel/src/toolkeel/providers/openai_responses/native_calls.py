@@ -139,7 +139,7 @@ def _arguments(item: Json, native: NativeCall) -> Json:
 
 
 def _screenshot(result: ToolMessage) -> Json:
-    """Return the last picture. There is no place for text."""
+    """Return a result's last picture as a screenshot's address, empty without one. There is no place for text."""
     blocks = () if isinstance(result.content, str) else result.content
     url = next((data_url(one) for one in reversed(blocks) if isinstance(one, Image)), "")
     return {"type": "computer_screenshot", "image_url": url}
