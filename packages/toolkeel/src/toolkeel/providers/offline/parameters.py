@@ -87,7 +87,7 @@ def parameter_of(name: str, schema: Schema, required: bool) -> Parameter:
 
 
 def resolve(raw: object, root: Schema, depth: int = 0) -> Schema:
-    """Return a schema without its outer ``$ref`` and without "or null"."""
+    """Return a schema without its outer ``$ref``; of a union, its first schema that is not null."""
     if not isinstance(raw, Mapping) or depth > 8:
         return {}
     reference = raw.get("$ref")
