@@ -1,12 +1,45 @@
-"""The `__getattr__` of a compat package: an import of a missing name says what to write instead."""
+"""Names of another library that a compat package or class lacks: asking for one says what to write instead."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NoReturn, TypeVar
 
 from toolkeel._lazy_exports import Door, missing_name
+
+_C = TypeVar("_C", bound=type)
+
+
+class MissingAttribute:
+    """An attribute of another library's class that is not here; reading it raises `AttributeError`.
+
+    Args:
+        name: Its name.
+        instead: What to write instead.
+    """
+
+    def __init__(self, name: str, instead: str) -> None:
+        self.name, self.instead = name, instead
+
+    def __get__(self, instance: object, owner: type) -> NoReturn:
+        raise AttributeError(f"{owner.__name__}.{self.name} is not here: {self.instead}")
+
+
+def refuse_attributes(hints: Mapping[str, str]) -> Callable[[_C], _C]:
+    """Return a class decorator that adds a `MissingAttribute` for each name that the class lacks.
+
+    Args:
+        hints: What to write instead, by names separated by blanks.
+    """
+
+    def add(cls: _C) -> _C:
+        for names, instead in hints.items():
+            for name in names.split():
+                setattr(cls, name, MissingAttribute(name, instead))
+        return cls
+
+    return add
 
 
 def make_module_getattr(

@@ -13,6 +13,22 @@ def test_every_name_is_there() -> None:
 
 
 @pytest.mark.parametrize(
+    ("owner", "name", "text"),
+    [
+        (ours.Agent, "instrument_all", "OpenTelemetry"),
+        (ours.Agent(ours.TestModel()), "run_stream_events", r"Agent\.stream"),
+        (ours.RunContext, "run_step", "ToolContext"),
+        (ours.RunUsage(), "cost", "your prices"),
+        (ours.StreamedRunResult, "cancel", "run_stream"),
+    ],
+)
+def test_a_missing_attribute_says_what_to_write(owner: object, name: str, text: str) -> None:
+    assert not hasattr(owner, name)
+    with pytest.raises(AttributeError, match=text):
+        getattr(owner, name)
+
+
+@pytest.mark.parametrize(
     ("name", "text"),
     [
         ("DeltaToolCall", "Scripted of toolkeel.testing"),

@@ -8,7 +8,7 @@ import pytest
 
 from toolkeel.model_interface import CallDelta, Finish, TextDelta
 from toolkeel.testing import Scripted, call
-from toolkeel_compat.pydantic_ai import Agent, UsageLimitExceeded, UsageLimits
+from toolkeel_compat.pydantic_ai import Agent, ModelRetry, UsageLimitExceeded, UsageLimits
 
 
 def test_a_transcript_is_the_history_of_the_next_run() -> None:
@@ -65,3 +65,22 @@ def test_a_text_beside_calls_is_the_output_of_a_streamed_run() -> None:
     texts, output, said, requests = asyncio.run(read())
     assert texts[-1] == output == "Let me look." and called == ["look"]
     assert said == ["go", "Let me look.", "seen"] and requests == 1
+
+
+def test_a_rejected_text_beside_calls_is_answered_anew() -> None:
+    deltas = [TextDelta("Let me look."), CallDelta(0, "c", "look", "{}"), Finish("tool_calls")]
+    agent = Agent(Scripted([deltas, "It is seen."]))
+    agent.tool_plain(lambda: "seen", name="look")
+
+    @agent.output_validator
+    def check(text: str) -> str:
+        if "look" in text:
+            raise ModelRetry("say what you saw")
+        return text
+
+    async def read() -> tuple[str, str]:
+        async with agent.run_stream("go") as result:
+            return await result.get_output(), agent.model.requests[1].messages[-1].text
+
+    output, told = asyncio.run(read())
+    assert output == "It is seen." and "say what you saw" in told

@@ -21,6 +21,7 @@ from toolkeel.define.output_type import is_output_tool
 from toolkeel.errors import SetupError
 from toolkeel.model_interface import ModelRequest
 from toolkeel_compat.check_options import check_options
+from toolkeel_compat.missing import refuse_attributes
 from toolkeel_compat.pydantic_ai.context import RunContext, current_run
 from toolkeel_compat.pydantic_ai.exceptions import UsageLimitExceeded, to_run_error
 from toolkeel_compat.pydantic_ai.messages import (
@@ -29,6 +30,7 @@ from toolkeel_compat.pydantic_ai.messages import (
     read_values,
     to_core_messages,
 )
+from toolkeel_compat.pydantic_ai.names import AGENT_HINTS
 from toolkeel_compat.pydantic_ai.options import (
     REFUSED,
     RUN_REFUSED,
@@ -61,6 +63,7 @@ _D = TypeVar("_D", default=Any)
 _T = TypeVar("_T", default=Any)
 
 
+@refuse_attributes(AGENT_HINTS)
 class Agent(ToolCollection, Generic[_D, _T]):
     """A model with tools; functions join it by decorators.
 

@@ -11,7 +11,9 @@ from typing_extensions import TypeVar
 from toolkeel.context import RunContext as CoreRun
 from toolkeel.context import ToolContext
 from toolkeel.messages import UserMessage
+from toolkeel_compat.missing import refuse_attributes
 from toolkeel_compat.pydantic_ai.messages import get_values, to_model_messages
+from toolkeel_compat.pydantic_ai.names import CONTEXT_HINTS
 from toolkeel_compat.pydantic_ai.retries import count_retries
 from toolkeel_compat.pydantic_ai.usage import RunUsage
 
@@ -33,6 +35,7 @@ class StateDeps(Generic[_D]):
     state: _D
 
 
+@refuse_attributes(CONTEXT_HINTS)
 class RunContext(Generic[_D]):
     """The user's own object, and the run; request it by a parameter's type.
 

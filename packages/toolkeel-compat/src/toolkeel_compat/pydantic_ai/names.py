@@ -47,3 +47,40 @@ REPLACEMENTS: Mapping[str, str] = {
     r"Realtime\w*": "",
 }
 """By regular expression of the name."""
+
+_NONE = "there is no counterpart"
+_EVENTS = "read the events of toolkeel's Agent.stream: docs/streaming.md"
+AGENT_HINTS: Mapping[str, str] = {
+    "run_stream_events event_stream_handler on_event": _EVENTS,
+    "run_stream_sync": "asyncio.run of a function with run_stream, or the Run of toolkeel's Agent.stream",
+    "to_cli to_cli_sync": "toolkeel chat talks with an agent in the terminal",
+    "to_web to_a2a to_ag_ui": "AGUIAdapter.dispatch_request, or toolkeel.serve: docs/front-ends.md",
+    "instrument instrument_all": "listeners=[...] of a run, and OpenTelemetry: docs/watching.md",
+    "from_file from_spec": "write Agent(...) with what the file says",
+    "is_call_tools_node is_end_node is_model_request_node is_user_prompt_node": _EVENTS,
+    "set_mcp_sampling_model": "MCPServer of toolkeel.mcp has a handler for requests of the server: docs/mcp-client.md",
+    "output_json_schema": "TypeAdapter(output_type).json_schema() of pydantic",
+    "system_prompt_parts toolsets model_settings description": "keep what you gave to Agent(...)",
+    "realtime": "there is no speech",
+}
+"""What to write instead of attributes of an agent, by their names."""
+CONTEXT_HINTS: Mapping[str, str] = {
+    "run_id run_step conversation_id metadata tools tool_manager usage_limits": "a tool of toolkeel asks for a ToolContext, whose run has them: docs/tools.md",
+    "retries max_retries last_attempt": "ctx.retry counts; retries= of the tool or the agent is the maximum",
+    "partial_output": "stream_output() of run_stream yields parts",
+    "enqueue": "run.send(...) of toolkeel's Agent.stream: docs/runs.md",
+    "tracer trace_include_content": "listeners=[...] of a run, and OpenTelemetry: docs/watching.md",
+    "validation_context tool_call_metadata": _NONE,
+}
+"""What to write instead of attributes of a `RunContext`."""
+USAGE_HINTS: Mapping[str, str] = {
+    "cost": "multiply input_tokens and output_tokens by your prices",
+    "details cache_hit_ratio output_reasoning_tokens input_audio_tokens output_audio_tokens": "run.usage of toolkeel's Agent.stream has reasoning_tokens and cached_tokens",
+}
+"""What to write instead of attributes of a `RunUsage`."""
+STREAM_HINTS: Mapping[str, str] = {
+    "stream_response stream_responses": _EVENTS,
+    "cancel cancelled": "leave the block of run_stream, which ends the run",
+    "timestamp run_id metadata conversation_id": _NONE,
+}
+"""What to write instead of attributes of a `StreamedRunResult`."""

@@ -11,13 +11,16 @@ from toolkeel.agent.result import RunResult
 from toolkeel.agent.run import Run
 from toolkeel.agent.run_state import RunState
 from toolkeel.messages import Message
+from toolkeel_compat.missing import refuse_attributes
 from toolkeel_compat.pydantic_ai.deferred import DeferredToolRequests
 from toolkeel_compat.pydantic_ai.exceptions import UnexpectedModelBehavior
 from toolkeel_compat.pydantic_ai.messages import (
     ModelMessagesTypeAdapter,
+    ModelResponse,
     get_values,
     to_model_messages,
 )
+from toolkeel_compat.pydantic_ai.names import STREAM_HINTS
 from toolkeel_compat.pydantic_ai.usage import RunUsage
 from toolkeel_compat.pydantic_ai.validators import FIRST_TEXT
 
@@ -75,6 +78,12 @@ class AgentRunResult:
         """What the run has used."""
         return RunUsage.from_core(self._result.usage, self._result.messages[self._given :])
 
+    @property
+    def response(self) -> ModelResponse:
+        """The model's last reply."""
+        replies = [one for one in self.all_messages() if isinstance(one, ModelResponse)]
+        return replies[-1]
+
     def all_messages(self) -> MessageHistory:
         """Return the transcript, for `message_history` of another run."""
         waits = self._result.reason == "waiting"
@@ -95,6 +104,7 @@ class AgentRunResult:
         return ModelMessagesTypeAdapter.dump_json(self.new_messages())
 
 
+@refuse_attributes(STREAM_HINTS)
 class StreamedRunResult:
     """A run whose text is streamed.
 

@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from toolkeel.messages import Message, ToolMessage, Usage
 from toolkeel.spending import RunLimits
 from toolkeel_compat.check_options import check_fields
+from toolkeel_compat.missing import refuse_attributes
 from toolkeel_compat.pydantic_ai.exceptions import UsageLimitExceeded
+from toolkeel_compat.pydantic_ai.names import USAGE_HINTS
 
 _SHOWN = (
     "input_tokens",
@@ -23,6 +25,7 @@ OUTPUT_ACCEPTED = "Final result processed."
 """Text of an accepted answer's result: it is no result of a tool of the program."""
 
 
+@refuse_attributes(USAGE_HINTS)
 @dataclasses.dataclass(repr=False)
 class RunUsage:
     """Requests and tokens of one or several runs; a run adds to the one it is given.

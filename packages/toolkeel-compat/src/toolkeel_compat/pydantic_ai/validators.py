@@ -108,8 +108,8 @@ def make_first_text_step() -> ModelStep:
     async def step(
         request: ModelRequest, run: CoreRun[Any], proceed: SendRequest
     ) -> AssistantMessage:
-        if said:
-            return AssistantMessage(said[0], model=FIRST_TEXT)
+        if said:  # once: a validator that rejects it lets the model answer anew
+            return AssistantMessage(said.pop(), model=FIRST_TEXT)
         reply = await proceed(request)
         outputs = {tool.name for tool in request.tools if is_output_tool(tool)}
         if reply.text and reply.tool_calls and not any(c.name in outputs for c in reply.tool_calls):

@@ -35,7 +35,9 @@ def _make_class(vendor: str, *prefixes: str) -> Callable[..., ChatModel]:
                 name = name.removeprefix(prefix)
             if name == "reasoning" and isinstance(value, Mapping):
                 effort = value.get("effort", "medium")
-                raise SetupError(f"{create.__name__}(reasoning=...): reasoning_effort={effort!r}")
+                raise SetupError(
+                    f"{create.__name__}(reasoning=...): write reasoning_effort={effort!r}"
+                )
             name = _OPTION_ALIASES.get(name, name)
             if value is not None and name not in _IGNORED:
                 known["base_url" if name == "api_base" else name] = value
