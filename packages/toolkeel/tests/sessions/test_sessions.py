@@ -97,6 +97,7 @@ def test_a_fork_keeps_what_it_shares_when_its_parents_are_deleted(sessions: Sess
         (lambda s: s.fork("nobody", "x"), "no session"),
         (lambda s: s.fork("ada", "x", turn=4), "has 3 turns"),
         (lambda s: s.edit("ada", 0, "x"), "counted from 1"),
+        (lambda s: s.edit("ada", 4, "x"), "has 3 turns, and no turn 4"),
         (lambda s: s.delete("nobody"), "no session"),
         (lambda s: s.open(""), "cannot name"),
         (lambda s: s.open("a\nb"), "cannot name"),

@@ -375,21 +375,22 @@ def build_run_state(fold: JournalState, resumes: bool) -> RunState:
     return replace(state, instructions=told, usage=spent, cost=fold.cost, counts=counts)
 
 
-def end_of_turn(found: Sequence[StoredEntry], name: str, turn: int) -> int:
+def end_of_turn(found: Sequence[StoredEntry], name: str, turn: int, is_next: bool = False) -> int:
     """Return the number of the last entry of a turn; 0 without entries.
 
     Args:
         found: All entries of a session.
         name: The session's name, for the error.
-        turn: Number of the turn; 0 for the place before the first.
+        turn: Number of the turn, or of the next one if `is_next`; 0 for the place before the first.
 
     Raises:
         SessionError: there is no such turn.
     """
     entries = [each.entry for each in found]
     began = [n for n, e in enumerate(entries) if isinstance(e, RunBegan) and not e.parent]
-    if not 0 <= turn <= len(began):
+    if not is_next <= turn <= len(began):
         raise SessionError(f"{name!r} has {len(began)} turns, and no turn {turn}")
+    turn -= is_next
     if turn == len(began):
         return found[-1].seq if found else 0
     first = began[turn]

@@ -203,7 +203,7 @@ class Sessions:
     def _forked(self, source: Session, to: str, turn: int | None, *, edited: bool) -> Session:
         """Fork a session after a turn (None: all) into a new one; raise SessionError if that turn has not ended."""
         name, info = source.name, source.info
-        seq = info.head if turn is None else end_of_turn(source.entries(), name, turn)
+        seq = info.head if turn is None else end_of_turn(source.entries(), name, turn, edited)
         target = self.open(to, source.scope)
         known = ((each.seq, each.entry) for each in source.entries(0, seq))
         fold = source.load_state() if seq == info.head else apply_entries(JournalState(), known)
@@ -217,8 +217,8 @@ class Sessions:
             import_lines(self._storage, (source.scope, to), lines, last)
             return target
         if turn is not None:  # what a list of sessions tells of it
-            first, ended = (info.first, info.ended) if turn else ("", "")
-            info = replace(info, turns=turn, first=first, last="", ended=ended)
+            first, ended = (info.first, info.ended) if turn > edited else ("", "")
+            info = replace(info, turns=turn - edited, first=first, last="", ended=ended)
         self._copy(info, target, seq, edited=edited)
         return target
 
@@ -266,7 +266,7 @@ class Sessions:
         """
         if turn < 1:
             raise SessionError("turns are counted from 1")
-        return self._forked(self.open(name, scope), to, turn - 1, edited=True)
+        return self._forked(self.open(name, scope), to, turn, edited=True)
 
     @checked
     def append(
