@@ -258,7 +258,7 @@ class RunRecorder:
             self.journal.append(cut)
 
     def record_cut(self, cut: entries.Compacted, start: int, stop: int) -> None:
-        """Record that requests have a replacement for a part of the transcript.
+        """Record new messages, then that requests have a replacement for a part of the transcript.
 
         Args:
             cut: The entry, with indexes in the run.

@@ -362,7 +362,7 @@ def message_to_text(message: Message) -> str:
 
 
 def find_turn_starts(messages: Sequence[Message]) -> list[int]:
-    """Return the indexes at which a transcript can be cut: before people's messages, with no open call.
+    """Return the indexes where a transcript can be cut: before messages of people or a handoff, with no open call.
 
     A cut there separates no call from its result and no signed reasoning from its turn, and the rest
     begins with a user message, as some providers require.

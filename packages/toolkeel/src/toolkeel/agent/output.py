@@ -239,7 +239,7 @@ class OutputAttempts:
         return f"{how}\nAnswer again with JSON alone, of this JSON Schema: {schema}"
 
     def _count_failure(self, text: str, errors: Sequence[FieldError], problem: str = "") -> None:
-        """Count a failed attempt.
+        """Count a failed attempt, and store its errors if there are any.
 
         Raises:
             OutputError: there were more than the model may correct.

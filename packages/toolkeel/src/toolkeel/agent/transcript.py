@@ -56,7 +56,7 @@ def repair(messages: Iterable[Message]) -> list[Message]:
 
 
 def _results_by_place(messages: list[Message]) -> dict[tuple[int, int], ToolMessage]:
-    """Return each call's result, by the reply's position and the call's position in it."""
+    """Return each call's result, also a misplaced one, with the call's id, by the positions of reply and call."""
     results_by_place: dict[tuple[int, int], ToolMessage] = {}
     waiting: dict[tuple[int, int], ToolCall] = {}
     orphans: dict[tuple[int, int], ToolCall] = {}

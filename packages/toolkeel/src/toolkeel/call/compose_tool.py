@@ -84,7 +84,7 @@ def _compose_body(
     *,
     is_strict: bool,
 ) -> Handler:
-    """Return the handler that runs the body with its innermost wrappers: approval's answer, labels, secrets.
+    """Return the handler that runs the body with its innermost wrappers: external answers, labels, secrets, retries.
 
     With `is_strict`, the results of tools whose effects are not declared are labeled, too.
     Raises `DefinitionError` if the tool has no parameter that it names as its target.

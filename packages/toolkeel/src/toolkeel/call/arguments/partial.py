@@ -182,7 +182,7 @@ class PartialArguments:
         return self._fail("neither a comma nor an end")
 
     def _in_token(self, text: str, at: int) -> int:
-        """Read a number or a literal up to the first character that cannot belong to it."""
+        """Read a number or a literal; once it is whole, put it and set the next state. Return the next position."""
         after = _AFTER_TOKEN.search(text, at)
         if not after:
             self._token.append(text[at:])

@@ -90,7 +90,7 @@ class Approval:
         return asking
 
     async def _run_passed(self, inner: Handler, prepared: Prepared, context: ToolContext) -> object:
-        """Run a call that needs no approval, with the arguments on which that was decided."""
+        """Run a call that needs no approval; while it runs, store the arguments that a callback or rules passed."""
         if not callable(self._needs) and self._rules is None:
             return await inner(prepared, context)
         self._passed[context] = json.dumps(as_json(prepared), ensure_ascii=False)

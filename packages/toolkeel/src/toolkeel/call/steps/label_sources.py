@@ -133,7 +133,7 @@ def with_labels(tool: AnyTool, last: Handler, *, is_strict: bool = False) -> Han
 def _mark_changed(
     prepared: Prepared, run: RunContext, before: Mapping[str, tuple[int, int]]
 ) -> None:
-    """Mark the files that a call changed after the run had read untrusted text."""
+    """Mark files that a call names and has changed, if the run had read untrusted text other than files."""
     taint = run.taint
     sources = taint.sources_before(len(taint.sources)) if taint is not None else {}
     found = [source for source in sources.get("stranger", ()) if source.origin != FILES]

@@ -91,7 +91,7 @@ class Conditions:
             yield self._unions[key][0]
 
     def _may_be_meant(self, branch: object, value: object) -> bool:
-        """Return True if an object has a branch's required keys and fixed values."""
+        """Return True if an object has a branch's required keys and fixed values; always for other values."""
         target: Any = branch
         if isinstance(branch, Mapping) and "$ref" in branch:
             target = resolve(branch["$ref"], self._root)

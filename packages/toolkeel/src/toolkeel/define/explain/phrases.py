@@ -172,7 +172,7 @@ _STRING_KEYWORDS = frozenset({"format", "minLength", "maxLength", "pattern"})
 
 
 def _number_bounds(schema: Schema) -> str:
-    """Return the bounds of a number as the end of a phrase (" from 1 to 5"); empty without any."""
+    """Return the bounds and step of a number as the end of a phrase (" from 1 to 5"); empty without any."""
     if _NUMBER_KEYWORDS.isdisjoint(schema):
         return ""
     low, high = schema.get("minimum"), schema.get("maximum")
@@ -312,7 +312,7 @@ def _keys(names: Sequence[Any], properties: Mapping[str, Any]) -> str:
 
 
 def _one_of(options: object) -> str:
-    """List the first options of an enum, and their number if there are more."""
+    """List the first options of an enum, and their number if there are more; "any value" if it is no list."""
     if not isinstance(options, Sequence) or isinstance(options, str):
         return "any value"
     shown = ", ".join(cut_json(option) for option in options[:_OPTIONS])

@@ -167,7 +167,7 @@ class BudgetValidator:
         return [each for each in found if _is_of_an_item(each.path, cuts)]
 
     def _cut_errors(self, value: object) -> tuple[list[FieldError], set[Path]]:
-        """Return the first errors of a value with the first items of its long lists, and the places cut."""
+        """Return the first errors of a value whose long lists are cut, and the cuts' places; none if none is."""
         if self._names is None:
             parts = all_subschemas(self._schema)
             self._names = {name for each in parts for name in properties_of(each)}

@@ -112,7 +112,7 @@ def object_schemas(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def is_open(schema: Mapping[str, Any]) -> bool:
-    """Return True if an object schema admits keys that it does not name."""
+    """Return True if an object schema admits keys that it does not name by its `additionalProperties`."""
     return schema.get("additionalProperties", False) is not False
 
 

@@ -113,7 +113,7 @@ FORMATS = ("date", "date-time", "time", "duration")
 
 
 class ToolSchemaGenerator(GenerateJsonSchema):
-    """pydantic's generator with support for `Secret` and without titles made from names.
+    """pydantic's generator for tools: marks secrets, and omits titles made from names and defaults that do not fit.
 
     Raises:
         PathOnlyAlias: a field is found by an `AliasPath` and by no name.
