@@ -344,3 +344,40 @@ def test_schemas_within_each_other_are_followed_for_one_value(depth: int) -> Non
     for _ in range(depth):
         schema = {"allOf": [schema]}
     assert one("5", schema) == 5
+
+
+@pytest.mark.parametrize(("count", "mended"), [(0, True), (100, True), (101, False), (300, False)])
+def test_behind_a_hundred_values_that_nothing_mends_values_stay_as_they_are(
+    count: int, mended: bool
+) -> None:
+    last = 5 if mended else "5"
+    for wrong in ("x", []):
+        items: Any = one([wrong] * count + ["5"], ARRAY)
+        assert items[-1] == last
+        members = {"type": "object", "additionalProperties": INTEGER}
+        made: Any = one({**{f"k{at}": wrong for at in range(count)}, "last": "5"}, members)
+        assert made["last"] == last
+
+
+@pytest.mark.parametrize(("count", "changes"), [(1000, 1000), (1001, 1001), (1500, 1001)])
+def test_a_thousand_values_are_mended_and_one_more_tells_that_there_are_more(
+    count: int, changes: int
+) -> None:
+    many: Any = {"type": "object", "additionalProperties": INTEGER}
+    assert len(coerce({"x": ["5"] * count}, {"properties": {"x": ARRAY}}).changes) == changes
+    members = {f"k{at}": "5" for at in range(count)}
+    assert len(coerce({"x": members}, {"properties": {"x": many}}).changes) == changes
+
+
+def test_of_objects_in_a_union_the_one_whose_keys_and_fixed_values_are_there_mends() -> None:
+    branches: list[Any] = [
+        {"type": "object", "properties": {"kind": {"const": "a"}, "n": INTEGER, "m": INTEGER}, "required": ["kind"]},
+        {"type": "object", "properties": {"kind": {"const": "b"}, "n": STRING}, "required": ["kind", "n"]},
+        {"type": "object", "properties": {"kind": {"const": "b"}, "m": BOOLEAN}, "required": ["kind", "m"]},
+    ]  # fmt: skip
+    union = {"anyOf": branches}
+    assert one({"kind": "a", "n": "5"}, union) == {"kind": "a", "n": 5}
+    assert one({"kind": "b", "n": "5"}, union) == {"kind": "b", "n": "5"}
+    assert one({"kind": "b", "m": "true"}, union) == {"kind": "b", "m": True}
+    assert one({"kind": "c", "m": "true"}, union) == {"kind": "c", "m": "true"}
+    assert one({"n": "5"}, union) == {"n": "5"}

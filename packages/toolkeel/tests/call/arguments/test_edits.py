@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from toolkeel import Effects, RunContext, Secret, Tool, ToolContext, Toolset, tool
 from toolkeel._records.tickets import Decision, Ticket
-from toolkeel.call.arguments.edits import append_note, executed_arguments
+from toolkeel.call.arguments.edits import _changes, append_note, executed_arguments
 from toolkeel.call.steps.guard import Allow, Reject, Verdict, input_guard, output_guard
 from toolkeel.call.steps.retry import Retry
 from toolkeel.call.steps.rules import Rules
@@ -250,3 +250,14 @@ def test_arguments_that_cannot_be_written_are_left_out_of_the_event() -> None:
     made = tool(pay)
     prepared = Prepared(ToolCall("1", "pay", "{}"), made, {"amount": Odd()})
     assert executed_arguments(prepared, ToolContext(prepared.call, "pay", RunContext())) is None
+
+
+def test_each_change_of_an_argument_is_told_in_its_own_words() -> None:
+    before = {"same": 1, "gone": 2, "other": "a", "long": ["x"] * 99}
+    after = {"same": 1, "other": "b", "long": [*["x"] * 98, "y"], "new": None}
+    assert list(_changes(before, after)) == [
+        "gone: 2 was taken out",
+        'other from "a" to "b"',
+        "long, now a list of 99 items",
+        "new: null was put in",
+    ]

@@ -276,3 +276,21 @@ def test_any_json_value_can_be_parsed_as_strictly() -> None:
         parse_json('[{"a": 1, "a": 2}]')
     with pytest.raises(json.JSONDecodeError):
         parse_json("[1,]")
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column", "near"),
+    [
+        ("{x}", 1, 2, "`{x}`"),
+        ('{"a": 1,\n "b" 2}', 2, 6, '`{"a": 1,  "b" 2}`'),
+        ('{"a": "' + "x" * 99 + '", y' + "z" * 99 + "}", 1, 110, f'`…{"x" * 16}", y{"z" * 19}…`'),
+    ],
+)
+def test_where_a_text_stops_to_be_json_is_told(
+    text: str, line: int, column: int, near: str
+) -> None:
+    with pytest.raises(MalformedArguments) as caught:
+        parse_arguments(text)
+    found = caught.value.details
+    assert (found["line"], found["column"]) == (line, column)
+    assert f"near {near}" in caught.value.text
