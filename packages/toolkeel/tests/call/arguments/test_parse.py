@@ -283,7 +283,7 @@ def test_any_json_value_can_be_parsed_as_strictly() -> None:
     [
         ("{x}", 1, 2, "`{x}`"),
         ('{"a": 1,\n "b" 2}', 2, 6, '`{"a": 1,  "b" 2}`'),
-        ('{"a": "' + "x" * 99 + '", y' + "z" * 99 + "}", 1, 110, f'`…{"x" * 16}", y{"z" * 19}…`'),
+        ('{"a": "' + "x" * 99 + '", y' + "z" * 99 + "}", 1, 110, f'`…{"x" * 27}", y{"z" * 29}…`'),
     ],
 )
 def test_where_a_text_stops_to_be_json_is_told(

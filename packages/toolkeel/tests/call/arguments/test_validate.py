@@ -13,7 +13,9 @@ from pydantic import BaseModel, Field
 
 from toolkeel import RunContext, Tool, ToolCall, Toolset, tool
 from toolkeel.call.arguments import validate
+from toolkeel.call.arguments.parse import MAX_SIZE
 from toolkeel.call.arguments.validate import prepare
+from toolkeel.define.explain.error_budget import LONG
 from toolkeel.define.secret import Secret
 from toolkeel.errors import InvalidArguments, MalformedArguments, TruncatedCall
 from toolkeel.events import Coerced, Event
@@ -263,3 +265,17 @@ def test_a_custom_call_of_the_responses_wire_calls_a_tool(streamed: bool) -> Non
     wires = openai_responses.encode_messages([reply, message])
     assert [one["type"] for one in wires] == ["custom_tool_call", "custom_tool_call_output"]
     assert wires[0]["input"] == item["input"]
+
+
+def test_long_arguments_are_taken_up_to_their_largest_size() -> None:
+    @tool
+    def count(n: int) -> None:
+        """Count."""
+
+    for size, fits in ((LONG, True), (LONG + 1, True), (MAX_SIZE, True), (MAX_SIZE + 1, False)):
+        call = ToolCall("c", "count", '{"n": 1' + " " * (size - 8) + "}")
+        if fits:
+            assert prepare(call, count).arguments == {"n": 1}
+        else:
+            with pytest.raises(MalformedArguments, match="too large"):
+                prepare(call, count)

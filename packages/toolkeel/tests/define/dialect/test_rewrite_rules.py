@@ -185,3 +185,10 @@ def test_values_are_spelled_as_geminis_openapi_form_wants_them(
     schema: Json, expected: Json
 ) -> None:
     assert sent(schema, "gemini-legacy") == expected
+
+
+@pytest.mark.parametrize("target", ["openai", "anthropic", "mcp", "gemini", "mistral", "bedrock"])
+def test_a_required_name_that_is_not_listed_stays_where_any_keyword_is_taken(target: Any) -> None:
+    schema = {"type": "object", "properties": {"a": {}}, "required": ["b"]}
+    assert sent(schema, target) == schema
+    assert report(parameters(it=schema), target) == []

@@ -190,3 +190,27 @@ def test_a_definition_inside_itself_ends_with_its_type() -> None:
 def test_a_branch_that_is_no_object_widens_the_union_to_anything(branch: bool) -> None:
     union = {"anyOf": [{"type": "string"}, branch]}
     assert list(sent(union, "compatible")) == ["description"]
+
+
+@pytest.mark.parametrize(
+    ("schema", "plain", "flagged"),
+    [
+        ({"enum": ["a", "b", None]}, {"enum": ["a", "b"]}, {"nullable": True, "type": "string"}),
+        ({"type": ["string", "null"], "enum": ["a", None]}, {"type": "string", "enum": ["a"]}, {"nullable": True}),
+        ({"type": "string", "enum": ["a", None]}, {"type": "string", "enum": ["a"]}, {}),
+    ],
+)  # fmt: skip
+def test_null_among_listed_values_is_a_flag_or_a_loss_where_it_was_possible(
+    schema: Json, plain: Json, flagged: Json
+) -> None:
+    assert sent(schema, "gemini-legacy") == plain | flagged
+    assert sent(schema, "compatible") == plain
+    assert (("#/properties/it", "null") in report(parameters(it=schema), "compatible")) is bool(
+        flagged
+    )
+
+
+def test_a_reference_to_what_every_value_fits_is_no_loss() -> None:
+    schema = parameters(it={"$ref": "#/$defs/N", "description": "d"}) | {"$defs": {"N": True}}
+    assert compile_schema(schema, "compatible").schema["properties"] == {"it": {"description": "d"}}
+    assert report(schema, "compatible") == [("#", "additionalProperties")]
