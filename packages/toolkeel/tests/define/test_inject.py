@@ -28,7 +28,7 @@ from toolkeel import (
     Toolset,
     tool,
 )
-from toolkeel.define.inject import InjectedParameter, injected_values, marker_of
+from toolkeel.define.inject import InjectedParameter, _may_be_credential, injected_values, marker_of
 from toolkeel.errors import InjectionError, SetupError, ToolError
 from toolkeel.events import Event, event_dict
 from toolkeel.sessions import Sessions
@@ -373,3 +373,19 @@ def test_a_short_word_that_its_type_declares_a_secret_stays_out_of_logs(
     assert caplog.text and "rosebud" not in caplog.text
     logging.getLogger("toolkeel").warning("it was rosebud")
     assert "it was ***" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("text", "credential"),
+    [
+        ("abcdef12", True),
+        ("abcdef1", False),
+        ("abcdefgh", False),
+        ("two words", False),
+        ("two-words", True),
+    ],
+)
+def test_a_long_text_with_a_digit_or_a_sign_may_be_a_credential(
+    text: str, credential: bool
+) -> None:
+    assert _may_be_credential(text) is credential

@@ -14,7 +14,7 @@ from typing_extensions import TypedDict
 
 from toolkeel import Secret, Tool, tool
 from toolkeel._common.redact_secrets import MASK
-from toolkeel.define.secret import Mask, mask_of
+from toolkeel.define.secret import Mask, declared_texts, mask_of, secret_texts
 from toolkeel.define.tool import AnyTool
 
 
@@ -227,3 +227,49 @@ def test_any_data_can_be_masked_and_made_whole_again(data: dict[str, Any], annot
     assert mask.restore(masked, data) == data
     assert mask.apply(masked) == masked
     assert all(value == MASK for value in mask.secret_texts(masked))
+
+
+@pytest.mark.parametrize(
+    ("value", "texts", "declared"),
+    [
+        ("a", ["a"], []), (b"a", ["a"], []), (3, [], []), (None, [], []), (Login, [], []),
+        (["a", {"k": "b"}, ("c",)], ["a", "b", "c"], []),
+        (Login(user="u", password=SecretStr("p")), ["p", "u"], ["p"]),
+        (Record(SecretStr("t"), "n"), ["n", "t"], ["t"]),
+        ({"a": [SecretBytes(b"x"), "y"]}, ["x", "y"], ["x"]),
+        ([[[["a"]]]], ["a"], []), ([[[[["a"]]]]], [], []),
+        ([[[[SecretStr("a")]]]], [], []), ([[[SecretStr("a")]]], ["a"], ["a"]),
+    ],
+)  # fmt: skip
+def test_the_texts_of_a_value_are_found_four_levels_deep(
+    value: object, texts: list[str], declared: list[str]
+) -> None:
+    assert sorted(secret_texts(value)) == texts
+    assert sorted(declared_texts(value)) == declared
+
+
+@pytest.mark.parametrize(
+    ("schema", "hidden"),
+    [
+        ({"type": "object"}, False), ({"type": ["object", "null"]}, False), ({}, False), (True, False),
+        ({"type": "string"}, True), ({"type": ["string", "null"]}, True),
+        ({"anyOf": [{"type": "string"}]}, True), ({"properties": {"a": {}}}, True),
+        ({"properties": {"k": {}}}, False), ({"additionalProperties": {"type": "string"}}, False),
+        ({"patternProperties": {"a": {}}}, False),
+    ],
+)  # fmt: skip
+def test_what_no_schema_knows_is_hidden_beside_a_secret(schema: object, hidden: bool) -> None:
+    token = {"type": "string", "writeOnly": True, "format": "password"}
+    assert Mask({"properties": {"token": token, "x": schema}}).is_secret(("x", "k")) is hidden
+
+
+def test_a_schema_that_leads_back_to_itself_is_searched_once_for_secrets() -> None:
+    node: dict[str, Any] = {
+        "properties": {"next": {"$ref": "#/$defs/N"}, "name": {"type": "string"}}
+    }
+    token = {"type": "string", "writeOnly": True, "format": "password"}
+    mask = Mask({"properties": {"token": token, "x": {"$ref": "#/$defs/N"}}, "$defs": {"N": node}})
+    assert mask.apply({"token": "t", "x": {"next": {"name": "n"}}}) == {
+        "token": MASK,
+        "x": {"next": {"name": "n"}},
+    }

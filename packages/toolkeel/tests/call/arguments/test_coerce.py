@@ -381,3 +381,4 @@ def test_of_objects_in_a_union_the_one_whose_keys_and_fixed_values_are_there_men
     assert one({"kind": "b", "m": "true"}, union) == {"kind": "b", "m": True}
     assert one({"kind": "c", "m": "true"}, union) == {"kind": "c", "m": "true"}
     assert one({"n": "5"}, union) == {"n": "5"}
+    assert one({"n": "5"}, {"anyOf": [branches[0], {"type": "null"}]}) == {"n": 5}

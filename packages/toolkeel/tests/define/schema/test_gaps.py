@@ -460,3 +460,17 @@ def test_digits_elsewhere_are_no_reason_to_refuse_a_decimal() -> None:
     assert message.text == "19.99 4111111111111111"
     assert _call(pay, '{"amount": 0.1234567890123456789, "card": "x"}').kind == "invalid_arguments"
     assert _call(pay, '{"amount": 1.5000000000000000000, "card": "x"}').text == "1.5 x"
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        ("a", 0), (1, 0), (True, 1), (1.5, 1), (None, 0), ({"a": 1}, 0), ([1], 0),
+    ],
+)  # fmt: skip
+def test_in_a_union_only_numbers_that_no_branch_lists_are_refused(value: object, told: int) -> None:
+    """What else pydantic accepted, an author's validator has."""
+    schema = {
+        "properties": {"x": {"anyOf": [{"enum": [1, 2]}, {"type": "string"}, {"type": "null"}]}}
+    }
+    assert len(Gaps(schema).errors({"x": value})) == told
