@@ -148,6 +148,17 @@ def test_a_result_shows_what_was_said_each_call_with_its_outcome_and_pictures() 
     assert 'src="data:image/png;base64,' in shown
 
 
+def test_a_crash_shows_its_exception_and_where_it_was_raised() -> None:
+    @tool
+    def broken() -> str:
+        """Fail."""
+        raise KeyError(EVIL)
+
+    shown = html(Agent(Scripted([call("broken"), "Sorry."]), [broken]).run_sync("Go."))
+    harmless(shown)
+    assert "KeyError: " in shown and re.search(r"test_notebook\.py, line \d+", shown)
+
+
 def test_a_picture_that_is_a_document_or_lies_elsewhere_is_only_named() -> None:
     svg = Image(b"<svg onload=alert(1)>", "image/svg+xml")
     far = Image(url="https://example.org/a.png")

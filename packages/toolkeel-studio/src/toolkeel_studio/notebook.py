@@ -173,6 +173,10 @@ def _row(tool: Tool[..., Any]) -> str:
 def _outcome(message: ToolMessage) -> Iterator[str]:
     word = f"failed: {message.kind}" if message.failed else "done"
     yield _dim(f"{message.name}: {word}, {duration(message.duration)}")
+    details = message.details
+    if details.get("exception"):
+        place = f", {details['file']}, line {details.get('line')}" if details.get("file") else ""
+        yield f"<div>{_bold(str(details.get('error')))}{_dim(place)}</div>"
     table = table_of(message.details)
     yield from _content(message.content) if table is None else _table(table)
 

@@ -444,6 +444,7 @@ def test_metrics_are_recorded_under_their_names_with_no_ids(watched: Watched) ->
     } <= set(found)
     assert sum(point.count for point in found["gen_ai.execute_tool.duration"]) == 2
     assert found["gen_ai.invoke_agent.tool_calls"][0].sum == 2
+    assert found["gen_ai.invoke_agent.inference_calls"][0].sum == 2
     kinds = {point.attributes["gen_ai.token.type"] for point in found["gen_ai.client.token.usage"]}
     assert kinds == {"input", "output"}
     for points in found.values():

@@ -10,7 +10,7 @@ failed span has an ``error.type`` and no description.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, TypeAlias
 
 from toolkeel import events
@@ -254,7 +254,8 @@ class OpenTelemetry:
         if run is None or run.chat is None:
             return
         chat, message, run.chat, run.sent = run.chat, event.message, None, ()
-        run.usage = run.usage + message.usage
+        usage = message.usage  # a model of one's own need not count its request
+        run.usage = run.usage + (usage if usage.requests else replace(usage, requests=1))
         attributes = _reply(message, run)
         if self._content:
             run.output = messages_json([message_json(message)])

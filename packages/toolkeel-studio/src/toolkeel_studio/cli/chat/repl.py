@@ -97,6 +97,7 @@ def command(
             break
     if can_ask() and chat.sessions[chat.name].exists:
         options = [word for target in targets or () for word in ("-t", target)]
+        options += ["-m", model] if model != OFFLINE else []
         note(f"go on: {shlex.join(['toolkeel', 'chat', *options, '--session', chat.name])}", DIM)
 
 

@@ -96,7 +96,7 @@ ModelName = Annotated[
     ),
 ]
 Instructions = Annotated[
-    str, typer.Option(metavar="TEXT", help="What the model is told before anything else.")
+    str, typer.Option(metavar="TEXT", help="System instructions for the model.")
 ]
 MaxTurns = Annotated[
     int, typer.Option(metavar="N", min=1, help="How often the model may be asked.")
@@ -115,7 +115,7 @@ Policy = Annotated[
 RulesFile = Annotated[
     Path | None,
     typer.Option(
-        "--rules", metavar="FILE.toml", help="Which calls are refused, asked about, let through."
+        "--rules", metavar="FILE.toml", help="Which calls are denied, asked about and allowed."
     ),
 ]
 YesTo = Annotated[

@@ -41,7 +41,7 @@ Target = Annotated[str, typer.Argument(metavar="TARGET", help="Where the tools a
 RulesFile = Annotated[
     Path | None,
     typer.Option(
-        "--rules", metavar="FILE.toml", help="Which calls are refused, asked about, let through."
+        "--rules", metavar="FILE.toml", help="Which calls are denied, asked about and allowed."
     ),
 ]
 Http = Annotated[

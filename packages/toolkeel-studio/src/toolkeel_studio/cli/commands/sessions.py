@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from toolkeel.messages import AssistantMessage, Message, ToolMessage, UserMessage
-from toolkeel.observe.wording import count, escaped, pretty, visible_line
+from toolkeel.observe.wording import arguments_of, compact, count, escaped, pretty, visible_line
 from toolkeel.sessions import Sessions
 from toolkeel.sessions.stores.postgres import is_postgres
 from toolkeel.sessions.stores.sqlite import checked_path
@@ -37,7 +37,9 @@ from toolkeel_studio.inspector.compare import compare
 app = typer.Typer(help="List, search, show, compare, fork and decide sessions.", **OPTIONS)
 File = Annotated[
     str | None,
-    typer.Option("--file", "-f", metavar="PLACE", help="Where they are: FILE or postgresql://..."),
+    typer.Option(
+        "--file", "-f", metavar="PLACE", help="Where sessions are: FILE or postgresql://..."
+    ),
 ]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Of the session.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -145,9 +147,10 @@ def _line(message: Message) -> str:
     who = "you" if isinstance(message, UserMessage) else "model"
     lines = [f"{who}: {escaped(message.text)}"] if message.text else []
     if isinstance(message, AssistantMessage):
-        for call in message.tool_calls:
-            shown = call.arguments if isinstance(call.arguments, str) else dict(call.arguments)
-            lines.append(f"  {visible_line(call.name)}({visible_line(str(shown))})")
+        lines += [
+            f"  {visible_line(call.name)}({visible_line(compact(arguments_of(call)))})"
+            for call in message.tool_calls
+        ]
     return "\n".join(lines)
 
 
