@@ -51,6 +51,12 @@ def ask_there(city: str) -> str:
     return "709000"
 
 
+def test_a_reply_has_the_agents_name() -> None:
+    for name in ("clerk", None):
+        replies = create_agent(Scripted(["hi"]), [], name=name).invoke({"messages": "hi"})
+        assert replies["messages"][-1].name == name
+
+
 def test_the_structured_response_stands_in_the_state() -> None:
     model = Scripted([call("look_up", {"city": "Oslo"}), GIVEN])
     agent = create_agent(model, [look_up], response_format=City)

@@ -91,7 +91,9 @@ def create_agent(
     all_tools = _collect_tools(tools, middleware)
     reviewers = [one for one in middleware if isinstance(one, HumanInTheLoopMiddleware)]
     asked, form = resolve_output_type(chat.model, options.get("response_format"))
-    around_models, around_calls = build_steps(middleware, merge_reducers(options))
+    around_models, around_calls = build_steps(
+        middleware, merge_reducers(options), options.get("name")
+    )
     words = system_prompt.text if isinstance(system_prompt, SystemMessage) else system_prompt
     agent: Agent[Any, Any] = Agent(
         asked,

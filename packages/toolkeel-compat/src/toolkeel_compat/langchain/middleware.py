@@ -387,12 +387,12 @@ def _make_model_step(one: object) -> Any:
 
 
 def build_steps(
-    middleware: Sequence[Any], reducers: Reducers | None
+    middleware: Sequence[Any], reducers: Reducers | None, name: str | None
 ) -> tuple[list[Any], list[Step]]:
-    """Return the model steps and the tool-call steps of all middleware, outermost first."""
+    """Return the model steps and the tool-call steps of an agent's middleware, outermost first."""
     models = [HookStep(middleware, reducers), *map(_make_model_step, middleware)]
     calls = [
         make_wrapper_step(hook) for m in middleware if (hook := find_hook(m, WRAPS[1])) is not None
     ]
-    around = make_id_step(at_model=False), make_id_step(at_model=True)
+    around = make_id_step(at_model=False, name=name), make_id_step(at_model=True)
     return [around[0], *filter(None, models), around[1]], calls

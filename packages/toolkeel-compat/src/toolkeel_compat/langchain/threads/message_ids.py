@@ -159,11 +159,12 @@ def _by_id(messages: Iterable[Any]) -> dict[str, Any]:
     return {id: one for one in messages if (id := get_id(one))}
 
 
-def make_id_step(*, at_model: bool) -> ModelStep:
-    """Return the model step that gives a reply an id if it has none.
+def make_id_step(*, at_model: bool, name: str | None = None) -> ModelStep:
+    """Return the model step that gives a reply an id if it has none, and the agent's name.
 
     Args:
         at_model: The step is next to the model, and the id is that of its reply.
+        name: The agent's name; None for a reply without one.
     """
 
     async def step(
@@ -171,7 +172,8 @@ def make_id_step(*, at_model: bool) -> ModelStep:
     ) -> AssistantMessage:
         if not at_model:
             reply: AssistantMessage = add_ids([await proceed(request)])[0]
-            return reply
+            named = {} if name is None else {"name": name}
+            return dataclasses.replace(reply, metadata={**named, **reply.metadata})
         id = make_reply_id()
         if run.listeners:
             run.emit(Emitted(*run.next_event_fields(), "", ReplyBegan(id)))
