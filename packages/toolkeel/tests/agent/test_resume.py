@@ -225,9 +225,13 @@ def interrupt(ticket: Ticket) -> bool:
     raise KeyboardInterrupt
 
 
+def leave(ticket: Ticket) -> bool:
+    raise SystemExit(3)
+
+
 @pytest.mark.parametrize("where", ["saved state", "session"])
 @pytest.mark.parametrize("form", ["run", "agent as a tool"])
-@pytest.mark.parametrize("end", [stop, interrupt, None])
+@pytest.mark.parametrize("end", [stop, interrupt, leave, None])
 def test_what_a_person_was_asked_when_a_run_ended_is_asked_again(
     tmp_path: Path, end: Approver | None, form: str, where: str
 ) -> None:
@@ -247,7 +251,7 @@ def test_what_a_person_was_asked_when_a_run_ended_is_asked_again(
     calls = [call("pay", {"amount": 5}), *([call("other")] if end is None else [])]
     clerk = Agent(Scripted([calls, "paid"]), [pay, other], name="clerk")
     desk = Agent(Scripted([call("clerk", {"input": "go"}), "done"]), [clerk.as_tool()])
-    agent = clerk if form == "run" or end is None else desk
+    agent = clerk if form == "run" else desk
 
     def run(prompt: Any, **options: Any) -> Any:
         if where == "session":
@@ -259,7 +263,8 @@ def test_what_a_person_was_asked_when_a_run_ended_is_asked_again(
         asked.append(ticket.id)
         return True
 
-    with pytest.raises((asyncio.CancelledError, KeyboardInterrupt, SetupError)) as ended:
+    ends = (asyncio.CancelledError, KeyboardInterrupt, SystemExit, SetupError)
+    with pytest.raises(ends) as ended:
         run("go", approver=end)
     state = ended.value.run.state  # type: ignore[union-attr]
     [ticket] = state.pending

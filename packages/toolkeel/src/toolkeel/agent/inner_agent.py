@@ -137,7 +137,7 @@ async def _run(
     inner = await _begin(nesting, arguments, call)
     try:
         result = await inner.run()
-    except (asyncio.CancelledError, KeyboardInterrupt) as error:
+    except (asyncio.CancelledError, KeyboardInterrupt, SystemExit) as error:
         if outer.can_wait and not _has_own_timeout(call):
             raise Suspend(*inner.pending, inner=inner.state) from error
         if isinstance(error, asyncio.CancelledError) and _may_still_be_running(inner.context):

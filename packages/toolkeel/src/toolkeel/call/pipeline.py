@@ -238,7 +238,8 @@ def _find_cause(
     error: BaseException, call: ToolCall, tool: AnyTool | None, context: ToolContext | None
 ) -> BaseException:
     """Return what a call's result reports: what stopped the call, `Cancelled` if it never began, else its own error."""
-    if isinstance(error, Crashed | Cancelled | CancelledError | KeyboardInterrupt) and context:
+    ends = Crashed | Cancelled | CancelledError | KeyboardInterrupt
+    if isinstance(error, ends) and context is not None:
         stop = find_stop(context, error)
         if stop is not None and (isinstance(stop, Suspend) or isinstance(error, Crashed)):
             return stop

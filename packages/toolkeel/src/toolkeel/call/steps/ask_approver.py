@@ -47,7 +47,7 @@ async def _ask_approver(run: RunContext, ticket: Ticket) -> Decision:
     assert run.approver is not None
     try:
         answer = await ask_person(run.approver, ticket, name="the approver")
-    except (asyncio.CancelledError, KeyboardInterrupt) as error:
+    except (asyncio.CancelledError, KeyboardInterrupt, SystemExit) as error:
         is_cancelled = run.cancel.cancelled and not run.scope.is_at_limit
         if run.can_wait and not is_cancelled:  # the person may answer later
             raise Suspend(ticket) from error
