@@ -361,7 +361,7 @@ class RunLoop(Generic[T]):
             self._calls.tools = self._caller.use_tools(tools)
 
     def _has_more_input(self, reason: EndReason) -> bool:
-        """Return True if a message or follow-up, moved to the inbox, continues a run that would end."""
+        """Return True and restart output attempts if a message or follow-up, moved to the inbox, continues a run."""
         state = self.context.loop_state
         if reason not in ("answered", "returned") or not (state.inbox or state.follow_ups):
             return False

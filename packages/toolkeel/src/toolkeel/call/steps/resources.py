@@ -32,7 +32,7 @@ Branch: TypeAlias = tuple[str, ...]
 
 
 def check_resources(tool: AnyTool) -> None:
-    """Raise unless the names in the tool's resources are parameters.
+    """Raise unless the names in the tool's resources are parameters. Nothing is checked if it takes further keys.
 
     Raises:
         DefinitionError: a name is no parameter; the message names it.

@@ -310,7 +310,7 @@ def find_rule(
 
 
 def _is_option(name: str, value: object) -> bool:
-    """Return True if an entry of a file of rules is a valid option."""
+    """Return True if an entry of a file of rules is a list of texts under an action's name, or a bool `strict`."""
     if name == "strict":
         return isinstance(value, bool)
     texts = isinstance(value, list) and all(isinstance(rule, str) for rule in value)

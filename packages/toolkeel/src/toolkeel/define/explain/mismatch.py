@@ -288,7 +288,7 @@ class Mismatches:
         return self._unions[key][0]
 
     def _phrase(self, keyword: str, schema: Schema, beside: list[object], value: object) -> str:
-        """Describe what a place expects, by all schemas that hold there; store the words.
+        """Describe what a place expects, by all schemas that hold there, or else the keyword; store the words.
 
         Args:
             keyword: The keyword that failed.

@@ -112,7 +112,7 @@ def _redacted_error(title: str, error: ValidationError, hidden: Sequence[str]) -
 
 
 def _borrowed(check: Any) -> Any:
-    """Wrap a validator for use in another class. A class method still gets its own class."""
+    """Return a validator for use in another class: unchanged, but a class method still gets its own class."""
     return staticmethod(check) if hasattr(check, "__func__") else check
 
 
