@@ -267,8 +267,7 @@ class ToolContext(Generic[C]):
     def __init__(self, call: ToolCall, tool_name: str, run: RunContext[C]) -> None:
         self.call = call
         self.tool_name = tool_name
-        self.run = run
-        self.deadline = run.scope.deadline
+        self.run, self.deadline = run, run.scope.deadline
         self.body_state: Literal["", "runs", "again", "done"] = ""
         self.ended, self.pause_count, self.remote_count, self.started_at = False, 0, 0, 0.0
         self.deadline_clock: DeadlineClock | None = None

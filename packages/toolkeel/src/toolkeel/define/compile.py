@@ -197,7 +197,7 @@ def _from_other_schema(
     Their readers are imported late: few programs need them, and they are a third of this chapter.
 
     Raises:
-        DefinitionError: the schema is neither.
+        DefinitionError: the schema is neither or invalid, or the function does not take its fields.
     """
     from toolkeel.define.schema.from_json_schema import arguments_from_schema
     from toolkeel.define.schema.pydantic_v1 import arguments_from_v1_model, is_v1_model

@@ -175,7 +175,7 @@ def restrict_with_landlock(handled: Iterable[int], rules: Iterable[tuple[str | i
     Args:
         handled: Rights that need a rule: of files, of the network, and scopes; as many of these
             as the kernel knows.
-        rules: Paths or open handles, and the rights below each; a missing path is skipped.
+        rules: Paths or open handles, which are closed, and the rights below each; a missing path is skipped.
 
     Raises:
         OSError: the kernel refuses, or has no Landlock.

@@ -169,7 +169,7 @@ class SyncIterator(Generic[T]):
 
 
 def _another_loop(blocked: asyncio.AbstractEventLoop) -> asyncio.AbstractEventLoop:
-    """Replace the loop for sync calls by a new one, and return it; raise `SetupError` without a thread for it."""
+    """Replace the loop for sync calls, once, and return the new one; raise `SetupError` without a thread for it."""
     global _loop
     with _lock:
         if _loop is blocked:

@@ -80,7 +80,7 @@ class FailureCounts:
         return error, count - (last == turn and count > 0)
 
     def add(self, call: ToolCall, error: str, turn: int) -> None:
-        """Count a failure of a call, once per turn: the model reads errors when the turn is over."""
+        """Count a failure of a call, from 1 for another error, once per turn: the model reads errors after it."""
         key = _key(call)
         last, count, before = self._counts.get(key, ("", 0, 0))
         is_new = count == 0 or turn != before
