@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field
 from toolkeel import RunContext, Tool, ToolCall, Toolset, tool
 from toolkeel.call.arguments import validate
 from toolkeel.call.arguments.parse import MAX_SIZE
-from toolkeel.call.arguments.validate import prepare
+from toolkeel.call.arguments.validate import is_large, prepare
 from toolkeel.define.explain.error_budget import LONG
 from toolkeel.define.secret import Secret
 from toolkeel.errors import InvalidArguments, MalformedArguments, TruncatedCall
@@ -279,3 +279,19 @@ def test_long_arguments_are_taken_up_to_their_largest_size() -> None:
         else:
             with pytest.raises(MalformedArguments, match="too large"):
                 prepare(call, count)
+
+
+@pytest.mark.parametrize(
+    ("width", "length", "large"),
+    [
+        (1, 20_000, False), (1, 20_001, True), (100, 200, False), (100, 201, True), (4, 5_000, False),
+        (4, 5_001, True), (500, 200, False), (500, 201, True),
+    ],
+)  # fmt: skip
+def test_a_text_is_large_by_its_length_times_the_branches_of_a_union(
+    width: int, length: int, large: bool
+) -> None:
+    schema = {"properties": {"x": {"anyOf": [{"const": number} for number in range(width)]}}}
+    made = Tool.from_schema("take", "Take it.", schema, lambda _run, _sent: "taken")
+    assert is_large("x" * length, made) is large
+    assert is_large("x" * length) is (length > 20_000)

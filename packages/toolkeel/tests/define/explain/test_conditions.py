@@ -35,6 +35,7 @@ EITHER = f"{FIVE}, or an integer of at most -5"
         ({**N, "anyOf": [AT_LEAST, {"required": ["m"]}]}, {}, FIVE),
         ({**N, "anyOf": [AT_LEAST, {"required": ["a"]}]}, {"a": 1}, "an integer"),
         ({**N, "anyOf": [{**U, "properties": {**U["properties"], **AT_LEAST["properties"]}}, AT_MOST]}, {"kind": "v"}, "an integer of at most -5"),  # type: ignore[dict-item]
+        ({**N, "anyOf": [True, {"properties": {"n": {"minimum": 5}}, "required": ["a"]}]}, {}, "an integer"),
         ({**N, "allOf": [{"dependentSchemas": {"a": AT_LEAST}}]}, {"a": 1}, FIVE),
     ],
 )  # fmt: skip

@@ -120,3 +120,90 @@ def test_a_union_that_contains_itself_is_described_two_levels_deep() -> None:
         "an object whose values are items (each an object or a list or a string), or a list of items "
         "(each an object or a list or a string), or a string"
     )
+
+
+@pytest.mark.parametrize(
+    ("schema", "phrase"),
+    [
+        ({'type': 'array', 'items': {'type': 'string', 'format': 'date'}}, 'a list of items (each a date (YYYY-MM-DD))'),
+        ({'type': 'array', 'items': {'type': 'string', 'format': 'uuid'}}, 'a list of UUIDs'),
+        ({'type': 'array', 'items': {'type': 'null'}}, 'a list of items (each null)'),
+        ({'type': 'array', 'items': {'type': 'object', 'properties': {'a': {}}, 'required': ['a']}}, 'a list of objects with "a"'),
+        ({'type': 'array', 'items': {'not': {'type': 'string'}}}, 'a list of items (each anything but a string)'),
+        ({'type': 'array', 'items': {'type': 'dict'}}, 'a list of items (each a value of type dict)'),
+        ({'type': 'array', 'items': {'type': 'string', 'minLength': 1}}, 'a list of strings of at least 1 character'),
+        ({'type': 'array', 'items': {'type': 'array', 'uniqueItems': True}}, 'a list of items (each a list, none twice)'),
+        ({'type': 'array', 'items': {'type': 'array', 'contains': {'type': 'integer'}}}, 'a list of items (each a list that holds an integer)'),
+        ({'type': 'array', 'items': {'type': 'integer', 'multipleOf': 3}}, 'a list of integers, a multiple of 3'),
+        ({'type': 'array', 'items': {'type': ['integer', 'null']}}, 'a list of items (each an integer or null)'),
+        ({'type': 'array', 'items': {'type': 'string', 'format': 'email'}}, 'a list of items (each an e-mail address)'),
+        ({'type': 'string', 'minLength': 1}, 'a string of at least 1 character'),
+        ({'type': 'string', 'minLength': 1, 'maxLength': 1}, 'a string of exactly 1 character'),
+        ({'type': 'string', 'maxLength': 1}, 'a string of at most 1 character'),
+        ({'type': 'string', 'minLength': 1, 'format': 'uri'}, 'a URL'),
+        ({'type': 'string', 'minLength': 2, 'format': 'uri'}, 'a URL of at least 2 characters'),
+        ({'type': 'string', 'minLength': 0}, 'a string of at least 0 characters'),
+        ({'type': 'object', 'minProperties': 1}, 'an object with at least 1 key'),
+        ({'type': 'object', 'maxProperties': 1}, 'an object with at most 1 key'),
+        ({'type': 'object', 'minProperties': 2, 'maxProperties': 2}, 'an object with exactly 2 keys'),
+        ({'type': 'object', 'minProperties': 0, 'maxProperties': 3}, 'an object with 0 to 3 keys'),
+        ({'type': 'object', 'additionalProperties': {'type': 'string'}, 'minProperties': 2}, 'an object whose values are strings, with at least 2 keys'),
+        ({'type': 'object', 'additionalProperties': {}}, 'an object'),
+        ({'type': 'object', 'additionalProperties': False}, 'an object'),
+        ({'type': 'array', 'maxItems': 1}, 'a list, at most 1 of them'),
+        ({'type': 'array', 'minItems': 2, 'maxItems': 2}, 'a list, exactly 2 of them'),
+        ({'type': 'array', 'prefixItems': [{'type': 'string'}]}, 'a list of 1 item (a string)'),
+        ({'type': 'array', 'prefixItems': [{'type': 'string'}], 'minItems': 1, 'maxItems': 1}, 'a list of 1 item (a string)'),
+        ({'type': 'array', 'prefixItems': [{'type': 'null'}, {'type': 'null'}, {'type': 'null'}, {'type': 'null'}, {'type': 'null'}, {'type': 'null'}, {'type': 'null'}, {'type': 'null'}, {'type': 'null'}]}, 'a list of 9 items (null, null, null, null, null, null, null, null, …)'),
+        ({'type': 'array', 'prefixItems': [{'type': 'string'}], 'maxItems': 3}, 'a list of at most 3 items (a string)'),
+        ({'type': 'string', 'contentMediaType': 'application/json'}, 'a string with JSON text'),
+        ({'type': 'string', 'contentMediaType': 'application/json', 'contentSchema': {'type': 'integer'}}, 'a string with the JSON text of an integer'),
+        ({'type': 'string', 'contentMediaType': 'text/plain'}, 'a string'),
+        ({'minimum': 3}, 'a number of at least 3'),
+        ({'minLength': 2}, 'a string of at least 2 characters'),
+        ({'required': ['a']}, 'an object with "a"'),
+        ({'contains': {'type': 'null'}}, 'a list that holds null'),
+        ({'maxItems': 2}, 'a list, at most 2 of them'),
+        ({'multipleOf': 2}, 'a number, a multiple of 2'),
+        ({'not': {'type': 'string'}}, 'anything but a string'),
+        ({'type': 'integer', 'not': {'const': 3}}, 'an integer'),
+        ({'type': 'integer', 'minimum': 0}, 'an integer of at least 0'),
+        ({'type': 'integer', 'maximum': 0}, 'an integer of at most 0'),
+        ({'type': 'number', 'minimum': 2, 'exclusiveMinimum': 1}, 'a number greater than 1 and at least 2'),
+        ({'type': 'integer', 'minimum': 1, 'maximum': 5, 'multipleOf': 2}, 'an integer from 1 to 5, a multiple of 2'),
+        ({'enum': [None]}, 'null'),
+        ({'enum': [1, 1.0, '1']}, 'one of 1, 1.0, "1"'),
+    ],
+)  # fmt: skip
+def test_every_keyword_of_a_schema_is_in_its_phrase(schema: object, phrase: str) -> None:
+    assert describe_type(schema) == phrase
+
+
+def _kinds(count: int, *more: object) -> dict[str, Any]:
+    """A union of objects that their kinds tell apart, and of more objects with a kind."""
+    kinds = [*({"const": f"k{number}"} for number in range(count)), *more]
+    return {"anyOf": [
+        {"type": "object", "properties": {"kind": kind, "a": {}}, "required": ["a", "kind"]} for kind in kinds
+    ]}  # fmt: skip
+
+
+def test_more_than_eight_objects_are_described_by_the_key_that_tells_them_apart() -> None:
+    names = [f'"k{number}"' for number in range(9)]
+    each = 'an object with "a", "kind": '
+    assert describe_type(_kinds(8)) == ", or ".join(each + name for name in names[:8])
+    assert describe_type(_kinds(9)) == f'an object with "kind": one of {", ".join(names)}'
+    for other in ({}, True):
+        phrase = describe_type(_kinds(8, other))
+        assert phrase == ", or ".join(each + name for name in names[:8]) + ", or …"
+
+
+def test_long_values_patterns_and_lists_of_keys_are_cut() -> None:
+    assert describe_type({"const": "x" * 80}) == f'"{"x" * 58}…'
+    assert describe_type({"pattern": "x" * 61}) == f"a string matching {'x' * 59}…"
+    assert describe_type({"pattern": "x" * 60}) == f"a string matching {'x' * 60}"
+    names = [f"k{number}" for number in range(12)]
+    shown = ", ".join(f'"{name}"' for name in names[:8])
+    assert (
+        describe_type({"properties": {name: {} for name in names}})
+        == f"an object with {shown}, … (12 in all)"
+    )

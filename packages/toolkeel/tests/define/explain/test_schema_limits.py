@@ -130,3 +130,10 @@ def test_mappings_and_tuples_become_plain_data_of_their_own() -> None:
     inner = MappingProxyType({"enum": ("a", "b")})
     assert to_plain_schema(MappingProxyType({"items": inner})) == {"items": {"enum": ["a", "b"]}}
     assert to_plain_schema(True) is True
+
+
+@pytest.mark.parametrize("schema", [1, None, "object", [{}]])
+def test_a_schema_is_an_object_or_a_boolean(schema: object) -> None:
+    with pytest.raises(DefinitionError, match="is an object, true or false, not"):
+        to_plain_schema(schema)
+    assert to_plain_schema(True) is True and to_plain_schema({"a": (1,)}) == {"a": [1]}
