@@ -223,3 +223,9 @@ def test_a_row_of_comments_before_what_is_no_page_takes_no_time() -> None:
     assert read_document(b"<!---->" * 26 + b"x").kind != "html"
     assert process_time() - began < 2
     assert read_document(b"<!-- a --> <!----><html><p>b").kind == "html"
+
+
+def test_a_page_of_references_alone_is_refused_before_it_takes_minutes() -> None:
+    with pytest.raises(ToolError, match="more than 200,000 '&'"):
+        read_document(b"<html><p>" + b"&" * 5_000_000, "text/html")
+    assert read_document(b"<html><p>a &amp; b", "text/html").text == "a & b"

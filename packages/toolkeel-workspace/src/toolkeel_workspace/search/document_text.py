@@ -45,6 +45,8 @@ _HTML = frozenset({"text/html", "application/xhtml+xml"})
 _TEXTS = re.compile(
     r"text/.+|application/(.+\+)?(json|xml|yaml|toml|javascript|x-sh|x-ndjson|jsonl|sql|rtf)"
 )
+MAX_AMPERSANDS = 200_000
+"""Most ``&`` of a page: the converter takes quadratic time for them, minutes for those of 5 MB."""
 _META = re.compile(rb"<meta[^>]{0,200}charset\s*=\s*[\"']?([\w.:-]+)", re.IGNORECASE)
 _LOOKS_HTML = re.compile(
     rb"\s*(?:(?><!--.{0,500}?-->)\s*)*+<(!doctype\s+html|html|head|body)\b", re.I | re.S
@@ -163,6 +165,8 @@ def _read_html(text: str, base_url: str) -> Document:
         preprocessing=html_to_markdown.PreprocessingOptions(preset="standard"),
     )
     text, hidden = remove_hidden(text)
+    if text.count("&") > MAX_AMPERSANDS:
+        raise ToolError(f"The page cannot be read: it has more than {MAX_AMPERSANDS:,} '&'.")
     try:
         result = html_to_markdown.convert(text, options)
     except html_to_markdown.ConversionError as error:
