@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,7 +13,15 @@ from tests.providers.text_calls.test_decoder import ABOUT, WRITTEN
 from toolkeel import tool
 from toolkeel.messages import AssistantMessage
 from toolkeel.providers.text_calls.decoder import find_calls
-from toolkeel.providers.text_calls.forms import FORMS, TextForm, json_calls, python_calls
+from toolkeel.providers.text_calls.forms import (
+    FORMS,
+    TextForm,
+    deepseek_calls,
+    function_calls,
+    invoked_calls,
+    json_calls,
+    python_calls,
+)
 from toolkeel.providers.wire.plain_json import dumps
 
 SCHEMAS = {"get_weather": {}, "clock_now": {}, "f": {}}
@@ -130,3 +139,17 @@ def test_what_is_said_twice_or_cannot_be_said_is_no_call(text: str) -> None:
 @tool
 def f(a: float, b: list[dict[str, float]]) -> None:
     """Take numbers."""
+
+
+@pytest.mark.parametrize(
+    ("parse", "begin"),
+    [
+        (function_calls, "<function=f>"),
+        (invoked_calls, '<invoke name="f">'),
+        (deepseek_calls, "<｜tool▁call▁begin｜>function<｜tool▁sep｜>f\n```json"),
+    ],
+)
+def test_a_call_that_ends_in_spaces_without_end_takes_no_time(parse: Any, begin: str) -> None:
+    """What takes quadratic time would take minutes here."""
+    with pytest.raises(ValueError):
+        list(parse(f"{begin}{' ' * 100_000}x<｜tool▁call▁end｜>", {"f": {}}))

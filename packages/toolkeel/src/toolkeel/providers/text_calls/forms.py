@@ -71,11 +71,12 @@ class TextForm:
 
 _NAMES = ("name", "tool_name", "function", "tool")
 _ARGUMENTS = ("arguments", "parameters", "args")
-_CODE = re.compile(r"```(?:json)?\s*(.*?)\s*```", re.DOTALL)
+# Spaces are taken in one way, before what is looked for: tried in every way they take cubic time.
+_CODE = re.compile(r"```(?:json)?\s*+(.*?)```", re.DOTALL)
 _PARAMETER = re.compile(r"<parameter=([^>\s]+)>\n?(.*?)\n?</parameter>\s*", re.DOTALL)
-_FUNCTION = re.compile(r"<function=([^>\s]+)>\s*(.*?)\s*</function>\s*", re.DOTALL)
+_FUNCTION = re.compile(r"<function=([^>\s]+)>\s*+(.*?)</function>\s*+", re.DOTALL)
 _ARG = re.compile(r"<arg_key>(.*?)</arg_key>\s*<arg_value>(.*?)</arg_value>\s*", re.DOTALL)
-_INVOKE = re.compile(r'<[^<>"]*invoke name="([^"]+)">\s*(.*?)\s*</[^<>"]*invoke>\s*', re.DOTALL)
+_INVOKE = re.compile(r'<[^<>"]*invoke name="([^"]+)">\s*+(.*?)</[^<>"]*invoke>\s*+', re.DOTALL)
 _INVOKED = re.compile(
     r'<[^<>"]*parameter name="([^"]+)"([^<>]*)>(.*?)</[^<>"]*parameter>\s*', re.DOTALL
 )
