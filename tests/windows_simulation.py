@@ -7,6 +7,7 @@ backslashes (`test_relative_path.py` has them), open files that cannot be replac
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import os
 import select
@@ -49,6 +50,12 @@ POSIX_SOCKETS = _names(
     AF_UNIX AF_NETLINK CMSG_LEN SCM_RIGHTS SO_PEERCRED SO_REUSEPORT send_fds recv_fds
     """
 )
+POSIX_OTHERS = {
+    "select": ["poll"],
+    "time": _names("tzset pthread_getcpuclockid"),
+    "locale": _names("nl_langinfo"),
+    "asyncio": _names("open_unix_connection start_unix_server"),
+}
 WINDOWS_OS = _names(
     """
     DirEntry F_OK O_APPEND O_CREAT O_EXCL O_RDONLY O_RDWR O_TRUNC O_WRONLY P_NOWAIT P_NOWAITO
@@ -84,14 +91,21 @@ def become_windows() -> None:
             delattr(os, name)
     for names in ("supports_dir_fd", "supports_fd", "supports_follow_symlinks"):
         setattr(os, names, set())
-    for module, names in ((signal, POSIX_SIGNALS), (socket, POSIX_SOCKETS)):
+    others = ((sys.modules[name], names) for name, names in POSIX_OTHERS.items())
+    for module, names in ((signal, POSIX_SIGNALS), (socket, POSIX_SOCKETS), *others):
         for name in names:
             if hasattr(module, name):
                 delattr(module, name)
+    for name in ("add_signal_handler", "remove_signal_handler"):
+        setattr(asyncio.SelectorEventLoop, name, _not_implemented)
     socket.socketpair = _socketpair
     sys.modules["msvcrt"] = _msvcrt()
     sys.platform = "win32"
     sys.getwindowsversion = lambda: (10, 0, 22631)  # type: ignore[attr-defined, assignment]
+
+
+def _not_implemented(*_: object) -> None:
+    raise NotImplementedError
 
 
 def _socketpair(*_: object) -> tuple[socket.socket, socket.socket]:
