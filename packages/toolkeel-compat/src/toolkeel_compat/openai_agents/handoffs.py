@@ -17,6 +17,7 @@ from toolkeel.context import RunContext
 from toolkeel.errors import SetupError
 from toolkeel.messages import Message
 from toolkeel_compat.check_options import maybe_await
+from toolkeel_compat.missing import refuse_attributes
 from toolkeel_compat.openai_agents.context import RunContextWrapper, current_run
 from toolkeel_compat.openai_agents.items import ItemHelpers, to_input, to_messages, to_run_items
 from toolkeel_compat.openai_agents.settings import RunConfig
@@ -67,6 +68,7 @@ class HandoffInputData:
 HandoffInputFilter: TypeAlias = Callable[[HandoffInputData], Any]
 
 
+@refuse_attributes({"on_invoke_handoff": "a run calls it, and its .agent takes over"})
 class Handoff(CoreHandoff):
     """A core `Handoff` with the SDK's texts; created by `handoff`."""
 
@@ -86,10 +88,6 @@ class Handoff(CoreHandoff):
         return self.result_text
 
     strict_json_schema = True
-
-    async def on_invoke_handoff(self, context: Any, input_json: str | None = None) -> Any:
-        """Refuse a handoff outside of runs."""
-        raise SetupError("Handoff.on_invoke_handoff: a run calls it; its .agent takes over")
 
     @property
     def tool_name(self) -> str:
