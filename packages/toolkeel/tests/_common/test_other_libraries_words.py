@@ -45,47 +45,49 @@ def double(n: int) -> int:
     return n * 2
 
 
-@pytest.mark.parametrize("word", words("tool"))
-def test_an_option_of_another_librarys_tool_is_refused_with_our_word(word: str) -> None:
-    options: dict[str, Any] = {word: True}
-    with pytest.raises(DefinitionError) as caught:
-        tool("double", **options)(double)
-    assert (
-        str(caught.value) == f"double: there is no option {word!r}; write {translate('tool', word)}"
-    )
+def test_an_option_of_another_librarys_tool_is_refused_with_our_word() -> None:
+    for word in words("tool"):
+        options: dict[str, Any] = {word: True}
+        with pytest.raises(DefinitionError) as caught:
+            tool("double", **options)(double)
+        assert (
+            str(caught.value)
+            == f"double: there is no option {word!r}; write {translate('tool', word)}"
+        )
 
 
-@pytest.mark.parametrize("word", words("Agent"))
-def test_an_option_of_another_librarys_agent_is_refused_with_our_word(word: str) -> None:
-    options: dict[str, Any] = {word: "x"}
-    with pytest.raises(DefinitionError) as caught:
-        Agent("offline", **options)
-    assert (
-        str(caught.value) == f"Agent: there is no option {word!r}; write {translate('Agent', word)}"
-    )
+def test_an_option_of_another_librarys_agent_is_refused_with_our_word() -> None:
+    for word in words("Agent"):
+        options: dict[str, Any] = {word: "x"}
+        with pytest.raises(DefinitionError) as caught:
+            Agent("offline", **options)
+        assert (
+            str(caught.value)
+            == f"Agent: there is no option {word!r}; write {translate('Agent', word)}"
+        )
 
 
-@pytest.mark.parametrize("word", words("Agent.run"))
-def test_an_option_of_another_librarys_run_is_refused_with_our_word(word: str) -> None:
-    options: dict[str, Any] = {word: "x"}
-    with pytest.raises(DefinitionError) as caught:
-        Agent("offline").run_sync("hello", **options)
-    assert (
-        str(caught.value)
-        == f"Agent.run: there is no option {word!r}; write {translate('Agent.run', word)}"
-    )
+def test_an_option_of_another_librarys_run_is_refused_with_our_word() -> None:
+    for word in words("Agent.run"):
+        options: dict[str, Any] = {word: "x"}
+        with pytest.raises(DefinitionError) as caught:
+            Agent("offline").run_sync("hello", **options)
+        assert (
+            str(caught.value)
+            == f"Agent.run: there is no option {word!r}; write {translate('Agent.run', word)}"
+        )
 
 
-@pytest.mark.parametrize("word", words("Settings"))
-def test_a_setting_of_another_library_is_refused_with_ours(word: str) -> None:
-    options: dict[str, Any] = {word: 1}
-    with pytest.raises(DefinitionError) as caught:
-        Settings(**options)
-    assert (
-        str(caught.value)
-        == f"Settings: there is no option {word!r}; write {translate('Settings', word)}"
-    )
-    assert dataclasses.replace(Settings(max_tokens=3), temperature=0.5).max_tokens == 3
+def test_a_setting_of_another_library_is_refused_with_ours() -> None:
+    for word in words("Settings"):
+        options: dict[str, Any] = {word: 1}
+        with pytest.raises(DefinitionError) as caught:
+            Settings(**options)
+        assert (
+            str(caught.value)
+            == f"Settings: there is no option {word!r}; write {translate('Settings', word)}"
+        )
+        assert dataclasses.replace(Settings(max_tokens=3), temperature=0.5).max_tokens == 3
 
 
 def test_a_word_that_is_only_misspelt_gets_the_nearest() -> None:
@@ -94,22 +96,24 @@ def test_a_word_that_is_only_misspelt_gets_the_nearest() -> None:
         Agent("offline", **options)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_name_of_another_library_is_refused_with_ours(name: str) -> None:
-    with pytest.raises(ImportError, match=f"toolkeel has no '{name}'; write ") as caught:
-        exec(f"from toolkeel import {name}")
-    ours = re.match(r"(\w+)(?:, of (toolkeel[\w.]+))?", str(caught.value).partition("write ")[2])
-    assert ours is not None and hasattr(import_module(ours[2] or "toolkeel"), ours[1])
-    for place, theirs in re.findall(r"(toolkeel_compat\.\w+) has (\w+)", str(caught.value)):
-        assert hasattr(optional(place), theirs)
+def test_a_name_of_another_library_is_refused_with_ours() -> None:
+    for name in NAMES:
+        with pytest.raises(ImportError, match=f"toolkeel has no '{name}'; write ") as caught:
+            exec(f"from toolkeel import {name}")
+        ours = re.match(
+            r"(\w+)(?:, of (toolkeel[\w.]+))?", str(caught.value).partition("write ")[2]
+        )
+        assert ours is not None and hasattr(import_module(ours[2] or "toolkeel"), ours[1])
+        for place, theirs in re.findall(r"(toolkeel_compat\.\w+) has (\w+)", str(caught.value)):
+            assert hasattr(optional(place), theirs)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_the_package_does_not_have_a_name_of_another_library_as_an_attribute(name: str) -> None:
-    assert not hasattr(toolkeel, name)
-    assert getattr(toolkeel, name, None) is None
-    with pytest.raises(AttributeError, match=f"toolkeel has no '{name}'; write "):
-        getattr(toolkeel, name)
+def test_the_package_does_not_have_a_name_of_another_library_as_an_attribute() -> None:
+    for name in NAMES:
+        assert not hasattr(toolkeel, name)
+        assert getattr(toolkeel, name, None) is None
+        with pytest.raises(AttributeError, match=f"toolkeel has no '{name}'; write "):
+            getattr(toolkeel, name)
 
 
 def test_an_import_within_a_function_or_under_another_name_is_refused_with_ours_too() -> None:
@@ -153,20 +157,21 @@ def test_every_option_that_a_table_names_is_there() -> None:
     assert named <= known
 
 
-@pytest.mark.parametrize("word", words("Agent."))
-def test_an_attribute_of_another_librarys_agent_is_refused_with_ours(word: str) -> None:
-    with pytest.raises(AttributeError) as caught:
-        getattr(Agent("offline"), word)
-    assert str(caught.value) == f"an Agent has no {word!r}; write {translate('Agent.', word)}"
+def test_an_attribute_of_another_librarys_agent_is_refused_with_ours() -> None:
+    for word in words("Agent."):
+        with pytest.raises(AttributeError) as caught:
+            getattr(Agent("offline"), word)
+        assert str(caught.value) == f"an Agent has no {word!r}; write {translate('Agent.', word)}"
 
 
-@pytest.mark.parametrize("word", words("RunResult."))
-def test_an_attribute_of_another_librarys_result_is_refused_with_ours(word: str) -> None:
-    with pytest.raises(AttributeError) as caught:
-        getattr(Agent("offline").run_sync("hello"), word)
-    assert (
-        str(caught.value) == f"a RunResult has no {word!r}; write {translate('RunResult.', word)}"
-    )
+def test_an_attribute_of_another_librarys_result_is_refused_with_ours() -> None:
+    for word in words("RunResult."):
+        with pytest.raises(AttributeError) as caught:
+            getattr(Agent("offline").run_sync("hello"), word)
+        assert (
+            str(caught.value)
+            == f"a RunResult has no {word!r}; write {translate('RunResult.', word)}"
+        )
 
 
 def test_an_attribute_of_another_librarys_set_or_server_is_refused_with_ours() -> None:
@@ -204,11 +209,11 @@ def test_failures_limit_the_attempts_of_a_model_and_calls_beside_an_answer_run()
     assert ran == [0, 1, 9]
 
 
-@pytest.mark.parametrize("word", words("Tool."))
-def test_an_attribute_of_another_librarys_tool_is_refused_with_ours(word: str) -> None:
-    with pytest.raises(AttributeError) as caught:
-        getattr(tool(double), word)
-    assert str(caught.value) == f"a Tool has no {word!r}; write {translate('Tool.', word)}"
+def test_an_attribute_of_another_librarys_tool_is_refused_with_ours() -> None:
+    for word in words("Tool."):
+        with pytest.raises(AttributeError) as caught:
+            getattr(tool(double), word)
+        assert str(caught.value) == f"a Tool has no {word!r}; write {translate('Tool.', word)}"
 
 
 @pytest.mark.parametrize(
@@ -258,14 +263,14 @@ def rows() -> Iterator[tuple[str, str, str]]:
             yield from ((name, word, ours) for word in theirs.split())
 
 
-@pytest.mark.parametrize(("name", "word", "ours"), [*rows()])
-def test_another_librarys_word_is_refused_with_ours(name: str, word: str, ours: str) -> None:
-    options: dict[str, Any] = {word: "x"}
-    with pytest.raises(DefinitionError) as caught:
-        done = door(name)(**options)
-        if inspect.iscoroutine(done):
-            asyncio.run(done)
-    assert str(caught.value) == f"{name}: there is no option {word!r}; write {ours}"
+def test_another_librarys_word_is_refused_with_ours() -> None:
+    for name, word, ours in rows():
+        options: dict[str, Any] = {word: "x"}
+        with pytest.raises(DefinitionError) as caught:
+            done = door(name)(**options)
+            if inspect.iscoroutine(done):
+                asyncio.run(done)
+        assert str(caught.value) == f"{name}: there is no option {word!r}; write {ours}"
 
 
 def test_what_is_to_be_written_instead_is_there() -> None:
