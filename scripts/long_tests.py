@@ -42,7 +42,9 @@ def pytest_runtest_makereport(
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     """Add a reported time to that of its test, whose cases count together."""
-    _seconds[report.nodeid.partition("[")[0]] += float(dict(report.user_properties).get("seconds", 0))
+    _seconds[report.nodeid.partition("[")[0]] += float(
+        dict(report.user_properties).get("seconds", 0)
+    )
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
