@@ -33,6 +33,7 @@ const errors = [];
 const calls = [];
 let count = 0;
 
+const load = async () => (await fetch(`${api}/${id}`)).json();
 const page = messages => new Page({
   id,
   messages,
@@ -42,6 +43,9 @@ const page = messages => new Page({
   onToolCall: ({ toolCall }) => {
     calls.push(toolCall.toolName);
     chat.addToolOutput({ tool: toolCall.toolName, toolCallId: toolCall.toolCallId, output: 'crimson' });
+  },
+  onFinish: async ({ messages }) => { // the answer to a message that waited for a call
+    if (messages.at(-1)?.role === 'user') chat.messages = await load();
   },
   sendAutomaticallyWhen: given =>
     given.messages.some(each => lastAssistantMessageIsCompleteWithApprovalResponses({ messages: [each] })) ||
@@ -72,10 +76,7 @@ for (const [what, value] of steps) {
   if (what === 'again') await chat.sendMessage();
   if (what === 'until') while (!errors.length && !parts().some(part => part.text?.includes(value))) await sleep();
   if (what === 'stop') await chat.stop();
-  if (what === 'reload') {
-    const response = await fetch(`${api}/${id}`);
-    chat = page(await response.json());
-  }
+  if (what === 'reload') chat = page(await load());
   if (what === 'resume') await chat.resumeStream();
   if (what !== 'begin' && what !== 'until') await settled();
   console.log(JSON.stringify({ what, status: chat.status, errors, calls, messages: chat.messages }));

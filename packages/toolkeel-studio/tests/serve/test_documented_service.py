@@ -25,7 +25,7 @@ def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """Run the program of the document in an empty folder; return its names."""
     peer("fastapi")
     page = (ROOT / "docs" / "front-ends.md").read_text("utf-8")
-    [program] = [b.code for b in blocks(page) if "FastAPI()" in b.code and b.language == "python"]
+    [program] = [b.code for b in blocks(page) if "FastAPI(" in b.code and b.language == "python"]
     assert len(program.splitlines()) < 60
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(toolkeel.serve, "app", app, raising=False)

@@ -21,11 +21,13 @@ from tests.serve.talking import (
     talking,
     text,
 )
+from toolkeel import Effects, tool
 from toolkeel._records.tickets import Ticket, new_id
 from toolkeel.sessions import Sessions
 from toolkeel_studio.serve.errors import InvalidDecision, UnknownApproval
 from toolkeel_studio.serve.items import approval_id_of
 
+FETCH, SEND = calls(("c1", "fetch", "{}")), calls(("c1", "send", "{}"))
 FORM = {"type": "object", "properties": {"seat": {"type": "integer"}}, "required": ["seat"]}
 
 
@@ -134,6 +136,60 @@ async def test_a_run_waits_for_that_of_another_writer_and_then_finds_its_message
     said = [m.message.text for m in one.snapshot().messages]
     assert said == ["One.", "well.", "Two.", "both"]
     await second.close()
+
+
+@talking
+async def test_a_run_that_a_stopping_server_leaves_continues_when_it_is_opened_again(
+    talk: Talk,
+) -> None:
+    begun, never = asyncio.Event(), asyncio.Event()
+
+    async def work(name: str) -> str:
+        RAN.append(name)
+        if RAN.count(name) == 1:
+            begun.set()
+            await never.wait()
+        return name
+
+    @tool(effects=Effects(read_only=True))
+    async def fetch() -> str:
+        """Fetch."""
+        return await work("fetch")
+
+    @tool
+    async def send() -> str:
+        """Send."""
+        return await work("send")
+
+    lines = {"model": [*text("One, ")[:-1], never], "fetch": FETCH, "send": SEND}
+    for name, line in lines.items():
+        first = talk.channels([line], [fetch, send])
+        channel = first.open(name)
+        await channel.say("Go.", id="u1")
+        await (read_until(channel, "streamed") if name == "model" else begun.wait())
+        await first.close()
+        begun.clear()
+        second = talk.channels([text("Done.")], [fetch, send])
+        assert await second.open(name).recover()
+        await second.wait()
+        *_, last = channel.session.messages
+        assert (last.text == "Done.") == (name != "send")
+    assert RAN == ["fetch", "fetch", "send"]
+    assert len(channel.session.pending) == 1  # a person says whether it was sent
+
+
+@talking
+async def test_a_run_may_end_while_a_server_stops(talk: Talk) -> None:
+    gate = asyncio.Event()
+    channels = talk.channels([[*text("One, ")[:-1], gate, *text("two.")]])
+    channel = channels.open("t")
+    await channel.say("Count.")
+    await read_until(channel, "streamed")
+    closing = asyncio.create_task(channels.close(grace=60))
+    await asyncio.sleep(0)
+    gate.set()
+    await closing
+    assert channel.session.messages[-1].text == "One, two."
 
 
 def test_an_agent_whose_calls_never_ask_is_no_reason_for_a_warning(

@@ -37,7 +37,7 @@ def serve_front_ends(
         place: Host and port.
         access: Bearer token, further host names, and origins of other pages.
         sessions: The file of the sessions, and who may decide calls that wait.
-        drain: Seconds to wait for streams at the end.
+        drain: Seconds to wait for streams, and then for runs, at the end.
 
     Raises:
         UsageProblem: there is no agent, or no such front end.
@@ -59,6 +59,7 @@ def serve_front_ends(
         token=token,
         allowed_hosts=[*hosts, host],
         allowed_origins=origins,
+        drain=drain,
     )
     asyncio.run(uvicorn.Server(web_config(lambda: made, host, port, drain)).serve())
 

@@ -133,8 +133,8 @@ class Runs:
         await self._channels.wait()
 
     async def close(self) -> None:
-        """Stop all that runs here, and wait for it."""
-        await self._channels.close("the inspector was ended")
+        """Leave all that runs here, to be continued later, and wait for it."""
+        await self._channels.close()
 
     # — what waits —
 

@@ -61,6 +61,7 @@ def app(
     max_body: int = MAX_BODY,
     on_disconnect: Literal["continue", "cancel"] = "continue",
     on_message: OnMessage = "queue",
+    drain: float = 0.0,
 ) -> Starlette:
     """Return an agent as a web application for front ends.
 
@@ -80,6 +81,8 @@ def app(
         max_body: Bytes of a request's body.
         on_disconnect: What a lost connection does to the run.
         on_message: What a message of a page does while a call waits; see `Sessions.open`.
+        drain: Seconds in which runs may end when the server stops. Later ones are left, and continue
+            when their session is opened again.
 
     Raises:
         SetupError: calls can wait and nobody may decide them, or a protocol is unknown.
@@ -93,7 +96,8 @@ def app(
     service = Service(channels, user, deciders, on_disconnect)
     routes = [route for each in protocols for route in _find_protocol(each)(service)]
     hosts = (*LOCAL, *allowed_hosts)
-    return _build(channels, routes, {"token": token, "hosts": hosts, "max_body": max_body}, origins)
+    limits = {"token": token, "hosts": hosts, "max_body": max_body}
+    return _build(channels, routes, limits, origins, drain)
 
 
 def _build(
@@ -101,6 +105,7 @@ def _build(
     routes: list[BaseRoute],
     limits: Mapping[str, Any],
     origins: tuple[str, ...],
+    drain: float,
 ) -> Starlette:
     """Return the application of some routes, behind a `Guard` with these limits."""
     guard = Middleware(Guard, origins=origins, **limits)
@@ -114,7 +119,7 @@ def _build(
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         yield
-        await channels.close()
+        await channels.close(grace=drain)
 
     made = Starlette(
         routes=routes,

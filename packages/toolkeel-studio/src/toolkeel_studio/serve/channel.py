@@ -67,7 +67,7 @@ from toolkeel_studio.serve.decisions import (
 )
 from toolkeel_studio.serve.errors import ChannelError, UnknownApproval, UnknownSession
 from toolkeel_studio.serve.items import Item, Position, approval_id_of, split_approval_id
-from toolkeel_studio.serve.runner import Runner
+from toolkeel_studio.serve.runner import Runner, end_runs
 from toolkeel_studio.serve.snapshot import Snapshot, summarize, take_snapshot
 
 LINGER_SECONDS = 60.0
@@ -163,11 +163,9 @@ class Channels:
         while busy := self.active:
             await asyncio.gather(*(runner.wait() for runner in busy.values()))
 
-    async def close(self, reason: str = "the server has stopped") -> None:
-        """Cancel what runs in this process, and end all readers."""
-        for runner in self.active.values():
-            runner.cancel(reason)
-        await self.wait()
+    async def close(self, reason: str = "", *, grace: float = 0.0) -> None:
+        """End what runs in this process as `end_runs` does, and all readers."""
+        await end_runs(self.active.values(), reason, grace)
         while self._timers:
             self._timers.popitem()[1].cancel()
         while self._runners:
@@ -294,7 +292,7 @@ class Channel:
 
     async def cancel(self, reason: str = "", *, who: str = "") -> None:
         """Cancel the run, wherever it is active, and also one that waits."""
-        self._check_exists()
+        await asyncio.to_thread(self._check_exists)
         runner = self._channels.find_runner(self.session)
         if runner is None or not runner.cancel(reason or "canceled by the client"):
             await asyncio.to_thread(self.session.cancel, reason, who)
@@ -308,7 +306,7 @@ class Channel:
 
     async def resume(self) -> None:
         """Continue a run whose process was killed; act on decisions even if other calls still wait."""
-        self._check_exists()
+        await asyncio.to_thread(self._check_exists)
         self._runner.start(continues=True)
 
     async def recover(self) -> bool:

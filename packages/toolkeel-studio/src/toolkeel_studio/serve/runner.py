@@ -8,7 +8,8 @@ run needs the session's lock, and a run that finds nothing to do ends without an
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from toolkeel._records.recorder import RESUMABLE
@@ -16,9 +17,11 @@ from toolkeel._records.tickets import Decision, Ticket
 from toolkeel._records.typed_values import load_state as load_values
 from toolkeel.agent.agent import Agent
 from toolkeel.agent.run import Run
+from toolkeel.call.body.task_cancels import GRACE_ONLY
 from toolkeel.context import CancelToken
 from toolkeel.errors import ToolkeelError, describe_error
-from toolkeel.sessions.errors import SessionIdle
+from toolkeel.sessions.errors import SessionError, SessionIdle
+from toolkeel.sessions.journal import SessionJournal
 from toolkeel.sessions.session import Session
 from toolkeel_studio.serve.client_tools import (
     CLIENT_TOOLS,
@@ -131,6 +134,15 @@ class Runner:
             self._run.cancel(reason)
         return self.is_busy
 
+    def leave(self) -> None:
+        """End the run as if this process was killed: whoever opens the session again continues it."""
+        recorder = self._run.context.recorder if self._run is not None else None
+        if recorder is not None and isinstance(recorder.journal, SessionJournal):
+            with suppress(SessionError):  # nothing more can be written anyway
+                recorder.journal.close()
+        if self._task is not None:
+            self._task.cancel(GRACE_ONLY)
+
     async def wait(self) -> None:
         """Return when nothing runs here."""
         if self._task is not None:
@@ -234,6 +246,27 @@ class Runner:
         finally:
             del self.questions[ticket.id]
             self.feed.add_live(QuestionClosed(ticket.id))
+
+
+async def end_runs(runners: Iterable[Runner], reason: str = "", grace: float = 0.0) -> None:
+    """End what runs, and return when nothing does.
+
+    Args:
+        runners: The runners, none of which is asked for more.
+        reason: Why runs are canceled. Without one they are left as if the process was killed, and
+            continue when their session is opened again.
+        grace: Seconds in which they may end by themselves.
+    """
+    waiting = {asyncio.create_task(each.wait()): each for each in runners}
+    if not waiting:
+        return
+    _, late = await asyncio.wait(waiting, timeout=grace)
+    for runner in (waiting[each] for each in late):
+        if reason:
+            runner.cancel(reason)
+        else:
+            runner.leave()
+    await asyncio.wait(waiting)
 
 
 def _can_ask(agent: Agent[Any, Any]) -> bool:

@@ -9,6 +9,7 @@ from toolkeel._records.record import NOTHING, record
 from toolkeel._records.tickets import Ticket
 from toolkeel._records.typed_values import load_state as load_values
 from toolkeel.messages import Message, Usage
+from toolkeel.sessions.journal_state import JournalState
 from toolkeel.sessions.session import Session
 from toolkeel_studio.serve.client_tools import CLIENT_TOOLS, load_client_tools
 from toolkeel_studio.serve.feed import Feed
@@ -69,6 +70,7 @@ class Snapshot:
         reason: How the last run ended; ``waiting`` if it waits, empty if it runs or was killed.
         run_id: The last run; empty if there was none.
         client_tools: Names of the tools that the session's client has declared.
+        inner_runs: How the inner runs began whose calls have no result.
     """
 
     number: str
@@ -80,6 +82,7 @@ class Snapshot:
     reason: str = ""
     run_id: str = ""
     client_tools: frozenset[str] = frozenset()
+    inner_runs: tuple[entries.RunBegan, ...] = ()
 
     @property
     def position(self) -> Position:
@@ -139,7 +142,8 @@ def take_snapshot(session: Session) -> Snapshot:
         item = numbering.number_entry(stored)
         if not item.within:
             transcript.take(item)
-    decisions, state = session.decisions, session.state
+    decisions, fold = session.decisions, session.load_state()
+    state = load_values(fold.state)
     pending = (
         PendingApproval(
             approval_id_of(ticket),
@@ -161,6 +165,7 @@ def take_snapshot(session: Session) -> Snapshot:
         numbering.reason,
         numbering.run_id,
         _client_tools(state),
+        _inner_runs(fold),
     )
 
 
@@ -174,7 +179,12 @@ def summarize(feed: Feed) -> Snapshot:
         reason=feed.reason,
         run_id=feed.run_id,
         client_tools=_client_tools(state),
+        inner_runs=_inner_runs(feed.state),
     )
+
+
+def _inner_runs(state: JournalState) -> tuple[entries.RunBegan, ...]:
+    return tuple(each.last_run for each in state.nested_runs.values())
 
 
 def _client_tools(state: Mapping[str, object]) -> frozenset[str]:

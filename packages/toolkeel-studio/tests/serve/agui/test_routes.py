@@ -277,6 +277,12 @@ async def test_calls_that_wait_inside_are_answered_by_every_version(talk: Talk) 
         assert sorted(RAN) == ["look d", "pay 1", "pay 5"]
         for step in (asked, done, loaded):
             assert step["error"] is None and step["logged"] == []
+        for step in (asked, done):
+            began = [e for e in step["events"] if e["type"] == "SUBAGENT_STARTED"]
+            around = {e["subagentRunId"]: e.get("parentSubagentRunId") for e in began}
+            names = {e["subagentRunId"]: e["name"] for e in began}
+            inside = [(names[run], names.get(outer)) for run, outer in around.items()]
+            assert inside == ([("middle", None), ("inner", "middle")] if version == "new" else [])
         own = [m for m in done["messages"] if "subagentRunId" not in m]
         assert own == done["messages"] or version == "new"
         results = {m["toolCallId"]: m["content"] for m in own if m["role"] == "tool"}

@@ -44,6 +44,7 @@ class AguiEncoder:
         mask_error: Returns what a client gets of the text of an error.
         is_current: The client declares 1.0; older ones get no shapes that came with it.
         state: Keys of the session's state that clients see.
+        begun: Inner runs that had begun before the stream.
 
     Attributes:
         is_done: True once the run has ended or waits.
@@ -58,6 +59,7 @@ class AguiEncoder:
         *,
         is_current: bool = True,
         state: Iterable[str] = (),
+        begun: Iterable[entries.RunBegan] = (),
     ) -> None:
         self.is_done = self.is_waiting = False
         self._ids: dict[str, Any] = {"thread_id": thread_id, "run_id": run_id}
@@ -70,7 +72,7 @@ class AguiEncoder:
         self._pieces = Pieces()
         self._usage: dict[str, dict[str, Any]] = {}
         self._step = ""
-        self._inner_runs = InnerRuns(mask_error)
+        self._inner_runs = InnerRuns(mask_error, begun)
 
     def start(self) -> Iterator[ui.BaseEvent]:
         """Yield what every run starts with."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from ag_ui.core import events as ui
 
@@ -19,10 +19,14 @@ class InnerRuns:
 
     Args:
         mask_error: Returns what a client gets of the text of an error.
+        begun: Inner runs that had begun before the stream.
     """
 
-    def __init__(self, mask_error: Callable[[str], str]) -> None:
+    def __init__(
+        self, mask_error: Callable[[str], str], begun: Iterable[entries.RunBegan] = ()
+    ) -> None:
         self._mask_error = mask_error
+        self._begun = {each.run: each for each in begun}
         self._active: dict[str, str] = {}
         """By active inner run: the call of the outer run around it."""
         self._runs: set[str] = set()
@@ -32,7 +36,8 @@ class InnerRuns:
         entry = item.body
         run: str = getattr(entry, "run", "")
         if isinstance(entry, entries.RunBegan):
-            yield from self._start(run, item.within, entry.agent, entry.parent)
+            self._begun[run] = entry
+            yield from self._start(run, item.within)
         if run in self._runs and run not in self._active:
             return  # it has ended in this stream
         match entry:
@@ -58,18 +63,20 @@ class InnerRuns:
             case _:
                 pass
 
-    def _start(
-        self, run: str, call: str, name: str = "", parent: str = ""
-    ) -> Iterator[ui.BaseEvent]:
-        if run in self._active:
+    def _start(self, run: str, call: str) -> Iterator[ui.BaseEvent]:
+        """Yield the start of a run within a call, after that of the inner run around it."""
+        if run in self._runs:
             return
-        self._active[run] = call
         self._runs.add(run)
+        began = self._begun.get(run)
+        if began is not None and began.parent in self._begun:
+            yield from self._start(began.parent, call)
+        self._active[run] = call
         yield ui.SubagentStartedEvent(
             subagent_run_id=run,
-            name=name or "agent",
+            name=(began and began.agent) or "agent",
             parent_tool_call_id=call,
-            parent_subagent_run_id=parent if parent in self._active else None,
+            parent_subagent_run_id=began.parent if began and began.parent in self._active else None,
         )
 
     def _finish(self, run: str) -> ui.BaseEvent:

@@ -83,8 +83,14 @@ class _Front:
         body = decode_request(await self._service.read_json(request))
         channel = self._service.channels.open(body.thread_id, user)
         ids = body.thread_id, body.run_id
-        encoder = AguiEncoder(*ids, mask_error, is_current=body.is_current, state=self._keys)
         before = await channel.status()
+        encoder = AguiEncoder(
+            *ids,
+            mask_error,
+            is_current=body.is_current,
+            state=self._keys,
+            begun=before.inner_runs,
+        )
         try:
             asked = self._check(channel, before, body.asked)
             applied = await apply_request(self._service, channel, before, asked, user)

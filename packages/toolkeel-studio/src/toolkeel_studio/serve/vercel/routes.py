@@ -164,14 +164,19 @@ class _Front:
         if not place:
             raise UnknownSession("there is no such message, or it has joined a run")
         await channel.end()
+        return await asyncio.to_thread(self._fork, sent.chat, user, fork)
+
+    def _fork(self, chat: str, user: str, fork: Callable[..., object]) -> Channel:
+        """Make a fork under the next free name, and return its channel."""
         for n in range(2, MAX_FORKS):
-            to = _fork_name(sent.chat, n)
-            if not self._service.channels.open(to, user).session.exists:
-                try:
-                    await asyncio.to_thread(fork, to=to)
-                except SessionError as error:
-                    raise ChannelError(str(error)) from None
-                return self._service.channels.open(to, user)
+            made = self._service.channels.open(_fork_name(chat, n), user)
+            if made.session.exists:
+                continue
+            try:
+                fork(to=made.session.name)
+            except SessionError as error:
+                raise ChannelError(str(error)) from None
+            return made
         raise ChannelError("this chat was answered again too often; start a new one")
 
 
