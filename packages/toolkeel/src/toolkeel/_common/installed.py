@@ -134,7 +134,10 @@ def renderer_extra(cls: type) -> str:
 
 
 def _renderer_names(cls: type) -> list[str]:
-    """Return the names under which a renderer for a class or a base of it may be registered."""
+    """Return the names for renderers of a class and its bases: top-level package and class, ``pandas.DataFrame``.
+
+    Classes of `_PLAIN_PACKAGES` are left out.
+    """
     bases = ((each.__module__.partition(".")[0], each.__name__) for each in cls.__mro__)
     return [f"{package}.{name}" for package, name in bases if package not in _PLAIN_PACKAGES]
 

@@ -50,9 +50,14 @@ _IGNORED = dict.fromkeys(
 
 
 def matching_pattern(path: str, patterns: tuple[str, ...]) -> str:
-    """Return the first pattern that successive parts of a path match, folded by `fold_part`; empty if none does.
+    """Return the pattern that a path matches at its earliest part; empty if it matches none.
 
-    Samples (``.env.example``) and documents (``secrets.md``) do not match.
+    A part is skipped if it is a sample (``.env.example``) and its pattern begins with ``.env``, or a
+    document (``secrets.md``) and its pattern is ``secrets.*``.
+
+    Args:
+        path: A path with either kind of slash; its parts are folded by `fold_part`.
+        patterns: Patterns of at most four parts, written folded.
     """
     parts = [fold_part(part) for part in path.replace("\\", "/").split("/")]
     parts = [part for part in parts if part not in ("", ".")]

@@ -355,7 +355,7 @@ class Toolset(NotebookDisplay):
         return Batch(calls, self, run, self._max_concurrency, lenders)
 
     def mask_secrets(self, run: RunContext, calls: Sequence[ToolCall] = ()) -> None:
-        """Register the secret arguments of these tools with the run, which masks them."""
+        """Make a run mask the secret arguments of these tools; those of `calls` at once, also in logs."""
         if self.has_secrets:
             mask_tools(run, self, self.wire_names, calls)
 

@@ -109,7 +109,11 @@ def parse_transforms(
 
 
 def _argument(where: str, written: object, expand: Callable[[str], str]) -> Json:
-    """Return one argument's transform as plain JSON, or raise SetupError if a key or type is wrong."""
+    """Return a JSON copy of an argument's transform: a text `value` expanded, ``hide: false`` left out.
+
+    Raises:
+        SetupError: a key, type or name is wrong, or `value` or `hide` is not the only key.
+    """
     fields = _fields(where, written, _ARGUMENT_KEYS)
     if fields.get("hide") is False:
         del fields["hide"]

@@ -222,7 +222,7 @@ class SearchMatch:
     """A message that a search has found.
 
     Args:
-        session: Its session.
+        session: The `SessionInfo` of its session.
         seq: Number of its entry.
         at: When it was written, in seconds since the epoch.
         text: The part of it around the first word that was searched for.

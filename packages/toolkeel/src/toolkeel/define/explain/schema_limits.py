@@ -150,7 +150,7 @@ class _WorkEstimate:
         self._rings: dict[int, int] = {}
 
     def work(self, part: Schema, home: Schema, path: tuple[int, ...]) -> int:
-        """Return how many schemas a value, or one inside it, is checked against at most; store it.
+        """Return the most schemas that a value is checked against, plus those of one value inside it; store the sum.
 
         Args:
             part: The first of these schemas.

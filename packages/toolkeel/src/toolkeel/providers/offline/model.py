@@ -219,6 +219,6 @@ def _call_deltas(calls: Sequence[Call], before: int) -> list[Delta]:
 
 
 def _text_deltas(text: str) -> list[Delta]:
-    """Return text as deltas in small pieces, then the end."""
+    """Return a reply without calls: its text as small deltas, then `Finish`."""
     pieces: list[Delta] = [TextDelta(piece) for piece in _PIECE.findall(text)]
     return [*pieces, Finish("stop", Usage(requests=1), Offline.name)]

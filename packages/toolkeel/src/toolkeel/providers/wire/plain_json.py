@@ -299,10 +299,12 @@ def arguments_text(arguments: str | Mapping[str, object]) -> str:
 
 
 def arguments_object(arguments: str | Mapping[str, object]) -> Json:
-    """Return a call's arguments as an object, for wires that carry objects.
+    """Return a call's arguments as an object, corrected as by `arguments_text`, for wires that carry objects.
 
     >>> arguments_object('{"city": "Par')
     {'malformed_arguments': '{"city": "Par'}
+    >>> arguments_object("null"), arguments_object('"{}"'), arguments_object("")
+    ({}, {}, {})
     """
     value: Json = json.loads(arguments_text(arguments))
     return value

@@ -289,10 +289,11 @@ def sdk_errors(package: Any, model: str) -> Iterator[None]:
 
 @contextmanager
 def http_errors(model: str, broken: Any = httpx2.HTTPError) -> Iterator[None]:
-    """Raise an HTTP client's exceptions as ours; `broken` are those of a connection.
+    """Replace `broken`, the exceptions of a failed connection, and errors of JSON; others pass unchanged.
 
     Raises:
-        ModelError: in place of an exception of the client, or one with the model's name added.
+        ModelUnavailable: in place of an exception of `broken`.
+        ModelError: in place of a `json.JSONDecodeError`, or one from inside with the model's name added.
     """
     try:
         yield
