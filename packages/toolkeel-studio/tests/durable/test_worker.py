@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +14,8 @@ from tests.durable.working import done_in, working
 from tests.waiting import until_sync
 from toolkeel.errors import SetupError
 from toolkeel_studio.durable import Durable
+from toolkeel_studio.durable.orders import RunOrder
+from toolkeel_studio.durable.worker import Worker
 
 pytestmark = pytest.mark.slow
 
@@ -32,6 +36,27 @@ def test_a_worker_that_is_told_to_end_ends_its_runs_and_takes_no_more(
         durable.result("second", 0)
     with working(durable, "another"):
         assert durable.result("second", 20).reason == "answered"
+
+
+def test_a_run_that_is_taken_while_its_worker_ends_does_not_begin() -> None:
+    begun = list[str]()
+
+    async def work(order: RunOrder, _: object) -> dict[str, str]:
+        begun.append(order["id"])
+        return {}
+
+    worker = object.__new__(Worker)
+    worker._lock, worker.running, worker._work = threading.Lock(), 0, work
+    worker._is_stopping, worker._has_late = True, False
+    coroutine = worker.work({"id": "late"})  # type: ignore[typeddict-item]
+    loop = asyncio.new_event_loop()
+    late = loop.create_task(coroutine)
+    loop.run_until_complete(asyncio.sleep(0))
+    late.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        loop.run_until_complete(late)
+    loop.close()
+    assert (worker._has_late, begun, worker.running) == (True, [], 0)
 
 
 def test_runs_of_one_session_come_one_after_the_other(make: Callable[..., Durable]) -> None:

@@ -54,7 +54,7 @@ class Worker:
     ) -> None:
         self.queue = queue
         self._fair = FairQueue(queue.address, queue.name, JOURNAL, limits)
-        self._is_stopping = False
+        self._is_stopping = self._has_late = False
         self._is_reachable = True
         self._room_changed = Event()
         self._chooser = Thread(target=self._choose, name="toolkeel-next-runs", daemon=True)
@@ -130,9 +130,13 @@ class Worker:
             return None
 
     async def work(self, order: RunOrder) -> dict[str, str]:
-        """Run one order, and count it as running."""
+        """Run one order, and count it as running; while the worker ends, leave it to be put back."""
         with self._lock:
-            self.running += 1
+            is_late = self._is_stopping
+            self._has_late |= is_late
+            self.running += not is_late
+        if is_late:  # what begins now would be cancelled in its middle
+            await asyncio.Event().wait()
         try:
             status = await asyncio.to_thread(self.queue.status, order["id"])
             return await self._work(order, status)
@@ -151,13 +155,14 @@ class Worker:
         """
         global _worker
         assert self._engine is not None
-        self._is_stopping = True
+        with self._lock:
+            self._is_stopping = True
         for event in self._engine.background_thread_stop_events:
             event.set()
         limit = monotonic() + seconds
         while self.running and monotonic() < limit:
             sleep(0.05)
-        if self.running:
+        if self.running or self._has_late:
             self.put_back = self.queue.requeue(self.id, died=False)
             return False
         DBOS.destroy(workflow_completion_timeout_sec=2)
