@@ -72,11 +72,11 @@ def test_no_request_blocks_the_event_loop(blocked: list[str], tmp_path: Path) ->
                     in (await client.post("/agui", json={**run, "messages": said})).text
                 )
             assert (await client.get("/threads/a/messages")).status_code == 200
-            asked = (await client.post("/v1/responses", json={"input": "Hi."})).json()
-            more = {"input": "Pay.", "previous_response_id": asked["id"]}
-            asked = (await client.post("/v1/responses", json=more)).json()
-            assert (await client.get(f"/v1/responses/{asked['id']}")).status_code == 200
-            for path in ("/api/chat/t", "/threads/a", f"/v1/responses/{asked['id']}"):
+            first = (await client.post("/v1/responses", json={"input": "Hi."})).json()
+            more = {"input": "Pay.", "previous_response_id": first["id"]}
+            second = (await client.post("/v1/responses", json=more)).json()
+            assert (await client.get(f"/v1/responses/{second['id']}")).status_code == 200
+            for path in ("/api/chat/t", "/threads/a", f"/v1/responses/{second['id']}"):
                 assert (await client.post(f"{path}/cancel", json={})).status_code == 200
             said = {"messages": [{"role": "user", "content": "Hi."}], "model": "agent"}
             await client.post("/v1/chat/completions", json=said)

@@ -1,4 +1,4 @@
-"""The page of ``docs/front-ends.md`` in a real browser: approvals by click, and reload at any time."""
+"""Pages in a real browser: that of ``docs/front-ends.md``, and one of assistant-ui over AG-UI."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 
 from tests.gates.documents import blocks
 from tests.serve.serving import serve
-from tests.serve.talking import PAY, Talk, pay, talking, text
+from tests.serve.talking import PAY, RAN, Talk, pay, talking, text
 from tests.shared import ROOT, cannot_run, node_command, peer
 from toolkeel import Agent
 from toolkeel_studio.serve.app import app
@@ -66,16 +66,17 @@ async def bundle(page: str, folder: Path) -> dict[str, Path]:
 
 
 @asynccontextmanager
-async def browsing(talk: Talk, lines: list[Any], folder: Path) -> AsyncIterator[Any]:
-    """Open the document's page in a browser; its packages come from this machine."""
+async def browsing(
+    talk: Talk, lines: list[Any], folder: Path, html: str = "", protocol: str = "vercel"
+) -> AsyncIterator[Any]:
+    """Open a page in a browser, the document's by default; its packages come from this machine."""
     program = next(filter(None, map(shutil.which, PROGRAMS)), None)
     if program is None:
         cannot_run("there is no Chromium: scripts/system_packages.py installs one")
-    html = document_page()
+    html = html or document_page()
     built = await bundle(html, folder)
-    made = app(
-        Agent(talk.channels(lines).agent.model, [pay]), sessions=talk.sessions, deciders="user"
-    )
+    agent = Agent(talk.channels(lines).agent.model, [pay])
+    made = app(agent, protocols=[protocol], sessions=talk.sessions, deciders="user")
     talk.close_later(made.state.channels)
     for package, file in built.items():
         html = re.sub(rf'("{re.escape(package)}": )"[^"]*"', rf'\1"/built/{file.name}"', html)
@@ -161,5 +162,27 @@ def test_a_page_that_is_reloaded_in_the_middle_of_a_text_has_it_once(tmp_path: P
             gate.set()
             await page.wait_for_selector("text=three.")
             assert await shown(page) == ["user Count.", "assistant One, two, three."]
+
+    use(tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("answer", ["Approve", "Deny"])
+def test_a_click_in_assistant_ui_decides_and_shows_the_real_result(
+    answer: str, tmp_path: Path
+) -> None:
+    @talking
+    async def use(talk: Talk) -> None:
+        html = (NODE / "assistant_ui.html").read_text("utf-8")
+        async with browsing(talk, [PAY, text("Done.")], tmp_path, html, "agui") as page:
+            await page.fill("textarea", "Pay 5 euros.")
+            await page.click("text=Send")
+            await page.click(f"text={answer}")
+            await page.wait_for_selector("text=Done.")
+            said, *answered = await shown(page)
+        result = {"Approve": "paid 5", "Deny": "not approved"}[answer]
+        assert ["pay 5"] * (answer == "Approve") == RAN and said == "Pay 5 euros."
+        seen = " ".join(answered)
+        assert seen.count("pay {") == seen.count(result) == seen.count("Done.") == 1, seen
 
     use(tmp_path)
