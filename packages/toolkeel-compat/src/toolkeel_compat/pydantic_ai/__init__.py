@@ -9,7 +9,7 @@ retries       how often the model may correct calls of a tool
 toolsets      tools of functions that take a `RunContext` or nothing: `Tool`, `FunctionToolset`
 deferred      calls that wait: `DeferredToolRequests`, `DeferredToolResults`
 test_model    `TestModel`: calls each tool once, then answers
-function_model `FunctionModel`: a function answers
+function_model  `FunctionModel`: a function answers
 options       options of agents and runs, `Caching`
 validators    output validators
 output_types  the core's output type of types, lists and unions: `ToolOutput`, `NativeOutput`

@@ -18,6 +18,7 @@ skills          ``toolkeel skills``: list and check Agent Skills
 worker          ``toolkeel worker``: run the queue of a durable agent
 eval_command    ``toolkeel eval``: does a model call these tools right?
 eval_tables     the tables of ``toolkeel eval``
+call_words      what may follow ``toolkeel call``: tools, arguments and values
 completion      ``toolkeel completion``: completion scripts for shells
 start           ``toolkeel`` without a command: what to do next
 main            the entry point, and exit codes

@@ -156,8 +156,8 @@ def _fish(known: list[CompletedCommand]) -> Iterator[str]:
             words += ["-r" if _completes_files(values) else "-x"] if takes else []
             words += [f"-a {shlex.quote(' '.join(values))}"] if values else []
             yield _fish_line(" ".join(words), told)
-    words = f"({_CALL} (commandline -opc)[3..] (commandline -ct) 2>/dev/null)"
-    yield f"complete -c toolkeel -n '__fish_seen_subcommand_from call' -a {shlex.quote(words)}"
+    asked = f"({_CALL} (commandline -opc)[3..] (commandline -ct) 2>/dev/null)"
+    yield f"complete -c toolkeel -n '__fish_seen_subcommand_from call' -a {shlex.quote(asked)}"
     shells = f"-f -n '__fish_seen_subcommand_from completion' -a '{' '.join(Shell)}'"
     yield _fish_line(shells, "Of which shell.")
 

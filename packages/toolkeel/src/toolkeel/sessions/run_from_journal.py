@@ -386,14 +386,13 @@ def end_of_turn(found: Sequence[StoredEntry], name: str, turn: int, is_next: boo
     Raises:
         SessionError: there is no such turn.
     """
-    entries = [each.entry for each in found]
-    began = [n for n, e in enumerate(entries) if isinstance(e, RunBegan) and not e.parent]
+    entries = enumerate(each.entry for each in found)
+    began = [n for n, e in entries if isinstance(e, RunBegan) and not e.parent]
     if not is_next <= turn <= len(began):
         raise SessionError(f"{name!r} has {len(began)} turns, and no turn {turn}")
-    turn -= is_next
-    if turn == len(began):
+    if turn - is_next == len(began):
         return found[-1].seq if found else 0
-    first = began[turn]
+    first = began[turn - is_next]
     run: str = getattr(found[first].entry, "run", "")
     while first and getattr(found[first - 1].entry, "run", "") == run:
         first -= 1  # a message that the next turn has taken from the inbox
