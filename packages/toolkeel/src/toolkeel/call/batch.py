@@ -202,7 +202,8 @@ class Batch:
     def _on_task_done(self, task: asyncio.Task[Fatal]) -> None:
         """Record a call's end, start calls that waited for it, and end the batch after the last.
 
-        An exception that ends the program cancels the other calls.
+        After an exception that is no cancellation, no more calls start and `run` raises it; one that is no
+        `Exception` also cancels the other calls.
         """
         index = self._tasks.pop(task)
         self._barrier = False

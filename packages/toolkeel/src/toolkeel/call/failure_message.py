@@ -119,7 +119,7 @@ def _text_limit(tool: AnyTool | None, error: CallError) -> int | None:
 
 
 def _names_another(text: str, name: str) -> bool:
-    """Return True if a text about arguments names the tool by another name."""
+    """Return True if a text begins as `invalid_arguments` writes it, but with a name that does not begin with `name`."""
     begins = "The arguments of "
     return text.startswith(begins) and not text.startswith(begins + name[:99])
 

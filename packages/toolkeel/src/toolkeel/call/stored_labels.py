@@ -10,7 +10,7 @@ from toolkeel.call.steps.label_sources import as_read_by_others, record_source
 
 
 def labels_to_store() -> tuple[Source, ...]:
-    """Return the taint labels to store with a value: those of the enclosing run."""
+    """Return the taint labels to store with a value: the enclosing run's, `as_read_by_others`; () without a run."""
     enclosing = find_enclosing()
     taint = None if enclosing is None else enclosing[0].taint
     return as_read_by_others(taint.sources if taint is not None else ())

@@ -37,17 +37,17 @@ MAX_IDLE_WORKERS: Final = 16
 
 
 class Worker:
-    """A process that runs bodies, one after another.
+    """A process that runs bodies, one after another; once a request gets no outcome, it has ended.
 
     Args:
         command: Starts it; its standard input is the socket.
-        max_memory: Bytes of all its processes together; None for no limit.
+        max_memory: Bytes of all its processes together, beyond which it is killed; None for no limit.
 
     Attributes:
         calls: Requests sent to it.
         body_started: True once the last request's body started.
         end_reason: Why we ended it; ``exit`` if it ended by itself.
-        exit_code: Its exit code, once it has ended; 128 plus the number of the signal that killed it.
+        exit_code: 0 until it has ended; 128 plus the number of the signal if one killed it.
         signal: Name of that signal, if it is known.
     """
 
@@ -141,7 +141,7 @@ class Worker:
             self.kill()
 
     def read_output(self) -> str:
-        """Return the end of what the last body printed."""
+        """Return the last 20,000 bytes that the last body printed, on both streams."""
         start = max(os.fstat(self._output_file).st_size - 20_000, 0)
         return os.pread(self._output_file, 20_000, start).decode("utf-8", "replace")
 

@@ -63,7 +63,12 @@ class ResourceSubscriptions:
             self._listening.setdefault(uri, []).append(tell)
 
     async def remove(self, uris: Iterable[str], tell: Listener) -> None:
-        """Remove a listener from resources; the last of a resource unsubscribes at the server."""
+        """Remove a listener from resources; the last of a resource unsubscribes at the server, which may refuse.
+
+        Raises:
+            Unreachable, SetupError: there is no connection to unsubscribe on. Resources after it keep the
+                listener.
+        """
         for uri in uris:
             listeners = self._listening.get(uri, [])
             if tell in listeners:

@@ -184,9 +184,9 @@ class Decoder:
         return [TextDelta(clean)] if clean else []
 
     def _thinking_delta(self, text: str, pieces: list[str] | None = None) -> list[Delta]:
-        """Return a delta for a piece of reasoning, and append it to `pieces`.
+        """Return a delta for a piece of reasoning, if it has text, and append the text to its block's `pieces`.
 
-        A blank line separates blocks without signatures.
+        A blank line precedes a new block, unless the block before was signed or has no `pieces`.
         """
         thought = self._thinking.feed(text)
         if pieces is not None:

@@ -216,7 +216,10 @@ class WireModel:
         yield last
 
     def _note_requested_model(self, last: Delta | AssistantMessage) -> Delta | AssistantMessage:
-        """Record the requested model in the last delta if the reply names another one."""
+        """Return a `Finish` or message with a note of the requested model; other deltas as they are.
+
+        No note if the reply names that model and has nothing sealed.
+        """
         if not isinstance(last, Finish | AssistantMessage):
             return last
         sealed = any(map(self.encoder.decoder.is_sealed, last.provider_options))
