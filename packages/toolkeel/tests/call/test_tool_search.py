@@ -123,3 +123,18 @@ def test_a_search_that_finds_nothing_says_so(
     [message] = search.run_sync([ToolCall("1", SEARCH, {"query": query})])
     assert message.status == status and text in message.text
     assert list(found) == names
+
+
+def test_a_tool_that_cannot_be_called_takes_no_place_among_those_found() -> None:
+    @tool
+    def weather_now(city: str) -> str:
+        """Look up the weather of today, the weather of now."""
+        return city
+
+    async def is_weather(one: AnyTool) -> bool:
+        return one.name == "weather"
+
+    found: dict[str, AnyTool] = {}
+    search = Toolset([make_search_tool(Toolset([weather_now, weather]), is_weather, found)])
+    search.run_sync([ToolCall("1", SEARCH, {"query": "weather now", "limit": 1})])
+    assert list(found) == ["weather"]

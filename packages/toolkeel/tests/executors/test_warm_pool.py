@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import gc
 import os
 import signal
 import subprocess
@@ -21,6 +22,7 @@ from tests.waiting import run, until, until_sync
 from toolkeel import Tool, ToolCall, ToolMessage, Toolset
 from toolkeel.executors import Process, warm_pool
 from toolkeel.executors.command_limits import Limits
+from toolkeel.executors.process_tree import Command
 from toolkeel.executors.warm_pool import CrossLoopSemaphore
 
 
@@ -151,3 +153,13 @@ def test_a_child_that_was_forked_begins_without_workers_and_leaves_ours_alone() 
         os._exit(0 if not warm_pool._idle and warm_pool._abandoned else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert texts(on(tools.where), {}) == [first]
+
+
+def test_a_worker_that_cannot_start_closes_its_own_files_alone(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError) as caught:
+        warm_pool.Worker(Command([str(tmp_path / "missing")], {}, ()), None)
+    files = [os.open(tmp_path, os.O_RDONLY) for _ in range(9)]  # take the numbers that are free
+    del caught
+    gc.collect()
+    for each in files:
+        os.close(each)  # raises if the worker has closed it

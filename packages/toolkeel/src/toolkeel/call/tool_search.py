@@ -44,8 +44,10 @@ def make_search_tool(
         """
         if not query.strip():
             raise ToolError("The query is empty. Say in a few words what the tool should do.")
-        matches = index().find(query, max(1, min(limit, 20)))
-        matches = [item for item in matches if await is_enabled(item)]
+        matches = list[AnyTool]()
+        for item in index().find(query, len(tools)):
+            if len(matches) < max(1, min(limit, 20)) and await is_enabled(item):
+                matches.append(item)
         found.update((item.name, item) for item in matches)
         if not matches:
             return f"No tool fits {query[:200]!r}. Try other words for what it should do."

@@ -175,9 +175,8 @@ class Worker:
         self._command.close()
 
     def _close(self) -> None:
-        """Close the socket and the output file, and end the command."""
+        """Close the socket, and end the command."""
         self._socket.close()
-        os.close(self._output_file)
         self._command.close()
 
     def __del__(self) -> None:
