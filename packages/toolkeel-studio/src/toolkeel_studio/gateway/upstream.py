@@ -109,7 +109,7 @@ class Upstream:
         env: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.config = config
-        self._started = with_overrides(config, None, env, None) if config.command else config
+        self._started = with_overrides(config, None, env if config.command else None, None)
         self.made_at, self.listed_seconds = monotonic(), 0.0
         self.failures, self.call_count, self.since = 0, 0, time()
         self._sessions = sessions or Sessions()

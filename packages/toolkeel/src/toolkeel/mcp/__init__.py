@@ -19,6 +19,7 @@ named_servers   servers named on the command line, as one set of tools
 server          our tools for other programs
 hosts           files of servers as other hosts write them: each host a small table, read to one form
 server_entries  one server's entry in such a file, normalized
+http_options    addresses, headers and logins that HTTP can carry
 variables       variables, env files and folders in such a file
 """
 

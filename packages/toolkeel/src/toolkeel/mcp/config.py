@@ -27,6 +27,7 @@ from toolkeel._common.data_folder import expand_home, find_home
 from toolkeel._records.record import NOTHING, record
 from toolkeel.errors import SetupError
 from toolkeel.mcp.hosts import find_entries, host_of, is_disabled, read_file, workspace_of
+from toolkeel.mcp.http_options import check_address, check_http, is_meant_as_url, is_url
 from toolkeel.mcp.server_entries import parse_entry
 from toolkeel.mcp.transforms import Transforms, parse_transforms
 from toolkeel.mcp.variables import FieldReader, read_env_file
@@ -164,7 +165,8 @@ def parse_source(source: str | Sequence[str], name: str | None = None) -> Server
     >>> parse_source("https://mcp.example.com/mcp").name
     'mcp_example_com'
     """
-    if isinstance(source, str) and is_url(source):
+    if isinstance(source, str) and is_meant_as_url(source):
+        check_address(f"the address of the MCP server{f' {name!r}' if name else ''}", source)
         return ServerConfig(
             name or _clean_name(urlsplit(source).hostname or ""), url=source, kind="http"
         )
@@ -175,11 +177,6 @@ def parse_source(source: str | Sequence[str], name: str | None = None) -> Server
     if not words or not words[0]:
         raise SetupError("an MCP server is an address or a command; this one is empty")
     return ServerConfig(name or _name_of(words), command=words)
-
-
-def is_url(text: str) -> bool:
-    """Return True if a text is a URL rather than a command."""
-    return text.startswith(("http://", "https://"))
 
 
 def _name_of(words: Sequence[str]) -> str:
@@ -265,14 +262,12 @@ def _parse_server(name: str, written: object, file: Path, data: Any) -> ServerCo
     kind = _KINDS.get(type_name)
     if kind is None or (kind == "stdio") == bool(url):
         raise SetupError(f"{where}: there is no type {type_name!r} for it; use stdio, http or sse")
-    if url and not is_url(url):
-        raise SetupError(f"{where}: {entry.fields['url']!r} is no http address")
     home = workspace_of(file) or find_home() or file.parent
     folder = "" if url else str((home / expand_home(get.read_text("cwd"))).resolve())
     env_file = expand_home(get.expand(entry.env_file)) if entry.env_file else None
     unset = tuple(entry.fields["unset"])
     more = _read_env_file(home / env_file, where, unset) if env_file else {}
-    return ServerConfig(
+    found = ServerConfig(
         name,
         (program, *get.read_list("args")) if program else (),
         _with_inherited_path({**more, **get.read_mapping("env")}, file),
@@ -292,6 +287,8 @@ def _parse_server(name: str, written: object, file: Path, data: Any) -> ServerCo
         unset=unset,
         transforms=parse_transforms(f"{where}: transform", get.raw("transform"), get.expand),
     )
+    check_http(found.origin, found.name, found.url, found.headers, found.oauth)
+    return found
 
 
 def _read_env_file(file: Path, where: str, unset: tuple[str, ...]) -> dict[str, str]:
@@ -380,16 +377,20 @@ def with_overrides(
     """Return the config with what the program adds.
 
     Raises:
-        SetupError: an option belongs to the other kind of server.
+        SetupError: an option belongs to the other kind of server, or HTTP cannot carry it.
     """
     if headers and not config.url:
         raise SetupError(f"headers= is for servers with an address; {config.name} is a command")
     if (env or cwd) and config.url:
         raise SetupError(f"env= and cwd= are for commands; {config.name} has an address")
-    return dataclasses.replace(
+    given = {name.lower() for name in headers or ()}  # case does not count
+    kept = {name: value for name, value in config.headers.items() if name.lower() not in given}
+    changed = dataclasses.replace(
         config,
         env={**config.env, **(env or {})},
         cwd=str(cwd) if cwd else config.cwd,
-        headers={**config.headers, **(headers or {})},
+        headers={**kept, **(headers or {})},
         set_by_program=config.set_by_program | {*(env or ()), *(headers or ())},
     )
+    check_http(changed.origin, changed.name, changed.url, changed.headers, changed.oauth)
+    return changed

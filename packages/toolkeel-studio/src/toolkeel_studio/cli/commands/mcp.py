@@ -20,9 +20,10 @@ from toolkeel._records.messages_json import is_text_type
 from toolkeel.call.body.sync_bridge import run_sync
 from toolkeel.call.toolset import Toolset
 from toolkeel.errors import SetupError
-from toolkeel.mcp.config import FILES, ServerConfig, find_server, is_url, read_config, read_servers
+from toolkeel.mcp.config import FILES, ServerConfig, find_server, read_config, read_servers
 from toolkeel.mcp.consent import ConsentStore
 from toolkeel.mcp.hosts import write_server
+from toolkeel.mcp.http_options import is_url
 from toolkeel.mcp.launch_facts import launch_facts, shown_lines
 from toolkeel.mcp.pins import Pin, Pins, definition_diff
 from toolkeel.mcp.state_files import mcp_state_folder

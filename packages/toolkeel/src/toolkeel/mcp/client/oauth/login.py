@@ -7,6 +7,7 @@ is open only meanwhile, or is pasted.
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import hashlib
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -28,7 +29,8 @@ from toolkeel.mcp.client.oauth.browser import Browser, query_of
 from toolkeel.mcp.client.oauth.oauth_flow import LoginFlow
 from toolkeel.mcp.client.oauth.service_login import ServiceClient, ServiceLogin
 from toolkeel.mcp.client.oauth.token_storage import Tokens, system_keyring
-from toolkeel.mcp.config import ServerConfig, is_url
+from toolkeel.mcp.config import ServerConfig
+from toolkeel.mcp.http_options import check_login, is_url
 from toolkeel.mcp.state_files import mcp_state_folder
 
 PORT = 28_471
@@ -97,6 +99,8 @@ def resolve_auth(auth: Auth, config: ServerConfig) -> httpx2.Auth | None:
         raise SetupError(f"auth={auth!r} is none: give 'oauth', OAuth(...) or an httpx2.Auth")
     if not config.url:
         raise SetupError(f"auth= is for servers with an address; {config.name} is a command")
+    options = {each.name: getattr(auth, each.name) for each in dataclasses.fields(auth)}
+    check_login(f"auth= of the MCP server {config.name!r}", options)
     if _is_service(auth):
         client = _service_client(auth, config)
         return ServiceLogin(config.url, client, _token_storage(auth, config, client.registration))
