@@ -30,7 +30,7 @@ async def client_of(gateway: Gateway, era: str = "auto", **options: Any) -> Asyn
 
 PROGRAM = """
 import asyncio
-from toolkeel import File, tool
+from toolkeel import File, UserMessage, tool
 from toolkeel.mcp.server.stdio import serve_stdio
 from toolkeel.mcp.server import ToolServer, prompt, resource
 
@@ -50,8 +50,10 @@ def city(name: str) -> str:
 
 
 @prompt
-def greet(name: str) -> str:
-    "Greet somebody."
+def greet(name: str) -> str | list[UserMessage]:
+    "Greet somebody, or show the log."
+    if name == "log":
+        return [UserMessage([File(b"first", "log", "text/plain", "", {"uri": "app://log"})])]
     return f"Say hi to {name}."
 
 

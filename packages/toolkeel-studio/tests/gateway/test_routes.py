@@ -128,6 +128,8 @@ def test_addresses_that_two_servers_have_are_told_apart_and_come_back_as_asked(
                 assert (read.contents[0].uri, read.contents[0].text) == (uri, said)
             read = await client.read_resource("toolkeel+b:app://city/Bonn")
             assert read.contents[0].text == "Bonn"
+            found = await client.get_prompt("b__greet", {"name": "log"})  # what a prompt shows, too
+            assert found.messages[0].content.resource.uri == uris[1]  # type: ignore[union-attr]
             for uri in uris:  # as a link in a result does
                 [link] = (await client.call_tool(f"{uri[9]}__link", {})).content
                 assert isinstance(link, types.EmbeddedResource) and link.resource.uri == uri
@@ -197,32 +199,6 @@ def test_a_resource_that_is_also_a_template_keeps_its_address() -> None:
     shared = RoutingTable([one, other], prefixed=True)
     assert list(shared.resources) == ["toolkeel+one:app://log", "toolkeel+other:app://log"]
     assert list(shared.templates) == ["toolkeel+one:app://log"]
-
-
-def test_an_address_that_only_a_result_names_leads_to_the_server_of_the_latest_result(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("toolkeel_studio.gateway.routes.MAX_LINKED", 2)
-    one, other = (Upstream(config(name, ["true"]), _quiet) for name in ("one", "other"))
-    both = types.ResourceTemplate(uri_template="note://{id}", name="n")
-    for server in (one, other):
-        server.lists = ServerLists({}, {}, {}, {"note://{id}": both})
-    table = RoutingTable([one, other], prefixed=True)
-    for server, uri in ((one, "a://1"), (one, "note://7"), (other, "note://7"), (one, "b://2")):
-        result = {"content": [{"type": "resource", "resource": {"uri": uri, "text": ""}}]}
-        table.name_resources(server, result)
-        assert result["content"][0]["resource"] == {"uri": uri, "text": ""}
-    for odd in ("text", ["text", {"uri": ["c://3"]}, {"resource": "c://3"}]):
-        table.name_resources(one, {"content": odd})  # is no reason to lose a result
-    later = RoutingTable([one, other], True, table)
-    found = later.resource("note://7")
-    assert (found.server, found.name) == (other, "note://7") and later.resource(
-        "b://2"
-    ).server is one
-    with pytest.raises(MCPError, match="Resource not found"):
-        later.resource("a://1")  # the oldest was forgotten
-    with pytest.raises(MCPError, match="Resource not found"):
-        RoutingTable([other], True, later).resource("b://2")
 
 
 def _quiet() -> None:

@@ -93,9 +93,7 @@ def test_headers_are_accepted_exactly_where_the_http_library_can_send_them(
     h11.Request(method="POST", target="/", headers=raw)
 
 
-@given(
-    st.text("ahtps:/@[]%0123 .☃\ud800\\#?-", max_size=12).map(lambda end: "http://" + end)
-)
+@given(st.text("ahtps:/@[]%0123 .☃\ud800\\#?-", max_size=12).map(lambda end: "http://" + end))
 def test_an_accepted_address_is_one_for_the_http_library(url: str) -> None:
     try:
         check_address("x", url)

@@ -10,6 +10,7 @@ upstream_pool      the servers: listing with time limits, retries after failures
 upstream           one server: when its clients share one process, and when each gets its own
 status             failures of servers, clients and rules that fired, for hosts and people
 status_files       the state of the running gateways in files, for people
+resource_owners    whose a URI is, and by which URI clients know it
 routes             everything that is offered now, by the names that clients use
 changes            change notifications of servers, passed on to clients with a rate limit
 approve            approval of a call by a person: in a form of the host, or beside it

@@ -361,12 +361,7 @@ class Gateway(ToolServer):
         if params.uri == STATUS_URI and self._prefixed:
             return status_contents(self.servers.values())
         route = (await self._wait_for_table()).resource(params.uri)
-        result = await self._forward(request, params, route, {"uri": route.name})
-        if isinstance(result, dict) and route.name != params.uri:
-            for part in result.get("contents", ()):
-                if part.get("uri") == route.name:
-                    part["uri"] = params.uri
-        return result
+        return await self._forward(request, params, route, {"uri": route.name})
 
     async def _forward(
         self, request: Request, params: Any, route: Route, own: Mapping[str, str]
@@ -377,11 +372,13 @@ class Gateway(ToolServer):
         for key in ("requestState", "inputResponses"):
             sent.pop(key, None)
 
+        asked = {route.name: str(params.uri)} if "uri" in own else {}
+
         async def work(exchange: Exchange) -> Any:
             async with route.server.run_call(client, exchange):
-                return as_model(
-                    await send_asking_client(route.server, method, sent, exchange, None)
-                )
+                result = await send_asking_client(route.server, method, sent, exchange, None)
+            self._table.name_resources(route.server, result, asked)
+            return as_model(result)
 
         run = partial(self._run_in_rounds, request, params, work)
         return await raise_as_protocol_error(run, request)

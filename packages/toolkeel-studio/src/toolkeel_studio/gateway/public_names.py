@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from urllib.parse import quote
 
 MAX_LENGTH = 45
 """Most characters of a public name."""
@@ -16,6 +17,8 @@ SEPARATOR = "__"
 """Between a server's name and its own name of a thing."""
 MAX_SERVER_LENGTH = MAX_LENGTH // 2
 """Maximum characters of the server prefix in them."""
+OWN_URIS = ("toolkeel+", "toolkeel:")
+"""Beginnings of URIs that are the gateway's own: no server's URI leads elsewhere by looking like one."""
 _HEX = 8
 _SERVER_HEX = 6
 _UNDERSCORES = re.compile("__+")
@@ -65,9 +68,9 @@ def server_prefix(name: str) -> str:
 
 
 def public_uri(server: str, uri: str) -> str:
-    """Return the public URI of a resource that two servers have.
+    """Return the public URI of a resource that two servers have, or that is not its server's alone.
 
     >>> public_uri("notes", "app://log")
     'toolkeel+notes:app://log'
     """
-    return f"toolkeel+{server_prefix(server)}:{uri}"
+    return f"toolkeel+{quote(server_prefix(server), safe='')}:{uri}"

@@ -7,28 +7,24 @@ apart to find them.
 from __future__ import annotations
 
 import logging
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
 import mcp_types as types
-from mcp.shared.uri_template import UriTemplate
 
-from toolkeel._records.record import record
+from toolkeel._records.record import NOTHING, record
 from toolkeel.errors import DefinitionError
 from toolkeel.mcp.hidden_text import clean_definition
 from toolkeel.mcp.page_links import page_of, with_page
 from toolkeel.mcp.pins import Pin, make_pin
 from toolkeel.mcp.server.multi_round_calls import Request, is_modern
-from toolkeel.mcp.server.snapshot import not_found_error, unknown_name_error
+from toolkeel.mcp.server.snapshot import unknown_name_error
 from toolkeel.mcp.server.structured import wrap_schema
 from toolkeel.mcp.transforms import ArgumentCheck, TransformedTool, transform_tool
-from toolkeel_studio.gateway.public_names import public_name, public_uri
+from toolkeel_studio.gateway.public_names import public_name
+from toolkeel_studio.gateway.resource_owners import ResourceOwners
 from toolkeel_studio.gateway.upstream import ServerLists, Upstream
-
-MAX_LINKED = 10_000
-"""Most addresses of unlisted resources that are remembered; the oldest are forgotten."""
 
 log = logging.getLogger("toolkeel.mcp")
 Listed = TypeVar("Listed", types.Tool, types.Prompt)
@@ -73,25 +69,22 @@ class RoutingTable:
         self.prompts: dict[str, Route] = {}
         self.resources: dict[str, Route] = {}
         self.templates: dict[str, Route] = {}
-        self._linked: dict[str, Upstream] = before._linked if before else {}
         servers = list(servers)
-        # By server: one that lists an address as a resource and a template has it once.
-        uris = Counter(
-            uri for each in servers for uri in {*each.lists.resources, *each.lists.templates}
-        )
+        known = before._uris if before else None
+        self._uris = ResourceOwners(servers, prefixed, known)
         for server in servers:
             for name, route in self._tools_of(server, before).items():
-                self.tools.setdefault(name, self._with_public_page(route, uris))
+                self.tools.setdefault(name, self._with_public_page(route))
             for prompt in server.lists.prompts.values():
                 name = self._name(server, prompt.name)
                 renamed = prompt.model_copy(update={"name": name})
                 self.prompts.setdefault(name, Route(server, prompt.name, renamed))
             for uri, resource in server.lists.resources.items():
-                public = self._uri(server, uri, uris[uri])
+                public = self._uris.public(server, uri)
                 definition = resource.model_copy(update={"uri": public})
                 self.resources[public] = Route(server, uri, definition)
             for uri, template in server.lists.templates.items():
-                public = self._uri(server, uri, uris[uri])
+                public = self._uris.public(server, uri)
                 shown = template.model_copy(update={"uri_template": public})
                 self.templates[public] = Route(server, uri, shown)
 
@@ -122,13 +115,10 @@ class RoutingTable:
     def _name(self, server: Upstream, name: str) -> str:
         return public_name(server.name, name) if self._prefixed else name
 
-    def _uri(self, server: Upstream, uri: str, owners: int) -> str:
-        return public_uri(server.name, uri) if owners > 1 and self._prefixed else uri
-
-    def _with_public_page(self, route: Route, uris: Mapping[str, int]) -> Route:
+    def _with_public_page(self, route: Route) -> Route:
         """Return the route of a tool whose page has the address that clients know."""
         uri = page_of(route.definition)
-        public = self._uri(route.server, uri, uris[uri]) if uri else uri
+        public = self._uris.public(route.server, uri) if uri else uri
         if public == uri:
             return route
         return replace(route, definition=with_page(route.definition, public))
@@ -172,52 +162,40 @@ class RoutingTable:
         """Return the route of a URI: of a listed resource, a template, or one that a result named.
 
         Raises:
-            MCPError: nobody's.
+            MCPError: nobody's, or several servers'.
         """
         if (found := self.resources.get(uri) or self.templates.get(uri)) is not None:
             return found
-        for public, route in self.templates.items():
-            if _matches_template(public, uri):
-                own = uri.removeprefix(public_uri(route.server.name, ""))
-                return Route(route.server, own, route.definition)
-        for server in {route.server.name: route.server for route in self._routes()}.values():
-            prefix = public_uri(server.name, "")
-            if uri.startswith(prefix):
-                return Route(server, uri.removeprefix(prefix), None)
-        if (linking := self._linked.get(uri)) in self._routes_made:
-            return Route(linking, uri, None)
-        raise not_found_error(uri)
+        return Route(*self._uris.find(uri), None)
 
-    def _routes(self) -> Iterable[Route]:
-        return (*self.tools.values(), *self.resources.values(), *self.templates.values())
+    def name_resources(
+        self, server: Upstream, result: Mapping[str, Any], asked: Mapping[str, str] = NOTHING
+    ) -> None:
+        """Replace the URIs of resources in a server's result by those that clients know.
 
-    def name_resources(self, server: Upstream, result: Mapping[str, Any]) -> None:
-        """Have a result name resources that two servers have by the addresses clients know.
+        They stand in the content of tools, the messages of prompts and the contents of resources.
+        The server of a URI that nobody lists is remembered, so that clients can read it.
 
-        The server of an address that nobody lists is remembered, so that clients can read it.
+        Args:
+            server: Whose result it is.
+            result: As the server sent it; changed in place.
+            asked: URIs that the client asked for, by the server's own.
         """
-        content = result.get("content")
-        for block in content if isinstance(content, list) else ():
-            match block:  # as the server sent it: it may be anything
-                case {"resource": {"uri": str(uri)} as resource} | ({"uri": str(uri)} as resource):
-                    self._name_resource(server, resource, uri)
-
-    def _name_resource(self, server: Upstream, resource: dict[str, Any], uri: str) -> None:
-        public = public_uri(server.name, uri)
-        if public in self.resources:
-            resource["uri"] = public
-        elif uri and uri not in self.resources:
-            self._linked.pop(uri, None)
-            self._linked[uri] = server
-            if len(self._linked) > MAX_LINKED:
-                del self._linked[next(iter(self._linked))]
+        for part in _parts(result):
+            match part:  # as the server sent it: it may be anything
+                case {"resource": {"uri": str(uri)} as named} | ({"uri": str(uri)} as named):
+                    named["uri"] = asked.get(uri) or self._uris.name(server, uri)
 
 
-def _matches_template(template: str, uri: str) -> bool:
-    try:
-        return UriTemplate.parse(template).match(uri) is not None
-    except ValueError:  # it cannot be matched, which costs no other client
-        return False
+def _parts(result: Mapping[str, Any]) -> Iterator[object]:
+    """Yield the parts of a result, of any method, that may name a resource."""
+    for key in ("content", "contents", "messages"):
+        value = result.get(key)
+        for part in value if isinstance(value, list) else (value,):
+            if key != "messages":
+                yield part
+            elif isinstance(part, Mapping):
+                yield from _parts({"content": part.get("content")})
 
 
 def _tool(server: Upstream, tool: types.Tool, name: str) -> Route:
