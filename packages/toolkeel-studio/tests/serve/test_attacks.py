@@ -6,6 +6,7 @@ import asyncio
 import json
 import math
 from typing import Any
+from urllib.parse import quote
 
 import httpx2
 import pytest
@@ -120,3 +121,43 @@ async def test_half_a_character_and_an_endless_number_of_a_client_make_no_sessio
         head = {"content-type": "application/json"}
         raw = b'{"input": "\xed\xa0\xbd"}'  # the same half without an escape
         assert (await client.post("/v1/responses", content=raw, headers=head)).status_code == 400
+
+
+@pytest.mark.parametrize("id", ["", "\0", "a\nb", "x" * 5000, "../x", "\ud83d", "t~2"])
+def test_odd_ids_of_sessions_messages_and_calls_are_no_errors_of_the_server(
+    id: str, tmp_path: Any
+) -> None:
+    said = {**PART, "id": id}
+    call = {"type": "function_call_output", "call_id": id, "output": "x"}
+    asked = {"type": "mcp_approval_response", "approval_request_id": id, "approve": True}
+    answer = {"interruptId": id, "status": "resolved", "payload": {"approved": True}}
+    chat = {"id": "t", "trigger": "submit-message", "messages": [PART]}
+    bodies: list[tuple[str, dict[str, Any]]] = [
+        ("/api/chat", {**chat, "id": id}),
+        ("/api/chat", {**chat, "messages": [said]}),
+        ("/api/chat", {**chat, "messageId": id, "messages": [decided(id), said]}),
+        ("/api/chat", {**chat, "messageId": id, "trigger": "regenerate-message"}),
+        ("/agui", run(id)),
+        ("/agui", run(messages=[{**SAID, "id": id}])),
+        ("/agui", run(messages=[], resume=[answer])),
+        ("/v1/responses", {"input": "Hi.", "conversation": id}),
+        ("/v1/responses", {"input": "Hi.", "previous_response_id": id}),
+        ("/v1/responses", {"input": [call, asked]}),
+        ("/v1/chat/completions", {"messages": [{"role": "tool", "tool_call_id": id}]}),
+    ]
+    inside = quote(id, safe="", errors="surrogatepass")
+    paths = [f"/api/chat/{inside}", f"/threads/{inside}/messages", f"/v1/responses/{inside}"]
+
+    @talking
+    async def use(talk: Talk) -> None:
+        model = talk.channels([text("Hello.")] * len(bodies)).agent.model
+        protocols = ["vercel", "agui", "openai"]
+        made = app(Agent(model, [look]), protocols=protocols, sessions=talk.sessions)
+        talk.close_later(made.state.channels)
+        headers = {"content-type": "application/json"}
+        async with serve(made) as client:
+            sent = [client.post(p, content=json.dumps(b), headers=headers) for p, b in bodies]
+            got = [await each for each in [*sent, *map(client.get, paths)]]
+        assert [each.url for each in got if each.status_code >= 500] == []
+
+    use(tmp_path)

@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from tests.serve.serving import serve
-from tests.serve.talking import Talk, read, talking
+from tests.serve.talking import PAY, Talk, pay, read, talking
 from toolkeel import Agent, ToolContext, ToolOutput, tool
 from toolkeel.messages import AssistantMessage, Reasoning, ToolCall
 from toolkeel_studio.serve.acp.updates import UpdateEncoder
@@ -117,3 +117,30 @@ async def test_nothing_leaves_for_an_editor(talk: Talk) -> None:
     encoder = UpdateEncoder(with_prompts=True)
     updates = [each for item in await read(channel) for each in encoder.encode(item)]
     check("\n".join(each.model_dump_json() for each in updates))
+
+
+@pytest.mark.parametrize("function", ["user", "deps", "deciders"])
+def test_what_goes_wrong_in_functions_of_the_application_is_masked(
+    function: str, tmp_path: Any
+) -> None:
+    def fail(*_: object) -> Any:
+        raise RuntimeError(f"key {CANARIES[5]}")
+
+    @talking
+    async def use(talk: Talk) -> None:
+        options: dict[str, Any] = {"deciders": "user", function: fail}
+        model = talk.channels([PAY] * 4).agent.model
+        made = app(Agent(model, [pay]), protocols=[*REQUESTS], sessions=talk.sessions, **options)
+        talk.close_later(made.state.channels)
+        async with serve(made) as client:
+            sent = [await client.post(p, json=b) for p, b, _ in REQUESTS.values()]
+            for waiting in made.state.channels.open("t").snapshot().pending:
+                answer = {"interruptId": waiting.approval_id, "status": "resolved"}
+                resume = [{**answer, "payload": {"approved": True}}]
+                body = {"threadId": "t", "runId": "r", "messages": [], "resume": resume}
+                sent.append(await client.post("/agui", json=body))
+        assert len(sent) == len(REQUESTS) + (function == "deciders")
+        assert "CANARY" not in "".join(each.text for each in sent)
+        assert any("Something went wrong" in each.text for each in sent)
+
+    use(tmp_path)

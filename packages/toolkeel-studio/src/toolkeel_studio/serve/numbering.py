@@ -28,8 +28,8 @@ from toolkeel_studio.serve.items import (
 
 
 def message_id_of(seq: int) -> str:
-    """Return the id of the message that the entry with this number starts."""
-    return f"m{seq}"
+    """Return the id of the message that the entry with this number starts; no client makes such ids by itself."""
+    return f"entry-{seq}"
 
 
 class Numbering:

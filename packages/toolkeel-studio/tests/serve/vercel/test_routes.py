@@ -252,7 +252,11 @@ async def test_a_page_that_decides_too_late_learns_what_has_happened_since(talk:
         [id] = [each["approvalId"] for each in chunks if each["type"] == "tool-approval-request"]
         picked = decided("", toolName="pick", state="output-available", output="crimson")
         denied = decided(id, toolCallId="c2", approval={"id": id, "approved": False})
-        first = {"id": "m4", "role": "assistant", "parts": [*picked["parts"], *denied["parts"]]}
+        first = {
+            "id": "entry-4",
+            "role": "assistant",
+            "parts": [*picked["parts"], *denied["parts"]],
+        }
         await send(client, message("u1", "Go."), first)
         await send(client, message("u2", "Bye."))
         late = [
@@ -320,7 +324,7 @@ async def test_a_decision_comes_along_with_the_next_message(talk: Talk) -> None:
         approval = await wait_for_approval(client)
         said, wait, bye = message("u1", "Pay."), message("u2", "Wait."), message("u3", "Bye.")
         await chunks_of(await send(client, said, wait))
-        answered = message("m12", "New.") | {"role": "assistant"}
+        answered = message("entry-12", "New.") | {"role": "assistant"}
         stale = decided(
             "0" * 32 + ".seal", toolCallId="c9"
         )  # of a call that was canceled meanwhile
@@ -406,7 +410,7 @@ def decided(approval_id: str, **changes: Any) -> dict[str, Any]:
         "input": {"amount": 5},
         "approval": {"id": approval_id, "approved": True},
     }
-    return {"id": "m4", "role": "assistant", "parts": [{**part, **changes}]}
+    return {"id": "entry-4", "role": "assistant", "parts": [{**part, **changes}]}
 
 
 async def send(client: httpx2.AsyncClient, *messages: Any, id: str = "t") -> httpx2.Response:
@@ -567,3 +571,19 @@ async def test_a_page_has_what_a_reply_cites_also_after_it_was_loaded_again(talk
         assert (document["type"], document["mediaType"]) == ("source-document", "application/pdf")
         assert document["title"] == "b.pdf" and "url" not in document
         assert answer(message) == "Yes [1]."
+
+
+@talking
+async def test_a_decision_on_an_answer_that_was_given_again_runs_nothing(talk: Talk) -> None:
+    async with serving(talk, [PAY, PAY, text("Paid.")]) as client:
+        old = await wait_for_approval(client)
+        again = {"id": "t", "messages": [], "trigger": "regenerate-message"}
+        chunks = await chunks_of(await client.post("/api/chat", json=again))
+        [new] = [each["approvalId"] for each in chunks if each["type"] == "tool-approval-request"]
+        both = decided(new)
+        both["parts"] += decided(old)["parts"]
+        for sent in (decided(old), both):
+            assert (await send(client, message("u1", "Pay."), sent)).status_code == 409
+        assert RAN == []
+        await chunks_of(await send(client, message("u1", "Pay."), decided(new)))
+    assert RAN == ["pay 5"]

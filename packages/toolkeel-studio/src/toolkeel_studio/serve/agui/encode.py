@@ -18,7 +18,7 @@ from toolkeel._records.record_json import describe_value, to_json_data
 from toolkeel._records.tickets import Ticket
 from toolkeel._records.typed_values import load_state
 from toolkeel.messages import AssistantMessage, ToolMessage
-from toolkeel_studio.serve.agui.history import parts_of, result_id
+from toolkeel_studio.serve.agui.history import files_of, parts_of, result_id
 from toolkeel_studio.serve.agui.inner_runs import InnerRuns
 from toolkeel_studio.serve.items import Item, Problem, Question
 from toolkeel_studio.serve.pieces import Piece, Pieces
@@ -148,6 +148,9 @@ class AguiEncoder:
         """Yield what follows the text and the calls of a complete reply."""
         yield from self._close(*self._open)
         self._count_usage(message)
+        if files := files_of(message.content):
+            id = f"{message_id}-files"
+            yield ui.ActivitySnapshotEvent(message_id=id, activity_type="files", content=files)
         if cited := _json(message.sources):
             yield self.note("sources", {"messageId": message_id, "sources": cited})
 

@@ -10,14 +10,28 @@ from ag_ui.core import types as ui
 from toolkeel.content import Audio, Content, Data, File, Image, Text
 from toolkeel.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
 from toolkeel_studio.serve.call_arguments import call_arguments
-from toolkeel_studio.serve.contents import base64_of, media_of, plain_text
+from toolkeel_studio.serve.contents import address_of, base64_of, media_of, plain_text
 from toolkeel_studio.serve.snapshot import Snapshot, SnapshotMessage
 
 
 def messages_of(snapshot: Snapshot) -> list[Any]:
     """Return the messages of people, agents and tools; no instructions."""
-    sent = (*snapshot.messages, *snapshot.unread)
-    return [made for each in sent for made in _message(each)]
+    made: list[Any] = []
+    files: list[Any] = []
+    for each in (*snapshot.messages, *snapshot.unread):
+        if not isinstance(
+            each.message, ToolMessage
+        ):  # clients put results right behind their reply
+            made += files
+            files = [*_files(each)]
+        made += _message(each)
+    return [*made, *files]
+
+
+def _files(each: SnapshotMessage) -> Iterator[Any]:
+    if isinstance(each.message, AssistantMessage) and (files := files_of(each.message.content)):
+        id = f"{each.id}-files"
+        yield ui.ActivityMessage(id=id, activity_type="files", content=files)
 
 
 def _message(each: SnapshotMessage) -> Iterator[Any]:
@@ -45,6 +59,13 @@ def _call(call: ToolCall) -> ui.ToolCall:
 def result_id(message_id: str, call_id: str) -> str:
     """Return the id of the message with the result of a call."""
     return f"{message_id}-{call_id}"
+
+
+def files_of(content: Content) -> dict[str, Any]:
+    """Return the pictures, sound and files of a reply, for which its message has no place; empty for none."""
+    media = media_of(content)
+    files = [{"mimeType": each.media_type, "url": address_of(each)} for each in media]
+    return {"files": files} if files else {}
 
 
 def parts_of(content: Content) -> Any:

@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final, TypeAlias
 
 from toolkeel._records import entries
+from toolkeel.content import Image
 from toolkeel.messages import AssistantMessage, Usage
 from toolkeel_studio.serve.call_arguments import call_arguments
-from toolkeel_studio.serve.contents import is_on_web, places_of
+from toolkeel_studio.serve.contents import address_of, is_on_web, media_of, places_of
 from toolkeel_studio.serve.items import Item, Problem
 from toolkeel_studio.serve.openai_api.ids import pack_call_id
 from toolkeel_studio.serve.pieces import Pieces
@@ -131,6 +132,8 @@ class ChatEncoder:
         if cited := list(self._cite(message)):
             self.annotations += cited
             yield self._chunk({"annotations": cited})
+        for picture in (each for each in media_of(message.content) if isinstance(each, Image)):
+            yield self.write(f"\n\n![]({address_of(picture)})\n\n")
         for call in message.tool_calls:
             if self._is_external(call.name):
                 id = pack_call_id(self._session, call.id)

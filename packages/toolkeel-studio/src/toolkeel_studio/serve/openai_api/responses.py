@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
 from toolkeel._records import entries
-from toolkeel.content import Source
+from toolkeel.content import Content, Image, Source
 from toolkeel.messages import AssistantMessage, ToolCall, ToolMessage, Usage
 from toolkeel_studio.serve.call_arguments import call_arguments, to_arguments
-from toolkeel_studio.serve.contents import is_on_web, places_of
+from toolkeel_studio.serve.contents import base64_of, is_on_web, media_of, places_of
 from toolkeel_studio.serve.items import Item, Problem
 from toolkeel_studio.serve.openai_api.ids import ResponseId
 from toolkeel_studio.serve.pieces import Pieces
@@ -189,6 +189,7 @@ class ResponseEncoder:
         """Yield what follows the text of a complete reply."""
         self._usage = self._usage + message.usage
         yield from self._cite(message_id, message)
+        yield from self._pictures(message.content, message_id)
         yield from self._close()
         for call in message.tool_calls:
             self._made[call.id] = call
@@ -223,6 +224,14 @@ class ResponseEncoder:
             ended = {"output": None, "error": message.text, "status": "failed"}
         made = {"type": "mcp_call", "id": f"mcp_{item.call_id}", "approval_request_id": None}
         yield from self._add(**made, **_named(call.name, call_arguments(call)), **ended)
+        yield from self._pictures(message.content, item.call_id)
+
+    def _pictures(self, content: Content, id: str) -> Iterator[Event]:
+        """Yield an item for each picture of a reply or a result."""
+        pictures = (each for each in media_of(content) if isinstance(each, Image) and each.data)
+        for number, picture in enumerate(pictures):
+            made = {"type": "image_generation_call", "id": f"ig_{id}_{number}"}
+            yield from self._add(**made, status="completed", result=base64_of(picture))
 
     def _event(self, type: str, **fields: Any) -> Event:
         self._number += 1
