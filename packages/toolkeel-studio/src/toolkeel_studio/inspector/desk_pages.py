@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from toolkeel._records.tickets import VERDICTS, Decision
+from toolkeel._records.tickets import Decision
 from toolkeel.errors import ToolkeelError
 from toolkeel.sessions.approval_queue import ApprovalQueue
-from toolkeel_studio.inspector.runs import WHO, Runs
+from toolkeel_studio.inspector.runs import SESSION, VERDICT_OF, WHO, Runs
 from toolkeel_studio.inspector.site import TOO_LATE, UNTOUCHED, PageText, read_form, render_page
 
 
@@ -64,9 +64,12 @@ def _decision(typed: Mapping[str, str]) -> Decision:
     Raises:
         ValueError: The edited arguments are not a JSON object.
     """
-    verdict = next((each for each in VERDICTS if each == typed.get("verdict")), "deny")
+    verdict = VERDICT_OF.get(typed.get("verdict", ""), "deny")
     arguments = json.loads(typed.get("arguments", "")) if verdict == "edit" else {}
     if not isinstance(arguments, dict):
         raise ValueError("the arguments must be a JSON object")
     fields = {key: typed.get(key, "") for key in ("ticket", "seal", "reason", "value")}
-    return Decision.from_dict({**fields, "verdict": verdict, "arguments": arguments})
+    reach = "session" if typed.get("verdict") == SESSION else "call"
+    return Decision.from_dict(
+        {**fields, "verdict": verdict, "arguments": arguments, "reach": reach}
+    )

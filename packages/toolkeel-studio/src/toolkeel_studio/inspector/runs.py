@@ -34,7 +34,9 @@ TAIL = 20_000
 NO_QUESTIONS: Final[Mapping[str, PendingQuestion]] = MappingProxyType({})
 ANSWERS: Final[dict[str, Verdict]] = {"send": "edit", "decline": "deny"}
 """By button of a question: what it decides; any other cancels."""
-VERDICT_OF: Final[dict[str, Verdict]] = {each: each for each in VERDICTS}
+SESSION: Final = "session"
+"""The button of a ticket that approves its scope for the session."""
+VERDICT_OF: Final[dict[str, Verdict]] = {**{each: each for each in VERDICTS}, SESSION: "approve"}
 """By button of a ticket: what it decides; any other denies."""
 
 
@@ -178,6 +180,7 @@ class Runs:
             reason=form.get("reason", ""),
             arguments=arguments,
             value=form.get("value", ""),
+            reach="session" if form.get("verdict") == SESSION else "call",
             who=WHO,
         )
 

@@ -34,6 +34,7 @@ from toolkeel.observe.wording import (
     dollars,
     duration,
     escaped,
+    scope_words,
     table_of,
     visible_json,
     visible_line,
@@ -227,6 +228,7 @@ _PAGES.filters |= {
     "row": visible_row,
     "when": _when,
     "badges": badges,
+    "scope_words": scope_words,
     "dict": dict,
     "effects": lambda effects: badges(dataclasses.asdict(effects)),
 }

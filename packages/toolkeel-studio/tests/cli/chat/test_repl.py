@@ -25,9 +25,11 @@ def test_a_chat_answers_asks_and_is_kept(columns: int, tmp_path: Path) -> None:
     terminal.until(lambda screen: KEYS in screen)
     assert "write needs your approval" in readable(terminal.screen)
     terminal.until(lambda screen: not terminal.echoes())
-    press(terminal, "y", lambda screen: "wrote" in screen or "done" in screen.rpartition(KEYS)[2])
+    press(terminal, "t", lambda screen: "wrote" in screen or "done" in screen.rpartition(KEYS)[2])
     terminal.type("\r/nonsense\r")  # what a late key has left there is a message of its own
     terminal.until(lambda screen: "there is no /nonsense" in screen)
+    terminal.type("/permits\r/revoke 1\r")
+    terminal.until(lambda screen: "asks again: later calls of write" in readable(screen))
     terminal.type("/quit\r")
     ended = terminal.end()
     assert ended.code == 0, ended.err

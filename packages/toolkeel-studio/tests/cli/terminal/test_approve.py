@@ -74,7 +74,9 @@ def test_y_alone_lets_the_call_run(asker: Path) -> None:
     ended = terminal.end()
     assert ended.code == 0
     assert written(asker) == ["猫"]
-    assert "Run it?  y once   n refuse   e edit   q stop the run  yes\n" in readable(ended.err)
+    assert "Run it?  y once   t this tool   n refuse   e edit   q stop the run  yes\n" in readable(
+        ended.err
+    )
 
 
 def test_what_a_file_would_become_is_shown_in_colour(tmp_path: Path) -> None:
@@ -126,7 +128,7 @@ def test_what_was_typed_before_the_question_answers_nothing(asker: Path, early: 
 def test_other_keys_enter_and_pastes_ask_again(asker: Path) -> None:
     terminal = at_terminal(asker, *words("one"))
     asked(terminal)
-    hint = HINT.format(keys="y, n, e")
+    hint = HINT.format(keys="y, t, n, e")
     no_answers = ["\n", "\r", " ", "x", "y\n", "yes\n", "\x1by", "\x1b[A", "ｙ", "\x04"]
     for number, typed in enumerate(no_answers, 1):
         terminal.type(typed)

@@ -23,6 +23,10 @@ UNREAD = "unread"
 """Key in the details of a result or error: True if the call ended before it read anything."""
 OURS = "ours"
 """Key of a tool's metadata: True if no stranger writes what it reads, whatever its resources."""
+SESSION = "session"
+"""The reach of a permit that later runs of the session keep."""
+REVOKED = "revoked"
+"""The reach of an entry that takes such a permit back."""
 FILE_MARK = "user.toolkeel.stranger"
 """An attribute of files that hold strangers' text; it goes with the file when it is moved."""
 
@@ -65,13 +69,15 @@ def parse_source(label: str, text: str) -> Source:
 
 @record
 class Permit:
-    """What a person has permitted for one run, beyond one call.
+    """What a person has permitted beyond one call, for one run or its session.
 
     Args:
         reach: ``target``: calls of a tool to a target; ``server``: those of a server's tools;
-            ``source``: what was read of a source.
+            ``source``: what was read of a source; ``session``: calls of a tool within a scope, also in
+            later runs of the session.
         name: The tool, or the label of the source; empty for a server.
-        value: The target or ``//host``, the server's origin, or the source as text.
+        value: The target or ``//host``, the server's origin, the source as text, or a digest of the tool
+            and the scope.
     """
 
     reach: str
@@ -91,9 +97,10 @@ class Taint:
         trusted: Indexes in `sources` that a person trusts for this run.
         targets: Pairs of tool and target, or ``//host``, that a person permits for this run.
         servers: Origins whose tools a person permits for this run.
+        session_permits: Pairs of tool and scope that a person permits for the session.
     """
 
-    __slots__ = ("root", "servers", "sources", "targets", "trusted")
+    __slots__ = ("root", "servers", "session_permits", "sources", "targets", "trusted")
 
     def __init__(self, root: Any) -> None:
         self.root = root
@@ -101,6 +108,7 @@ class Taint:
         self.trusted: set[int] = set()
         self.targets: set[tuple[str, str]] = set()
         self.servers: set[str] = set()
+        self.session_permits: set[tuple[str, str]] = set()
 
     def add(self, source: Source, *, is_read: bool = False) -> bool:
         """Add a source if it is new. Return True if it was added.
@@ -122,6 +130,10 @@ class Taint:
             self.targets.add((given.name, given.value))
         elif given.reach == "server":
             self.servers.add(given.value)
+        elif given.reach == SESSION:
+            self.session_permits.add((given.name, given.value))
+            if (scope := given.value.partition(" ")[2]).startswith("host "):
+                self.targets.add((given.name, f"//{scope.removeprefix('host ')}"))
         else:
             wanted = parse_source(given.name, given.value)
             self.trusted.update(at for at, each in enumerate(self.sources) if each == wanted)
@@ -133,6 +145,7 @@ class Taint:
         return (
             *(Permit("target", *each) for each in sorted(self.targets)),
             *(Permit("server", "", each) for each in sorted(self.servers)),
+            *(Permit(SESSION, *each) for each in sorted(self.session_permits)),
             *(Permit("source", each.label, each.to_text()) for each in trusted),
         )
 

@@ -25,9 +25,9 @@ EXTERNAL_LIFETIME = 30 * LIFETIME
 CLOCK_TOLERANCE: Final = 3600.0
 """Seconds by which the clocks of two machines may differ."""
 
-Reach = Literal["call", "target", "server", "source"]
+Reach = Literal["call", "target", "session", "server", "source"]
 """How far an approval goes in its run: this call; this tool with these targets, of one that only reads
-with these hosts; the tools of this MCP server; all that was read so far, which is trusted then. Never a
+with these hosts; this tool within the ticket's scope, also in later runs of the session; the tools of this MCP server; all that was read so far, which is trusted then. Never a
 tool for good."""
 REACHES = get_args(Reach)
 DecisionKind = Literal["approve", "deny", "edit", "answer"]
@@ -57,6 +57,8 @@ class Ticket:
         form: JSON Schema of the arguments, if they are a form to fill in: a server's question in the
             middle of a call. Editing fills it in, denying declines, None cancels.
         server: The MCP server whose tool it is; empty for others.
+        scope: What an approval may cover in the session: ``host NAME``, ``folder PATH``, ``command LINE`` or
+            ``tool``; empty if no more than the call.
     """
 
     id: str
@@ -72,6 +74,7 @@ class Ticket:
     external: bool = False
     form: Mapping[str, object] = NOTHING
     server: str = ""
+    scope: str = ""
 
     @property
     def verdicts(self) -> tuple[DecisionKind, ...]:
@@ -105,12 +108,14 @@ class Ticket:
         Args:
             reach: ``call``: this call only. ``target``: also later calls of this tool to the same
                 targets, or hosts for a tool that only reads, or those without an address if it reads and
-                declares no target; the default if the ticket has labels. ``server``: calls of this MCP server's tools.
-                ``source``: what this run has read so far is trusted. Each applies to this run only.
+                declares no target; the default if the ticket has labels. ``session``: later calls of this
+                tool within `scope`, also in later runs of the session. ``server``: calls of this MCP
+                server's tools. ``source``: what this run has read so far is trusted. All but ``session``
+                apply to this run only.
 
         Raises:
-            ValueError: `reach` is ``target``, and the tool declares none; or ``server``, and it is
-                no server's tool.
+            ValueError: `reach` is ``target``, and the tool declares none; ``session``, and the ticket
+                has no scope; or ``server``, and it is no server's tool.
         """
         if reach is None:
             reach = "target" if self.labels and self.has_target else "call"
@@ -121,6 +126,8 @@ class Ticket:
                 f"approve('target'): {self.tool} declares no target, so no later call has the same; "
                 "name its parameters, as effects=acts('to') does, or approve the call"
             )
+        if reach == "session" and not self.scope:
+            raise ValueError(f"approve('session'): {self.tool} can only be approved call by call")
         if reach == "server" and not self.server:
             raise ValueError(f"approve('server'): {self.tool} is not a tool of an MCP server")
         return Decision(self.id, self.seal, "approve", reach=reach)
@@ -161,8 +168,9 @@ class Ticket:
     def to_dict(self) -> dict[str, object]:
         """Return the ticket as JSON-ready data."""
         fields = {**_fields(self), "labels": list(self.labels)}
-        if not self.server:  # as tickets were before there was one
-            del fields["server"]
+        for later in ("server", "scope"):  # as tickets were before there were these
+            if not fields[later]:
+                del fields[later]
         return fields
 
     @classmethod

@@ -22,9 +22,9 @@ from toolkeel._records.used_tickets import (
     match_decisions,
 )
 from toolkeel.agent.run_state import InnerRun, RunState, joined_key
-from toolkeel.call.steps.approve import definition_of
 from toolkeel.call.steps.resources import resolve_argument
 from toolkeel.call.steps.rules import Rules, find_rule, is_allowed
+from toolkeel.call.steps.session_permits import definition_of
 from toolkeel.call.steps.taint import BUILDS
 from toolkeel.call.toolset import Toolset
 from toolkeel.context import RunContext

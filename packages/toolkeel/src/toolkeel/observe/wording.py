@@ -14,6 +14,7 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from toolkeel._records.record import NOTHING
+from toolkeel._records.taint_sources import Permit
 from toolkeel._records.tickets import Ticket
 from toolkeel.effects import UNKNOWN
 from toolkeel.messages import ToolCall
@@ -252,6 +253,24 @@ def count(number: int, noun: str) -> str:
     ('1 call', '2,000 calls')
     """
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def scope_words(tool: str, scope: str) -> str:
+    """Describe the calls that an approval of a ticket's scope covers.
+
+    >>> scope_words("fetch", "host example.org")
+    'later calls of fetch to example.org'
+    """
+    kind, _, what = scope.partition(" ")
+    if kind == "command":
+        return f"the same command of {tool} again: {what}"
+    where = {"host": f" to {what}", "folder": f" in {what} and below"}
+    return f"later calls of {tool}{where.get(kind, ', whatever their arguments')}"
+
+
+def permit_words(permit: Permit) -> str:
+    """Describe the calls that a permit for a session covers."""
+    return scope_words(permit.name, permit.value.partition(" ")[2])
 
 
 def badges(effects: Mapping[str, object], arguments: Mapping[str, object] = NOTHING) -> str:

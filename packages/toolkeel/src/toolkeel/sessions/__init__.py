@@ -9,6 +9,7 @@ transcript_state  the part of it that is the transcript, and what requests show 
 checkpoint        the state of a session at rest as an entry, and back (snapshot)
 inbox             messages, decisions and cancels posted to a session by any process; a message counts once per id
 decisions         decisions on calls that wait: the first counts, one that cannot count is refused
+permits           what a person has permitted for a session: to list, and to take back
 code_calls        calls that a tool's body makes, below the call around them; none runs twice after a crash
 unknown_outcomes  calls of unknown outcome after a crash: run again, or ask a person
 run_from_journal  a run resumes or begins, a message comes while a call waits (on_message); checkpoints

@@ -19,6 +19,7 @@ from toolkeel._records.record_json import (
     read_fields,
     to_json_data,
 )
+from toolkeel._records.taint_sources import SESSION, Permit
 from toolkeel.agent.history import Cut, HistoryView
 from toolkeel.messages import Usage
 from toolkeel.sessions.journal_state import MESSAGE_ENTRIES, JournalState
@@ -46,6 +47,7 @@ def make_checkpoint(fold: JournalState) -> entries.Checkpoint:
         "runs": fold.run_count,
         "queued": [dump_entry(each) for each in fold.queued.values()],
         "deferred": [dump_entry(each) for each in fold.deferred.values()],
+        "permits": [[p.name, p.value] for p in fold.permits if p.reach == SESSION],
     }
     return entries.Checkpoint(saved)
 
@@ -83,8 +85,14 @@ def restore_state(
     queued = [_a(entries.Queued, load_entry(each)) for each in saved["queued"]]
     fold.queued = {each.id: each for each in queued}
     deferred = [_a(entries.Deferred, load_entry(each)) for each in saved.get("deferred", [])]
+    fold.permits = dict.fromkeys(_read_permits(saved.get("permits", ())))
     fold.deferred, fold.has_begun = {each.ticket.id: each for each in deferred}, True
     return fold
+
+
+def _read_permits(pairs: Iterable[tuple[object, object]]) -> list[Permit]:
+    """Return the permits for the session that a checkpoint has, as names and values."""
+    return [Permit(SESSION, str(name), str(value)) for name, value in pairs]
 
 
 def window_start(checkpoint: entries.Checkpoint) -> int:
@@ -111,5 +119,5 @@ _SAVED: dict[str, Kinds] = {
     **dict.fromkeys(("state", "usage", "taint", "began"), (Mapping,)),
     **dict.fromkeys(("cuts", "queued"), (list,)),
 }
-_LATER: dict[str, Kinds] = dict.fromkeys(("path", "deferred"), (list,))
+_LATER: dict[str, Kinds] = dict.fromkeys(("path", "deferred", "permits"), (list,))
 """What checkpoints of earlier versions do not have."""

@@ -30,7 +30,7 @@ from typing import Any
 
 from toolkeel._records import entries
 from toolkeel._records.run_counts import RunCounts
-from toolkeel._records.taint_sources import Permit
+from toolkeel._records.taint_sources import REVOKED, SESSION, Permit
 from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.agent.history import Cut
 from toolkeel.sessions.transcript_state import TranscriptState
@@ -53,7 +53,7 @@ class JournalState(RunCounts, TranscriptState):
     Attributes:
         state: The values that tools wrote, as stored; see `toolkeel._records.typed_values`.
         taint: Taint labels with their sources.
-        permits: What a person has permitted for the last run.
+        permits: What a person has permitted for the last run, or for the session.
         last_run: The start of the last run.
         reason: Why it ended; empty while it runs or after its process was killed.
         turn: Number of requests it has made.
@@ -158,7 +158,7 @@ class JournalState(RunCounts, TranscriptState):
         self.last_run, self.reason, self.turn, self.awaits_reply = entry, "", 0, False
         self.has_begun, self.run_count = True, self.run_count + 1
         self.senders.clear()
-        self.permits.clear()
+        self.permits = {each: None for each in self.permits if each.reach == SESSION}
         self.path = self.path if entry.agent == self.agent else ()
         self.agent, self.instructions = entry.agent or self.agent, entry.instructions
 
@@ -253,8 +253,15 @@ class JournalState(RunCounts, TranscriptState):
             self.taint[entry.label] = (*sources, entry.source)
 
     def _permitted(self, seq: int, entry: entries.Permitted) -> None:
-        """Add the permit."""
-        self.permits[Permit(entry.reach, entry.name, entry.value)] = None
+        """Add the permit, or take back one for the session."""
+        if entry.reach == REVOKED:
+            self.permits.pop(Permit(SESSION, entry.name, entry.value), None)
+        else:
+            self.permits[Permit(entry.reach, entry.name, entry.value)] = None
+
+    def _forked(self, seq: int, entry: entries.Forked) -> None:
+        """Drop what was permitted for the session that this one is a copy of."""
+        self.permits = {each: None for each in self.permits if each.reach != SESSION}
 
     def _waits(self, seq: int, entry: entries.Waits) -> None:
         """Open a ticket: its calls are no longer open and begin again, unless it asks if they happened."""
@@ -357,6 +364,7 @@ _TAKE: dict[type, Callable[[JournalState, int, Any], None]] = {
     entries.StateChanged: JournalState._state_changed,
     entries.Tainted: JournalState._tainted,
     entries.Permitted: JournalState._permitted,
+    entries.Forked: JournalState._forked,
     entries.Waits: JournalState._waits,
     entries.Deferred: JournalState._deferred,
     entries.Repeated: JournalState._repeated,

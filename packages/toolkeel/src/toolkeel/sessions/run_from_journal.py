@@ -19,7 +19,7 @@ from toolkeel._records.entries import (
     RunEnded,
 )
 from toolkeel._records.record import record
-from toolkeel._records.taint_sources import parse_source
+from toolkeel._records.taint_sources import SESSION, parse_source
 from toolkeel._records.tickets import Decision, new_id
 from toolkeel._records.typed_values import load_state
 from toolkeel.agent.history import HistoryPolicy
@@ -253,7 +253,7 @@ def select_decisions(
 
 
 def attach_journal(journal: SessionJournal, run: RunContext, resumes: bool) -> None:
-    """Attach the session's recorder, state and labels to a run; permits if it `resumes` the last one."""
+    """Attach the session's recorder, state, labels and permits to a run; those of a run if it `resumes` it."""
     fold = journal.state
     known, turn = len(fold.view.messages), fold.turn if resumes else 0
     values = load_state(fold.state)
@@ -267,7 +267,7 @@ def attach_journal(journal: SessionJournal, run: RunContext, resumes: bool) -> N
     for label, texts in fold.taint.items():
         for text in texts:
             run.get_taint().add(parse_source(label, text))
-    for permit in fold.permits if resumes else ():
+    for permit in (each for each in fold.permits if resumes or each.reach == SESSION):
         run.get_taint().permit(permit)
 
 

@@ -27,8 +27,9 @@ from toolkeel.context import CancelToken
 from toolkeel.errors import ToolkeelError
 from toolkeel.messages import AssistantMessage, Message, Usage, UserMessage
 from toolkeel.observe.stats import price_of_usage
-from toolkeel.observe.wording import count, dollars, visible_line
+from toolkeel.observe.wording import count, dollars, permit_words, visible_line
 from toolkeel.sessions import Sessions
+from toolkeel.sessions.permits import revoke_permit, session_permits
 from toolkeel_studio.cli.chat.attach import attached_paths, missing_paths, with_attachments
 from toolkeel_studio.cli.chat.complete import ChatCompleter
 from toolkeel_studio.cli.chat.steering import SIGN, Steering
@@ -356,6 +357,22 @@ class Chat:
         for tool in self._agent.tools:
             note(f"  {tool.name:20} {visible_line(tool.description)[:120]}")
 
+    def permits(self, _: str) -> None:
+        """List what was permitted for the session."""
+        found = session_permits(self.sessions[self.name])
+        for number, permit in enumerate(found, 1):
+            note(f"  {number}  {visible_line(permit_words(permit))}")
+        note("/revoke NUMBER takes one back" if found else "nothing is permitted", DIM)
+
+    def revoke(self, number: str) -> None:
+        """Take back what was permitted for the session."""
+        found = session_permits(self.sessions[self.name])
+        if not number.isdecimal() or not 0 < int(number) <= len(found):
+            raise UsageProblem("say /revoke NUMBER; /permits lists them")
+        permit = found[int(number) - 1]
+        revoke_permit(self.sessions, self.name, permit)
+        note(f"asks again: {visible_line(permit_words(permit))}", DIM)
+
     def export(self, path: str) -> None:
         """Write the session to a file."""
         if not path:
@@ -373,6 +390,8 @@ COMMANDS: dict[str, tuple[str, Callable[[Chat, str], None]]] = {
     "compare": ("NAME what it has in common with this one", Chat.compare),
     "model": ("[NAME] say who answers, or have another answer", Chat.model),
     "tools": ("list the tools", Chat.tools),
+    "permits": ("list what you approved for this session", Chat.permits),
+    "revoke": ("NUMBER take such an approval back", Chat.revoke),
     "export": ("FILE write the session to a file", Chat.export),
 }
 """What each does, and how."""

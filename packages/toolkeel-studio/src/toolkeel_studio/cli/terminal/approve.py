@@ -26,7 +26,7 @@ from toolkeel.call.arguments.validate import prepare
 from toolkeel.call.toolset import Toolset
 from toolkeel.errors import CallError, InvalidArguments
 from toolkeel.messages import ToolCall
-from toolkeel.observe.wording import badges, change_rows, visible_json, visible_line
+from toolkeel.observe.wording import badges, change_rows, scope_words, visible_json, visible_line
 from toolkeel_studio.cli.terminal.interrupt import BY_HAND
 from toolkeel_studio.cli.terminal.keyboard import Keyboard, Withdrawn
 from toolkeel_studio.cli.terminal.keys import make_keyboard
@@ -82,6 +82,8 @@ class TerminalApprover:
         timeout: Seconds to wait for an answer, after which the call is refused; None for no limit.
     """
 
+    asks_in_turn = True
+
     def __init__(
         self,
         stop: Callable[[str], object],
@@ -93,15 +95,13 @@ class TerminalApprover:
         self._pause = pause
         self._check = check
         self._timeout = timeout
-        self._turn = asyncio.Lock()
 
     async def __call__(self, ticket: Ticket) -> Decision | None:
         """Ask about one call; one that nothing here runs waits for its answer."""
         if ticket.external:
             return None
-        async with self._turn:
-            with self._pause(), prints_delayed() as screen:
-                decision = await self._ask_in_thread(ticket, screen)
+        with self._pause(), prints_delayed() as screen:
+            decision = await self._ask_in_thread(ticket, screen)
         if decision is None:
             self._stop(BY_HAND)
             return ticket.deny("the person stopped the run")
@@ -165,17 +165,20 @@ class Extent:
 def extents_of(ticket: Ticket) -> list[Extent]:
     """Return the approvals beyond the one call that have an effect for a ticket."""
     found = []
-    if ticket.labels and ticket.has_target:
+    if ticket.scope:
+        kind, covers = ticket.scope.partition(" ")[0], scope_words(ticket.tool, ticket.scope)
+        found.append(Extent(kind[0], f"this {kind}", f"{covers}, in this session", "session"))
+    elif ticket.labels and ticket.has_target:
         place = "host" if ticket.effects.get("read_only") else "target"
-        covers = f"later calls of {ticket.tool} to the same {place}"
+        covers = f"later calls of {ticket.tool} to the same {place}, in this run"
         if not ticket.effects.get("target"):
-            place, covers = "tool", f"later calls of {ticket.tool} without an address"
+            place, covers = "tool", f"later calls of {ticket.tool} without an address, in this run"
         found.append(Extent(place[0], f"this {place}", covers, "target"))
     if ticket.server:
-        covers = f"later calls of tools of the server {ticket.server}"
+        covers = f"later calls of tools of the server {ticket.server}, in this run"
         found.append(Extent("s", "this server", covers, "server"))
     if ticket.labels:
-        covers = "calls that are asked about because of what was read so far"
+        covers = "calls that are asked about because of what was read so far, in this run"
         found.append(Extent("r", "trust what was read", covers, "source"))
     return found
 
@@ -275,7 +278,7 @@ class TicketPrompt:
             for number, part in enumerate(chopped(line, columns - 3)):
                 lines.append(f"{bar}{'↳' if number else ' '}{part}")
         for each in self._extents.values():
-            description = visible_line(f"{each.key}: yes, and {each.covers}, in this run")
+            description = visible_line(f"{each.key}: yes, and {each.covers}")
             lines += [self._styled(line, DIM) for line in chopped(description, columns)]
         return lines
 

@@ -17,8 +17,8 @@ from acp.schema import SessionMode, SessionModeState
 
 from toolkeel._records.tickets import Ticket, call_digest
 from toolkeel.agent.agent import Agent
-from toolkeel.call.steps.approve import definition_of
 from toolkeel.call.steps.resources import resource_keys
+from toolkeel.call.steps.session_permits import definition_of
 from toolkeel.context import ToolContext
 from toolkeel.define.folder_tools import in_folder
 from toolkeel.define.options import PREVIEW

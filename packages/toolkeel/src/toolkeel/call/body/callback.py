@@ -77,26 +77,39 @@ async def run_callback(
     return value
 
 
-async def ask_person(function: Callable[..., object], *arguments: object, name: str) -> Any:
+async def ask_person(
+    function: Callable[..., object],
+    *arguments: object,
+    name: str,
+    unless: Callable[[], Awaitable[object]] | None = None,
+) -> Any:
     """Call a function that asks a person, in a thread if it is sync, and return its awaited answer.
 
-    There is no deadline. The sync functions of one event loop are called one after another: two questions
-    at one terminal would read each other's answers. One called by another does not wait for it.
+    There is no deadline. The sync functions of one event loop, and async ones with a true attribute
+    `asks_in_turn`, are called one after another: two questions at one terminal would read each other's
+    answers. One called by another does not wait for it.
 
     Args:
         function: The function.
         arguments: Its arguments.
         name: Subject of error messages.
+        unless: Called if other questions came before this one; what it returns, unless None, is the answer.
 
     Raises:
         BaseException: what the function raised.
     """
-    if is_async(function) or _is_asking.get():
+    asynchronous = is_async(function)
+    if _is_asking.get() or (asynchronous and not getattr(function, "asks_in_turn", False)):
         return await run_callback(function, *arguments, seconds=None, name=name)
     lock = _questions.setdefault(asyncio.get_running_loop(), asyncio.Lock())
+    had_to_wait = lock.locked()
     async with lock:
+        if had_to_wait and unless is not None and (answer := await unless()) is not None:
+            return answer
         token = _is_asking.set(True)  # the thread gets a copy
         try:
+            if asynchronous:
+                return await run_callback(function, *arguments, seconds=None, name=name)
             value = await _run_in_thread(functools.partial(function, *arguments), None, name)
         finally:
             _is_asking.reset(token)

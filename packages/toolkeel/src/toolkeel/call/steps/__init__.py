@@ -6,7 +6,7 @@ shell_reader        a line of shell, split into its commands
 command_patterns    which lines of shell a rule's pattern covers, or may be about
 rules               rules from outside the tools: the calls they deny, ask about or allow (enforced in `approve`)
 ask_approver        asking the run's approver: anything but a clear, timely answer for that call denies
-join_approvals      two approvals of one tool as one
+join_approvals      why a tool itself needs approval, and two approvals of one tool as one
 approve             denial by rule or person, and what the model reads then; a yes is for the arguments shown
 call_limits         limits on calls: number, rate, concurrency, and repeats of a call that fails
 resources           what a call touches: places in trees, with the arguments put in
@@ -19,4 +19,5 @@ addresses           addresses in one form: the host as the network compares it, 
 mentioned_targets   targets of a call that the user mentioned or a trusted result contains
 label_sources       which results are private, a stranger's or secret, and how a run keeps that
 taint               information flow: after private data and a stranger's text, calls that go outside need approval
+session_permits     approvals that a person extends to a session: one tool within a host, a folder or a command
 """

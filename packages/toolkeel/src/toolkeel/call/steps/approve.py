@@ -14,6 +14,7 @@ from functools import partial
 from time import time
 from typing import Any
 
+from toolkeel._records.taint_sources import SESSION
 from toolkeel._records.tickets import (
     EXTERNAL_LIFETIME,
     LIFETIME,
@@ -25,13 +26,20 @@ from toolkeel._records.tickets import (
 from toolkeel.call.arguments.canonical_arguments import ArgumentsView, as_json, from_canonical
 from toolkeel.call.arguments.edits import record_edit
 from toolkeel.call.arguments.validate import prepare
-from toolkeel.call.body.callback import CallbackTimeout, run_callback
+from toolkeel.call.body.callback import run_callback
 from toolkeel.call.steps import taint
-from toolkeel.call.steps.ask_approver import ask, report_decision
+from toolkeel.call.steps.ask_approver import Judge, ask, report_decision
 from toolkeel.call.steps.compose import Handler, guard_changes
-from toolkeel.call.steps.join_approvals import ALWAYS_ASKS, ASKS, predicate_failure, takes_context
+from toolkeel.call.steps.join_approvals import takes_context, tool_reason
 from toolkeel.call.steps.resources import resolve_argument
 from toolkeel.call.steps.rules import Rule, Rules, find_rule, is_allowed
+from toolkeel.call.steps.session_permits import (
+    definition_of,
+    effects_of,
+    find_scope,
+    is_permitted,
+    record_session_permit,
+)
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.options import PREVIEW, external
 from toolkeel.define.tool import AnyTool, ApprovalOption, Prepared, Step
@@ -131,15 +139,7 @@ class Approval:
         agreed = origin = ""
         answer: Decision | None = None
         while True:
-            rule = self._rule(prepared)
-            reason = await self._reason(prepared, context, rule)
-            touched = (
-                taint.approval_reason(prepared, context.run, is_allowed(prepared.tool, rule))
-                if context.run.loop_state.visible_taint
-                else ""
-            )
-            if touched:
-                reason = touched if reason is None else f"{reason}; {touched}"
+            reason, touched = await self._judge(prepared, context)
             if reason is None:
                 return prepared, None
             labels = taint.visible_labels(context.run) if touched else ()
@@ -148,7 +148,10 @@ class Approval:
             if question.digest == agreed:
                 question.answer = answer
                 return prepared, question
-            ticket, decision = await _decision(question, context.run)
+            if scope := find_scope(prepared, labels):
+                question.scope = "" if await self._despite(prepared, context.run) else scope
+            again = partial(self._judge, prepared, context)
+            ticket, decision = await _decision(question, context.run, again)
             if decision.verdict == "deny":
                 text = decision.reason or "no reason was given"
                 why = f" It was asked because {touched}." if touched else ""
@@ -157,6 +160,8 @@ class Approval:
             if decision.verdict != "edit" and (ticket is None or question.matches(ticket)):
                 if answer is None:
                     taint.record_approval(prepared, context.run, decision.reach)
+                    if decision.reach == SESSION and question.scope:
+                        record_session_permit(prepared, context.run, labels)
                 question.answer = answer
                 return prepared, question
             edited = _apply_decision(prepared, ticket, decision)
@@ -166,6 +171,24 @@ class Approval:
             agreed, origin = ApprovalQuestion(edited).digest, origin or question.digest
             guards = self._guards
             prepared = await guard_changes(edited, context, guards, guards) if guards else edited
+
+    async def _judge(self, prepared: Prepared, context: ToolContext) -> tuple[str | None, str]:
+        """Return why a call needs approval, None if it does not, and the part that is due to taint, if any.
+
+        Raises what `_reason` raises.
+        """
+        run, rule = context.run, self._rule(prepared)
+        reason = await self._reason(prepared, context, rule)
+        if reason is not None and is_permitted(prepared, run):
+            reason = await self._despite(prepared, run)
+        touched = ""
+        if run.loop_state.visible_taint:
+            touched = taint.approval_reason(prepared, run, is_allowed(prepared.tool, rule))
+        return "; ".join(filter(None, (reason, touched))) or None, touched
+
+    async def _despite(self, prepared: Prepared, run: RunContext) -> str | None:
+        """Return the tool's reason that neither a rule nor a permit suppresses, or None."""
+        return await tool_reason(getattr(self._needs, "despite_rules", False), prepared, run)
 
     def _rule(self, prepared: Prepared) -> Rule | None:
         """Return the first rule that matches a call, or None without a match or without rules."""
@@ -191,12 +214,10 @@ class Approval:
             if rule.action == "deny":
                 raise Denied(f"The call of {tool!r} is not allowed here (rule: {rule}).")
             # A tool may have a reason that no rule for the run could know of when it was written.
-            despite = await _tool_reason(
-                getattr(needs, "despite_rules", False), prepared, context.run
-            )
+            despite = await self._despite(prepared, context.run)
             return despite or outside or (None if rule.action == "allow" else f"rule: {rule}")
         seen = [context][: self._sees]
-        return await _tool_reason(needs, prepared, context.run, *seen) or outside
+        return await tool_reason(needs, prepared, context.run, *seen) or outside
 
 
 class ApprovalQuestion:
@@ -218,7 +239,7 @@ class ApprovalQuestion:
         self.origin = origin
         self.labels = labels
         self.answer: Decision | None = None
-        self.hint = ""
+        self.hint = self.scope = ""
         self.text = json.dumps(shown, ensure_ascii=False)
         self.digest = call_digest(prepared.tool.name, definition_of(prepared.tool), shown)
 
@@ -248,38 +269,13 @@ class ApprovalQuestion:
         reason = "\n".join(filter(None, (self.reason, self.hint, change)))
         about = (call.id, tool.name, self.masked, self.digest, until, reason, effects)
         server = taint.server_of(tool)
-        return Ticket(new_id(), *about, self.origin, self.labels, outside, server=server)
+        return Ticket(
+            new_id(), *about, self.origin, self.labels, outside, server=server, scope=self.scope
+        )
 
     def matches(self, ticket: Ticket) -> bool:
         """Return True if a ticket is for exactly this call and shows it."""
         return self.digest == ticket.digest and self.masked == ticket.arguments
-
-
-async def _tool_reason(
-    needs: ApprovalOption | None, prepared: Prepared, run: RunContext, *context: ToolContext
-) -> str | None:
-    """Return why the tool itself needs approval, or None. A predicate that fails is a reason, and is logged.
-
-    Raises:
-        Denied: the tool refuses the call.
-        Refused: its predicate did not return in time.
-    """
-    if not callable(needs):
-        return ALWAYS_ASKS if needs else None
-    limit, name = run.scope.callback_timeout, f"the approval of {prepared.tool.name!r}"
-    try:
-        wanted = await run_callback(needs, prepared.arguments, *context, seconds=limit, name=name)
-        why = wanted if isinstance(wanted, str) else ASKS
-        return why if wanted else None
-    except Denied:
-        raise
-    except CallbackTimeout as error:
-        raise Refused(
-            f"The call of {prepared.tool.name!r} did not run: whether a person must approve it was "
-            f"not decided within {limit:g} seconds."
-        ) from error
-    except Exception as error:
-        return predicate_failure(error, prepared.tool)
 
 
 async def _preview(prepared: Prepared, run: RunContext) -> str:
@@ -296,8 +292,15 @@ async def _preview(prepared: Prepared, run: RunContext) -> str:
         return f"What it would change cannot be shown: {type(error).__name__ if masked else text}"
 
 
-async def _decision(question: ApprovalQuestion, run: RunContext) -> tuple[Ticket | None, Decision]:
+async def _decision(
+    question: ApprovalQuestion, run: RunContext, judge: Judge
+) -> tuple[Ticket | None, Decision]:
     """Take the saved decision on a call, or ask the approver; emit which, or the request of approval.
+
+    Args:
+        question: The question.
+        run: The run of the call.
+        judge: Judges the call again, if other questions were answered before this one.
 
     Returns:
         The saved ticket, or None if the approver was asked now or the call continues after a
@@ -316,7 +319,7 @@ async def _decision(question: ApprovalQuestion, run: RunContext) -> tuple[Ticket
     if decision is None and old is not None and _is_same_question(old, ticket):
         ticket = old  # somebody may be about to decide it, while others were decided
     if run.approver is not None:
-        return None, await ask(run, call.id, ticket)
+        return None, await ask(run, call.id, ticket, judge)
     if run.listeners:
         run.emit(ApprovalRequested(*run.next_event_fields(), call.id, ticket))
     if run.can_wait:
@@ -385,15 +388,3 @@ def refuse_change(before: Prepared, passed: Prepared, context: ToolContext) -> P
         f"The call of {before.tool.name!r} was refused: a step changed its arguments after the "
         "place where they are approved. This is a fault of the program, not of the call."
     )
-
-
-def definition_of(tool: AnyTool) -> Mapping[str, object]:
-    """Return the parts of a tool's definition that an approval relies on."""
-    shown = {"description": tool.description, "parameters": tool.parameters}
-    return {**shown, "effects": effects_of(tool)}
-
-
-def effects_of(tool: AnyTool) -> dict[str, object]:
-    """Return the tool's effects by name."""
-    effects = tool.effects
-    return {field.name: getattr(effects, field.name) for field in dataclasses.fields(effects)}

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from typing import TypeAlias
 
 from toolkeel._records.tickets import Decision, Ticket, new_id
 from toolkeel.call.body.callback import ask_person
@@ -12,14 +14,19 @@ from toolkeel.context import RunContext
 from toolkeel.errors import Suspend
 from toolkeel.events import ApprovalDecided, ApprovalRequested
 
+Judge: TypeAlias = Callable[[], Awaitable[tuple[str | None, str]]]
+"""Returns why a call needs approval, None if it does not, and which part of that is due to taint."""
 log = logging.getLogger("toolkeel")
 
 
-async def ask(run: RunContext, call_id: str, ticket: Ticket) -> Decision:
+async def ask(
+    run: RunContext, call_id: str, ticket: Ticket, judge: Judge | None = None
+) -> Decision:
     """Ask the run's approver about a call, emit the question and the decision, and return it. Raises `Suspend`.
 
     Where others can decide the ticket, too, the decision that was first is returned. If another run has
-    used the ticket meanwhile, the approver is asked again, with a new one.
+    used the ticket meanwhile, the approver is asked again, with a new one. A call that had to wait for the
+    answers to others is asked about only if `judge` says that it still needs approval.
     """
     owner = run
     while owner.loop_state.settle_decision is None and owner.scope.outer_run is not None:
@@ -28,7 +35,7 @@ async def ask(run: RunContext, call_id: str, ticket: Ticket) -> Decision:
     while True:
         if run.listeners:
             run.emit(ApprovalRequested(*run.next_event_fields(), call_id, ticket))
-        decision: Decision | None = await _ask_approver(run, ticket)
+        decision: Decision | None = await _ask_approver(run, ticket, judge)
         if decision is not None and settle is not None:
             decision = await settle(ticket, decision)
         if decision is not None:
@@ -37,7 +44,7 @@ async def ask(run: RunContext, call_id: str, ticket: Ticket) -> Decision:
         ticket = replace(ticket, id=new_id())
 
 
-async def _ask_approver(run: RunContext, ticket: Ticket) -> Decision:
+async def _ask_approver(run: RunContext, ticket: Ticket, judge: Judge | None) -> Decision:
     """Return the approver's decision; an invalid or late answer, or an exception, is logged and denies the call.
 
     Raises:
@@ -45,8 +52,13 @@ async def _ask_approver(run: RunContext, ticket: Ticket) -> Decision:
             was not cancelled, and the run can wait.
     """
     assert run.approver is not None
+
+    async def permitted() -> Decision | None:
+        """Return an approval if what was answered meanwhile permits the call."""
+        return ticket.approve("call") if judge and (await judge())[0] is None else None
+
     try:
-        answer = await ask_person(run.approver, ticket, name="the approver")
+        answer = await ask_person(run.approver, ticket, name="the approver", unless=permitted)
     except (asyncio.CancelledError, KeyboardInterrupt, SystemExit) as error:
         is_cancelled = run.cancel.cancelled and not run.scope.is_at_limit
         if run.can_wait and not is_cancelled:  # the person may answer later

@@ -1,4 +1,4 @@
-"""Two approvals of one tool as one: a wrapper's approval does not replace that of the wrapped tool."""
+"""Why a tool itself needs approval, and two approvals of one tool as one: a wrapper's does not replace its own."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from toolkeel.call.body.callback import run_callback
-from toolkeel.context import ToolContext
-from toolkeel.define.tool import AnyTool, ApprovalOption
-from toolkeel.errors import describe_error
+from toolkeel.call.body.callback import CallbackTimeout, run_callback
+from toolkeel.context import RunContext, ToolContext
+from toolkeel.define.tool import AnyTool, ApprovalOption, Prepared
+from toolkeel.errors import Denied, Refused, describe_error
 
 log = logging.getLogger("toolkeel")
 ALWAYS_ASKS, ASKS = "the tool always asks", "the tool asks for these arguments"
@@ -32,6 +32,33 @@ def predicate_failure(error: Exception, tool: AnyTool) -> str:
     why = f"its approval predicate failed: {describe_error(error) if is_open else type(error).__name__}"
     log.error("%s is asked about: %s", tool.name, why, exc_info=is_open and error)
     return why
+
+
+async def tool_reason(
+    needs: ApprovalOption | None, prepared: Prepared, run: RunContext, *context: ToolContext
+) -> str | None:
+    """Return why the tool itself needs approval, or None. A predicate that fails is a reason, and is logged.
+
+    Raises:
+        Denied: the tool refuses the call.
+        Refused: its predicate did not return in time.
+    """
+    if not callable(needs):
+        return ALWAYS_ASKS if needs else None
+    limit, name = run.scope.callback_timeout, f"the approval of {prepared.tool.name!r}"
+    try:
+        wanted = await run_callback(needs, prepared.arguments, *context, seconds=limit, name=name)
+        why = wanted if isinstance(wanted, str) else ASKS
+        return why if wanted else None
+    except Denied:
+        raise
+    except CallbackTimeout as error:
+        raise Refused(
+            f"The call of {prepared.tool.name!r} did not run: whether a person must approve it was "
+            f"not decided within {limit:g} seconds."
+        ) from error
+    except Exception as error:
+        return predicate_failure(error, prepared.tool)
 
 
 def join_approvals(

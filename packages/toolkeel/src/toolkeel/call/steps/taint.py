@@ -75,10 +75,10 @@ def can_act(tool: AnyTool) -> bool:
         return False
     if BUILDS in tool.metadata:
         return True
-    return effects.open_world or not (effects.read_only or _is_local(tool))
+    return effects.open_world or not (effects.read_only or is_local(tool))
 
 
-def _is_local(tool: AnyTool) -> bool:
+def is_local(tool: AnyTool) -> bool:
     """Return True if a tool's changes stay inside and can be undone."""
     effects = tool.effects
     files = [str(key).startswith("file:") for key in effects.resources]
@@ -113,7 +113,7 @@ def approval_reason(prepared: Prepared, run: RunContext, allowed: bool = False) 
     if taint is None or not can_act(tool):
         return ""
     labels = _labels_for(tool, taint, run.loop_state.visible_taint)
-    if _is_local(tool):  # asks for what it changes alone
+    if is_local(tool):  # asks for what it changes alone
         return _builds(prepared, labels)
     if allowed or not _matters(tool, taint, labels):
         return ""
@@ -132,7 +132,7 @@ def _labels_for(tool: AnyTool, taint: Taint, seen: int) -> _Labels:
         ignored.add(origin_of(tool))
     if "mcp" not in tool.metadata and (tool.effects == UNKNOWN or not tool.effects.open_world):
         ignored.add(CALLER)
-    if _is_local(tool) or "private" in tool.effects.safe_after:
+    if is_local(tool) or "private" in tool.effects.safe_after:
         ignored.add(FILES)
     kept = {
         label: [source for source in sources if source.origin not in ignored]
@@ -241,7 +241,7 @@ def _why(labels: Mapping[str, Sequence[Source]], unnamed: Sequence[str]) -> str:
 def words_to_allow(prepared: Prepared) -> str:
     """Return a line for the person: what to write so that labels never require approval of this tool."""
     tool = prepared.tool
-    if _is_local(tool):
+    if is_local(tool):
         return 'No rule allows this. To trust what the run has read so far: approve("source")'
     rule = f"rules=Rules(allow=[{tool.name!r}])"
     if TRUSTED in tool.metadata:
@@ -270,7 +270,12 @@ def record_approval(prepared: Prepared, run: RunContext, reach: str) -> None:
             the service that it reads from;
             ``server``: calls of tools of the same server; ``source``: the sources read so far.
     """
-    for permit in _permits(prepared, run, reach):
+    store_permits(_permits(prepared, run, reach), run)
+
+
+def store_permits(permits: Iterable[Permit], run: RunContext) -> None:
+    """Store permits in the run's taint and journal."""
+    for permit in permits:
         run.get_taint().permit(permit)
         if run.recorder is not None:
             run.recorder.record_permit(permit)
