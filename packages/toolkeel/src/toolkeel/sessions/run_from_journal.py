@@ -264,9 +264,8 @@ def attach_journal(journal: SessionJournal, run: RunContext, resumes: bool) -> N
         run.state.setdefault(key, value)
     for source in run.taint.sources if run.taint is not None else ():  # of the run around it
         recorder.record_taint(source.label, source.to_text())
-    for label, texts in fold.taint.items():
-        for text in texts:
-            run.get_taint().add(parse_source(label, text))
+    for label, text in ((label, text) for label, texts in fold.taint.items() for text in texts):
+        run.get_taint().add(parse_source(label, text))
     for permit in (each for each in fold.permits if resumes or each.reach == SESSION):
         run.get_taint().permit(permit)
 

@@ -390,7 +390,7 @@ COMMANDS: dict[str, tuple[str, Callable[[Chat, str], None]]] = {
     "compare": ("NAME what it has in common with this one", Chat.compare),
     "model": ("[NAME] say who answers, or have another answer", Chat.model),
     "tools": ("list the tools", Chat.tools),
-    "permits": ("list what you approved for this session", Chat.permits),
+    "permits": ("list what you approved for the session", Chat.permits),
     "revoke": ("NUMBER take such an approval back", Chat.revoke),
     "export": ("FILE write the session to a file", Chat.export),
 }

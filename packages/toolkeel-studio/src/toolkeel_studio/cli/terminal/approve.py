@@ -167,7 +167,7 @@ def extents_of(ticket: Ticket) -> list[Extent]:
     found = []
     if ticket.scope:
         kind, covers = ticket.scope.partition(" ")[0], scope_words(ticket.tool, ticket.scope)
-        found.append(Extent(kind[0], f"this {kind}", f"{covers}, in this session", "session"))
+        found.append(Extent(kind[0], f"this {kind}", f"{covers}, in the session", "session"))
     elif ticket.labels and ticket.has_target:
         place = "host" if ticket.effects.get("read_only") else "target"
         covers = f"later calls of {ticket.tool} to the same {place}, in this run"
