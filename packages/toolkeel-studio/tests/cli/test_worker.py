@@ -110,6 +110,52 @@ def test_what_does_not_end_in_time_is_put_back_and_another_worker_goes_on_with_i
     assert second.returncode == 0
 
 
+WINDOW = """
+import threading
+from dbos import DBOS
+from dbos._sys_db_sqlite import SQLiteSystemDatabase as Tables
+
+take, join, destroy = Tables.start_queued_partitioned_workflows, threading.Thread.join, DBOS.destroy
+ends = threading.Event()
+
+
+def take_slowly(*args, **words):
+    taken = take(*args, **words)
+    if taken:
+        (HERE / "taken").touch()
+        assert ends.wait(60)
+    return taken
+
+
+def join_in_end(self, timeout=None):
+    if threading.current_thread() is threading.main_thread():
+        ends.set()
+    join(self, timeout)
+
+
+def destroy_in_end(**words):
+    ends.set()
+    destroy(**words)
+
+
+Tables.start_queued_partitioned_workflows = take_slowly
+threading.Thread.join, DBOS.destroy = join_in_end, destroy_in_end
+"""
+
+
+def test_a_run_that_the_engine_takes_while_its_worker_ends_is_put_back(
+    asks: Durable, tmp_path: Path
+) -> None:
+    (tmp_path / "slow.py").write_text(PROGRAM + WINDOW)
+    asks.start("hold", id="one")
+    first = command("slow.py:durable", "--id", "w1", cwd=tmp_path)
+    until_sync((tmp_path / "taken").exists)
+    first.send_signal(signal.SIGTERM)
+    _, told = first.communicate(timeout=60)
+    assert first.returncode == 0 and "WARNING run put back id=one" in told
+    assert not (tmp_path / "begun").exists() and asks.show("one").status == "queued"
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -209,6 +209,12 @@ class RunQueue:
                 ) from None
             raise SetupError(f"the schedule {name!r} cannot be kept: {error}") from None
 
+    def unfinished(self, worker: str) -> list[WorkflowStatus]:
+        """Return what a worker has taken and not ended."""
+        return self.client.list_workflows(
+            status="PENDING", executor_id=worker, app_version=JOURNAL, load_input=False
+        )
+
     def requeue(self, worker: str, *, died: bool = True) -> list[str]:
         """Return a worker's unfinished runs to the queue. Return their ids.
 
@@ -216,9 +222,7 @@ class RunQueue:
             worker: Its name.
             died: Count this as a death of the worker for each of its runs.
         """
-        left = self.client.list_workflows(
-            status="PENDING", executor_id=worker, app_version=JOURNAL, load_input=False
-        )
+        left = self.unfinished(worker)
         for each in left:  # DBOS forgets the number of attempts when a run is put back
             deaths = attempts_of(each) - (not died)
             self.client.update_workflow_attributes(each.workflow_id, {DEATHS: deaths}, merge=True)

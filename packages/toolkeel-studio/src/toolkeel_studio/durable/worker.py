@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 from threading import Event, Lock, Thread
@@ -29,6 +30,8 @@ POLL_SECONDS: Final = 0.2
 CHOICE_SECONDS: Final = 0.1
 """Seconds between two choices of the runs that are next."""
 _CONNECTIONS: Final = 8
+_POLL_END_SECONDS: Final = 10.0
+"""Seconds in which a poll of the queue ends, even if the database is silent."""
 
 
 class Worker:
@@ -157,19 +160,26 @@ class Worker:
         assert self._engine is not None
         with self._lock:
             self._is_stopping = True
+        limit = monotonic() + seconds
         for event in self._engine.background_thread_stop_events:
             event.set()
-        limit = monotonic() + seconds
-        while self.running and monotonic() < limit:
+        for thread in threading.enumerate():
+            if thread.name.startswith("queue-worker-"):  # of the engine: it may be taking runs now
+                thread.join(_POLL_END_SECONDS)
+        while self.running or self._has_taken():
+            if (self._has_late and not self.running) or monotonic() > limit:
+                self.put_back = self.queue.requeue(self.id, died=False)
+                return False
             sleep(0.05)
-        if self.running or self._has_late:
-            self.put_back = self.queue.requeue(self.id, died=False)
-            return False
         DBOS.destroy(workflow_completion_timeout_sec=2)
         if self._connections is not None:
             close_engine(self._connections)
         self._engine, _worker = None, None
         return True
+
+    def _has_taken(self) -> bool:
+        """Return True if the engine has a run that has not begun, or whose end is not yet stored."""
+        return self._is_reachable and bool(self.queue.unfinished(self.id))
 
 
 _worker: Worker | None = None
