@@ -87,6 +87,30 @@ def test_who_stops_waiting_for_a_server_does_not_take_it_for_one_of_the_older_fo
     assert asyncio.run(use()) is False
 
 
+def test_a_server_on_the_network_that_never_answers_is_told_after_the_time_that_was_waited() -> (
+    None
+):
+    asked: list[bytes] = []
+
+    async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.append((await reader.readline()).partition(b" ")[0])
+        await reader.read()  # until the client gives up
+        writer.close()
+
+    async def use() -> None:
+        server = await asyncio.start_server(accept, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        config = ServerConfig("s", url=f"http://127.0.0.1:{port}/", kind="http")
+        link = Connection(ConnectionOptions(config, None, None, 5.0, 0.3))
+        with pytest.raises(Unreachable, match=r"did not answer within 0\.3 seconds"):
+            await link.client()
+        await link.close()
+        server.close()
+
+    asyncio.run(use())
+    assert b"GET" not in asked  # the older form would take as long once more
+
+
 OLDER = """
 import json, sys
 results = {

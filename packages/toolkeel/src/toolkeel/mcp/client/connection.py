@@ -209,7 +209,8 @@ class Connection:
                     return await self._attempt(self._options.connect_timeout)
                 finally:
                     self._legacy = self.is_alive
-            if self._sse or not self._network.config.url:
+            was_silent = error.__cause__ is None  # then the other form has no time left either
+            if self._sse or not self._network.config.url or was_silent:
                 raise
             self._sse = True  # it may know only the older form, with events
             try:
