@@ -24,7 +24,8 @@ class Waiting:
 
     def __init__(self, desk: ApprovalQueue, reason: str = "rule: ask git__*") -> None:
         self.found: list[Decision] = []
-        self.ticket = Ticket(new_id(), "", "git__push", {"to": "猫<b>"}, "d", time() + 60, reason)
+        about = (new_id(), "", "git__push", {"to": "猫<b>"}, "d", time() + 60, reason)
+        self.ticket = Ticket(*about, scope="host a.example")
         self.thread = threading.Thread(
             target=lambda: self.found.append(asyncio.run(desk(self.ticket)))  # type: ignore[arg-type]
         )
@@ -49,7 +50,8 @@ def seal(text: str) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("typed", "verdict", "more"),
     [
-        ({"verdict": "approve"}, "approve", ""),
+        ({"verdict": "approve"}, "approve", "call"),
+        ({"verdict": "session"}, "approve", "session"),
         ({"verdict": "deny", "reason": "not today"}, "deny", "not today"),
         ({"verdict": "edit", "arguments": '{"to": "狗"}'}, "edit", "狗"),
         ({"verdict": "answer", "value": "done by hand"}, "answer", "done by hand"),
@@ -63,13 +65,18 @@ def test_a_call_at_the_desk_is_shown_whole_and_decided(
         call = Waiting(desk)
         shown = page.client.get("/approvals").text
         assert "git__push" in shown and "猫&lt;b&gt;" in shown and "from another program" in shown
+        assert "later calls of git__push to a.example" in shown
+        assert 'Approvals <span class="count">1</span></a>' in page.client.get("/stats").text
         assert (
             page.post("/approvals", **seal(shown), **typed)
             .headers["location"]
             .endswith("/approvals")
         )
         found = call.decision
-        assert found.verdict == verdict and more in f"{found.reason}{found.arguments}{found.value}"
+        assert (
+            found.verdict == verdict
+            and more in f"{found.reason}{found.arguments}{found.value}{found.reach}"
+        )
         assert "No pending approvals." in page.client.get("/approvals").text
 
 

@@ -143,7 +143,7 @@ def _application(
         await runs.close()
 
     name, evals = "{name:path}", EvalPages(reports_folder)
-    return Starlette(
+    made = Starlette(
         routes=[
             Route("/", _home),
             Route("/alive", _alive),
@@ -169,6 +169,8 @@ def _application(
         exception_handlers={HTTPException: _problem, SessionError: _problem, 500: _problem},
         lifespan=living,
     )
+    made.state.count_waiting = desks.count
+    return made
 
 
 async def _home(request: Request) -> Response:

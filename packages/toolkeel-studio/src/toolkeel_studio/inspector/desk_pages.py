@@ -44,6 +44,14 @@ class DeskPages:
         fields = {"tickets": tickets, "questions": questions, "told": told, "model": model}
         return HTMLResponse(render_page("approvals.html", request, typed=typed, **fields), code)
 
+    def count(self) -> int:
+        """Return how many calls and questions wait for a person; 0 if their store cannot be read."""
+        try:
+            queued = len(self._desk.waiting()) if self._desk else 0
+            return queued + len(self._runs.waiting()) + len(self._runs.questions())
+        except (ToolkeelError, ValueError):
+            return 0
+
     async def decide(self, request: Request) -> Response:
         """Record a decision about a queued call; the second of two people sees the first decision."""
         typed = await read_form(request)

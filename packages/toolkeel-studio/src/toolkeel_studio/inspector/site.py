@@ -267,5 +267,7 @@ def render_page(name: str, request: Request, **values: Any) -> str:
     lang = "zh-CN" if tongue == "zh" else "en"
     variables = {"t": say, "lang": lang, "nonce": request.state.nonce, "path": request.url.path}
     variables["here"] = request.state.here
+    app = request.scope.get("app")  # none before a person has logged in
+    variables["waiting"] = app.state.count_waiting() if app is not None else 0
     made = _PAGES.get_template(name).render(**variables, **values)
     return made.encode("utf-8", "replace").decode()  # a lone surrogate cannot be encoded
