@@ -81,8 +81,7 @@ def app(
         max_body: Bytes of a request's body.
         on_disconnect: What a lost connection does to the run.
         on_message: What a message of a page does while a call waits; see `Sessions.open`.
-        drain: Seconds in which runs may end when the server stops. Later ones are left, and continue
-            when their session is opened again.
+        drain: Seconds for runs to end when the server stops; then they are left, to be continued.
 
     Raises:
         SetupError: calls can wait and nobody may decide them, or a protocol is unknown.
@@ -95,8 +94,7 @@ def app(
     channels = Channels(agent, opened, deps=deps, options=options, on_message=on_message)
     service = Service(channels, user, deciders, on_disconnect)
     routes = [route for each in protocols for route in _find_protocol(each)(service)]
-    hosts = (*LOCAL, *allowed_hosts)
-    limits = {"token": token, "hosts": hosts, "max_body": max_body}
+    limits = {"token": token, "hosts": (*LOCAL, *allowed_hosts), "max_body": max_body}
     return _build(channels, routes, limits, origins, drain)
 
 
