@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.inspector.serving import GATE, HELD, REMOVED, TOOLS, busy, in_loop
-from toolkeel import Agent, ToolContext, tool
+from toolkeel import Agent, Effects, ToolContext, tool
 from toolkeel.events import Streamed
 from toolkeel.model_interface import CallDelta, TextDelta
 from toolkeel.sessions import Sessions
@@ -125,4 +125,25 @@ async def test_what_is_said_too_late_for_a_run_begins_the_next(tmp_path: Path) -
     assert sessions["ada"].unread == ()
     sessions["ada"].say("later")
     assert [text for _, text in sessions["ada"].unread] == ["later"]
+    sessions.close()
+
+
+@in_loop
+async def test_a_host_approved_for_the_session_covers_the_call_beside_it(tmp_path: Path) -> None:
+    sessions = Sessions(tmp_path / "talk.db")
+
+    @tool(approval=True, effects=Effects(read_only=True, target=("url",)))
+    def get(url: str) -> str:
+        """Get a page."""
+        return url
+
+    first, second, other = "https://a.example/1", "https://a.example/2", "https://b.example"
+    lines = [[call("get", {"url": url}) for url in (first, second, other)], "ok"]
+    runs = Runs(Agent(Scripted(lines), [get]), sessions)
+    await runs.say("ada", "All.")
+    await runs.idle()
+    ticket = next(ticket for _, ticket in runs.waiting() if ticket.arguments["url"] == first)
+    assert await runs.decide("ada", ticket.id, ticket.seal, {"verdict": "session"}) is None
+    await runs.idle()
+    assert [ticket.arguments["url"] for _, ticket in runs.waiting()] == [other]
     sessions.close()

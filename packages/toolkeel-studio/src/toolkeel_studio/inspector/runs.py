@@ -174,15 +174,23 @@ class Runs:
         """
         verdict: Verdict = VERDICT_OF.get(form.get("verdict", ""), "deny")
         arguments = _object(form.get("arguments", "")) if verdict == "edit" else None
-        return await self._channels.open(name).decide(
+        extends = form.get("verdict") == SESSION
+        waiting = self.open_tickets(self.sessions[name]) if extends else {}
+        channel, ticket = self._channels.open(name), waiting.get(id)
+        first = await channel.decide(
             f"{id}.{seal}",
             verdict,
             reason=form.get("reason", ""),
             arguments=arguments,
             value=form.get("value", ""),
-            reach="session" if form.get("verdict") == SESSION else "call",
+            reach="session" if extends else "call",
             who=WHO,
         )
+        if ticket is not None and first is None:  # what it covers need not be decided, too
+            for each in waiting.values():
+                if each.id != id and (each.tool, each.scope) == (ticket.tool, ticket.scope):
+                    await channel.decide(f"{each.id}.{each.seal}", "approve", who=WHO)
+        return first
 
     def questions(self) -> list[tuple[str, Ticket]]:
         """List the servers' questions in runs of this process, as session name and ticket."""
