@@ -7,12 +7,14 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from tests.durable.working import done_in, working
-from tests.waiting import until_sync
+from tests.waiting import until, until_sync
 from toolkeel.errors import SetupError
+from toolkeel.sessions.errors import LaterTables
 from toolkeel_studio.durable import Durable
 from toolkeel_studio.durable.orders import RunOrder
 from toolkeel_studio.durable.worker import Worker
@@ -38,25 +40,29 @@ def test_a_worker_that_is_told_to_end_ends_its_runs_and_takes_no_more(
         assert durable.result("second", 20).reason == "answered"
 
 
-def test_a_run_that_is_taken_while_its_worker_ends_does_not_begin() -> None:
+@pytest.mark.parametrize("is_outdated", [False, True])
+def test_what_a_worker_cannot_do_is_left_unfinished_to_be_put_back(is_outdated: bool) -> None:
+    """It ends already, or a later version has changed the tables."""
     begun = list[str]()
 
     async def work(order: RunOrder, _: object) -> dict[str, str]:
         begun.append(order["id"])
-        return {}
+        raise LaterTables("upgrade toolkeel")
 
     worker = object.__new__(Worker)
     worker._lock, worker.running, worker._work = threading.Lock(), 0, work
-    worker._is_stopping, worker._has_late = True, False
-    coroutine = worker.work({"id": "late"})  # type: ignore[typeddict-item]
-    loop = asyncio.new_event_loop()
-    late = loop.create_task(coroutine)
-    loop.run_until_complete(asyncio.sleep(0))
-    late.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        loop.run_until_complete(late)
-    loop.close()
-    assert (worker._has_late, begun, worker.running) == (True, [], 0)
+    worker._is_stopping, worker._has_late = not is_outdated, False
+    worker.is_outdated, worker._room_changed = False, threading.Event()
+    worker.queue = SimpleNamespace(status=lambda _: None)  # type: ignore[assignment]
+
+    async def take() -> None:
+        late = asyncio.create_task(worker.work({"id": "late"}))  # type: ignore[typeddict-item]
+        await until(lambda: worker._has_late and not worker.running)
+        assert not (await asyncio.wait([late], timeout=0))[0]
+        late.cancel()
+
+    asyncio.run(take())
+    assert (worker.is_outdated, begun) == (is_outdated, ["late"] * is_outdated)
 
 
 def test_runs_of_one_session_come_one_after_the_other(make: Callable[..., Durable]) -> None:

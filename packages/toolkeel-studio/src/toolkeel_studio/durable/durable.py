@@ -242,7 +242,7 @@ class Durable(Runs):
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, lambda *_: stopping.set())
         with suppress(KeyboardInterrupt):
-            while not stopping.wait(0.5):
+            while not (stopping.wait(0.5) or worker.is_outdated):
                 pass
         ended = worker.stop(drain)
         for run in worker.put_back:

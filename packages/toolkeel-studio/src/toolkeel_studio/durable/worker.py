@@ -8,14 +8,14 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime
 from threading import Event, Lock, Thread
 from time import monotonic, sleep
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from dbos import DBOS, WorkflowStatus
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from toolkeel.errors import SetupError
-from toolkeel.sessions.errors import SessionError
+from toolkeel.sessions.errors import LaterTables, SessionError
 from toolkeel_studio.durable.connections import close_engine
 from toolkeel_studio.durable.engine import JOURNAL, RUN, TICK, JSONOnly, RunQueue
 from toolkeel_studio.durable.fair_queue import FairQueue, ScopeLimits
@@ -57,7 +57,7 @@ class Worker:
     ) -> None:
         self.queue = queue
         self._fair = FairQueue(queue.address, queue.name, JOURNAL, limits)
-        self._is_stopping = self._has_late = False
+        self._is_stopping = self._has_late = self.is_outdated = False
         self._is_reachable = True
         self._room_changed = Event()
         self._chooser = Thread(target=self._choose, name="toolkeel-next-runs", daemon=True)
@@ -139,14 +139,19 @@ class Worker:
             self._has_late |= is_late
             self.running += not is_late
         if is_late:  # what begins now would be cancelled in its middle
-            await asyncio.Event().wait()
+            await _forever()
         try:
             status = await asyncio.to_thread(self.queue.status, order["id"])
             return await self._work(order, status)
+        except LaterTables as error:  # a worker of the later version goes on with it
+            if not self.is_outdated:
+                LOGGER.error("this worker ends: %s", error)
+            self._has_late = self.is_outdated = True
         finally:
             with self._lock:
                 self.running -= 1
             self._room_changed.set()
+        return await _forever()
 
     def stop(self, seconds: float) -> bool:
         """Take no more runs, and wait for those in progress. Return True if all have ended.
@@ -180,6 +185,12 @@ class Worker:
     def _has_taken(self) -> bool:
         """Return True if the engine has a run that has not begun, or whose end is not yet stored."""
         return self._is_reachable and bool(self.queue.unfinished(self.id))
+
+
+async def _forever() -> NoReturn:
+    """Wait until the process ends, so that the run stays unfinished and is put back."""
+    while True:
+        await asyncio.Event().wait()
 
 
 _worker: Worker | None = None

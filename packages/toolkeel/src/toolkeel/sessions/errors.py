@@ -21,5 +21,9 @@ class SessionUnavailable(SessionError):
     """Raised if the database of the sessions cannot be reached now. The same may succeed later."""
 
 
+class LaterTables(SessionError):
+    """Raised if a later version of toolkeel has changed the tables. Only an upgrade helps."""
+
+
 class DecisionRefused(SessionError):
     """Raised for a decision that cannot count in the session. The message says why."""

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Iterator
 from typing import Final
 
-from toolkeel.sessions.errors import SessionError
+from toolkeel.sessions.errors import LaterTables, SessionError
 
 APPLICATION: Final = 0x746B656C
 """``application_id`` of the file, which ``file`` and others tell it by."""
@@ -89,10 +89,10 @@ def steps_since(version: int, place: str) -> Iterator[str]:
         place: Where they are, for the error.
 
     Raises:
-        SessionError: they are of a later version.
+        LaterTables: they are of a later version.
     """
     if version > len(STEPS):
-        raise SessionError(
+        raise LaterTables(
             f"{place} has tables of version {version}, and this is made for {len(STEPS)}: "
             "upgrade toolkeel"
         )
