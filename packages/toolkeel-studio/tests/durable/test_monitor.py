@@ -62,6 +62,9 @@ def test_a_page_that_is_not_healthy_has_its_status_and_pages_share_an_address() 
     with published(pages):
         assert httpx2.get(f"http://127.0.0.1:{port}/healthz").status_code == 503
         assert httpx2.get(f"http://127.0.0.1:{port}/metrics?x=1").text == "x 1\n"
+        for host, status in (("localhost", 200), ("[::1]:1", 200), ("evil.example", 404)):
+            found = httpx2.get(f"http://127.0.0.1:{port}/metrics", headers={"host": host})
+            assert found.status_code == status, host
         with (
             pytest.raises(SetupError, match=f"{port} cannot be listened on"),
             published({"/healthz": (f"127.0.0.1:{port}", lambda: (200, ""))}),

@@ -113,6 +113,24 @@ def test_a_template_that_cannot_be_matched_costs_nobody_elses_resources() -> Non
         table.resource("other://x")
 
 
+def test_no_text_of_a_prompt_resource_or_template_hides_anything() -> None:
+    server = Upstream(config("new"), lambda: None)
+    told = {"name": "n\x1b[2J", "title": "T\u202e", "description": "d\U000e0041"}
+    uri = "a://\u202e"
+    server.lists = ServerLists(
+        {},
+        {told["name"]: types.Prompt.model_validate(told)},
+        {uri: types.Resource.model_validate({**told, "uri": uri})},
+        {uri: types.ResourceTemplate.model_validate({**told, "uriTemplate": uri})},
+    )
+    table = RoutingTable([server], prefixed=True)
+    for routes in (table.prompts, table.resources, table.templates):
+        [(public, route)] = routes.items()
+        shown = route.definition
+        assert (shown.title, shown.description) == ("T", "d") and shown.name.isprintable()
+        assert public == uri or route.name == told["name"]  # what is sent back is as it came
+
+
 def test_addresses_that_two_servers_have_are_told_apart_and_come_back_as_asked(
     command: list[str],
 ) -> None:

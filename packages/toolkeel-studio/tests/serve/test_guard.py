@@ -13,7 +13,7 @@ from starlette.routing import Route
 
 from tests.serve.serving import serve
 from toolkeel_studio.serve.app import _too_large
-from toolkeel_studio.serve.guard import BodyTooLarge, Guard
+from toolkeel_studio.serve.guard import LOCAL, BodyTooLarge, Guard
 
 
 async def echo(request: Request) -> JSONResponse:
@@ -45,6 +45,10 @@ JSON = {"content-type": "application/json"}
         ({**JSON, "host": "evil.example:80"}, 421),
         ({**JSON, "host": "127.0.0.1.evil.example"}, 421),
         ({**JSON, "host": "localhost:1"}, 200),
+        ({**JSON, "host": "[::1]:1", "origin": "http://[::1]:1"}, 200),
+        ({**JSON, "host": "1:80"}, 421),
+        ({**JSON, "host": "a.page.example.org"}, 200),
+        ({**JSON, "host": "page.example.org.evil.example"}, 421),
         ({**JSON, "host": "chat.example.org"}, 200),
         ({**JSON, "origin": "https://evil.example"}, 403),
         ({**JSON, "origin": "null"}, 403),
@@ -58,7 +62,7 @@ JSON = {"content-type": "application/json"}
 def test_host_origin_and_kind_of_the_body(headers: dict[str, str], status: int) -> None:
     async def use() -> None:
         own = guarded(
-            hosts=("127.0.0.1", "localhost", "chat.example.org"),
+            hosts=(*LOCAL, "chat.example.org", "*.page.example.org"),
             origins=("https://page.example.org",),
         )
         async with serve(own) as client:

@@ -120,6 +120,11 @@ def read_server_url(document: Mapping[str, Any]) -> str:
     return url if "://" in url else ""
 
 
+def normal_header(name: str) -> str:
+    """Return a header's name as gateways to programs (CGI, WSGI) compare it: they take ``_`` for ``-``."""
+    return name.strip().lower().replace("_", "-")
+
+
 class _Reader:
     def __init__(self, document: Mapping[str, Any], old: bool) -> None:
         self._document = document
@@ -174,8 +179,7 @@ class _Reader:
             if found["in"] not in _STYLES:
                 problem = f"a parameter is in {found['in']!r:.40}: {', '.join(_STYLES)}"
                 raise SetupError(f"the OpenAPI document cannot be read: {problem}")
-            # Gateways to programs (CGI, WSGI) take "_" for "-".
-            name = str(found["name"]).strip().lower().replace("_", "-")
+            name = normal_header(str(found["name"]))
             if found["in"] == "header" and (
                 name in _IGNORED_HEADERS or _FORBIDDEN_HEADERS.fullmatch(name)
             ):

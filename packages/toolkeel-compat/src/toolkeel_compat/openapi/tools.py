@@ -28,7 +28,7 @@ from toolkeel.effects import Effects
 from toolkeel.errors import SetupError, ToolError
 from toolkeel.messages import ToolMessage, ToolOutput
 from toolkeel_compat.openapi import document as openapi_document
-from toolkeel_compat.openapi.document import Operation, Parameter, read_server_url
+from toolkeel_compat.openapi.document import Operation, Parameter, normal_header, read_server_url
 from toolkeel_compat.openapi.request import RequestParts, build_request_parts
 from toolkeel_workspace.web.bounded_decompression import Decompressor
 
@@ -138,7 +138,7 @@ class _Service:
     def fills_parameter(self, parameter: Parameter) -> bool:
         """Return True if the program supplies this parameter instead of the model."""
         if parameter.where == "header":
-            return parameter.name.lower() in {name.lower() for name in self.headers}
+            return normal_header(parameter.name) in map(normal_header, self.headers)
         return parameter.where == "query" and parameter.name in self.params
 
 

@@ -18,6 +18,7 @@ HEALTHY: Final = "ok"
 WRITE_SECONDS: Final = 5.0
 """Seconds between two writes of a file."""
 _ADDRESS: Final = re.compile(r"(.*):(\d{1,5})")
+_LOCAL: Final = ("127.0.0.1", "localhost", "::1")
 Page: TypeAlias = Callable[[], tuple[int, str]]
 """Returns an HTTP status and the text of a page."""
 
@@ -87,13 +88,18 @@ def published(places: Mapping[str, tuple[str, Page]]) -> Iterator[None]:
 def _served(address: tuple[str, int], pages: Mapping[str, Page]) -> Iterator[None]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            page = pages.get(self.path.partition("?")[0])
+            page = pages.get(self.path.partition("?")[0]) if self._is_own_host() else None
             status, text = (404, "not found\n") if page is None else page()
             self.send_response(status)
             self.send_header("Content-Type", CONTENT_TYPE)
             self.send_header("Content-Length", str(len(text.encode())))
             self.end_headers()
             self.wfile.write(text.encode())
+
+        def _is_own_host(self) -> bool:
+            """Return False where a page of the web has a name of its own lead here (DNS rebinding)."""
+            host = re.sub(r":\d+\Z", "", self.headers.get("Host", "").lower()).strip("[]")
+            return address[0] not in _LOCAL or host in _LOCAL
 
         def log_message(self, format: str, *args: object) -> None:
             """Log nothing: a probe comes every few seconds."""

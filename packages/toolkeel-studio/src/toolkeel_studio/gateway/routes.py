@@ -15,7 +15,7 @@ import mcp_types as types
 
 from toolkeel._records.record import NOTHING, record
 from toolkeel.errors import DefinitionError
-from toolkeel.mcp.hidden_text import clean_definition
+from toolkeel.mcp.hidden_text import clean_definition, remove_hidden
 from toolkeel.mcp.page_links import page_of, with_page
 from toolkeel.mcp.pins import Pin, make_pin
 from toolkeel.mcp.server.multi_round_calls import Request, is_modern
@@ -28,6 +28,7 @@ from toolkeel_studio.gateway.upstream import ServerLists, Upstream
 
 log = logging.getLogger("toolkeel.mcp")
 Listed = TypeVar("Listed", types.Tool, types.Prompt)
+Shown = TypeVar("Shown", types.Prompt, types.Resource, types.ResourceTemplate)
 
 
 @record
@@ -77,15 +78,16 @@ class RoutingTable:
                 self.tools.setdefault(name, self._with_public_page(route))
             for prompt in server.lists.prompts.values():
                 name = self._name(server, prompt.name)
-                renamed = prompt.model_copy(update={"name": name})
-                self.prompts.setdefault(name, Route(server, prompt.name, renamed))
+                self.prompts.setdefault(name, Route(server, prompt.name, _shown(prompt, name=name)))
             for uri, resource in server.lists.resources.items():
                 public = self._uris.public(server, uri)
-                definition = resource.model_copy(update={"uri": public})
+                label, _ = remove_hidden(resource.name)  # is read, never sent back
+                definition = _shown(resource, uri=public, name=label)
                 self.resources[public] = Route(server, uri, definition)
             for uri, template in server.lists.templates.items():
                 public = self._uris.public(server, uri)
-                shown = template.model_copy(update={"uri_template": public})
+                label, _ = remove_hidden(template.name)
+                shown = _shown(template, uriTemplate=public, name=label)
                 self.templates[public] = Route(server, uri, shown)
 
     def _tools_of(self, server: Upstream, before: RoutingTable | None) -> dict[str, Route]:
@@ -196,6 +198,12 @@ def _parts(result: Mapping[str, Any]) -> Iterator[object]:
                 yield part
             elif isinstance(part, Mapping):
                 yield from _parts({"content": part.get("content")})
+
+
+def _shown(listed: Shown, **changes: str) -> Shown:
+    """Return what a server lists as clients are told of it: without hidden characters, with `changes`."""
+    raw = listed.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return type(listed).model_validate({**clean_definition(raw)[0], **changes})
 
 
 def _tool(server: Upstream, tool: types.Tool, name: str) -> Route:

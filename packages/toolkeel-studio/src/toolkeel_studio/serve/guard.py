@@ -8,8 +8,8 @@ which no form of another page can send without asking (CSRF).
 from __future__ import annotations
 
 import hmac
+import re
 from collections.abc import Iterable
-from fnmatch import fnmatchcase
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
@@ -44,7 +44,7 @@ class Guard:
     ) -> None:
         self._app = app
         self._token = token.encode()
-        self._hosts = tuple(hosts)
+        self._hosts = tuple(re.compile(re.escape(host).replace(r"\*", ".*")) for host in hosts)
         self._origins = frozenset(origins)
         self._max_body = max_body
 
@@ -86,7 +86,7 @@ class Guard:
     def _is_own(self, host: str) -> bool:
         name, _, port = host.lower().rpartition(":")
         bare = name if name and port.isdecimal() else host.lower()
-        return any(fnmatchcase(bare, own) or fnmatchcase(host.lower(), own) for own in self._hosts)
+        return any(own.fullmatch(bare) or own.fullmatch(host.lower()) for own in self._hosts)
 
     def _has_token(self, headers: Headers) -> bool:
         scheme, _, token = headers.get("authorization", "").partition(" ")

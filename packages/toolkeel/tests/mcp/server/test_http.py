@@ -88,6 +88,9 @@ def test_web_pages_and_other_hosts_are_kept_out(headers: dict[str, str], status:
         }
         async with served(ToolServer([add]), **options) as url, httpx2.AsyncClient() as http:
             found = await http.post(f"{url}/mcp", json=PING, headers={**ACCEPT, **headers})
+            if "Content-Type" not in headers:  # what it says of itself is said to nobody else
+                metrics = await http.get(f"{url}/metrics", headers=headers)
+                assert metrics.status_code == found.status_code
             return found.status_code
 
     assert run(main) == status

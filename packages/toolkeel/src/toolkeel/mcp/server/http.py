@@ -15,7 +15,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 import uvicorn
-from mcp.server.transport_security import TransportSecuritySettings
+from mcp.server.transport_security import TransportSecurityMiddleware, TransportSecuritySettings
 from starlette.datastructures import Headers
 from starlette.middleware import Middleware
 from starlette.responses import JSONResponse
@@ -35,6 +35,8 @@ from toolkeel.mcp.server.tool_server import ToolServer
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
+    from starlette.requests import Request
+    from starlette.responses import Response
     from starlette.types import ASGIApp, Receive, Scope, Send
 
 ENDPOINT_PATH = "/mcp"
@@ -121,9 +123,29 @@ def asgi(
     if token:
         app.user_middleware.insert(0, Middleware(BearerToken, token=token))
     app.state.draining = DrainState(server.metrics, server.close_streams)
-    app.add_route(METRICS_PATH, app.state.draining.serve_metrics)
+    access = None if token else TransportSecurityMiddleware(security)
+    app.add_route(METRICS_PATH, partial(_serve_metrics, app.state.draining, access))
     app.user_middleware.insert(0, Middleware(DrainMiddleware, draining=app.state.draining))
     return app
+
+
+async def _serve_metrics(
+    draining: DrainState, access: TransportSecurityMiddleware | None, request: Request
+) -> Response:
+    """Answer with the metrics, to whom the endpoint would answer.
+
+    Args:
+        draining: Has them.
+        access: Checks Host and Origin; None if a token was checked.
+        request: The request.
+    """
+    user = request.scope.get("user")  # of OAuth, or of a gateway's clients
+    if user is not None and not user.is_authenticated:
+        return JSONResponse({"error": "invalid_token"}, 401, {"WWW-Authenticate": "Bearer"})
+    refusal = None
+    if user is None and access is not None:
+        refusal = await access.validate_request(request)
+    return refusal or await draining.serve_metrics(request)
 
 
 def _admit_session(manager: Any, admit: Callable[[Any], Any], owner: Any) -> Any:
