@@ -9,6 +9,7 @@ import json
 import math
 import os
 import socket
+import sys
 import types
 import typing
 from collections.abc import (
@@ -175,7 +176,9 @@ def require_json_form(name: str, annotation: object, returns: str = "content") -
     if cls is None or _is_rendered(annotation, find_renderer):
         return
     write = next((text for kind, text in _NEVER if issubclass(cls, kind)), "")
-    write = write or next((text for has, text in _INSTEAD if hasattr(cls, has)), _SOME_CLASS)
+    is_standard = cls.__module__.partition(".")[0] in sys.stdlib_module_names
+    some_class = _STANDARD_CLASS if is_standard else _SOME_CLASS
+    write = write or next((text for has, text in _INSTEAD if hasattr(cls, has)), some_class)
     if _is_rendered(annotation, renderer_extra):
         write = f"pip install '{renderer_extra(cls)}', which shows it to the model, or {write}"
     elif renderer_extra(cls):
@@ -218,6 +221,7 @@ _INSTEAD = (
     ),
 )
 """By an attribute that tells frames, figures and pictures from other classes: what to write."""
+_STANDARD_CLASS = "leave it in the program, and write -> str and return a text about it"
 _NEVER: tuple[tuple[type, str], ...] = (
     (BaseException, "raise ToolError(text) for a failure, or write -> str and return str(error)"),
     (type, "write -> str and return its name, cls.__name__"),
@@ -232,7 +236,7 @@ _NEVER: tuple[tuple[type, str], ...] = (
         types.FunctionType,
         "a model cannot call it: call it here, and annotate and return its result",
     ),
-    (socket.socket, "leave it in the program, and write -> str and return a text about it"),
+    (socket.socket, _STANDARD_CLASS),
 )
 """Classes without a JSON form, unless a subclass brings its own, with what to write instead."""
 _SOME_CLASS = "make {0} a dataclass or a pydantic model, or write -> str and return a text"
