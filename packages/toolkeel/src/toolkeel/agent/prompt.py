@@ -15,7 +15,7 @@ from toolkeel.errors import SetupError
 from toolkeel.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
 
 C = TypeVar("C")
-Prompt: TypeAlias = Content | Sequence[Message] | Sequence[str | Block] | RunState | None
+Prompt: TypeAlias = str | Sequence[Message | str | Block] | RunState | None
 """What the person says, or a transcript or a saved run to go on from; None, with a session, to go on
 with what waits there."""
 Instructions: TypeAlias = str | Callable[[RunContext[C]], str | Awaitable[str]]

@@ -25,7 +25,7 @@ class HasTool(Protocol):
     """Protocol of an object with a tool: a `BaseTool`, or an object of another library's kind."""
 
     @property
-    def tool(self) -> AnyTool:
+    def tool(self) -> AnyTool | functools.cached_property[AnyTool]:  # pyright sees the descriptor
         """The tool."""
         ...
 

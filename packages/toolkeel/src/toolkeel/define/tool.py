@@ -52,7 +52,10 @@ ErrorHandler: TypeAlias = (
 """True: tell the model the error's own text; a text: tell it that; a callable: what it returns; one or
 several exception classes: the text of those, such as ``sqlite3.Error``."""
 Enabled: TypeAlias = bool | Callable[[ToolContext], "bool | Awaitable[bool]"]
-ApprovalOption: TypeAlias = bool | Callable[..., "bool | str | Awaitable[bool | str]"]
+_NeedsApproval: TypeAlias = "bool | str | Awaitable[bool | str]"
+ApprovalOption: TypeAlias = (
+    bool | Callable[[Any], _NeedsApproval] | Callable[[Any, ToolContext[Any]], _NeedsApproval]
+)
 """Whether a person must approve a call; a text says why. A function of the validated arguments, or of
 those and the `ToolContext`; it may refuse the call itself by raising `Denied`."""
 DEFAULT_TIMEOUT = 30.0
@@ -116,7 +119,7 @@ class Step(Protocol):
     """
 
     def __call__(
-        self, prepared: Prepared, context: ToolContext, proceed: Proceed
+        self, prepared: Prepared, context: ToolContext, proceed: Proceed, /
     ) -> Awaitable[object]: ...
 
 
