@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import copy
 import dataclasses
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
@@ -35,7 +34,7 @@ from toolkeel.agent.result import RunResult
 from toolkeel.agent.run import Run
 from toolkeel.agent.session_interface import resolve_session
 from toolkeel.agent.turn.steps import ModelStep
-from toolkeel.call.body.sync_bridge import run_sync
+from toolkeel.call.body.sync_bridge import require_event_loop, run_sync
 from toolkeel.call.enclosing_run import MAX_DEPTH, find_enclosing_call, make_run_context
 from toolkeel.call.steps.rules import Rules
 from toolkeel.call.tool_sources import ToolOrSource, static_tools
@@ -44,6 +43,7 @@ from toolkeel.call.watched_state import WatchedState
 from toolkeel.context import ToolContext
 from toolkeel.define.compile import ParametersSchema
 from toolkeel.define.tool import AnyTool, Step, ToolOptions
+from toolkeel.errors import SetupError
 from toolkeel.model_interface import Model, Settings, resolve_model
 from toolkeel.spending import RunLimits
 
@@ -209,6 +209,7 @@ class Agent(Generic[C, T]):
 
         Each exception has the `Run` as its attribute ``run``: resume with ``error.run.state``.
         """
+        require_event_loop()
         return await self._make_run(prompt, more, options).run()
 
     @overload
@@ -239,8 +240,7 @@ class Agent(Generic[C, T]):
         starts at once, in a task of its own; without one when it is first awaited. Options are those of `run`.
         """
         run = self._make_run(prompt, more, options)
-        with suppress(RuntimeError):  # no loop runs here
-            asyncio.get_running_loop()
+        with suppress(SetupError):  # no loop runs here
             run.start()
         return run
 

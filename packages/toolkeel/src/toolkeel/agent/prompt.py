@@ -9,7 +9,7 @@ from toolkeel._common.other_libraries_words import explain_foreign
 from toolkeel.agent.run_state import RunState
 from toolkeel.agent.transcript import repair
 from toolkeel.call.body.callback import run_callback
-from toolkeel.content import Audio, Block, Content, Data, File, Image, Text
+from toolkeel.content import Audio, Block, Data, File, Image, Text
 from toolkeel.context import RunContext
 from toolkeel.errors import SetupError
 from toolkeel.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage

@@ -18,7 +18,7 @@ from toolkeel._records.record import NotebookDisplay
 from toolkeel.agent.loop import RunLoop
 from toolkeel.agent.result import RunResult
 from toolkeel.call.arguments.partial_value import PartialItem
-from toolkeel.call.body.sync_bridge import SyncIterator
+from toolkeel.call.body.sync_bridge import SyncIterator, require_event_loop
 from toolkeel.call.body.task_cancels import GRACE_ONLY
 from toolkeel.errors import SetupError
 from toolkeel.events import Event, Streamed
@@ -64,6 +64,7 @@ class Run(NotebookDisplay, RunLoop[T], Generic[T]):
 
     def start(self) -> None:
         """Start the run in a task of the running loop; do nothing if it has started."""
+        require_event_loop()
         if self._task is None:
             self._task = asyncio.create_task(self.run())
             self._task.add_done_callback(self._wake_reader)

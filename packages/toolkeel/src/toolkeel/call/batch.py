@@ -9,6 +9,7 @@ from typing import Any
 
 from toolkeel.call.arguments.validate import argument_text, is_large
 from toolkeel.call.body.stop_errors import not_started_error
+from toolkeel.call.body.sync_bridge import require_event_loop
 from toolkeel.call.body.task_cancels import GRACE, GRACE_ONLY
 from toolkeel.call.failure_message import failure_message, interrupted_message
 from toolkeel.call.pipeline import ToolLookup, run_call
@@ -113,6 +114,7 @@ class Batch:
             BaseException: cancellation from outside, `KeyboardInterrupt`, the exception of a guard
                 that ends the run; likewise. Every call has its end event and its result by then.
         """
+        require_event_loop()
         run = self._run
         run.loop_state.turn += 1
         WATCHDOG.watch()

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
-from typing import Any, TypeAlias
+from typing import Any, ParamSpec, TypeAlias
 
 from toolkeel._common.checked_arguments import ArgumentKind, check_values
 from toolkeel._common.other_libraries_words import unknown_option_error
 from toolkeel.define.executor_names import resolve_executor
 from toolkeel.errors import DefinitionError, Refused
 
+P = ParamSpec("P")
+Ask: TypeAlias = Callable[P, bool | str | Awaitable[bool | str]]
+"""A function that says whether a person must approve a call; a text says why."""
 PREVIEW = "preview"
 """Metadata key of a function of the arguments that shows an approver what a call would change."""
 _FRONT = ("name", "description", "parameters")

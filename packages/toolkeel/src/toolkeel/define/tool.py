@@ -32,7 +32,7 @@ from toolkeel.define.compile import DefinitionRequest, ParametersSchema, compile
 from toolkeel.define.executor_names import EXECUTOR, ExecutorName
 from toolkeel.define.inject import InjectedParameter
 from toolkeel.define.invoker import InRun, get_invoker
-from toolkeel.define.options import check_names, external, validate_on_invoke, validate_options
+from toolkeel.define.options import Ask, check_names, external, validate_on_invoke, validate_options
 from toolkeel.define.reading.docstring import DocstringUse
 from toolkeel.define.reading.signature import BodyKind, Parameter, calling_frame
 from toolkeel.define.returns import OutputSchema, require_json_form
@@ -52,10 +52,7 @@ ErrorHandler: TypeAlias = (
 """True: tell the model the error's own text; a text: tell it that; a callable: what it returns; one or
 several exception classes: the text of those, such as ``sqlite3.Error``."""
 Enabled: TypeAlias = bool | Callable[[ToolContext], "bool | Awaitable[bool]"]
-_NeedsApproval: TypeAlias = "bool | str | Awaitable[bool | str]"
-ApprovalOption: TypeAlias = (
-    bool | Callable[[Any], _NeedsApproval] | Callable[[Any, ToolContext[Any]], _NeedsApproval]
-)
+ApprovalOption: TypeAlias = bool | Ask[[Any]] | Ask[[Any, ToolContext[Any]]]
 """Whether a person must approve a call; a text says why. A function of the validated arguments, or of
 those and the `ToolContext`; it may refuse the call itself by raising `Denied`."""
 DEFAULT_TIMEOUT = 30.0

@@ -17,7 +17,7 @@ import pytest
 
 from tests.forking import fork
 from tests.waiting import run
-from toolkeel import RunContext, SetupError, ToolCall, Toolset, tool
+from toolkeel import Agent, RunContext, SetupError, ToolCall, Toolset, tool
 from toolkeel.call.body.sync_bridge import run_sync
 from toolkeel.errors import Crashed
 
@@ -36,6 +36,21 @@ TOOLS = Toolset([double])
 
 def call(name: str = "double", **arguments: object) -> ToolCall:
     return ToolCall("1", name, arguments)
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        lambda: Agent("offline").run("hi"),
+        lambda: Agent("offline").stream("hi").__aiter__().__anext__(),
+        lambda: aiter(Agent("offline").stream("hi").stream_text()).__anext__(),
+        lambda: TOOLS.run([call(n=1)]),
+    ],
+    ids=["agent", "events", "text", "toolset"],
+)
+def test_what_is_awaited_without_asyncio_names_it_and_the_sync_form(start: Any) -> None:
+    with pytest.raises(SetupError, match=r"no asyncio event loop.*trio\.to_thread\.run_sync"):
+        start().send(None)
 
 
 def test_a_script_without_a_loop_gets_its_results() -> None:
@@ -171,7 +186,7 @@ def test_a_forked_child_has_a_loop_of_its_own() -> None:
 
 PROGRAM = """
 import asyncio, sys, time
-from toolkeel import RunContext, ToolCall, Toolset, tool
+from toolkeel import Agent, RunContext, ToolCall, Toolset, tool
 
 def say(word):
     sys.stdout.write(word + "\\n")  # in one piece: several threads say something

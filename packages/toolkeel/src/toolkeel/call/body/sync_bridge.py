@@ -195,6 +195,15 @@ async def on_own_loop(make: Callable[[], Coroutine[Any, Any, T]]) -> T:
     return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(make(), loop))
 
 
+def require_event_loop() -> None:
+    """Raise `SetupError` if this thread runs no asyncio event loop, as in a task of trio."""
+    if not _has_running_loop():
+        raise SetupError(
+            "no asyncio event loop is running here, which async calls of toolkeel need; call the sync "
+            "form, in trio as await trio.to_thread.run_sync(agent.run_sync, prompt)"
+        )
+
+
 def _has_running_loop() -> bool:
     """Return True if this thread runs an event loop."""
     try:
