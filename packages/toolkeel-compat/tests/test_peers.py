@@ -111,9 +111,11 @@ def swallowed(theirs: Any, ours: Any) -> Iterator[str]:
 
 def known_options(ours: Any) -> set[str]:
     """Names that its module knows: fields of its classes, keys of its options, quoted words."""
-    tree = ast.parse(inspect.getsource(importlib.import_module(ours.__module__)))
+    above = [one.__module__ for one in getattr(ours, "__mro__", (ours,))]
+    modules = {ours.__module__, *(one for one in above if one.startswith("toolkeel_compat"))}
+    trees = [ast.parse(inspect.getsource(importlib.import_module(one))) for one in modules]
     found = set()
-    for one in ast.walk(tree):
+    for one in (part for tree in trees for part in ast.walk(tree)):
         if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name):
             found.add(one.target.id)
         elif isinstance(one, ast.Constant) and isinstance(one.value, str):

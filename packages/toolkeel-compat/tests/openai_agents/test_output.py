@@ -8,6 +8,8 @@ from typing import Any, Literal
 import pytest
 from pydantic import BaseModel, ConfigDict
 
+from tests.shared import peer
+from toolkeel.model_interface import OutputFormat
 from toolkeel.testing import Scripted, call
 from toolkeel_compat.openai_agents import (
     Agent,
@@ -118,3 +120,43 @@ def test_a_type_becomes_acceptable_between_runs() -> None:
 )
 def test_a_type_without_undeclared_keys_is_strict(form: Any) -> None:
     assert AgentOutputSchema(form).is_strict_json_schema()
+
+
+class Pair(BaseModel):
+    left: int
+    right: int = 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", [Pair, dict[str, Pair], list[Pair]])
+def test_a_loose_type_is_asked_for_as_by_the_original(form: Any) -> None:
+    theirs = peer("agents").AgentOutputSchema(form, strict_json_schema=False).json_schema()
+    ours = AgentOutputSchema(form, strict_json_schema=False).json_schema()
+    assert without_titles(ours) == without_titles(theirs)
+
+
+def without_titles(schema: Any) -> Any:
+    if isinstance(schema, list):
+        return [without_titles(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {key: without_titles(one) for key, one in schema.items() if key != "title"}
+
+
+class Native(Scripted):
+    """A model whose server holds replies to a form."""
+
+    def supports_format(self, output: OutputFormat, *, tools: bool) -> bool:
+        return True
+
+
+def test_a_loose_type_is_asked_for_by_an_open_schema_that_is_not_enforced() -> None:
+    form = AgentOutputSchema(Pair, strict_json_schema=False)
+    assert "additionalProperties" not in form.json_schema()
+    model = Native(['{"left": 1, "more": 3}'])
+    assert Runner.run_sync(Agent(model=model, output_type=form), "go").final_output == Pair(left=1)
+    asked = model.requests[0].settings.output
+    assert asked is not None and not asked.strict
+    assert "additionalProperties" not in asked.schema
+    strict = AgentOutputSchema(Pair).json_schema()
+    assert (strict["additionalProperties"], strict["required"]) == (False, ["left", "right"])

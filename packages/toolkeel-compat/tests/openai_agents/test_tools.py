@@ -62,7 +62,7 @@ def answer(tool: FunctionTool, arguments: Any, run: RunContext[Any] | None = Non
 def test_a_function_becomes_a_tool_with_the_sdks_fields() -> None:
     assert isinstance(weather, FunctionTool)
     assert (weather.name, weather.description) == ("weather", "Look up the weather.")
-    assert weather.params_json_schema["required"] == ["city"]
+    assert weather.params_json_schema["required"] == ["city", "days"]
     assert weather.params_json_schema["properties"]["city"]["description"] == "Name of the city."
     assert (weather.strict_json_schema, weather.is_enabled) == (True, True)
     assert weather.tool_input_guardrails is weather.tool_output_guardrails is None

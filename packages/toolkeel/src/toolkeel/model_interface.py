@@ -128,11 +128,13 @@ class OutputFormat:
         name: Name of the format.
         schema: JSON Schema of an object.
         description: What the answer is, for the model.
+        strict: False to ask for the schema without enforcing it, where the wire can.
     """
 
     name: str
     schema: Mapping[str, object]
     description: str = ""
+    strict: bool = True
 
 
 @checked

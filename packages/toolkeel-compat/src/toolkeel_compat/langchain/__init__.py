@@ -1,7 +1,9 @@
 """LangChain's names over this core: change the import lines, keep the tools.
 
 names             which module exports each name, and the replacement of names that are missing
-messages          LangChain's messages and calls, over the core's records
+messages          LangChain's messages, over the core's records
+message_chunks    `AIMessageChunk`: pieces of a streamed reply
+tool_calls        LangChain's calls, over the core's records
 runtime           values injected into a running tool: ids, state, config, runtime, callbacks
 serialization     messages as LangChain's JSON: `dumpd`, `load`, `messages_to_dict`
 history           which messages the model gets: `trim_messages`, `RemoveMessage`
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     from toolkeel_compat.langchain.convert_tool import *
     from toolkeel_compat.langchain.history import *
     from toolkeel_compat.langchain.mcp_client import *
+    from toolkeel_compat.langchain.message_chunks import *
     from toolkeel_compat.langchain.messages import *
     from toolkeel_compat.langchain.middleware import *
     from toolkeel_compat.langchain.models.chat_models import *
@@ -58,6 +61,7 @@ if TYPE_CHECKING:
     from toolkeel_compat.langchain.threads.human_review import *
     from toolkeel_compat.langchain.threads.interrupts import *
     from toolkeel_compat.langchain.threads.message_ids import uuid7 as uuid7
+    from toolkeel_compat.langchain.tool_calls import ToolCall as ToolCall
     from toolkeel_compat.langchain.tool_node import *
     from toolkeel_compat.langchain.tools import *
 else:

@@ -31,9 +31,10 @@ from toolkeel.define.tool import Prepared, Proceed, Step
 from toolkeel.errors import Crashed, SetupError
 from toolkeel.messages import AssistantMessage, ToolMessage, ToolOutput, UserMessage
 from toolkeel_compat.content_blocks import to_block
-from toolkeel_compat.langchain.messages import ToolCall, convert_to_messages, to_tool_call
+from toolkeel_compat.langchain.messages import convert_to_messages
 from toolkeel_compat.langchain.runtime import ToolRuntime
 from toolkeel_compat.langchain.threads.message_ids import add_ids
+from toolkeel_compat.langchain.tool_calls import ToolCall, to_tool_call
 
 
 @record

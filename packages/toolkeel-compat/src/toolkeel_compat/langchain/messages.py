@@ -1,9 +1,8 @@
-"""LangChain's messages and calls: the core's own records, or thin ones over them."""
+"""LangChain's messages: the core's own records, or thin ones over them."""
 
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Self, cast
 
@@ -15,12 +14,8 @@ from toolkeel.messages import AssistantMessage, Message, Reasoning, Usage, UserM
 from toolkeel.messages import SystemMessage as CoreSystemMessage
 from toolkeel.messages import ToolCall as CoreToolCall
 from toolkeel.messages import ToolMessage as CoreToolMessage
-from toolkeel.providers.wire.plain_json import dumps
-from toolkeel_compat.content_blocks import (
-    read_fields,
-    to_content,
-    to_langchain_content,
-)
+from toolkeel_compat.content_blocks import read_fields, to_content, to_langchain_content
+from toolkeel_compat.langchain.tool_calls import ToolCall, ToolCalls, has_object_args, to_tool_call
 
 _UNSUPPORTED_FIELDS: Mapping[str, str] = {
     "additional_kwargs": "keep it in the state, under a key of your own",
@@ -63,6 +58,11 @@ class MessageMixin:
         return super().__new__(cls, content, *rest, **kwargs)  # type: ignore[call-arg]
 
     @property
+    def core_content(self) -> Content:
+        """The content as the core stores it."""
+        return cast("Content", cast("Any", self).content)
+
+    @property
     def id(self) -> str | None:
         """The id that the program has given the message; None if it has none."""
         message: Any = self
@@ -77,14 +77,14 @@ class MessageMixin:
     @property
     def text(self) -> str:
         """The text of the content, without placeholders for images and files."""
-        content: Content = cast("Any", self).content
+        content = self.core_content
         blocks = [Text(content)] if isinstance(content, str) else content
         return "".join(block.text for block in blocks if isinstance(block, Text | Data))
 
     @property
     def content_blocks(self) -> list[dict[str, Any]]:
         """The content as LangChain's blocks."""
-        made = to_langchain_content(cast("Any", self).content)
+        made = to_langchain_content(self.core_content)
         return made if isinstance(made, list) else [{"type": "text", "text": made}] if made else []
 
     def pretty_repr(self) -> str:
@@ -140,78 +140,6 @@ class ToolMessage(MessageMixin, CoreToolMessage):
     type: ClassVar[str] = "tool"
 
 
-class ToolCall(CoreToolCall):
-    """A call that can also be read as LangChain's dict: ``call["name"]``, ``["args"]``, ``["id"]``.
-
-    >>> call = ToolCall(name="add", args={"a": 1}, id="1")
-    >>> call["args"]["a"], call.name, dict(call)["type"]
-    (1, 'add', 'tool_call')
-    """
-
-    __slots__ = ()
-    __match_args__ = CoreToolCall.__match_args__
-
-    def __new__(
-        cls, id: str | None = "", name: str = "", args: Any = "", *rest: Any, **kwargs: Any
-    ) -> ToolCall:
-        args = kwargs.pop("arguments", args)
-        kwargs.pop("type", None)
-        return super().__new__(cls, id or "", name, args, *rest, **kwargs)  # type: ignore[call-arg]
-
-    @property
-    def args(self) -> dict[str, Any]:
-        """The arguments as a dict."""
-        arguments = self.arguments
-        return dict(json.loads(arguments or "{}") if isinstance(arguments, str) else arguments)
-
-    def keys(self) -> tuple[str, ...]:
-        """Return the keys of the dict form."""
-        return ("name", "args", "id", "type")
-
-    def __getitem__(self, key: str) -> Any:
-        return {"name": self.name, "args": self.args, "id": self.id, "type": "tool_call"}[key]
-
-    def get(self, key: str, default: object = None) -> Any:
-        """Return the value of one of the keys, or `default`."""
-        return self[key] if key in self.keys() else default
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, ToolCall | Mapping):
-            return NotImplemented
-        return all(self[key] == other.get(key) for key in ("name", "args", "id"))
-
-    def __hash__(self) -> int:
-        return hash((self.name, self.id))
-
-    def __repr__(self) -> str:
-        return repr(dict(self)) if _has_object_args(self) else super().__repr__()
-
-
-class _ToolCalls(tuple[ToolCall, ...]):
-    """A reply's calls: a tuple that compares equal to a list and prints as one."""
-
-    __slots__ = ()
-
-    def __eq__(self, other: object) -> bool:
-        return super().__eq__(tuple(other) if isinstance(other, list) else other)
-
-    __hash__ = tuple.__hash__
-
-    def __repr__(self) -> str:
-        return repr(list(self))
-
-
-def to_tool_call(call: CoreToolCall | Mapping[str, Any]) -> ToolCall:
-    """Convert the core's record, LangChain's dict or OpenAI's dict to a `ToolCall`."""
-    if isinstance(call, ToolCall):
-        return call
-    if isinstance(call, CoreToolCall):
-        return ToolCall(call.id, call.name, call.arguments, call.complete, call.provider_options)
-    function = call.get("function", call)
-    args = function["arguments"] if "arguments" in function else function.get("args", {})
-    return ToolCall(call.get("id") or "", function["name"], args)
-
-
 class AIMessage(_Spoken, AssistantMessage):
     """A model's reply. Its calls may be passed as dicts and read as dicts."""
 
@@ -226,7 +154,7 @@ class AIMessage(_Spoken, AssistantMessage):
         *rest: Any,
         **kwargs: Any,
     ) -> AIMessage:
-        calls = _ToolCalls(map(to_tool_call, tool_calls or ()))
+        calls = ToolCalls(map(to_tool_call, tool_calls or ()))
         if spent := kwargs.pop("usage_metadata", None):
             read = spent.get("input_token_details", {}).get("cache_read", 0)
             thought = spent.get("output_token_details", {}).get("reasoning", 0)
@@ -244,26 +172,9 @@ class AIMessage(_Spoken, AssistantMessage):
         calls: list[dict[str, Any]] = [
             {"type": "tool_call", "name": one.name, "args": one.args, "id": one.id}
             for one in map(to_tool_call, self.tool_calls)
-            if _has_object_args(one)
+            if has_object_args(one)
         ]
         return [*thoughts, *super().content_blocks, *calls]
-
-    @property
-    def tool_call_chunks(self) -> list[dict[str, Any]]:
-        """The calls as the pieces of a stream have them; a call comes whole."""
-        return [
-            {"name": one.name, "args": _dump_arguments(one), "id": one.id, "index": place}
-            | {"type": "tool_call_chunk"}
-            for place, one in enumerate(self.tool_calls)
-        ]
-
-    def __add__(self, more: AIMessage) -> AIMessage:
-        """Join this chunk of a reply with the next one."""
-        names = ("tool_calls", "usage", "reasoning")
-        sums = {name: getattr(self, name) + getattr(more, name) for name in names}
-        metadata = {**more.metadata, **self.metadata}
-        text = self.text + more.text
-        return dataclasses.replace(more, content=text, metadata=metadata or NOTHING, **sums)
 
     @property
     def usage_metadata(self) -> dict[str, Any] | None:
@@ -283,26 +194,52 @@ class AIMessage(_Spoken, AssistantMessage):
     @property
     def invalid_tool_calls(self) -> list[ToolCall]:
         """The calls whose arguments are not a JSON object."""
-        return [to_tool_call(one) for one in self.tool_calls if not _has_object_args(one)]
+        return [to_tool_call(one) for one in self.tool_calls if not has_object_args(one)]
 
 
-AIMessageChunk = AIMessage  # the pieces of a stream are messages that can be added
+class BlockMessage(AIMessage):
+    """A reply whose `content` is LangChain's blocks, as ``stream_events(version="v3")`` gives it."""
+
+    __slots__ = ()
+    __match_args__ = AIMessage.__match_args__
+
+    @property
+    def core_content(self) -> Content:
+        """The content as the core stores it."""
+        return cast("Content", vars(AssistantMessage)["content"].__get__(self))
+
+    @property
+    def content(self) -> Any:
+        """Reasoning, content and calls as blocks."""
+        order = ("type", "id", "name", "args")
+        return [
+            {key: block[key] for key in order}
+            if block["type"] == "tool_call"
+            else {**block, "index": place}
+            for place, block in enumerate(super().content_blocks)
+        ]
+
+    @property
+    def content_blocks(self) -> list[dict[str, Any]]:
+        """The same as `content`."""
+        return cast("list[dict[str, Any]]", self.content)
+
+    @property
+    def usage_metadata(self) -> dict[str, Any] | None:
+        """As of `AIMessage`, without details if the provider reported none."""
+        made = super().usage_metadata
+        return made and {key: value for key, value in made.items() if value != {}}
+
+
+BlockMessage.__name__ = AIMessage.__name__  # what programs print
+
+
+def to_block_message(reply: AIMessage) -> BlockMessage:
+    """Return a reply with blocks as its content; `convert_to_messages` returns it as it was."""
+    return BlockMessage(**_read_values(reply))
+
 
 BaseMessage = AnyMessage = HumanMessage | AIMessage | SystemMessage | ToolMessage
-
-
-def _has_object_args(call: CoreToolCall) -> bool:
-    """Return True if a call's arguments parse to a dict."""
-    try:
-        return isinstance(to_tool_call(call).args, dict)
-    except (ValueError, TypeError):
-        return False
-
-
-def _dump_arguments(call: CoreToolCall) -> str:
-    """Return a call's arguments as JSON text."""
-    arguments = call.arguments
-    return arguments if isinstance(arguments, str) else dumps(dict(arguments))
 
 
 _REASONING_TYPES = ("thinking", "reasoning")
@@ -334,6 +271,12 @@ _ROLES: Mapping[str, type[Any]] = {
 }
 
 
+def _read_values(reply: AIMessage) -> dict[str, Any]:
+    """Return the fields of a reply, as the core stores them."""
+    values: dict[str, Any] = {name: getattr(reply, name) for name in AIMessage.__match_args__}
+    return {**values, "content": reply.core_content}
+
+
 def convert_to_messages(messages: object) -> list[Message]:
     """Convert a string, records, ``(role, text)`` pairs or OpenAI's dicts to messages.
 
@@ -356,6 +299,8 @@ def convert_to_messages(messages: object) -> list[Message]:
 
 def _to_message(item: object) -> Message:
     match item:
+        case BlockMessage():
+            return AIMessage(**_read_values(item))
         case MessageMixin():
             return cast("Message", item)
         case UserMessage() | CoreSystemMessage() | AssistantMessage() | CoreToolMessage():

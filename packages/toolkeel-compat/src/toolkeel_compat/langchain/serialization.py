@@ -10,6 +10,7 @@ from toolkeel._records.messages_json import dump_message, load_message
 from toolkeel.errors import SetupError
 from toolkeel.messages import Message
 from toolkeel_compat.content_blocks import to_langchain_content
+from toolkeel_compat.langchain.message_chunks import AIMessageChunk
 from toolkeel_compat.langchain.messages import (
     AIMessage,
     HumanMessage,
@@ -17,11 +18,12 @@ from toolkeel_compat.langchain.messages import (
     SystemMessage,
     ToolMessage,
     convert_to_messages,
-    to_tool_call,
 )
+from toolkeel_compat.langchain.tool_calls import to_tool_call
 
 _CLASSES: Mapping[str, type[Any]] = {
-    kind.__name__: kind for kind in (AIMessage, HumanMessage, SystemMessage, ToolMessage)
+    kind.__name__: kind
+    for kind in (AIMessage, AIMessageChunk, HumanMessage, SystemMessage, ToolMessage)
 }
 _BY_TYPE: Mapping[str, type[Any]] = {kind.type: kind for kind in _CLASSES.values()}
 _PLACE = ["langchain", "schema", "messages"]
@@ -130,7 +132,8 @@ def messages_from_dict(messages: Iterable[Mapping[str, Any]]) -> list[Message]:
 
 def _read_fields(message: Any) -> dict[str, Any]:
     """Return a message's fields in LangChain's form, and what that form has no place for beside it."""
-    content = to_langchain_content(message.content)
+    [message] = convert_to_messages([message])
+    content = to_langchain_content(message.core_content)
     fields: dict[str, Any] = {"content": content, "type": message.type}
     fields |= {"name": message.name or None, "id": message.id}
     if isinstance(message, AIMessage):
@@ -158,7 +161,9 @@ def _is_json(value: object) -> bool:
 def _make_message(kind: type[Any], fields: Mapping[str, Any]) -> Any:
     """Create a message of stored fields; empty ones that messages here do not have are left out."""
     if (own := (fields.get("additional_kwargs") or {}).get(_OWN)) is not None:
-        return convert_to_messages([load_message(own)])[0]
+        message = convert_to_messages([load_message(own)])[0]
+        values = {name: getattr(message, name) for name in kind.__match_args__}
+        return kind(**values) if kind is AIMessageChunk else message
     known = {key: value for key, value in fields.items() if not (key in _EMPTY and not value)}
     known.pop("type", None)
     if known.get("name", 0) is None:

@@ -24,8 +24,9 @@ from toolkeel_compat.langchain.command import (
     make_wrapper_step,
     track_updates,
 )
-from toolkeel_compat.langchain.messages import ToolCall, convert_to_messages, to_tool_call
+from toolkeel_compat.langchain.messages import convert_to_messages
 from toolkeel_compat.langchain.runtime import MessageList
+from toolkeel_compat.langchain.tool_calls import ToolCall, to_tool_call
 
 Config = Mapping[str, Any] | None
 

@@ -18,10 +18,11 @@ from pydantic import (
 from pydantic_core import core_schema
 from typing_extensions import TypedDict
 
-from toolkeel.define.output_type import compile_output_form
+from toolkeel.define.output_type import OutputTool, compile_output_form
 from toolkeel.define.subschemas import all_subschemas
 from toolkeel.providers.wire.plain_json import dumps
 from toolkeel_compat.openai_agents.exceptions import ModelBehaviorError, UserError
+from toolkeel_compat.openai_agents.strict_schema import to_strict_schema
 
 __all__ = ["AgentOutputSchema", "AgentOutputSchemaBase"]
 
@@ -32,8 +33,8 @@ class AgentOutputSchema:
 
     Args:
         output_type: The type.
-        strict_json_schema: Refuse a type whose schema cannot be strict; a schema is sent as strict
-            wherever it can be.
+        strict_json_schema: Refuse a type whose schema cannot be strict. False to ask for a schema that
+            the provider does not enforce, and whose objects may have further keys.
 
     Raises:
         UserError: The type's schema cannot be strict.
@@ -60,7 +61,8 @@ class AgentOutputSchema:
 
     def json_schema(self) -> dict[str, Any]:
         """Return the JSON Schema of the output."""
-        return dict(compile_output_form(to_output_type(self)).tool.parameters)
+        made = dict(compile_output_form(to_output_type(self)).tool.parameters)
+        return to_strict_schema(made) if self.strict_json_schema else made
 
     def validate_json(self, json_str: str) -> Any:
         """Parse and validate an output's JSON text.
@@ -129,14 +131,22 @@ def to_output_type(output_type: Any) -> Any:
     >>> AgentOutputSchema(list[int]).validate_json('{"response": [1]}'), to_output_type(None)
     ([1], <class 'str'>)
     """
-    if isinstance(output_type, AgentOutputSchemaBase):
-        return str if output_type.is_plain_text() else _make_validated_type(output_type)
-    form = output_type.output_type if isinstance(output_type, AgentOutputSchema) else output_type
-    kind = get_origin(form) or form or str
+    if isinstance(output_type, AgentOutputSchema | AgentOutputSchemaBase):
+        if output_type.is_plain_text():
+            return str
+        loose = not output_type.is_strict_json_schema()
+        made = (
+            to_output_type(output_type.output_type)
+            if isinstance(output_type, AgentOutputSchema)
+            else _make_validated_type(output_type)
+        )
+        return Annotated[made, OutputTool(strict=False)] if loose else made
+    kind = get_origin(output_type) or output_type or str
     if isinstance(kind, type) and issubclass(kind, BaseModel | dict | str):
-        return form or str
+        return output_type or str
     make: Any = TypedDict
-    return Annotated[make("Response", {"response": form}), AfterValidator(itemgetter("response"))]
+    response = make("Response", {"response": output_type})
+    return Annotated[response, AfterValidator(itemgetter("response"))]
 
 
 def _make_validated_type(form: AgentOutputSchemaBase) -> type:

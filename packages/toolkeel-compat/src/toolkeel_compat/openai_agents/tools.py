@@ -28,6 +28,7 @@ from toolkeel_compat.check_options import SECONDS, check_fields, check_options, 
 from toolkeel_compat.openai_agents.context import RunContextWrapper, ToolContext
 from toolkeel_compat.openai_agents.exceptions import ToolTimeoutError, UserError
 from toolkeel_compat.openai_agents.guardrails import ToolInputGuardrail, ToolOutputGuardrail
+from toolkeel_compat.openai_agents.strict_schema import to_strict_schema
 from toolkeel_compat.openai_agents.tool_outputs import read_parts
 
 __all__ = ["FunctionTool", "Tool", "default_tool_error_function", "function_tool", "tool"]
@@ -157,6 +158,9 @@ class FunctionTool:
 
     def __post_init__(self) -> None:
         check_fields(self)
+        if self.strict_json_schema:
+            self.__dict__["_given"] = self.params_json_schema
+            self.params_json_schema = to_strict_schema(self.params_json_schema)
         self.__dict__["_made"] = self._make_tool()
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -172,14 +176,16 @@ class FunctionTool:
         return made
 
     def _make_tool(self) -> AnyTool:
-        invoker = self.on_invoke_tool
-        if (
-            isinstance(invoker, FunctionInvoker)
-            and self.params_json_schema == invoker.inner.parameters
+        invoker, schema = self.on_invoke_tool, self.params_json_schema
+        given = self.__dict__.get("_given", schema)
+        if isinstance(invoker, FunctionInvoker) and schema in (
+            invoker.inner.parameters,
+            to_strict_schema(invoker.inner.parameters),
         ):
             inner = invoker.inner
         else:
-            schema = self.params_json_schema
+            if schema == to_strict_schema(given):  # calls are checked by what the author wrote
+                schema = given
             inner = CoreTool.from_schema(self.name, self.description, schema, self._on_invoke)
         guards: list[Step] = [guard.step() for guard in self.tool_input_guardrails or ()]
         guards += [guard.step() for guard in reversed(self.tool_output_guardrails or ())]

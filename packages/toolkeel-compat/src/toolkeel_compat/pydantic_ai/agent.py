@@ -24,6 +24,7 @@ from toolkeel_compat.check_options import check_options
 from toolkeel_compat.missing import refuse_attributes
 from toolkeel_compat.pydantic_ai.context import RunContext, current_run
 from toolkeel_compat.pydantic_ai.exceptions import UsageLimitExceeded, to_run_error
+from toolkeel_compat.pydantic_ai.failures import send_failures
 from toolkeel_compat.pydantic_ai.messages import (
     get_values,
     make_user_message,
@@ -44,7 +45,7 @@ from toolkeel_compat.pydantic_ai.options import (
 )
 from toolkeel_compat.pydantic_ai.output_types import make_output_type, takes_text
 from toolkeel_compat.pydantic_ai.result import AgentRunResult, MessageHistory, StreamedRunResult
-from toolkeel_compat.pydantic_ai.retries import make_retry_step, send_failures
+from toolkeel_compat.pydantic_ai.retries import make_retry_step
 from toolkeel_compat.pydantic_ai.toolsets import (
     ToolCollection,
     flatten_toolsets,

@@ -11,7 +11,13 @@ from toolkeel.errors import SetupError
 from toolkeel.messages import AssistantMessage, SystemMessage
 from toolkeel.model_interface import Delta, ModelRequest
 from toolkeel_compat.check_options import maybe_await
-from toolkeel_compat.pydantic_ai.messages import ModelResponse, make_reply, to_model_messages
+from toolkeel_compat.pydantic_ai.context import current_run
+from toolkeel_compat.pydantic_ai.messages import (
+    ModelResponse,
+    get_values,
+    make_reply,
+    to_model_messages,
+)
 from toolkeel_compat.pydantic_ai.test_model import OfferedTool
 
 
@@ -71,7 +77,9 @@ class FunctionModel:
         said = [one for one in request.messages if not isinstance(one, SystemMessage)]
         is_text = request.settings.tool_choice != "required"
         info = AgentInfo(offered[0], is_text, offered[1], "\n\n".join(told) or None)
-        reply = await maybe_await(self.function(to_model_messages(said, {}), info))
+        run = current_run.get()
+        values = {} if run is None else get_values(run)
+        reply = await maybe_await(self.function(to_model_messages(said, values), info))
         if not isinstance(reply, ModelResponse):
             raise SetupError(f"FunctionModel: the function gave {reply!r:.80}, no ModelResponse")
         yield make_reply(reply)

@@ -285,7 +285,7 @@ def _make_request_part(message: Message, values: Mapping[str, Any]) -> Any:
         outcome: Any = (
             "denied" if message.kind == "denied" else "retried" if message.failed else "success"
         )
-        content = message.text if message.failed else values.get(message.tool_call_id, message.text)
+        content = values.get(message.tool_call_id, message.text)
         name, call = message.name, message.tool_call_id
         return ToolReturnPart(name, content, call, message.artifact, outcome=outcome)
     if isinstance(message, SystemMessage):

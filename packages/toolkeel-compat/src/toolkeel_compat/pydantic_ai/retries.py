@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -46,23 +44,6 @@ def make_retry_step(tools: Sequence[Any], default: int) -> Any:
         return await proceed(request)
 
     return step
-
-
-async def send_failures(request: ModelRequest, run: CoreRun[Any], proceed: Any) -> Any:
-    """Send failed results as Pydantic AI does where the wire has no flag for them, as a model step."""
-    if getattr(request.model, "flags_failures", True):
-        return await proceed(request)
-    messages = [
-        dataclasses.replace(
-            one,
-            status="success",
-            content=json.dumps({"error": one.text}, ensure_ascii=False, separators=(",", ":")),
-        )
-        if isinstance(one, ToolMessage) and one.failed
-        else one
-        for one in request.messages
-    ]
-    return await proceed(dataclasses.replace(request, messages=messages))
 
 
 def _count_turn(run: CoreRun[Any], limits: Mapping[str, int], default: int) -> None:

@@ -18,8 +18,9 @@ from toolkeel.define.output_type import is_output_tool
 from toolkeel.messages import AssistantMessage, UserMessage
 from toolkeel.model_interface import ModelRequest
 from toolkeel_compat.check_options import maybe_await
-from toolkeel_compat.pydantic_ai.context import RunContext, current_run
+from toolkeel_compat.pydantic_ai.context import RunContext, current_run, without_validators
 from toolkeel_compat.pydantic_ai.exceptions import ModelRetry, UnexpectedModelBehavior
+from toolkeel_compat.pydantic_ai.failures import write_feedback
 from toolkeel_compat.pydantic_ai.toolsets import takes_run_context
 
 FIRST_TEXT: Final = "first_text"
@@ -36,6 +37,8 @@ def add_validators(kind: Any, validators: Sequence[Callable[..., Any]]) -> Any:
         return kind
 
     def check(value: Any) -> Any:
+        if without_validators.get():
+            return value
         run = current_run.get()
         assert run is not None
         known: Any = run.scope.step_state.setdefault((_VALIDATED_KEY, run.id), {})
@@ -78,7 +81,7 @@ def make_text_step(validators: Sequence[Callable[..., Any]], retries: int) -> Mo
             raise UnexpectedModelBehavior(f"Exceeded maximum output retries ({retries})")
         else:
             failed[run.id] = context.retry + 1
-            run.loop_state.inbox.append(UserMessage(f"Your answer is not accepted: {problem}"))
+            run.loop_state.inbox.append(UserMessage(write_feedback("pyai:retry_feedback", problem)))
         return reply
 
     return step

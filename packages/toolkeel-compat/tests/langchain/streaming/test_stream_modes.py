@@ -81,4 +81,6 @@ def test_reasoning_is_streamed_among_the_messages() -> None:
     assert [token.content_blocks for token in tokens] == [
         [{"type": "reasoning", "reasoning": "hm"}],
         [{"type": "text", "text": "3"}],
+        [],
     ]
+    assert [token.chunk_position for token in tokens] == [None, None, "last"]

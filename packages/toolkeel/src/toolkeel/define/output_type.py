@@ -59,6 +59,8 @@ class OutputTool:
         describe_answer: Returns the text of an accepted answer's result.
         key: Key of an answer that is no object.
         on_invalid: What the model reads of a wrong answer: see `ToolOptions`.
+        strict: False for a schema as pydantic makes it, whose objects are not closed, and which the
+            provider does not enforce.
     """
 
     name: str = OUTPUT_TOOL
@@ -66,6 +68,7 @@ class OutputTool:
     describe_answer: Callable[[object], str] = lambda answer: ACCEPTED
     key: str = _VALUE
     on_invalid: ErrorHandler = True
+    strict: bool = True
 
 
 @record
@@ -76,16 +79,20 @@ class OutputForm:
         tool: Tool that the model calls to give it; the result's artifact is the value.
         wrapped: True if the value is under a key of its own, since it is no object.
         key: That key.
+        strict: False if the provider does not enforce the schema.
     """
 
     tool: AnyTool
     wrapped: bool
     key: str = _VALUE
+    strict: bool = True
 
     @property
     def format(self) -> OutputFormat:
         """The response format for wires that hold replies to a schema."""
-        return OutputFormat(self.tool.name, self.tool.parameters, self.tool.description)
+        return OutputFormat(
+            self.tool.name, self.tool.parameters, self.tool.description, self.strict
+        )
 
     def candidate_arguments(self, text: str) -> Iterator[str]:
         """Yield the ways to read a reply's text as arguments, likeliest first.
@@ -173,14 +180,14 @@ def compile_output_form(output_type: TypeForm[Any], name: str = OUTPUT_TOOL) -> 
     arguments = (
         _compile_wrapped(name, output_type, wanted.key)
         if wrapped
-        else _compile_object(name, replace(generated, schema=schema), adapter)
+        else _compile_object(name, replace(generated, schema=schema), adapter, wanted.strict)
     )
     description = wanted.description
     if description is None:
         description = f"{ANSWER_NOTE} {message}".strip()
     accept = _Accept(wanted.describe_answer)
     tool = _tool(name, description, arguments, accept, wanted.on_invalid)
-    return OutputForm(tool, wrapped, wanted.key)
+    return OutputForm(tool, wrapped, wanted.key, wanted.strict)
 
 
 def _with_root_object(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -196,9 +203,11 @@ def _compile_wrapped(name: str, output_type: TypeForm[Any], key: str) -> Argumen
     return from_parameters(name, [value], {}, "forbid")
 
 
-def _compile_object(name: str, made: GeneratedSchema, adapter: TypeAdapter[Any]) -> ArgumentSchema:
+def _compile_object(
+    name: str, made: GeneratedSchema, adapter: TypeAdapter[Any], closing: bool
+) -> ArgumentSchema:
     """Compile arguments that are the answer itself, for types that are objects, or raise `DefinitionError`."""
-    strict, facts = compile_core(adapter.core_schema, made, closing=True, is_own_root=False)
+    strict, facts = compile_core(adapter.core_schema, made, closing, is_own_root=False)
     validate = (adapter.validator if strict is None else strict).validate_json
 
     def given(text: str | bytes, **options: Any) -> Values:

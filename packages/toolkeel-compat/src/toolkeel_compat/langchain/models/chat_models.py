@@ -30,6 +30,7 @@ from toolkeel.messages import AssistantMessage, Message, ToolCall, ToolMessage
 from toolkeel.model_interface import Model, ModelRequest, Settings, TextDelta
 from toolkeel.providers.model_by_name import connect
 from toolkeel_compat.langchain.convert_tool import to_tool
+from toolkeel_compat.langchain.message_chunks import AIMessageChunk, end_reply
 from toolkeel_compat.langchain.messages import AIMessage, convert_to_messages
 from toolkeel_compat.langchain.threads.message_ids import make_reply_id, set_id
 from toolkeel_compat.langchain.tool_node import Config, Invokable, check_config
@@ -274,8 +275,8 @@ class ChatModel(Invokable):
 
     async def astream(
         self, messages: object, config: Config = None
-    ) -> AsyncGenerator[AIMessage, None]:
-        """Stream a reply as messages that add up to it: text chunks, then a message with the rest."""
+    ) -> AsyncGenerator[AIMessageChunk, None]:
+        """Stream a reply as pieces that add up to it: its text, its calls, and then the rest."""
         check_config(config)
         reply, has_text, id = ReplyBuilder(), False, make_reply_id()
         asked = plain_failures(convert_to_messages(messages), self.model)
@@ -283,12 +284,13 @@ class ChatModel(Invokable):
             reply.add(one)
             if isinstance(one, TextDelta):
                 has_text = True
-                yield AIMessage(one.text, metadata={"id": id})
-        [message] = convert_to_messages([reply.build()])
-        message = set_id(message, id)
-        yield replace(message, content="") if has_text else message
+                yield AIMessageChunk(one.text, metadata={"id": id})
+        message = reply.build()
+        whole = {} if has_text else {"content": message.content}
+        for end in end_reply(message, {"id": id}, reasoning=message.reasoning, **whole):
+            yield end
 
-    def stream(self, messages: object, config: Config = None) -> Iterator[AIMessage]:
+    def stream(self, messages: object, config: Config = None) -> Iterator[AIMessageChunk]:
         """Call `astream` from sync code."""
         return iter(SyncIterator(partial(self.astream, messages, config)))
 

@@ -15,6 +15,7 @@ from toolkeel.call.toolset import Toolset
 from toolkeel.errors import SetupError
 from toolkeel.messages import AssistantMessage
 from toolkeel.model_interface import Delta, ModelRequest, Settings, TextDelta
+from toolkeel_compat.langchain.message_chunks import AIMessageChunk
 from toolkeel_compat.langchain.messages import AIMessage, convert_to_messages
 from toolkeel_compat.langchain.models.chat_models import ChatModel, OwnModel
 
@@ -85,11 +86,11 @@ class BaseChatModel(BaseModel, OwnModel):
         """Call the model once. See `ChatModel.ainvoke`."""
         return await self.to_chat_model().ainvoke(*args, **kwargs)
 
-    def stream(self, *args: Any, **kwargs: Any) -> Iterator[AIMessage]:
+    def stream(self, *args: Any, **kwargs: Any) -> Iterator[AIMessageChunk]:
         """Stream a reply. See `ChatModel.astream`."""
         return self.to_chat_model().stream(*args, **kwargs)
 
-    def astream(self, *args: Any, **kwargs: Any) -> AsyncIterator[AIMessage]:
+    def astream(self, *args: Any, **kwargs: Any) -> AsyncIterator[AIMessageChunk]:
         """Stream a reply. See `ChatModel.astream`."""
         return self.to_chat_model().astream(*args, **kwargs)
 

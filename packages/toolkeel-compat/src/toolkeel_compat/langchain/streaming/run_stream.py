@@ -5,14 +5,14 @@ Reading any of the streams takes further parts of the run; each part goes to the
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
 from toolkeel.call.body.sync_bridge import SyncIterator
 from toolkeel.errors import SetupError
 from toolkeel.events import Event, Replied, Streamed, ToolFinished, ToolStarted
 from toolkeel.model_interface import ReasoningDelta, TextDelta
-from toolkeel_compat.langchain.messages import AIMessage, convert_to_messages, to_tool_call
+from toolkeel_compat.langchain.messages import AIMessage, convert_to_messages, to_block_message
 from toolkeel_compat.langchain.streaming.growing import (
     Growing,
     GrowingText,
@@ -23,6 +23,7 @@ from toolkeel_compat.langchain.streaming.growing import (
 from toolkeel_compat.langchain.streaming.stream_modes import INTERRUPT_KEY
 from toolkeel_compat.langchain.threads.interrupts import Interrupt
 from toolkeel_compat.langchain.threads.message_ids import add_result_id, get_id
+from toolkeel_compat.langchain.tool_calls import to_tool_call
 
 Make: TypeAlias = Callable[[], AsyncGenerator[tuple[str, Any], None]]
 """Starts the run, and yields its parts with their modes."""
@@ -64,6 +65,7 @@ class _Stream(Source):
         self._is_complete = False
         self._reply: MessageStream | None = None
         self._reply_id: str | None = None
+        self._reply_ids: set[str | None] = set()
         self._calls: dict[str, ToolCallStream] = {}
 
     def check(self) -> None:
@@ -78,13 +80,25 @@ class _Stream(Source):
     def _take(self, mode: str, part: Any) -> None:
         """Add a part to the streams it belongs to."""
         if mode == "values":
-            self._state = {key: value for key, value in part.items() if key != INTERRUPT_KEY}
+            self._state = self._read_state(part)
             self._push("values", self._state)
         elif mode == "end":
-            self._state, waits = part
+            state, waits = part
+            self._state = self._read_state(state)
             self._interrupts += waits
         else:
             self._take_event(part)
+
+    def _read_state(self, state: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a state in which the replies of this run have blocks as their content."""
+        messages = [
+            to_block_message(one)
+            if isinstance(one, AIMessage) and one.id and one.id in self._reply_ids
+            else one
+            for one in state.get("messages", ())
+        ]
+        known = {key: value for key, value in state.items() if key != INTERRUPT_KEY}
+        return {**known, "messages": messages} if "messages" in known else known
 
     def _take_event(self, event: Event) -> None:
         match event:
@@ -95,8 +109,9 @@ class _Stream(Source):
             case Replied(message=message):
                 [reply] = convert_to_messages([message])
                 assert isinstance(reply, AIMessage)
-                self._open_reply().end(reply)
+                self._open_reply().end(to_block_message(reply))
                 self._reply_id = get_id(reply)
+                self._reply_ids.add(self._reply_id)
                 self._reply = None
             case ToolStarted(call=call):
                 self._calls[call.id] = ToolCallStream(to_tool_call(call))

@@ -10,7 +10,8 @@ from toolkeel.errors import SetupError
 from toolkeel.events import Emitted, Event, Replied, Streamed, ToolFinished
 from toolkeel.messages import AssistantMessage, Message, Reasoning
 from toolkeel.model_interface import ReasoningDelta, TextDelta
-from toolkeel_compat.langchain.messages import AIMessage, convert_to_messages
+from toolkeel_compat.langchain.message_chunks import AIMessageChunk, end_reply
+from toolkeel_compat.langchain.messages import convert_to_messages
 from toolkeel_compat.langchain.threads.interrupts import CHANGES_KEY, HIDDEN_KEYS, Interrupt
 from toolkeel_compat.langchain.threads.message_ids import (
     ReplyBegan,
@@ -29,10 +30,10 @@ _OWN_MODES = ("events",)
 
 
 def sort_modes(asked: Sequence[str]) -> list[str]:
-    """Return the modes in `MODES` order. Raise `SetupError` for an unknown one."""
+    """Return the modes in `MODES` order, after ``events``. Raise `SetupError` for an unknown one."""
     if strange := [mode for mode in asked if mode not in (*MODES, *_OWN_MODES)]:
         raise SetupError(f"stream_mode {strange[0]!r} is not here: there are {MODES}")
-    return sorted(asked, key=(*MODES, *_OWN_MODES).index)
+    return sorted(asked, key=(*_OWN_MODES, *MODES).index)
 
 
 @record
@@ -180,11 +181,11 @@ class StreamParts:
         reply = {} if self._reply_id is None else {"id": self._reply_id}
         match mode, event:
             case "messages", Streamed(delta=TextDelta(text=text)):
-                yield AIMessage(text, metadata=reply), where
+                yield AIMessageChunk(text, metadata=reply), where
             case "messages", Streamed(delta=ReasoningDelta(text=text)) if text:
-                yield AIMessage("", reasoning=(Reasoning(text),), metadata=reply), where
-            case "messages", Replied(message=message) if message.tool_calls:
-                yield AIMessage("", message.tool_calls, metadata=reply), where
+                yield AIMessageChunk("", reasoning=(Reasoning(text),), metadata=reply), where
+            case "messages", Replied(message=message):
+                yield from ((one, where) for one in end_reply(message, reply))
             case "messages", ToolFinished(message=message):
                 yield self._read_result(message), where
             case "custom", Emitted(value=value) if not isinstance(value, HookUpdate | ReplyBegan):

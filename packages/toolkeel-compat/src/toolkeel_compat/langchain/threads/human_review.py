@@ -20,13 +20,13 @@ from toolkeel.errors import Denied, SetupError
 from toolkeel.messages import ToolMessage
 from toolkeel.sessions.unknown_outcomes import QUESTION
 from toolkeel_compat.langchain.command import Command, to_tool_output
-from toolkeel_compat.langchain.messages import ToolCall
 from toolkeel_compat.langchain.threads.decisions import (
     DECISIONS,
     list_allowed,
     make_decision_type,
 )
 from toolkeel_compat.langchain.threads.interrupts import Interrupt, is_interrupt, pair_answers
+from toolkeel_compat.langchain.tool_calls import ToolCall
 
 EDIT_NOTICE = (
     "Note: a human reviewer replaced this tool call before it ran. The call recorded in your "

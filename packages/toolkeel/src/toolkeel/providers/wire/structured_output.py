@@ -20,11 +20,13 @@ def compile_format(output: OutputFormat, target: Target) -> Compiled:
     Raises:
         DefinitionError: if it is not the schema of an object.
     """
-    return compile_schema(output.schema, target)
+    return compile_schema(output.schema, target if output.strict else "plain")
 
 
 def is_expressible(output: OutputFormat, target: Target) -> bool:
     """Return True if the wire's dialect expresses the complete schema, without renamed properties."""
+    if not output.strict:
+        return target == "openai-strict"  # the others have no format that is not enforced
     try:
         compiled = compile_format(output, target)
     except DefinitionError:

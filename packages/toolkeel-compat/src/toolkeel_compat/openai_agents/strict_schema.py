@@ -1,0 +1,61 @@
+"""JSON Schemas in the strict form that the OpenAI Agents SDK shows and sends."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from toolkeel.define.subschemas import resolve
+
+_MAPS = ("properties", "$defs", "definitions")
+_LISTS = ("anyOf", "allOf")
+
+
+def to_strict_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a schema in the SDK's strict form: objects are closed, and all their properties required.
+
+    An object that allows further keys stays as it is.
+
+    >>> to_strict_schema({"type": "object", "properties": {"a": {"type": "integer", "default": None}}})
+    {'type': 'object', 'properties': {'a': {'type': 'integer'}}, 'additionalProperties': False, 'required': ['a']}
+    """
+    return _convert(schema or {"type": "object", "properties": {}}, schema, ())
+
+
+def _convert(
+    part: Mapping[str, Any], root: Mapping[str, Any], above: tuple[str, ...]
+) -> dict[str, Any]:
+    """Convert a part of a schema.
+
+    Args:
+        part: The part.
+        root: The schema, for references.
+        above: References that the part is in place of.
+    """
+    made = {key: value for key, value in part.items() if key != "default" or value is not None}
+    ref = made.get("$ref")
+    if isinstance(ref, str) and len(made) > 1 and part is not root and ref not in above:
+        target = resolve(ref, root)
+        if isinstance(target, Mapping):
+            del made["$ref"]
+            return _convert({**target, **made}, root, (*above, ref))
+    [inner, *more] = made["allOf"] if made.get("allOf") else [None]
+    if isinstance(inner, Mapping) and not more:
+        del made["allOf"]
+        return _convert({**inner, **made}, root, above)
+    for key in _MAPS:
+        if isinstance(made.get(key), Mapping):
+            made[key] = {name: _convert(one, root, above) for name, one in made[key].items()}
+    if "oneOf" in made:
+        made["anyOf"] = [*made.get("anyOf", ()), *made.pop("oneOf")]
+    for key in _LISTS:
+        if isinstance(made.get(key), list):
+            made[key] = [_convert(one, root, above) for one in made[key]]
+    if isinstance(made.get("items"), Mapping):
+        made["items"] = _convert(made["items"], root, above)
+    if "object" in (kinds := made.get("type", "object" if "properties" in made else "")):
+        made = {"type": kinds, **made} if "type" not in made else made
+        made.setdefault("additionalProperties", False)
+        if "properties" in made:
+            made["required"] = [*made["properties"]]
+    return made
