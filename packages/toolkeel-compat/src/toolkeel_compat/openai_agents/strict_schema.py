@@ -33,16 +33,22 @@ def _convert(
         above: References that the part is in place of.
     """
     made = {key: value for key, value in part.items() if key != "default" or value is not None}
-    ref = made.get("$ref")
+    ref, alone = made.get("$ref"), made.get("allOf") or ()
     if isinstance(ref, str) and len(made) > 1 and part is not root and ref not in above:
         target = resolve(ref, root)
         if isinstance(target, Mapping):
             del made["$ref"]
             return _convert({**target, **made}, root, (*above, ref))
-    [inner, *more] = made["allOf"] if made.get("allOf") else [None]
-    if isinstance(inner, Mapping) and not more:
+    if len(alone) == 1:
         del made["allOf"]
-        return _convert({**inner, **made}, root, above)
+        return _convert({**alone[0], **made}, root, above)
+    return _close(_convert_parts(made, root, above))
+
+
+def _convert_parts(
+    made: dict[str, Any], root: Mapping[str, Any], above: tuple[str, ...]
+) -> dict[str, Any]:
+    """Convert the parts of a schema, in place, and return it; see `_convert`."""
     for key in _MAPS:
         if isinstance(made.get(key), Mapping):
             made[key] = {name: _convert(one, root, above) for name, one in made[key].items()}
@@ -53,8 +59,14 @@ def _convert(
             made[key] = [_convert(one, root, above) for one in made[key]]
     if isinstance(made.get("items"), Mapping):
         made["items"] = _convert(made["items"], root, above)
-    if "object" in (kinds := made.get("type", "object" if "properties" in made else "")):
-        made = {"type": kinds, **made} if "type" not in made else made
+    return made
+
+
+def _close(made: dict[str, Any]) -> dict[str, Any]:
+    """Close an object and require its properties, in place; return the schema."""
+    if "properties" in made:
+        made.setdefault("type", "object")
+    if "object" in made.get("type", ""):
         made.setdefault("additionalProperties", False)
         if "properties" in made:
             made["required"] = [*made["properties"]]

@@ -6,6 +6,7 @@ context       `RunContext`: a tool's view of its run
 messages      messages with parts: `ModelRequest`, `ModelResponse`
 exceptions    `ModelRetry`, `ApprovalRequired`, and the exceptions that end a run
 retries       how often the model may correct calls of a tool
+failures      what a model reads of its failed calls
 toolsets      tools of functions that take a `RunContext` or nothing: `Tool`, `FunctionToolset`
 deferred      calls that wait: `DeferredToolRequests`, `DeferredToolResults`
 test_model    `TestModel`: calls each tool once, then answers
