@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeAlias
 from toolkeel._common.checked_arguments import checked
 from toolkeel._records.record import record
 from toolkeel.call.body.callback import ask_person
+from toolkeel.call.steps.join_approvals import join_approvals
 from toolkeel.content import Block, Image, Text, detect_media_type
 from toolkeel.context import ToolContext
 from toolkeel.define.decorator import tool
@@ -155,7 +156,7 @@ class ComputerTool:
             effects=Effects(stranger=True, safe_after=("stranger",)),
             timeout=TIMEOUT,
             sequential=True,
-            approval=self._needs_approval,
+            approval=join_approvals(self._approval, self._has_unseen_checks) or False,
             steps=[self._check_safety],
             hosted=Hosted(self._make_natives(width, height), self.where),
         )(self._run_actions)
@@ -220,13 +221,9 @@ class ComputerTool:
                 )
         return await proceed(prepared)
 
-    def _needs_approval(
-        self, arguments: Mapping[str, object]
-    ) -> bool | str | Awaitable[bool | str]:
-        """Return true if a call needs approval."""
-        if self.on_safety_check is None and arguments.get("safety_checks"):
-            return True
-        return self._approval(arguments) if callable(self._approval) else self._approval
+    def _has_unseen_checks(self, arguments: Mapping[str, object]) -> bool:
+        """Return True if a call has safety checks that nobody else is asked about."""
+        return self.on_safety_check is None and bool(arguments.get("safety_checks"))
 
     def _make_natives(self, width: int, height: int) -> dict[Any, Native]:
         openai: dict[str, Any] = {"type": "computer"}
