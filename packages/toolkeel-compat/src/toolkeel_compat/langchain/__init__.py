@@ -2,7 +2,6 @@
 
 names             which module exports each name, and the replacement of names that are missing
 messages          LangChain's messages, over the core's records
-message_chunks    `AIMessageChunk`: pieces of a streamed reply
 tool_calls        LangChain's calls, over the core's records
 runtime           values injected into a running tool: ids, state, config, runtime, callbacks
 serialization     messages as LangChain's JSON: `dumpd`, `load`, `messages_to_dict`
@@ -44,7 +43,6 @@ if TYPE_CHECKING:
     from toolkeel_compat.langchain.convert_tool import *
     from toolkeel_compat.langchain.history import *
     from toolkeel_compat.langchain.mcp_client import *
-    from toolkeel_compat.langchain.message_chunks import *
     from toolkeel_compat.langchain.messages import *
     from toolkeel_compat.langchain.middleware import *
     from toolkeel_compat.langchain.models.chat_models import *
@@ -55,6 +53,7 @@ if TYPE_CHECKING:
     from toolkeel_compat.langchain.runtime import *
     from toolkeel_compat.langchain.serialization import *
     from toolkeel_compat.langchain.store import *
+    from toolkeel_compat.langchain.streaming.message_chunks import *
     from toolkeel_compat.langchain.streaming.stream_modes import GraphOutput as GraphOutput
     from toolkeel_compat.langchain.summarization import *
     from toolkeel_compat.langchain.threads.checkpoints import *

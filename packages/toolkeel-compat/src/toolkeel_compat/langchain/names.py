@@ -17,7 +17,7 @@ EXPORTS: Mapping[str, str] = {
     "toolkeel_compat.langchain.threads.interrupts": "GraphInterrupt Interrupt get_stream_writer interrupt",
     "toolkeel_compat.langchain.mcp_client": "MCPToolCallRequest MultiServerMCPClient load_mcp_tools",
     "toolkeel_compat.langchain.messages": "AIMessage AnyMessage BaseMessage HumanMessage SystemMessage ToolMessage convert_to_messages",
-    "toolkeel_compat.langchain.message_chunks": "AIMessageChunk message_chunk_to_message",
+    "toolkeel_compat.langchain.streaming.message_chunks": "AIMessageChunk message_chunk_to_message",
     "toolkeel_compat.langchain.middleware": "AgentMiddleware ModelCallResult ModelRequest ModelResponse Runtime after_agent after_model before_agent before_model dynamic_prompt hook_config wrap_model_call wrap_tool_call",
     "toolkeel_compat.langchain.ready_middleware": "ModelCallLimitExceededError ModelCallLimitMiddleware ModelFallbackMiddleware ModelRetryMiddleware Todo TodoListMiddleware ToolCallLimitExceededError ToolCallLimitMiddleware ToolRetryMiddleware",
     "toolkeel_compat.langchain.recursion_limit": "GraphRecursionError",

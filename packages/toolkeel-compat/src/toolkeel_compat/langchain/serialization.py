@@ -10,7 +10,6 @@ from toolkeel._records.messages_json import dump_message, load_message
 from toolkeel.errors import SetupError
 from toolkeel.messages import Message
 from toolkeel_compat.content_blocks import to_langchain_content
-from toolkeel_compat.langchain.message_chunks import AIMessageChunk
 from toolkeel_compat.langchain.messages import (
     AIMessage,
     HumanMessage,
@@ -19,6 +18,7 @@ from toolkeel_compat.langchain.messages import (
     ToolMessage,
     convert_to_messages,
 )
+from toolkeel_compat.langchain.streaming.message_chunks import AIMessageChunk
 from toolkeel_compat.langchain.tool_calls import to_tool_call
 
 _CLASSES: Mapping[str, type[Any]] = {

@@ -16,7 +16,6 @@ run_lifecycle  one run from start to result: options, error handlers
 stream         `RunResultStreaming` and its events
 hooks          lifecycle hooks, awaited during a run
 output         output types
-strict_schema  JSON Schemas in the strict form of tools and output types
 agent_tool     agents as tools of other agents
 agent          `Agent`
 tracing        traces and spans, passed to processors; nothing is exported by default

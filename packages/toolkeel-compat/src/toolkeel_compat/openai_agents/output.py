@@ -22,7 +22,7 @@ from toolkeel.define.output_type import OutputTool, compile_output_form
 from toolkeel.define.subschemas import all_subschemas
 from toolkeel.providers.wire.plain_json import dumps
 from toolkeel_compat.openai_agents.exceptions import ModelBehaviorError, UserError
-from toolkeel_compat.openai_agents.strict_schema import to_strict_schema
+from toolkeel_compat.openai_agents.models.strict_schema import to_strict_schema
 
 __all__ = ["AgentOutputSchema", "AgentOutputSchemaBase"]
 

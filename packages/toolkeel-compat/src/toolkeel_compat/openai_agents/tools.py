@@ -28,7 +28,7 @@ from toolkeel_compat.check_options import SECONDS, check_fields, check_options, 
 from toolkeel_compat.openai_agents.context import RunContextWrapper, ToolContext
 from toolkeel_compat.openai_agents.exceptions import ToolTimeoutError, UserError
 from toolkeel_compat.openai_agents.guardrails import ToolInputGuardrail, ToolOutputGuardrail
-from toolkeel_compat.openai_agents.strict_schema import to_strict_schema
+from toolkeel_compat.openai_agents.models.strict_schema import to_strict_schema
 from toolkeel_compat.openai_agents.tool_outputs import read_parts
 
 __all__ = ["FunctionTool", "Tool", "default_tool_error_function", "function_tool", "tool"]

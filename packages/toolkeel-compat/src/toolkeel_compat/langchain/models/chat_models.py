@@ -30,8 +30,8 @@ from toolkeel.messages import AssistantMessage, Message, ToolCall, ToolMessage
 from toolkeel.model_interface import Model, ModelRequest, Settings, TextDelta
 from toolkeel.providers.model_by_name import connect
 from toolkeel_compat.langchain.convert_tool import to_tool
-from toolkeel_compat.langchain.message_chunks import AIMessageChunk, end_reply
 from toolkeel_compat.langchain.messages import AIMessage, convert_to_messages
+from toolkeel_compat.langchain.streaming.message_chunks import AIMessageChunk, end_reply
 from toolkeel_compat.langchain.threads.message_ids import make_reply_id, set_id
 from toolkeel_compat.langchain.tool_node import Config, Invokable, check_config
 

@@ -15,9 +15,9 @@ from toolkeel.call.toolset import Toolset
 from toolkeel.errors import SetupError
 from toolkeel.messages import AssistantMessage
 from toolkeel.model_interface import Delta, ModelRequest, Settings, TextDelta
-from toolkeel_compat.langchain.message_chunks import AIMessageChunk
 from toolkeel_compat.langchain.messages import AIMessage, convert_to_messages
 from toolkeel_compat.langchain.models.chat_models import ChatModel, OwnModel
+from toolkeel_compat.langchain.streaming.message_chunks import AIMessageChunk
 
 
 @record

@@ -10,8 +10,8 @@ from toolkeel.errors import SetupError
 from toolkeel.events import Emitted, Event, Replied, Streamed, ToolFinished
 from toolkeel.messages import AssistantMessage, Message, Reasoning
 from toolkeel.model_interface import ReasoningDelta, TextDelta
-from toolkeel_compat.langchain.message_chunks import AIMessageChunk, end_reply
 from toolkeel_compat.langchain.messages import convert_to_messages
+from toolkeel_compat.langchain.streaming.message_chunks import AIMessageChunk, end_reply
 from toolkeel_compat.langchain.threads.interrupts import CHANGES_KEY, HIDDEN_KEYS, Interrupt
 from toolkeel_compat.langchain.threads.message_ids import (
     ReplyBegan,

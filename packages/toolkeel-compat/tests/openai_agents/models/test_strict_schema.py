@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.shared import peer
 from toolkeel_compat.openai_agents import FunctionTool, function_tool
-from toolkeel_compat.openai_agents.strict_schema import to_strict_schema
+from toolkeel_compat.openai_agents.models.strict_schema import to_strict_schema
 
 DEFS = {"Box": {"type": "object", "properties": {"w": {"type": "integer", "default": None}}}}
 parts: Any = st.recursive(
