@@ -40,7 +40,7 @@ class Stuck:
 @pytest.mark.parametrize("how", ["gather", "task group"])
 def test_what_others_raise_for_a_cancelled_run_has_no_run_and_the_handle_has(how: str) -> None:
     async def main() -> None:
-        run = Agent(Stuck()).start("go")
+        run = Agent(Stuck()).stream("go")
 
         async def together() -> None:
             if how == "gather":
