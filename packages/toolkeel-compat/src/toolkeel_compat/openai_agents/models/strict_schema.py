@@ -33,7 +33,8 @@ def _convert(
         above: References that the part is in place of.
     """
     made = {key: value for key, value in part.items() if key != "default" or value is not None}
-    ref, alone = made.get("$ref"), made.get("allOf") or ()
+    ref = made.get("$ref")
+    alone: list[Any] = made.get("allOf") or []
     if isinstance(ref, str) and len(made) > 1 and part is not root and ref not in above:
         target = resolve(ref, root)
         if isinstance(target, Mapping):
