@@ -34,8 +34,10 @@ class ResourceOwners:
         self, servers: Sequence[Upstream], prefixed: bool, before: ResourceOwners | None = None
     ) -> None:
         self._prefixed = prefixed
-        named = before._named if before else {}
-        self._named = {server: named.get(server, {}) for server in servers}
+        named: dict[Upstream, dict[str, None]] = before._named if before else {}
+        self._named: dict[Upstream, dict[str, None]] = {
+            server: named.get(server, {}) for server in servers
+        }
         self._templates = {server: [*map(_parsed, server.lists.templates)] for server in servers}
 
     def _claims(self, server: Upstream, uri: str) -> bool:

@@ -72,7 +72,7 @@ class RoutingTable:
         self.templates: dict[str, Route] = {}
         servers = list(servers)
         known = before._uris if before else None
-        self._uris = ResourceOwners(servers, prefixed, known)
+        self._uris: ResourceOwners = ResourceOwners(servers, prefixed, known)
         for server in servers:
             for name, route in self._tools_of(server, before).items():
                 self.tools.setdefault(name, self._with_public_page(route))
@@ -171,7 +171,7 @@ class RoutingTable:
         return Route(*self._uris.find(uri), None)
 
     def name_resources(
-        self, server: Upstream, result: Mapping[str, Any], asked: Mapping[str, str] = NOTHING
+        self, server: Upstream, result: Mapping[str, Any], asked: Mapping[str, object] = NOTHING
     ) -> None:
         """Replace the URIs of resources in a server's result by those that clients know.
 
@@ -183,20 +183,23 @@ class RoutingTable:
             result: As the server sent it; changed in place.
             asked: URIs that the client asked for, by the server's own.
         """
-        for part in _parts(result):
-            match part:  # as the server sent it: it may be anything
-                case {"resource": {"uri": str(uri)} as named} | ({"uri": str(uri)} as named):
+        for part in _parts(result):  # as the server sent it
+            for named in (part.get("resource"), part):
+                if isinstance(named, dict) and isinstance(uri := named.get("uri"), str):
                     named["uri"] = asked.get(uri) or self._uris.name(server, uri)
+                    break
 
 
-def _parts(result: Mapping[str, Any]) -> Iterator[object]:
-    """Yield the parts of a result, of any method, that may name a resource."""
+def _parts(result: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the objects in a result, of any method, that may name a resource."""
     for key in ("content", "contents", "messages"):
         value = result.get(key)
         for part in value if isinstance(value, list) else (value,):
+            if not isinstance(part, dict):
+                continue
             if key != "messages":
                 yield part
-            elif isinstance(part, Mapping):
+            else:
                 yield from _parts({"content": part.get("content")})
 
 
