@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from mcp.shared.exceptions import MCPError
 
 from tests.gateway.behind import config
-from toolkeel_studio.gateway.resource_owners import ResourceOwners
+from toolkeel_studio.gateway.public_names import ResourceOwners
 from toolkeel_studio.gateway.routes import RoutingTable
 from toolkeel_studio.gateway.status import STATUS_URI
 from toolkeel_studio.gateway.upstream import ServerLists, Upstream
@@ -71,7 +71,7 @@ def test_a_hostile_server_takes_no_uri_of_another_or_of_the_gateway(
 def test_a_uri_that_only_results_name_stays_with_the_server_that_named_it_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("toolkeel_studio.gateway.resource_owners.MAX_NAMED", 2)
+    monkeypatch.setattr("toolkeel_studio.gateway.public_names.MAX_NAMED", 2)
     one, other = server("one"), server("other")
     table = RoutingTable([one, other], prefixed=True)
     assert name(table, one, "a://1") == "a://1"

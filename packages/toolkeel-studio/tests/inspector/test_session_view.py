@@ -30,14 +30,8 @@ from toolkeel._records.entries import (
 from toolkeel.messages import AssistantMessage, SystemMessage, ToolCall, ToolMessage, UserMessage
 from toolkeel.sessions import Sessions
 from toolkeel.testing import Scripted, call
-from toolkeel_studio.inspector.session_view import (
-    MAX_DEPTH,
-    MessageItem,
-    Note,
-    ReplyItem,
-    Story,
-    fold_story,
-)
+from toolkeel_studio.inspector.session_items import MessageItem, Note, ReplyItem
+from toolkeel_studio.inspector.session_view import MAX_DEPTH, Story, fold_story
 
 CALLS = (ToolCall("a", "add", "{}"), ToolCall("b", "add", "[1"))
 ENTRIES = [

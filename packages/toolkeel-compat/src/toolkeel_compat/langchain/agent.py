@@ -91,9 +91,8 @@ def create_agent(
     all_tools = _collect_tools(tools, middleware)
     reviewers = [one for one in middleware if isinstance(one, HumanInTheLoopMiddleware)]
     asked, form = resolve_output_type(chat.model, options.get("response_format"))
-    around_models, around_calls = build_steps(
-        middleware, merge_reducers(options), options.get("name")
-    )
+    reducers = merge_reducers(options)
+    around_models, around_calls = build_steps(middleware, reducers, options.get("name"))
     words = system_prompt.text if isinstance(system_prompt, SystemMessage) else system_prompt
     agent: Agent[Any, Any] = Agent(
         asked,
@@ -105,9 +104,7 @@ def create_agent(
         steps=[
             stop_at_error,
             *(one.report_decision for one in reviewers),
-            *around_calls,
-            make_command_step(merge_reducers(options)),
-            handle_interrupts,
+            *(*around_calls, make_command_step(reducers), handle_interrupts),
         ],
         model_steps=[make_limit_step(middleware), *around_models, send_plain_failures],
         max_turns=MAX_REQUESTS,

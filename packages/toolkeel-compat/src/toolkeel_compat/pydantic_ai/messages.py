@@ -237,7 +237,7 @@ def to_model_messages(messages: Sequence[Message], values: Mapping[str, Any]) ->
             made.append(ModelRequest([]))
             vars(made[-1])[_CORE] = []
         part = _make_request_part(one, values)
-        made[-1].parts.append(part)
+        made[-1].parts = [*made[-1].parts, part]
         vars(made[-1])[_CORE].append((one, dataclasses.replace(part)))
     return made
 
@@ -260,7 +260,7 @@ def to_core_messages(history: Sequence[Any]) -> list[Message]:
                 made.append(next(same, None) or _make_message(each))
         elif isinstance(one, ModelResponse):
             is_same = core is not None and [*_make_response_parts(core)] == [*one.parts]
-            made.append(core if is_same else make_reply(one))
+            made.append(core if is_same and core is not None else make_reply(one))
         elif isinstance(one, Message):
             made.append(one)
         else:

@@ -1,6 +1,6 @@
 """Many MCP servers behind one, for any host (gateway): ``toolkeel gateway mcp.json``.
 
-public_names       unique names of tools for clients, and the server of each
+public_names       unique names of tools and URIs for clients, and the server of each
 audit              who called what and how it ended, as lines of JSON
 policy             the file of rules as data: who may call, how often, with which approval (enforced in `calls`)
 ledger             what each client has called and read: counts for limits, labels for taint
@@ -10,7 +10,6 @@ upstream_pool      the servers: listing with time limits, retries after failures
 upstream           one server: when its clients share one process, and when each gets its own
 status             failures of servers, clients and rules that fired, for hosts and people
 status_files       the state of the running gateways in files, for people
-resource_owners    whose a URI is, and by which URI clients know it
 routes             everything that is offered now, by the names that clients use
 changes            change notifications of servers, passed on to clients with a rate limit
 approve            approval of a call by a person: in a form of the host, or beside it

@@ -22,8 +22,7 @@ from toolkeel.mcp.server.multi_round_calls import Request, is_modern
 from toolkeel.mcp.server.snapshot import unknown_name_error
 from toolkeel.mcp.server.structured import wrap_schema
 from toolkeel.mcp.transforms import ArgumentCheck, TransformedTool, transform_tool
-from toolkeel_studio.gateway.public_names import public_name
-from toolkeel_studio.gateway.resource_owners import ResourceOwners
+from toolkeel_studio.gateway.public_names import ResourceOwners, public_name
 from toolkeel_studio.gateway.upstream import ServerLists, Upstream
 
 log = logging.getLogger("toolkeel.mcp")

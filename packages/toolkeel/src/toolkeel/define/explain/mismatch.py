@@ -204,8 +204,8 @@ class Mismatches:
     def _branch_count(self, fault: jsonschema_rs.ValidationError) -> int:
         """Return the number of branches of the union that a fault stands for; 0 for any other fault."""
         assert self._form is not None
-        is_union = fault.kind.name == "not" and (where := schema_place(fault)) in self._form.unions
-        return len(self._form.unions[where][1]) if is_union else 0
+        where = schema_place(fault) if fault.kind.name == "not" else None
+        return len(self._form.unions[where][1]) if where in self._form.unions else 0
 
     def _add_union(
         self,
