@@ -102,7 +102,7 @@ CLAIMS: tuple[Claim, ...] = (
           "packages/toolkeel/tests/agent/test_handoff.py::test_code_and_bare_toolsets_cannot_hand_a_run_over", UNTRIED),
     Claim("agent/handoff.py", "this was not done",
           "packages/toolkeel/tests/agent/test_handoff.py::test_what_is_called_before_a_handoff_runs_first_and_a_second_handoff_is_not_done", UNTRIED),
-    Claim("call/steps/approve.py", "was not decided",
+    Claim("call/steps/join_approvals.py", "was not decided",
           "packages/toolkeel/tests/call/body/test_callback.py::test_a_predicate_that_takes_too_long_refuses_its_call", UNTRIED),
     Claim("call/enclosing_run.py", "was not asked",
           "packages/toolkeel/tests/agent/test_inner_agent.py::test_agents_that_call_each_other_are_stopped_at_a_depth", UNTRIED),

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
-import h11
 import httpx2
 import pytest
 from hypothesis import given
@@ -89,8 +89,10 @@ def test_headers_are_accepted_exactly_where_the_http_library_can_send_them(
         check_headers("x", headers, URL)
     except SetupError:
         return
-    raw = httpx2.Request("POST", URL, headers=headers).headers.raw
-    h11.Request(method="POST", target="/", headers=raw)
+    request = HTTPConnection("h.example")
+    request.putrequest("POST", "/mcp")
+    for name, value in httpx2.Request("POST", URL, headers=headers).headers.raw:
+        request.putheader(name, value)  # raises if it cannot be sent
 
 
 @given(st.text("ahtps:/@[]%0123 .☃\ud800\\#?-", max_size=12).map(lambda end: "http://" + end))

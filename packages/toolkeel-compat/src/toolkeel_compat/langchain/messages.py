@@ -209,7 +209,7 @@ class BlockMessage(AIMessage):
         return cast("Content", vars(AssistantMessage)["content"].__get__(self))
 
     @property
-    def content(self) -> Any:
+    def content(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
         """Reasoning, content and calls as blocks."""
         order = ("type", "id", "name", "args")
         return [
@@ -236,7 +236,7 @@ BlockMessage.__name__ = AIMessage.__name__  # what programs print
 
 def to_block_message(reply: AIMessage) -> BlockMessage:
     """Return a reply with blocks as its content; `convert_to_messages` returns it as it was."""
-    return BlockMessage(**_read_values(reply))
+    return cast("BlockMessage", BlockMessage(**_read_values(reply)))
 
 
 BaseMessage = AnyMessage = HumanMessage | AIMessage | SystemMessage | ToolMessage

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from pydantic_core import from_json
 
@@ -58,6 +58,10 @@ class AIMessageChunk(AIMessage):
         if made:
             kwargs["metadata"] = {**kwargs.get("metadata", NOTHING), **made}
         return super().__new__(cls, content, tool_calls, *rest, **kwargs)  # type: ignore[return-value]
+
+    if TYPE_CHECKING:
+
+        def __init__(self, *_: Any, **__: Any) -> None: ...
 
     @property
     def chunk_position(self) -> str | None:

@@ -209,8 +209,7 @@ class Connection:
                     return await self._attempt(self._options.connect_timeout)
                 finally:
                     self._legacy = self.is_alive
-            was_silent = error.__cause__ is None  # then the other form has no time left either
-            if self._sse or not self._network.config.url or was_silent:
+            if self._sse or not self._network.config.url or error.__cause__ is None:  # or silent
                 raise
             self._sse = True  # it may know only the older form, with events
             try:
