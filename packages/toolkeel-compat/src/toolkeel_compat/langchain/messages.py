@@ -236,7 +236,7 @@ BlockMessage.__name__ = AIMessage.__name__  # what programs print
 
 def to_block_message(reply: AIMessage) -> BlockMessage:
     """Return a reply with blocks as its content; `convert_to_messages` returns it as it was."""
-    return cast("BlockMessage", BlockMessage(**_read_values(reply)))
+    return BlockMessage(**_read_values(reply))  # pyright: ignore[reportReturnType]
 
 
 BaseMessage = AnyMessage = HumanMessage | AIMessage | SystemMessage | ToolMessage
