@@ -69,6 +69,8 @@ def test_a_waiting_run_is_found_decided_exported_and_pruned_from_the_command_lin
     assert done_in(tmp_path) == ["paid 5"]
     exported = toolkeel("runs", "export", "paying", *place, cwd=tmp_path)
     assert json.loads(exported.stdout.splitlines()[-1])
+    late = toolkeel("runs", "cancel", "paying", decided.stdout.strip(), *place, cwd=tmp_path)
+    assert late.returncode == 1 and "a run that has ended stays as it is" in late.stderr
     refused = toolkeel("runs", "retry", "paying", *place, cwd=tmp_path)
     assert refused.returncode == 3 and "only a failed run" in refused.stderr
     assert "2 runs would be deleted" in toolkeel("runs", "prune", "0", *place, cwd=tmp_path).stderr

@@ -25,7 +25,7 @@ from toolkeel_studio.cli.decision_options import (
     check_decisions,
     read_decisions,
 )
-from toolkeel_studio.cli.exit_codes import OPTIONS, UsageProblem
+from toolkeel_studio.cli.exit_codes import FAILED, OPTIONS, UsageProblem
 from toolkeel_studio.cli.suspended_run import show_tickets
 from toolkeel_studio.cli.terminal.streams import DIM, YELLOW, echo, note
 
@@ -138,13 +138,19 @@ def cancel_command(
     database: Database = "",
     sessions: InSessions = "",
 ) -> None:
-    """Cancel runs that are queued, active or waiting."""
+    """Cancel runs that are queued, active or waiting; the exit code is 1 if one had ended."""
     with _opened(database, sessions) as runs:
         for id in ids:
             runs.show(id)  # raises if there is no such run
+        statuses = set[str]()
         for id in ids:
             runs.cancel(id, reason)
-            echo(_line(runs.show(id)))
+            run = runs.show(id)
+            echo(_line(run))
+            statuses.add(run.status)
+    if statuses != {"cancelled"}:
+        note("not all were cancelled: a run that has ended stays as it is", YELLOW)
+        raise typer.Exit(FAILED)
 
 
 @app.command("retry")
