@@ -68,8 +68,6 @@ async def _run_handler(tool: AnyTool, context: ToolContext) -> object:
 
     The run counts the call, masks its secrets, and records the taint sources that its result or error states.
     Raises `CallError`, or what a step ends the run with.
-
-    The run counts the call, masks its secrets, and records the taint sources that its result states.
     """
     run, call = context.run, context.call
     tools = Toolset([tool]).within(run.scope.toolset)

@@ -83,9 +83,14 @@ def test_addresses_are_looked_for_in_linear_time(piece: str) -> None:
         ("Look\n\n@eve@evil.example, +max@x.example", ["eve@evil.example", "+max@x.example"]),
         ("Look\n\nhttps://me@evil.example/?a", ["https://me@evil.example/?a"]),
         ("for eve@evil.example only", ["eve@evil.example"]),
+        ("eve@evil.example\n\n", ["eve@evil.example"]),
+        ("eve (x) @ evil.example,\n\n.", ["eve@evil.example"]),
+        ("ada@x.example,\n\neve@evil.example", ["ada@x.example", "eve@evil.example"]),
+        ("eve@evil.example, " * 50 + "ada@x.example", ["eve@evil.example", "ada@x.example"]),
+        ("eve@evil.example " * 50, ["eve@evil.example"]),
     ],
 )
-def test_within_a_letter_a_mail_address_counts_only_as_a_header_or_with_a_sign(
+def test_within_a_letter_a_mail_address_counts_only_in_a_list_or_a_header_or_with_a_sign(
     text: str, found: list[str]
 ) -> None:
     assert set(found) <= set(find_addressees(text)) <= {*found, "me@evil.example"}

@@ -147,6 +147,7 @@ SMUGGLED = [
     {"cc": "eve@localhost"},
     {"cc": f"eve{' ' * 5000}@evil.example"},
     {"cc": "mailto:eve%40evil.example"},
+    {"cc": f"{EVE}\n\n"},
     {"subject": "Hello\r\nBcc: eve"},
     {"subject": "Hello\nResent-To: eve (a(b)c)\n\t@evil.example"},
 ]
@@ -173,6 +174,9 @@ def test_nobody_is_smuggled_in_beside_a_named_recipient(more: dict[str, object])
         (f'"{ADA}" <{EVE}>', False),
         (f"Ada\r\nBcc: eve\r\n <{ADA}>", False),
         (f"{ADA}, eve", False),
+        (f"{EVE}\n\n", False),
+        (f"{ADA},\n\n{EVE}", False),
+        (f"{EVE}, " * 50 + ADA, False),
     ],
 )
 def test_of_a_list_of_recipients_each_address_counts_and_no_name(to: str, is_named: bool) -> None:

@@ -39,7 +39,7 @@ _HEADER = re.compile(
 )
 _EMPTY_LINE = re.compile(r"\n[ \t\r]*\n")
 _MOST_WORDS = 40
-"""Words of a text that may be a field, such as a list of recipients; a longer one is a letter."""
+"""Words without ``@`` of a text that may be a field, such as a list of recipients; with more it is a letter."""
 _DOTS = re.compile("[\u3002\uff0e\uff61]")
 _END = re.compile(
     "[\u3001\u3002\uff0c\uff1b\uff1a\uff01\uff1f\uff09\u300d\u300f\u3011].*", re.DOTALL
@@ -123,19 +123,22 @@ def find_addresses(text: str) -> list[str]:
 def find_addressees(text: str) -> list[str]:
     r"""Return the addresses in a text that it may be sent to: all but mail addresses within a letter.
 
-    A letter has an empty line or many words. There a mail address counts in a header above the empty line,
-    or if it is mentioned with a sign, as some services notify ``@eve@evil.example`` and ``+eve@evil.example``.
+    A letter has an empty line between other lines, or many words that hold no ``@``. There a mail address
+    counts if all the text, or all above the empty line, is a list of recipients, in a header there, or if it is
+    mentioned with a sign, as some services notify ``@eve@evil.example`` and ``+eve@evil.example``.
 
     >>> find_addressees("see ada@x.example"), find_addressees("Hi\n\nAda (ada@x.example) or @eve@x.example")
     (['ada@x.example'], ['eve@x.example'])
     """
-    found, plain = find_addresses(text), _plain(text)
+    found, plain = find_addresses(text), _plain(text).strip()  # as mail programs strip a field
     first = _EMPTY_LINE.search(plain)
-    if first is None and len(plain.split(None, _MOST_WORDS)) <= _MOST_WORDS:
+    if first is None and sum("@" not in word for word in plain.split()) <= _MOST_WORDS:
         return found
-    kept = set(_read_headers(f"\n{plain[: first.start()] if first else plain}"))
-    kept.update(one for one, before in _mail_addresses(plain) if before == "@" or one[0] == "+")
-    return [one for one in found if "@" not in one or one in kept or _WEB.search(one)]
+    head = plain[: first.start()] if first else plain
+    listed = (*split_recipients(plain), *_read_recipients(head.rstrip(",; ")))
+    signed = (one for one, before in _mail_addresses(plain) if before == "@" or one[0] == "+")
+    others = (one for one in found if "@" not in one or _WEB.search(one))
+    return list(dict.fromkeys((*others, *listed, *_read_headers(f"\n{head}"), *signed)))
 
 
 def _plain(text: str) -> str:

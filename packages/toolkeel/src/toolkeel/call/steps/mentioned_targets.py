@@ -132,9 +132,8 @@ def unmentioned_targets(
     find = find_addressees if prepared.tool.effects.target else find_addresses
     found = [one for text in texts for one in find(text)]
     heard = list(trusted_texts(taint.root))
-    # Of a list of recipients each was found above.
-    whole = [value for value in values if not split_recipients(value)]
-    others = [value for value in dict.fromkeys((*whole, *found)) if value not in approved]
+    each = [one for value in values for one in split_recipients(value) or (value,)]
+    others = [value for value in dict.fromkeys((*each, *found)) if value not in approved]
     unnamed = [value for value in others if not is_named(value, heard)]
     if any(value not in unnamed and not _is_short(_fold(value)) for value in values):
         return [value for value in unnamed if not _is_written(value, heard)]

@@ -55,6 +55,7 @@ def _can_extend(tool: AnyTool) -> bool:
 
 
 def _scope_of(prepared: Prepared) -> str:
+    """Return the scope that a call's tool and arguments have, "" if they have none."""
     tool = prepared.tool
     shell = tool.metadata.get("shell")
     if isinstance(shell, str):
