@@ -9,6 +9,14 @@ import pytest
 from pydantic import BaseModel
 
 from tests.shared import peer
+from toolkeel_compat.pydantic_ai import (
+    Agent,
+    FunctionModel,
+    ModelResponse,
+    TextPart,
+    ToolCallPart,
+    ToolReturn,
+)
 
 OURS = {
     "pydantic_ai": "toolkeel_compat.pydantic_ai",
@@ -82,3 +90,24 @@ def test_the_model_reads_pydantics_errors_and_an_unknown_name() -> None:
         ("int_parsing", ["a"], "x")
     ]
     assert (unknown, result) == (["Unknown tool name: 'sub'. Available tools: 'add'"], [2])
+
+
+def test_errors_are_pydantics_also_where_a_tool_beside_says_more() -> None:
+    read: list[Any] = []
+
+    def answer(messages: list[Any], info: Any) -> ModelResponse:
+        read.append([one.content for one in messages[-1].parts])
+        calls = [ToolCallPart("talk", {}), ToolCallPart("add", {"a": "x"})]
+        return ModelResponse(calls if len(read) == 1 else [TextPart("done")])
+
+    agent = Agent(FunctionModel(answer))
+    agent.tool_plain(lambda: ToolReturn("said", content="more"), name="talk")
+
+    @agent.tool_plain
+    def add(a: int) -> int:
+        """Add."""
+        return a
+
+    agent.run_sync("go")
+    said, problems, more = read[1]
+    assert (said, problems[0]["type"], more) == ("said", "int_parsing", "more")

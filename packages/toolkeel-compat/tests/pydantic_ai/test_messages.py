@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import BaseModel
 
 from toolkeel.errors import SetupError
 from toolkeel.messages import (
@@ -20,9 +22,11 @@ from toolkeel.messages import (
 from toolkeel.testing import Scripted, call
 from toolkeel_compat.pydantic_ai import (
     Agent,
+    FunctionModel,
     ModelMessagesTypeAdapter,
     ModelRequest,
     ModelResponse,
+    ModelRetry,
     TextPart,
     ToolCallPart,
     ToolReturnPart,
@@ -88,3 +92,39 @@ def test_messages_of_a_program_are_a_history() -> None:
     assert (reply.text, reply.tool_calls[0].id, result.tool_call_id) == ("Let me see.", "c1", "c1")
     with pytest.raises(SetupError, match="all_messages"):
         agent.run_sync("So?", message_history=[{"role": "user"}])
+
+
+class Tea(BaseModel):
+    name: str
+
+
+def test_a_value_that_a_tool_returned_is_sent_from_a_copied_history_as_it_was() -> None:
+    agent = clerk(call("buy", {}), "bought", "again")
+    agent.tool_plain(lambda: Tea(name="绿茶"), name="buy")
+    history = agent.run_sync("Buy.").all_messages()
+    copied = [dataclasses.replace(one, parts=[*one.parts]) for one in history]
+    agent.run_sync("And?", message_history=copied)
+    first, second = (agent.model.requests[place].messages[2] for place in (1, 2))
+    assert first.text == second.text == '{"name":"绿茶"}'
+
+
+def test_a_call_id_that_a_model_uses_again_has_a_result_of_its_own_in_each_turn() -> None:
+    read: list[Any] = []
+
+    def answer(messages: list[Any], info: Any) -> ModelResponse:
+        read.append([one.parts[0].content for one in messages[2::2]])
+        if len(read) > 3:
+            return ModelResponse([TextPart("done")])
+        return ModelResponse([ToolCallPart("count", {"number": len(read)}, "c1")])
+
+    agent = Agent(FunctionModel(answer), retries=2)
+
+    @agent.tool_plain
+    def count(number: int) -> int:
+        """Count."""
+        if number == 2:
+            raise ModelRetry("not two")
+        return number
+
+    agent.run_sync("go")
+    assert read[1:] == [[1], ["1", "not two"], ["1", "not two", 3]]

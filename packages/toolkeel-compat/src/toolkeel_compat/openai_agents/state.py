@@ -276,10 +276,9 @@ class RunState:
             raise SetupError("no saved run: it has no 'state'")
         text = json.dumps(state_json["state"], ensure_ascii=False)
         made = cls(initial_agent, core.RunState.from_json(text, key), context)
+        # Earlier versions signed the state alone: without decisions it needs no further signature.
         decided = state_json.get("decisions") or state_json.get("always")
-        if key and (
-            "signature" in state_json or decided
-        ):  # earlier versions signed the state alone
+        if key and ("signature" in state_json or decided):
             data = {name: value for name, value in state_json.items() if name != "signature"}
             core.check_signature(data, state_json.get("signature"), key)
         found = [Decision.from_dict(one) for one in state_json.get("decisions", ())]

@@ -14,7 +14,7 @@ from toolkeel.define.output_type import is_output_tool
 from toolkeel.messages import AssistantMessage, ToolMessage, UserMessage
 from toolkeel.model_interface import ModelRequest
 from toolkeel_compat.pydantic_ai.context import without_validators
-from toolkeel_compat.pydantic_ai.messages import get_values
+from toolkeel_compat.pydantic_ai.messages import find_latest_results, get_values
 
 _FRAMING: Final = (
     "Your previous response failed the application's validation (this is automated feedback, not a "
@@ -30,9 +30,11 @@ async def send_failures(request: ModelRequest, run: CoreRun[Any], proceed: Any) 
     """
     _describe_failures(request, run)
     values, flagged = get_values(run), getattr(request.model, "flags_failures", True)
+    latest = find_latest_results(request.messages)
 
     def convert(one: ToolMessage) -> ToolMessage:
-        problem = values.get(one.tool_call_id, one.text)
+        is_latest = latest[one.tool_call_id] is one
+        problem = values.get(one.tool_call_id, one.text) if is_latest else one.text
         if flagged and isinstance(problem, str):
             return dataclasses.replace(one, content=problem)
         text = to_json(problem if flagged else {"error": problem}).decode()
@@ -69,11 +71,15 @@ def _describe_failures(request: ModelRequest, run: CoreRun[Any]) -> None:
     values, tools = get_values(run), {one.name: one for one in request.tools}
     failed: dict[str, ToolMessage] = {}
     for one in reversed(run.transcript):
-        if isinstance(one, ToolMessage):
+        if isinstance(one, ToolMessage) and one.failed:
             failed[one.tool_call_id] = one
+        if not isinstance(one, AssistantMessage):  # a tool may have said more to the model
             continue
-        for call in getattr(one, "tool_calls", ()):
-            kind = failed[call.id].kind if call.id in failed else None
+        for call in one.tool_calls:
+            if call.id not in failed:
+                continue
+            kind = failed[call.id].kind
+            values.pop(call.id, None)  # of an earlier call with the same id
             if kind == "unknown_tool":
                 known = ", ".join(map(repr, sorted(tools)))
                 more = f"Available tools: {known}" if known else "No tools available."

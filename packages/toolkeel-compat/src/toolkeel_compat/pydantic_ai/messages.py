@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final, Literal, TypeAlias
 from uuid import uuid4
 
 from pydantic import Field, TypeAdapter
+from pydantic_core import to_json
 
+from toolkeel._records.record import NOTHING
 from toolkeel.content import Text
 from toolkeel.context import RunContext as CoreRun
 from toolkeel.errors import SetupError
@@ -57,7 +59,7 @@ class UserPromptPart:
 
     Args:
         content: A text, or texts and parts of toolkeel.
-        timestamp: When it was said.
+        timestamp: When this part was made: a transcript has no times.
     """
 
     content: Any
@@ -74,7 +76,7 @@ class ToolReturnPart:
         content: What the tool returned; the text for the model if that is not known.
         tool_call_id: Id of the call.
         metadata: For the program.
-        timestamp: When it was made.
+        timestamp: When this part was made: a transcript has no times.
         outcome: ``retried`` and ``failed`` for what the model shall correct.
     """
 
@@ -88,7 +90,7 @@ class ToolReturnPart:
 
     def model_response_str(self) -> str:
         """Return the text for the model."""
-        return self.content if isinstance(self.content, str) else json.dumps(self.content)
+        return self.content if isinstance(self.content, str) else to_json(self.content).decode()
 
 
 @dataclasses.dataclass
@@ -139,7 +141,7 @@ class ToolCallPart:
 
     def args_as_json_str(self) -> str:
         """Return the arguments as JSON text."""
-        return self.args if isinstance(self.args, str) else json.dumps(self.args or {})
+        return self.args if isinstance(self.args, str) else to_json(self.args or {}).decode()
 
 
 ModelRequestPart: TypeAlias = Annotated[
@@ -178,7 +180,7 @@ class ModelResponse:
         parts: Its parts.
         usage: Tokens of its request.
         model_name: Name of the model.
-        timestamp: When it came.
+        timestamp: When this message was made: a transcript has no times.
         kind: Tells it from a request.
     """
 
@@ -218,6 +220,11 @@ def read_values(history: Sequence[Any]) -> dict[str, Any]:
     return {one.tool_call_id: one.content for one in parts if isinstance(one, ToolReturnPart)}
 
 
+def find_latest_results(messages: Iterable[Any]) -> dict[str, ToolMessage]:
+    """Return the last result of each call id: some models use an id again in another turn."""
+    return {one.tool_call_id: one for one in messages if isinstance(one, ToolMessage)}
+
+
 def to_model_messages(messages: Sequence[Message], values: Mapping[str, Any]) -> list[Any]:
     """Convert the core's messages; prompts and results that follow each other are one request.
 
@@ -226,6 +233,7 @@ def to_model_messages(messages: Sequence[Message], values: Mapping[str, Any]) ->
         values: What the tools returned, by call id.
     """
     made: list[Any] = []
+    latest = find_latest_results(messages)
     for one in messages:
         if isinstance(one, AssistantMessage):
             usage = RunUsage.from_core(one.usage, ())
@@ -236,7 +244,8 @@ def to_model_messages(messages: Sequence[Message], values: Mapping[str, Any]) ->
         if not made or isinstance(made[-1], ModelResponse):
             made.append(ModelRequest([]))
             vars(made[-1])[_CORE] = []
-        part = _make_request_part(one, values)
+        is_older = isinstance(one, ToolMessage) and latest[one.tool_call_id] is not one
+        part = _make_request_part(one, NOTHING if is_older else values)
         made[-1].parts = [*made[-1].parts, part]
         vars(made[-1])[_CORE].append((one, dataclasses.replace(part)))
     return made

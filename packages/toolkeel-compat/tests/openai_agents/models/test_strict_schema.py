@@ -74,3 +74,8 @@ def test_calls_of_a_strict_tool_with_a_schema_may_leave_out_what_its_author_lets
         **schema, "required": ["a"], "additionalProperties": False,
     }  # fmt: skip
     assert "required" not in made.tool.parameters
+
+
+def test_true_and_false_are_schemas_and_stay() -> None:
+    parts = {"a": True, "b": {"anyOf": [False, {"type": "null"}]}, "c": {"allOf": [True]}}
+    assert to_strict_schema({"type": "object", "properties": parts})["properties"] == parts

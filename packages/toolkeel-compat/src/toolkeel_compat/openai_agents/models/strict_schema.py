@@ -14,24 +14,27 @@ _LISTS = ("anyOf", "allOf")
 def to_strict_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return a schema in the SDK's strict form: objects are closed, and all their properties required.
 
-    An object that allows further keys stays as it is.
+    An object that says whether it allows further keys keeps what it says.
 
     >>> to_strict_schema({"type": "object", "properties": {"a": {"type": "integer", "default": None}}})
     {'type': 'object', 'properties': {'a': {'type': 'integer'}}, 'additionalProperties': False, 'required': ['a']}
     """
-    return _convert(schema or {"type": "object", "properties": {}}, schema, ())
+    made: dict[str, Any] = _convert(schema or {"type": "object", "properties": {}}, schema, ())
+    return made
 
 
 def _convert(
-    part: Mapping[str, Any], root: Mapping[str, Any], above: tuple[str, ...]
-) -> dict[str, Any]:
-    """Convert a part of a schema.
+    part: Mapping[str, Any] | bool, root: Mapping[str, Any], above: tuple[str, ...]
+) -> Any:
+    """Convert a part of a schema; ``True`` and ``False`` are schemas, too, and stay.
 
     Args:
         part: The part.
         root: The schema, for references.
         above: References that the part is in place of.
     """
+    if isinstance(part, bool):
+        return part
     made = {key: value for key, value in part.items() if key != "default" or value is not None}
     ref = made.get("$ref")
     alone: list[Any] = made.get("allOf") or []
@@ -40,7 +43,7 @@ def _convert(
         if isinstance(target, Mapping):
             del made["$ref"]
             return _convert({**target, **made}, root, (*above, ref))
-    if len(alone) == 1:
+    if len(alone) == 1 and not isinstance(alone[0], bool):
         del made["allOf"]
         return _convert({**alone[0], **made}, root, above)
     return _close(_convert_parts(made, root, above))
