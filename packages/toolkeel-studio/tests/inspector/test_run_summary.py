@@ -10,8 +10,7 @@ from toolkeel import Agent, AssistantMessage, Usage, tool
 from toolkeel.sessions import Sessions
 from toolkeel.testing import Scripted, call
 from toolkeel_studio.inspector.run_summary import summarize_run
-from toolkeel_studio.inspector.session_items import ReplyItem
-from toolkeel_studio.inspector.session_view import Story, fold_story
+from toolkeel_studio.inspector.session_view import ReplyItem, Story, fold_story
 
 
 @tool

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -30,8 +31,8 @@ from toolkeel._records.entries import (
 from toolkeel.messages import AssistantMessage, SystemMessage, ToolCall, ToolMessage, UserMessage
 from toolkeel.sessions import Sessions
 from toolkeel.testing import Scripted, call
-from toolkeel_studio.inspector.session_items import MessageItem, Note, ReplyItem
-from toolkeel_studio.inspector.session_view import MAX_DEPTH, Story, fold_story
+from toolkeel_studio.inspector.page_items import DecisionView, MessageItem, Note
+from toolkeel_studio.inspector.session_view import MAX_DEPTH, CallItem, ReplyItem, Story, fold_story
 
 CALLS = (ToolCall("a", "add", "{}"), ToolCall("b", "add", "[1"))
 ENTRIES = [
@@ -164,3 +165,31 @@ def test_what_comes_of_a_deferred_call_is_shown_where_it_was_made() -> None:
         ReplyItem,
         ReplyItem,
     ]
+
+
+DECIDED = DecisionView(2.0, "approve", "ada", "")
+TICKET: Any = object()
+
+
+@pytest.mark.parametrize(
+    ("facts", "status"),
+    [
+        ({}, "planned"),
+        ({"ticket": TICKET}, "waits"),
+        ({"ticket": TICKET, "verdict": DECIDED}, "decided"),
+        ({"began": 1.0}, "runs"),
+        ({"began": 1.0, "interrupted": True}, "interrupted"),
+        ({"began": 1.0, "result": ToolMessage("3", "c", "add")}, "done"),
+        ({"interrupted": True, "result": ToolMessage("no", "c", "add", "error")}, "failed"),
+    ],
+)
+def test_the_status_of_a_call_is_that_of_the_last_that_happened(
+    facts: dict[str, Any], status: str
+) -> None:
+    assert CallItem(ToolCall("c", "add", "{}"), 1, 0.0, **facts).status == status
+
+
+def test_arguments_are_parsed_and_broken_ones_stay_text() -> None:
+    whole, broken = (ToolCall("c", "add", text) for text in ('{"a": 1}', '{"a'))
+    assert CallItem(whole, 1, 0.0).arguments == {"a": 1}
+    assert CallItem(broken, 1, 0.0).arguments == '{"a'

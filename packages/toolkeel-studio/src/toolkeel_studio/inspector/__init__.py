@@ -1,6 +1,6 @@
 """The inspector: a web page on this machine to try tools, watch runs, decide and compare (web UI).
 
-session_items  what a session's page shows: messages, notes, replies and their calls
+page_items     what a session's page shows beside replies and calls: messages, notes, decisions, prompts
 session_view   a session's journal as the page shows it: turns, replies, calls, what waits
 run_summary    the header of a run: models, end reason, duration, tokens, cost, errors, agents
 compare        two sessions side by side: totals, events, and where they differ

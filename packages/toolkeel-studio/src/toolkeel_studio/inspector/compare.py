@@ -10,8 +10,8 @@ from typing import TypeAlias
 
 from toolkeel._records.record import record
 from toolkeel.sessions.session import Session
-from toolkeel_studio.inspector.session_items import MessageItem, ReplyItem
-from toolkeel_studio.inspector.session_view import Story, fold_story
+from toolkeel_studio.inspector.page_items import MessageItem
+from toolkeel_studio.inspector.session_view import ReplyItem, Story, fold_story
 
 Line: TypeAlias = tuple[str, str]
 """One line of a session: its kind and its text."""

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from toolkeel._records.record import record
 from toolkeel.messages import Usage
 from toolkeel.observe.stats import price_of_usage
-from toolkeel_studio.inspector.session_items import ReplyItem
-from toolkeel_studio.inspector.session_view import Story
+from toolkeel_studio.inspector.session_view import ReplyItem, Story
 
 
 @record

@@ -5,27 +5,106 @@ The page is built from the journal alone, so it also shows runs of other process
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, TypeAlias
 
 from toolkeel._records import entries
-from toolkeel.messages import Message, SystemMessage, Usage
-from toolkeel.sessions.journal import StoredEntry
-from toolkeel_studio.inspector.session_items import (
-    CallItem,
-    DecisionView,
-    MessageItem,
-    Note,
-    PageItem,
-    Prompt,
-    ReplyItem,
+from toolkeel._records.tickets import Ticket
+from toolkeel.messages import (
+    AssistantMessage,
+    Message,
+    SystemMessage,
+    ToolCall,
+    ToolMessage,
+    Usage,
 )
+from toolkeel.observe.wording import arguments_of
+from toolkeel.sessions.journal import StoredEntry
+from toolkeel_studio.inspector.page_items import DecisionView, MessageItem, Note, Prompt
 
 QUIET_ENDS = ("answered", "returned", "waiting")
 """End reasons that need no note of their own."""
 MAX_DEPTH = 20
 """Maximum nesting of runs that a page shows."""
+
+
+@dataclass
+class CallItem:
+    """A call, from the model's request to its result.
+
+    Args:
+        call: The call as the model made it.
+        seq: Sequence number of the latest entry about it.
+        asked: When the model requested it.
+        began: When it started; None before that.
+        ended: When its result was recorded.
+        result: The result.
+        ticket: The ticket that a person decides.
+        waited: When it began to wait for the decision.
+        verdict: The first decision.
+        inside: Story of the nested run, if the call is an agent.
+        interrupted: True if it began, and its process ended before its result.
+    """
+
+    call: ToolCall
+    seq: int
+    asked: float
+    began: float | None = None
+    ended: float | None = None
+    result: ToolMessage | None = None
+    ticket: Ticket | None = None
+    waited: float | None = None
+    verdict: DecisionView | None = None
+    inside: Story | None = None
+    interrupted: bool = False
+
+    @property
+    def status(self) -> str:
+        """``done``, ``failed``, ``waits``, ``decided``, ``runs``, ``interrupted`` or ``planned``."""
+        if self.result is not None:
+            return "failed" if self.result.failed else "done"
+        if self.ticket is not None:
+            return "waits" if self.verdict is None else "decided"
+        if self.began is None:
+            return "planned"
+        return "interrupted" if self.interrupted else "runs"
+
+    @property
+    def arguments(self) -> Mapping[str, Any] | str:
+        """The parsed arguments, or the text if it is not a JSON object."""
+        return arguments_of(self.call)
+
+
+@dataclass
+class ReplyItem:
+    """One request to the model and its reply.
+
+    Args:
+        seq: Sequence number of the request's entry, later of the reply's.
+        asked: When it was sent; None if the window begins later.
+        at: When the reply was complete; None before that.
+        message: The reply.
+        model: Name of the model.
+        turn: Number of the request in its run, from 1.
+        calls: The calls in the reply.
+        failures: Errors of failed attempts.
+        prompt: What the request sent besides the messages; None if the window begins later.
+    """
+
+    kind: ClassVar[str] = "replied"
+    seq: int
+    turn: int
+    model: str = ""
+    asked: float | None = None
+    at: float | None = None
+    message: AssistantMessage | None = None
+    calls: list[CallItem] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
+    prompt: Prompt | None = None
+
+
+PageItem: TypeAlias = MessageItem | Note | ReplyItem
 
 
 class Story:

@@ -43,7 +43,7 @@ from toolkeel.observe.wording import (
 from toolkeel_studio.inspector.forms import name_at
 
 if TYPE_CHECKING:
-    from toolkeel_studio.inspector.session_items import CallItem
+    from toolkeel_studio.inspector.session_view import CallItem
 
 LONGEST = 200_000
 """Maximum number of characters that a page shows of one text."""

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from time import time
 
 from toolkeel.observe.wording import visible_line
-from toolkeel_studio.inspector.session_items import CallItem, ReplyItem
-from toolkeel_studio.inspector.session_view import Story
+from toolkeel_studio.inspector.session_view import CallItem, ReplyItem, Story
 
 IDLE = 0.05
 """Gaps longer than this share of the busy time are cut."""
