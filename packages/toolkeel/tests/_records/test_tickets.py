@@ -152,7 +152,7 @@ def test_an_answer_that_is_no_json_is_told_with_what_to_give_instead(value: obje
 
 def test_a_comment_is_no_reach_of_an_approval_and_a_text_no_edit() -> None:
     anybody: Any = ticket()
-    with pytest.raises(ValueError, match="give one of 'call', 'target', 'server', 'source'"):
+    with pytest.raises(ValueError, match="give one of 'call', 'target', 'session', 'server'"):
         anybody.approve("looks fine")
     with pytest.raises(TypeError, match="all of the call's arguments as a dict"):
         anybody.edit("/safe/path")

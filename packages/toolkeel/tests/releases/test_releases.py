@@ -12,6 +12,7 @@ import pytest
 
 from tests.releases.write import HERE, note, pay
 from toolkeel import Agent, RunState
+from toolkeel._records import tickets
 from toolkeel.sessions import Sessions
 from toolkeel.testing import Cassette, Scripted
 from toolkeel.testing.taped import TapedModel
@@ -21,10 +22,12 @@ RELEASES = sorted(folder.name for folder in HERE.iterdir() if (folder / "run.jso
 
 @pytest.fixture
 def old(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Copy a release's folder, as a user has it who decided nothing yet."""
+    """Copy a release's folder, as a user has it who decided nothing yet, soon after it was written."""
     monkeypatch.setenv("TOOLKEEL_DATA", str(tmp_path / "data"))
     copy = tmp_path / "release"
     shutil.copytree(HERE / request.param, copy)
+    [ticket] = RunState.from_json((copy / "run.json").read_text("utf-8")).pending
+    monkeypatch.setattr(tickets, "time", lambda: ticket.expires - 60)  # tickets expire, files stay
     return copy
 
 

@@ -330,10 +330,13 @@ def write(text: str) -> str:
     print(json.dumps(["body", text]), flush=True)
     return "written"
 
+async def approves(ticket):  # not in a thread, which would be one of the places
+    return True
+
 with Faults(Fault(sys.argv[1], "kill", 2)):
     calls = [ToolCall(f"c{n}", "write", {"text": f"c{n}"}) for n in range(3)]
     tools = Toolset([write], parallel=False)
-    tools.run_sync(calls, RunContext(listeners=(told,), approver=lambda ticket: True))
+    tools.run_sync(calls, RunContext(listeners=(told,), approver=approves))
 """
 
 
