@@ -107,7 +107,7 @@ def test_arguments_are_validated_before_the_server_is_asked(peer: MCPServer) -> 
 
 @pytest.mark.slow
 def test_a_deadline_ends_a_call_and_the_connection_serves_the_next() -> None:
-    quick = MCPServer(PEER, name="quick", trust=True, timeout=0.3)
+    quick = MCPServer(PEER, name="quick", trust=True, timeout=4)
     tools = Toolset(quick.tools())
     late = call(tools, "wait")
     assert late.kind == "timeout" and late.details["may_still_be_running"]
