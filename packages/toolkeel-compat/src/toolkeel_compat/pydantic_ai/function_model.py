@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from toolkeel._records.record import record
-from toolkeel.define.output_type import is_output_tool
 from toolkeel.errors import SetupError
 from toolkeel.messages import AssistantMessage, SystemMessage
 from toolkeel.model_interface import Delta, ModelRequest
@@ -18,7 +17,7 @@ from toolkeel_compat.pydantic_ai.messages import (
     make_reply,
     to_model_messages,
 )
-from toolkeel_compat.pydantic_ai.test_model import OfferedTool
+from toolkeel_compat.pydantic_ai.test_model import OfferedTool, list_offered
 
 
 @record
@@ -69,14 +68,11 @@ class FunctionModel:
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[Delta | AssistantMessage]:
         """Yield the function's reply."""
-        offered: tuple[list[OfferedTool], list[OfferedTool]] = [], []
-        for one in request.tools:
-            made = OfferedTool(one.name, one.description, one.parameters)
-            offered[is_output_tool(one)].append(made)
+        tools, output_tools = list_offered(request)
         told = [one.text for one in request.messages if isinstance(one, SystemMessage)]
         said = [one for one in request.messages if not isinstance(one, SystemMessage)]
         is_text = request.settings.tool_choice != "required"
-        info = AgentInfo(offered[0], is_text, offered[1], "\n\n".join(told) or None)
+        info = AgentInfo(tools, is_text, output_tools, "\n\n".join(told) or None)
         run = current_run.get()
         values = {} if run is None else get_values(run)
         reply = await maybe_await(self.function(to_model_messages(said, values), info))

@@ -42,6 +42,15 @@ class ModelRequestParameters:
     output_tools: list[OfferedTool]
 
 
+def list_offered(request: ModelRequest) -> tuple[list[OfferedTool], list[OfferedTool]]:
+    """Return the tools of a request: those with a body, and those of an output type."""
+    offered: tuple[list[OfferedTool], list[OfferedTool]] = [], []
+    for one in request.tools:
+        made = OfferedTool(one.name, one.description, one.parameters)
+        offered[is_output_tool(one)].append(made)
+    return offered
+
+
 class TestModel:
     """Calls tools with generated arguments, then answers.
 
@@ -71,13 +80,7 @@ class TestModel:
     @property
     def last_model_request_parameters(self) -> ModelRequestParameters | None:
         """The tools of the last request."""
-        if not self.requests:
-            return None
-        offered: tuple[list[OfferedTool], list[OfferedTool]] = [], []
-        for one in self.requests[-1].tools:
-            made = OfferedTool(one.name, one.description, one.parameters)
-            offered[is_output_tool(one)].append(made)
-        return ModelRequestParameters(*offered)
+        return ModelRequestParameters(*list_offered(self.requests[-1])) if self.requests else None
 
     def supports_format(self, format: Any, *, tools: bool) -> bool:
         """Return False: an answer of a type comes by a call.
