@@ -7,8 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from toolkeel import RunContext, Toolset
+from toolkeel.approvals import Ticket
 from toolkeel.messages import ToolCall, ToolMessage
 from toolkeel_workspace.files.workspace import Workspace
+
+
+async def _approve(ticket: Ticket) -> bool:
+    return True  # async: a plain function would need a thread
 
 
 class Caller:
@@ -17,7 +22,7 @@ class Caller:
     def __init__(self, folder: Path, sandbox: Any = "off", **options: Any) -> None:
         self.workspace = Workspace(folder, sandbox, **options)
         self.tools = Toolset(self.workspace.tools)
-        self.run = RunContext(approver=lambda ticket: True)
+        self.run = RunContext(approver=_approve)
 
     async def call(self, name: str, **arguments: object) -> ToolMessage:
         [message] = await self.tools.run([ToolCall("c", name, arguments)], self.run)
