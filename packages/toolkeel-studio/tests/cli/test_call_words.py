@@ -43,5 +43,12 @@ def test_tools_arguments_and_values_are_offered_however_the_shell_splits_the_lin
     assert complete_call([str(file), *typed]) == offered
 
 
+def test_no_word_is_offered_that_a_shell_would_not_take_literally(tmp_path: Path) -> None:
+    values = '"ok", "$(id)", "a;id", "`id`", "a b", "a|b", "*", "~", "a>b", "a\\nb", "\\x1b[2J", "东.京-1"'
+    code = f"from typing import Literal\ndef go(to: Literal[{values}]) -> str:\n    'Go.'\n"
+    (file := tmp_path / "trip.py").write_text(code)
+    assert complete_call([str(file), "to="]) == ["to=ok", "to=东.京-1"]
+
+
 def test_a_target_that_a_server_answers_is_not_loaded() -> None:
     assert complete_call(["http://127.0.0.1:1/mcp", ""]) == []

@@ -460,6 +460,65 @@ def test_the_state_of_a_call_that_waits_lets_no_older_session_past_its_question(
     asyncio.run(use())
 
 
+STATEFUL = """
+import asyncio
+import mcp_types as types
+from mcp.server import Server
+from mcp.server.stdio import stdio_server
+
+FORM = {"type": "object", "properties": {"city": {"type": "string"}}}
+
+
+async def call(context, params):
+    if params.name == "ask" and params.request_state is None:
+        form = types.ElicitRequestFormParams(message="Where?", requested_schema=FORM)
+        asked = {"where": types.ElicitRequest(params=form)}
+        return types.InputRequiredResult(input_requests=asked, request_state="first")
+    said = f"{params.request_state} {params.input_responses}"
+    return types.CallToolResult(content=[types.TextContent(text=said)])
+
+
+async def tools(context, params):
+    listed = [types.Tool(name=name, input_schema={"type": "object"}) for name in ("ask", "read")]
+    return types.ListToolsResult(tools=listed)
+
+
+async def main():
+    server = Server("s", on_call_tool=call, on_list_tools=tools)
+    async with stdio_server() as (reads, writes):
+        await server.run(reads, writes, server.create_initialization_options())
+
+
+asyncio.run(main())
+"""
+
+
+def test_a_call_whose_server_has_asked_is_judged_again_when_it_goes_on() -> None:
+    policy = Policy(taint={"private": ["s__read"], "outward": ["s__ask"]})
+    gateway = Gateway([config("s", [sys.executable, "-c", STATEFUL])], policy)
+
+    async def use() -> list[Any]:
+        found = []
+        async with client_of(gateway, "2026-07-28", elicitation_callback=fill) as client:
+            await client.list_tools()
+            for reads in (False, True):
+                ask: dict[str, Any] = {"name": "s__ask", "allow_input_required": True}
+                first: Any = await client.session.call_tool(**ask)
+                if reads:
+                    await client.call_tool("s__read", {})
+                answers = {"where": await fill(None, None)}
+                ask |= {"input_responses": answers, "request_state": first.request_state}
+                found.append(await client.session.call_tool(**ask))
+            yes = types.ElicitResult(action="accept", content={"approve": True})
+            ask |= {"input_responses": {"approve": yes}, "request_state": found[1].request_state}
+            return [*found, await client.session.call_tool(**ask)]
+
+    at_once, question, approved = asyncio.run(use())
+    assert text(at_once).startswith("first") and "Bonn" in text(at_once)
+    assert [*question.input_requests] == ["approve"]
+    assert text(approved) == text(at_once)
+
+
 def test_what_changed_or_went_while_a_person_was_asked_is_not_called() -> None:
     gateway = Gateway([config("new"), config("old")], Policy(Rules(ask=["*__echo"])))
 

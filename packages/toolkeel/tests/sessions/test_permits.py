@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from toolkeel import Agent, RunResult, tool
+from toolkeel import Agent, RunResult, ToolOutput, tool
 from toolkeel.approvals import Decision, Rules, Ticket
 from toolkeel.call.toolset import Toolset
 from toolkeel.define.tool import AnyTool
@@ -81,6 +81,25 @@ def test_a_folder_is_approved_with_what_is_below_it_wherever_a_path_seems_to_lea
     assert asked == [out]  # whose answer covers the other, which leads to the same folder
 
 
+def test_a_folder_is_approved_as_it_was_shown_whatever_its_path_leads_to_by_then(
+    sessions: Sessions, tmp_path: Path
+) -> None:
+    (place := tmp_path / "in").mkdir()
+    shown: list[str] = []
+
+    async def approve(ticket: Ticket) -> Decision:
+        shown.append(ticket.scope)
+        place.rmdir()
+        place.symlink_to(tmp_path)
+        return ticket.approve("session")
+
+    agent = Agent(Scripted([call("do", {"where": str(place)}), "done"]), tools=[asking(FILE)])
+    agent.run_sync("go", session=sessions["a"], approver=approve)
+    assert shown == [f"folder {place}"]
+    assert [each.value.partition(" ")[2] for each in session_permits(sessions["a"])] == shown
+    assert talk(sessions, [asking(FILE)], [str(tmp_path / "other")])
+
+
 @pytest.mark.parametrize(
     ("effects", "options", "asked"),
     [
@@ -115,6 +134,44 @@ def test_what_was_taken_back_or_is_of_a_changed_tool_or_a_copy_is_asked_about_ag
     for permit in session_permits(sessions["a"]):
         revoke_permit(sessions, "a", permit)
     assert talk(sessions, [asking(INSIDE)], ["x"])
+
+
+@pytest.mark.parametrize(
+    ("description", "then", "questions"),
+    [("Do it.", (), 0), ("Do more.", (), 1), ("Do it.", ("vault",), 1)],
+)
+def test_after_a_strangers_text_an_approved_host_is_asked_about_once_until_the_tool_changes(
+    sessions: Sessions, description: str, then: tuple[str, ...], questions: int
+) -> None:
+    @tool(effects=reads(stranger=True))
+    def page() -> str:
+        """Read a page."""
+        return "look at a.example"
+
+    @tool(approval=False)
+    def vault() -> ToolOutput:
+        """Read a secret."""
+        return ToolOutput("s3cret", details={"taint": [{"label": "secret", "tool": "vault"}]})
+
+    def run(description: str, *before: str) -> list[str]:
+        asked: list[str] = []
+
+        async def approve(ticket: Ticket) -> Decision:
+            asked.append(ticket.tool)
+            return ticket.approve("session" if ticket.scope else "call")
+
+        @tool(effects=Effects(True, target=("url",)), description=description)
+        def look(url: str) -> str:
+            return url
+
+        turns = [[call(name)] for name in ("page", *before)]
+        model = Scripted([*turns, call("look", {"url": "https://a.example"}), "done"])
+        agent = Agent(model, tools=[page, vault, look])
+        agent.run_sync("go", session=sessions["a"], approver=approve)
+        return asked
+
+    assert run("Do it.") == ["look"]
+    assert run(description, *then).count("look") == questions
 
 
 class Protected:

@@ -1,18 +1,23 @@
 """What Tab completes after ``toolkeel call``: tools of the target, arguments, and their known values.
 
 Loading a target runs its code, as the call itself would. Targets that start or reach a server are not
-loaded.
+loaded. What a shell would not take literally is not offered, since bash inserts words as they are.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from toolkeel.builtin.tools_by_place import is_mcp_target, load_target
 from toolkeel.call.toolset import Toolset
 from toolkeel.define.subschemas import properties_of
 from toolkeel.define.tool import AnyTool
 from toolkeel_studio.cli.arguments import known_values
+
+_LITERAL: Final = re.compile(r"[\w=.,:/@%+-]+")
+"""Words that every shell takes as they are written."""
 
 
 def complete_call(words: Sequence[str]) -> list[str]:
@@ -28,7 +33,7 @@ def complete_call(words: Sequence[str]) -> list[str]:
         return []
     typed = rest[-1]
     last = "" if words[-1] in ("=", ":") else words[-1]
-    whole = sorted({each for each in _candidates(load_target(target), rest) if " " not in each})
+    whole = sorted(set(filter(_LITERAL.fullmatch, _candidates(load_target(target), rest))))
     return [each[len(typed) - len(last) :] for each in whole if each.startswith(typed)]
 
 

@@ -236,15 +236,14 @@ class Gateway(ToolServer):
         route = self._table.tool(name, partial(self.policy.is_hidden, client))
         call = Call(client, name, route, params)
         state = params.get("requestState")
-        resumed = isinstance(state, str) and state.startswith(UPSTREAM_STATE)
-        if resumed:
+        if isinstance(state, str) and state.startswith(UPSTREAM_STATE):
             own = {**params, "requestState": str(state).removeprefix(UPSTREAM_STATE)}
             call = Call(client, name, route, own)
         elif state is not None and is_modern(request):  # older sessions have no rounds
             return await self._call_in_rounds(call, request, "")
         if why := await self._enforcer.find_refusal(call):
             return self._with_envelope(self._enforcer.refuse(call, why), request)
-        question = "" if resumed else await self._enforcer.approval_reason(call)
+        question = await self._enforcer.approval_reason(call)  # by what was read until now
         if question or needs_rounds(call, request):
             return await self._call_in_rounds(call, request, question)
         return self._with_envelope(await self._send_call(call, request), request)
@@ -266,7 +265,9 @@ class Gateway(ToolServer):
 
     async def _call_in_rounds(self, call: Call, request: Request, question: str) -> HandlerResult:
         """Run a call that needs a person, or may be asked something, in rounds."""
-        params = types.CallToolRequestParams.model_validate(dict(call.params), by_name=False)
+        of_server = ("requestState", "inputResponses") if question else ()  # no handle, no answers
+        own = {key: value for key, value in call.params.items() if key not in of_server}
+        params = types.CallToolRequestParams.model_validate(own, by_name=False)
         server = call.route.server
 
         async def work(exchange: Exchange) -> Any:

@@ -101,7 +101,7 @@ class Channels:
         self.agent, self.sessions = agent, sessions
         self._deps, self._listener = deps, listener
         self._on_message: OnMessage = on_message
-        self._options = dict(options or {})
+        self.options = dict(options or {})
         self._runners: dict[tuple[str, str], Runner] = {}
         self._timers: dict[tuple[str, str], asyncio.TimerHandle] = {}
 
@@ -125,7 +125,7 @@ class Channels:
         if found is None:
 
             def options() -> Mapping[str, Any]:
-                made = dict(self._options)
+                made = dict(self.options)
                 if self._deps is not None:
                     made["deps"] = self._deps(session.scope)
                 if self._listener is not None:

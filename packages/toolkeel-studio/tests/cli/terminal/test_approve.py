@@ -21,7 +21,7 @@ from toolkeel.call.steps.rules import Rules
 from toolkeel.call.toolset import Toolset
 from toolkeel.errors import InvalidArguments
 from toolkeel.observe.wording import badges
-from toolkeel_studio.cli.terminal.approve import HINT, argument_check
+from toolkeel_studio.cli.terminal.approve import HINT, argument_check, extents_of
 
 pytestmark = pytest.mark.slow  # real terminals and processes: `make test-all`
 
@@ -393,6 +393,15 @@ def test_the_check_gives_arguments_as_they_would_run() -> None:
         Ticket("", "1", "add", {}, "other's", 0.0),
     ):
         assert check(other, {"a": "x"}) == {"a": "x"}
+
+
+def test_a_host_can_be_approved_for_the_run_alone_and_for_the_session() -> None:
+    effects = {"read_only": True, "target": ["url"]}
+    url = {"url": "https://a.example/x"}
+    labels = ("stranger: inbox",)
+    ticket = Ticket("", "1", "get", url, "", 0.0, "", effects, "", labels, scope="host a.example")
+    found = {each.key: each.reach for each in extents_of(ticket)}
+    assert found == {"h": "session", "u": "target", "r": "source"}
 
 
 actions = st.lists(st.sampled_from(["a", "b", "*", "a*", "b(x=1)"]), max_size=3)

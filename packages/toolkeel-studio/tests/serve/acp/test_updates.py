@@ -58,15 +58,24 @@ def test_a_permission_shows_what_a_call_changes_in_its_file(
     arguments: dict[str, Any], changes: list[tuple[str | None, str]]
 ) -> None:
     asked = permission_call(ticket(arguments, ("file:{path}",)), "c1", "/project")
-    assert [(each.old_text, each.new_text) for each in asked.content or ()] == changes
-    assert {each.path for each in asked.content or ()} <= {"/project/a.py"}
+    diffs = [each for each in asked.content or () if each.type == "diff"]
+    assert [(each.old_text, each.new_text) for each in diffs] == changes
+    assert {each.path for each in diffs} <= {"/project/a.py"}
     assert [each.path for each in asked.locations or ()] == ["/project/a.py"]
-    assert asked.kind == "edit" and asked.raw_input == arguments
+    assert asked.kind == "edit" and "\u202e" not in str(asked.raw_input)
+
+
+def test_a_permission_shows_a_call_to_its_end_where_it_has_no_diff() -> None:
+    hidden = {"command": "ls\u202e", "more": [{"\u200bx": "y\u2066"}]}
+    asked = permission_call(ticket(hidden, (), "rule: ask"), "c1", "/project")
+    _, shown = asked.content or ()
+    assert "ls\\u202e" in shown.content.text and "y\\u2066" in shown.content.text
+    assert asked.raw_input == {"command": "ls\\u202e", "more": [{"\\u200bx": "y\\u2066"}]}
 
 
 def test_a_permission_says_why_in_its_title_and_the_rest_below() -> None:
     why = "it is\u202e new\n+ x\x1b[2J"
-    asked = permission_call(ticket({"content": "x"}, (), why), "c1", "/project")
+    asked = permission_call(ticket({}, (), why), "c1", "/project")
     assert asked.title == "change: it is\\u202e new" and asked.kind == "other"
     [text] = asked.content or ()
     assert text.content.text == "it is\\u202e new\n+ x\\u001b[2J" and asked.locations == []

@@ -132,8 +132,6 @@ class Taint:
             self.servers.add(given.value)
         elif given.reach == SESSION:
             self.session_permits.add((given.name, given.value))
-            if (scope := given.value.partition(" ")[2]).startswith("host "):
-                self.targets.add((given.name, f"//{scope.removeprefix('host ')}"))
         else:
             wanted = parse_source(given.name, given.value)
             self.trusted.update(at for at, each in enumerate(self.sources) if each == wanted)

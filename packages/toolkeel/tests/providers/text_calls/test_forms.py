@@ -20,7 +20,9 @@ from toolkeel.providers.text_calls.forms import (
     function_calls,
     invoked_calls,
     json_calls,
+    mistral_calls,
     python_calls,
+    tagged_calls,
 )
 from toolkeel.providers.wire.plain_json import dumps
 
@@ -35,6 +37,14 @@ JSON = st.recursive(
 def test_every_form_of_the_table_is_among_those_tried() -> None:
     tried = "".join(text for text, _ in WRITTEN.values()).replace("\uff5c", "|")
     assert [form.open for form in FORMS if form.open.replace("\uff5c", "|") not in tried] == []
+
+
+def test_text_without_the_end_of_a_call_is_read_once_however_long_it_is() -> None:
+    blank = "f" + " " * 100_000
+    pairs = "f<arg_key>a</arg_key><arg_value>" * 20_000
+    for read, text in ((mistral_calls, blank), (tagged_calls, pairs)):
+        with pytest.raises(ValueError):
+            [*read(text, SCHEMAS)]
 
 
 def test_values_written_as_text_mean_what_the_schema_says() -> None:

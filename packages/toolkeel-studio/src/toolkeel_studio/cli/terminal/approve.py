@@ -168,12 +168,14 @@ def extents_of(ticket: Ticket) -> list[Extent]:
     if ticket.scope:
         kind, covers = ticket.scope.partition(" ")[0], scope_words(ticket.tool, ticket.scope)
         found.append(Extent(kind[0], f"this {kind}", f"{covers}, in the session", "session"))
-    elif ticket.labels and ticket.has_target:
+    if ticket.labels and ticket.has_target:
         place = "host" if ticket.effects.get("read_only") else "target"
         covers = f"later calls of {ticket.tool} to the same {place}, in this run"
         if not ticket.effects.get("target"):
             place, covers = "tool", f"later calls of {ticket.tool} without an address, in this run"
-        found.append(Extent(place[0], f"this {place}", covers, "target"))
+        name, is_taken = f"this {place}", found and found[0].key == place[0]
+        narrow = Extent("u", f"{name} until the run ends", covers, "target")
+        found.append(narrow if is_taken else Extent(place[0], name, covers, "target"))
     if ticket.server:
         covers = f"later calls of tools of the server {ticket.server}, in this run"
         found.append(Extent("s", "this server", covers, "server"))

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import aclosing, suppress
 from datetime import UTC, datetime
+from pathlib import PurePosixPath
 from typing import Any, Final, Literal
+from urllib.parse import unquote
 
 from acp import RequestError
 from acp.interfaces import Client
@@ -298,8 +300,17 @@ def decode_prompt(blocks: Sequence[Any]) -> Content:
     Raises:
         ChannelError: a picture or file is no base64.
     """
-    made = [_decode_block(block) for block in blocks]
-    return join_blocks(made)
+    return join_blocks([each for block in blocks for each in _decode_links(block)])
+
+
+def _decode_links(block: Any) -> Iterator[Block]:
+    """Yield a block; of a link its address, and its title as attached, since a page or file has it."""
+    if not isinstance(block, ResourceContentBlock):
+        yield _decode_block(block)
+        return
+    yield Text(block.uri)
+    if block.name != unquote(PurePosixPath(block.uri).name):
+        yield Text(block.name, {ATTACHED: True})
 
 
 def _decode_block(block: Any) -> Block:
@@ -309,8 +320,6 @@ def _decode_block(block: Any) -> Block:
         return Image(decode_base64(block.data), block.mime_type)
     if isinstance(block, AudioContentBlock):
         return Audio(decode_base64(block.data), block.mime_type)
-    if isinstance(block, ResourceContentBlock):
-        return Text(f"[{block.name}]({block.uri})")
     assert isinstance(block, EmbeddedResourceContentBlock)
     resource = block.resource
     if isinstance(resource, TextResourceContents):

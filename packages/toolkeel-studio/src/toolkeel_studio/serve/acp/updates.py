@@ -25,7 +25,7 @@ from toolkeel._records.record_json import describe_value, to_json_data
 from toolkeel._records.tickets import Ticket
 from toolkeel.content import Audio, Content, Image, Source
 from toolkeel.messages import ToolCall, ToolMessage
-from toolkeel.observe.wording import visible_text
+from toolkeel.observe.wording import visible_json, visible_line, visible_text
 from toolkeel_studio.serve.call_arguments import call_arguments
 from toolkeel_studio.serve.contents import base64_of, is_on_web, media_of, plain_text
 from toolkeel_studio.serve.items import Item, is_said
@@ -83,9 +83,17 @@ def _start_call(call: ToolCall) -> Any:
     arguments: Any = call_arguments(call)
     with suppress(ValueError):
         arguments = json.loads(arguments or "{}")
-    return helpers.start_tool_call(
-        call.id, call.name, kind="other", status="pending", raw_input=arguments
-    )
+    name, shown = visible_line(call.name), _visible(arguments)
+    return helpers.start_tool_call(call.id, name, kind="other", status="pending", raw_input=shown)
+
+
+def _visible(value: Any) -> Any:
+    """Return JSON data with the invisible characters of its texts as escapes."""
+    if isinstance(value, str):
+        return visible_text(value)
+    if isinstance(value, Mapping):
+        return {visible_text(str(key)): _visible(each) for key, each in value.items()}
+    return [_visible(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def result_update(call_id: str, message: ToolMessage) -> ToolCallProgress:
@@ -107,9 +115,9 @@ def permission_options(approval_id: str) -> list[PermissionOption]:
 
 
 def permission_call(ticket: Ticket, call_id: str, folder: str) -> ToolCallUpdate:
-    """Return the call that a permission is asked for: its arguments as they would run, and its changes.
+    """Return the call that a permission is asked for: its changes, or else its arguments as they would run.
 
-    Invisible characters are shown as escapes.
+    Invisible characters are shown as escapes. Editors need not show a raw input, so the content has all.
 
     Args:
         ticket: Of the call.
@@ -121,15 +129,18 @@ def permission_call(ticket: Ticket, call_id: str, folder: str) -> ToolCallUpdate
     is_edit = bool(paths) and not ticket.effects.get("read_only")
     reason = visible_text(ticket.reason)
     shown: list[Any] = [helpers.tool_content(helpers.text_block(reason))]
-    if is_edit:
+    if is_edit and changes:
         shown += [helpers.tool_diff_content(paths[0], new, old) for old, new in changes]
+    elif ticket.arguments:
+        text = f"```json\n{visible_json(dict(ticket.arguments))}\n```"
+        shown.append(helpers.tool_content(helpers.text_block(text)))
     first = reason.partition("\n")[0]
     return ToolCallUpdate(
         tool_call_id=call_id,
         title=f"{ticket.tool}: {first}" if first else ticket.tool,
         kind="edit" if is_edit else "other",
         status="pending",
-        raw_input=to_json_data(ticket.arguments, other=describe_value),
+        raw_input=_visible(to_json_data(ticket.arguments, other=describe_value)),
         content=shown if ticket.reason else shown[1:],
         locations=[ToolCallLocation(path=path) for path in paths],
     )

@@ -114,9 +114,10 @@ class Completions:
         await asyncio.to_thread(delete, session.name, scope=session.scope)
 
     async def _do_task(self, sent: ChatRequest) -> Response:
-        """Answer a request of the chat program itself, such as for a title, by the model alone."""
-        encoder = self._encoder("", sent)
-        made = await Agent(self._service.channels.agent.model).run(sent.asked.content)
+        """Answer a request of the chat program itself, such as for a title, by the model alone, within a run's limits."""
+        encoder, channels = self._encoder("", sent), self._service.channels
+        limits = channels.options.get("limits") or channels.agent.plan_for({}).limits
+        made = await Agent(channels.agent.model, limits=limits).run(sent.asked.content)
         encoder.usage = made.usage
         chunks = [encoder.start(time()), encoder.write(made.output), *encoder.end("answered")]
         if not sent.is_stream:

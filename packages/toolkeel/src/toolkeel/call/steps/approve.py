@@ -160,8 +160,9 @@ class Approval:
             if decision.verdict != "edit" and (ticket is None or question.matches(ticket)):
                 if answer is None:
                     taint.record_approval(prepared, context.run, decision.reach)
-                    if decision.reach == SESSION and question.scope:
-                        record_session_permit(prepared, context.run, labels)
+                    shown = question.scope if ticket is None else ticket.scope
+                    if decision.reach == SESSION and shown and shown == question.scope:
+                        record_session_permit(prepared, context.run, shown)
                 question.answer = answer
                 return prepared, question
             edited = _apply_decision(prepared, ticket, decision)
@@ -184,6 +185,8 @@ class Approval:
         touched = ""
         if run.loop_state.visible_taint:
             touched = taint.approval_reason(prepared, run, is_allowed(prepared.tool, rule))
+            if touched and is_permitted(prepared, run, taint.visible_labels(run)):
+                touched = ""
         return "; ".join(filter(None, (reason, touched))) or None, touched
 
     async def _despite(self, prepared: Prepared, run: RunContext) -> str | None:

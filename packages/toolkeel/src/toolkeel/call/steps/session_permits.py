@@ -86,14 +86,19 @@ def _common_place(prepared: Prepared) -> str:
         return ""
 
 
-def is_permitted(prepared: Prepared, run: RunContext) -> bool:
-    """Return True if a person permitted calls like this one for the session."""
+def is_permitted(prepared: Prepared, run: RunContext, labels: tuple[str, ...] = ()) -> bool:
+    """Return True if a person permitted calls like this one for the session.
+
+    Args:
+        prepared: The call.
+        run: Its run.
+        labels: Taint labels that are a reason to ask: a permit counts where `find_scope` offers one.
+    """
     permits = run.taint.session_permits if run.taint is not None else ()
-    if not permits or not _can_extend(prepared.tool):
+    if not permits or not (scope := find_scope(prepared, labels)):
         return False
-    scope = _scope_of(prepared)
     if (prepared.tool.name, _value(prepared.tool, scope)) in permits:
-        return bool(scope)
+        return True
     folder = scope.removeprefix("folder ")
     while folder not in (scope, "", os.path.dirname(folder)):  # a permit covers the folders below
         folder = os.path.dirname(folder)
@@ -102,13 +107,16 @@ def is_permitted(prepared: Prepared, run: RunContext) -> bool:
     return False
 
 
-def record_session_permit(
-    prepared: Prepared, run: RunContext, labels: tuple[str, ...] = ()
-) -> None:
-    """Store the approval of a call for its session, in the run's taint and journal; nothing without a scope."""
-    if scope := find_scope(prepared, labels):
-        permit = Permit(SESSION, prepared.tool.name, _value(prepared.tool, scope))
-        taint.store_permits([permit], run)
+def record_session_permit(prepared: Prepared, run: RunContext, scope: str) -> None:
+    """Store the approval of a call for its session, in the run's taint and journal.
+
+    Args:
+        prepared: The call.
+        run: Its run.
+        scope: What the person was shown: a path may lead elsewhere by now.
+    """
+    permit = Permit(SESSION, prepared.tool.name, _value(prepared.tool, scope))
+    taint.store_permits([permit], run)
 
 
 def _value(tool: AnyTool, scope: str) -> str:

@@ -75,7 +75,7 @@ _ARGUMENTS = ("arguments", "parameters", "args")
 _CODE = re.compile(r"```(?:json)?\s*+(.*?)```", re.DOTALL)
 _PARAMETER = re.compile(r"<parameter=([^>\s]+)>\n?(.*?)\n?</parameter>\s*", re.DOTALL)
 _FUNCTION = re.compile(r"<function=([^>\s]+)>\s*+(.*?)</function>\s*+", re.DOTALL)
-_ARG = re.compile(r"<arg_key>(.*?)</arg_key>\s*<arg_value>(.*?)</arg_value>\s*", re.DOTALL)
+_ARG = re.compile(r"<arg_key>([^<]*+)</arg_key>\s*+<arg_value>(.*?)</arg_value>\s*+", re.DOTALL)
 _INVOKE = re.compile(r'<[^<>"]*invoke name="([^"]+)">\s*+(.*?)</[^<>"]*invoke>\s*+', re.DOTALL)
 _INVOKED = re.compile(
     r'<[^<>"]*parameter name="([^"]+)"([^<>]*)>(.*?)</[^<>"]*parameter>\s*', re.DOTALL
@@ -89,7 +89,7 @@ _DEEPSEEK = re.compile(
     re.DOTALL,
 )
 _KIMI = re.compile(r"<\|tool_call_begin\|>(.*?)<\|tool_call_end\|>\s*", re.DOTALL)
-_MISTRAL = re.compile(r"\s*([^\s\[\]{}]+?)\s*(?:\[CALL_ID\]\S*?)?\s*(?:\[ARGS\])?\s*(?=\{)")
+_MISTRAL = re.compile(r"\s*+([^\s\[\]{}]++)\s*+(?:\[CALL_ID\]\S*?)?\s*+(?:\[ARGS\])?\s*+(?=\{)")
 
 
 def json_calls(text: str, schemas: Schemas) -> Iterator[ParsedCall]:
