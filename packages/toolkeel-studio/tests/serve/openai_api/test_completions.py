@@ -11,6 +11,7 @@ import pytest
 from tests.serve.openai_api.test_routes import PICK, client_of, serving
 from tests.serve.talking import BOTH, RAN, Talk, calls, look, talking, text
 from tests.shared import peer
+from toolkeel.runs import RunLimits
 from toolkeel.testing import Scripted
 
 LOOK = calls(("c2", "look", '{"what": "x"}'))
@@ -139,6 +140,17 @@ async def test_what_a_chat_asks_for_itself_starts_no_session_and_no_tool(talk: T
     assert made.choices[0].message.content == "A title" == "".join(pieces)
     assert list(talk.sessions.list()) == [] and RAN == []
     assert all(not request.tools for request in model.requests)
+
+
+@talking
+async def test_what_a_chat_asks_for_itself_has_the_limits_of_a_run(talk: Talk) -> None:
+    limits = {"limits": RunLimits(requests=0)}
+    async with serving(talk, [text("A title")], [look], options=limits) as http:
+        more: Any = {"metadata": {"task": "title_generation"}}
+        ask = client_of(http).chat.completions.create
+        made = await ask(model="agent", messages=SAID, extra_body=more)
+        assert made.choices[0].finish_reason == "length"
+        assert http_model(talk).requests == []
 
 
 @pytest.mark.slow

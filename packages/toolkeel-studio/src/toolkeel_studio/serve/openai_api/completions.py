@@ -22,6 +22,7 @@ from starlette.responses import Response
 from toolkeel.agent.agent import Agent
 from toolkeel.call.steps.mentioned_targets import ATTACHED
 from toolkeel.content import Content, Text
+from toolkeel.messages import AssistantMessage
 from toolkeel_studio.serve.channel import Channel
 from toolkeel_studio.serve.errors import UnknownApproval
 from toolkeel_studio.serve.json_responses import JsonResponse
@@ -118,8 +119,9 @@ class Completions:
         encoder, channels = self._encoder("", sent), self._service.channels
         limits = channels.options.get("limits") or channels.agent.plan_for({}).limits
         made = await Agent(channels.agent.model, limits=limits).run(sent.asked.content)
-        encoder.usage = made.usage
-        chunks = [encoder.start(time()), encoder.write(made.output), *encoder.end("answered")]
+        encoder.usage, last = made.usage, made.messages[-1]
+        said = last.text if isinstance(last, AssistantMessage) else ""
+        chunks = [encoder.start(time()), encoder.write(said), *encoder.end(made.reason)]
         if not sent.is_stream:
             return JsonResponse(encoder.completion())
         return Response("".join([*map(to_event, chunks), DONE]), media_type="text/event-stream")
