@@ -25,7 +25,7 @@ from typing import Literal, TypeAlias
 
 from toolkeel._common.checked_arguments import checked
 from toolkeel._records.result_store import PREFIX, RESULTS
-from toolkeel._records.taint_sources import OURS
+from toolkeel._records.taint_sources import OURS, UNREAD
 from toolkeel.call.steps.taint import BUILDS
 from toolkeel.call.truncate import KEEPER
 from toolkeel.define.decorator import tool
@@ -311,14 +311,14 @@ class Workspace:
             made = replace_file(self.root, name, data, was)
             self._snapshots.record_write(name, data)
         old, new = (replace_invalid(decode_text(part or b"").text) for part in (before, data))
-        details = {
+        details: dict[str, object] = {
             "path": escape_name(name),
             "bytes": len(data),
             "created": made,
             "diff": make_diff(old, new, escape_name(name)),
         }
-        if replaces:
-            remarks = describe_replaced(before, data, was_read)
+        if replaces:  # of the old content the model is told the size and the encoding
+            remarks, details[UNREAD] = describe_replaced(before, data, was_read), True
         else:
             remarks = describe_updated(before, data)
         return ToolOutput(

@@ -49,7 +49,8 @@ def warn_of_idle_approver(tools: Toolset) -> None:
         return
     _warned.add((names, ()))
     log.warning(
-        "approver= is never asked: no tool of %s needs approval, and no rule asks. Give "
+        "approver= is never asked, except after an attachment or another's text in a message: no tool of "
+        "%s needs approval, and no rule asks. Give "
         "@tool(approval=True), or rules=Rules(ask=[%r]) for those it is to be asked about",
         ", ".join(names[:5]) or "this agent",
         names[0] if names else "a_tool",

@@ -234,7 +234,8 @@ def _undetailed(
     results: Iterable[ToolMessage], tools: Iterable[AnyTool], run: RunContext
 ) -> list[Source]:
     """Return the sources of results whose details do not say what was read."""
-    read = {message.name for message in results if not message.failed}
+    told = (each for each in results if not (each.failed or each.details.get(UNREAD)))
+    read = {message.name for message in told}
     sources = run.taint.sources if run.taint is not None else ()
     stated = {(each.label, each.tool, each.origin) for each in sources}
     found = [each for tool in tools if tool.name in read for each in _sources_of(tool, "")]
