@@ -199,6 +199,11 @@ async def refuses(prepared: Any, context: Any, proceed: Any) -> Any:
     raise ToolError("no")
 
 
+async def refuses_what_ran(prepared: Any, context: Any, proceed: Any) -> Any:
+    await proceed(prepared)
+    raise ToolError("no")
+
+
 async def answers_nothing(prepared: Any, context: Any, proceed: Any) -> Any:
     return None
 
@@ -216,6 +221,7 @@ def test_a_step_that_goes_on_and_forgets_the_result_is_found_when_it_is_given(st
         passes,
         sometimes,
         refuses,
+        refuses_what_ran,
         answers_nothing,
         lambda prepared, context, proceed: proceed(prepared),
         functools.partial(passes),

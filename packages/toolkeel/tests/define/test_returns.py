@@ -250,10 +250,20 @@ def test_what_may_be_sent_is_accepted(annotation: Any) -> None:
 def test_what_an_extra_would_show_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(returns, "find_renderer", lambda cls: None)  # as without the extra
     frame = type("DataFrame", (), {"__module__": "polars.frame", "to_dicts": None})
-    for annotation in (frame, list[frame], frame | None):  # type: ignore[valid-type]
+    shown: tuple[Any, ...] = (
+        frame,
+        list[frame],
+        frame | None,
+        tuple[str, frame],
+        Annotated[frame, 1],
+    )  # type: ignore[valid-type]
+    for annotation in shown:
         with pytest.raises(
             DefinitionError, match=r"pip install 'toolkeel\[workspace\]', which shows"
         ):
             returns.require_json_form("t", annotation)
-    with pytest.raises(DefinitionError, match="; return it alone or in a list, or write -> list"):
-        returns.require_json_form("t", dict[str, frame])  # type: ignore[valid-type]
+    for annotation in (dict[str, frame], frame | Opaque, tuple[frame, Opaque]):  # type: ignore[valid-type]
+        with pytest.raises(
+            DefinitionError, match="; return it alone or in a list, or write -> list"
+        ):
+            returns.require_json_form("t", annotation)

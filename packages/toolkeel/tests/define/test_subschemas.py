@@ -8,6 +8,7 @@ import pytest
 
 from toolkeel.define.subschemas import (
     accepts,
+    admit_null,
     all_subschemas,
     applicable_schemas,
     json_equal,
@@ -181,6 +182,54 @@ def test_a_schema_that_leads_back_to_itself_breaks_nothing_by_that() -> None:
     loop: dict[str, Any] = {"anyOf": [{"$ref": "#"}, {"type": "string"}], "maxLength": 3}
     assert not violates("abc", loop, loop)
     assert violates("long", loop, loop) and violates(5, loop, loop)
+
+
+@pytest.mark.parametrize(
+    ("value", "schema", "breaks"),
+    [
+        (5, {"minimum": 5, "maximum": 5}, False), (4.9, {"minimum": 5}, True), (5.1, {"maximum": 5}, True),
+        (5, {"exclusiveMinimum": 5}, True), (5, {"exclusiveMaximum": 5}, True),
+        (5, {"exclusiveMinimum": 4, "exclusiveMaximum": 6}, False), (True, {"minimum": 5}, False),
+        (5, {"minimum": 5, "exclusiveMinimum": True}, False), (5, {"minimum": "6"}, False),
+        (6, {"multipleOf": 4}, True), (6, {"multipleOf": 0}, False),
+        (0.3, {"multipleOf": 0.1}, False), (0.35, {"multipleOf": 0.1}, True),
+        ("ab", {"minLength": 2, "maxLength": 2}, False), ("ab", {"minLength": 3}, True), ("ab", {"maxLength": 1}, True),
+        ([1], {"minItems": 1, "maxItems": 1, "minLength": 5}, False), ([1], {"minItems": 2}, True),
+        ([1], {"maxItems": 0}, True), ({"a": 1}, {"minProperties": 1, "maxProperties": 1}, False),
+        ({"a": 1}, {"minProperties": 2}, True), ({"a": 1}, {"maxProperties": 0}, True),
+        (5.0, {"type": "integer"}, False), (5.5, {"type": "integer"}, True),
+    ],
+)  # fmt: skip
+def test_bounds_and_sizes_hold_for_values_of_their_type(
+    value: object, schema: dict[str, Any], breaks: bool
+) -> None:
+    assert violates(value, schema, {}) is breaks
+
+
+NULL = {"type": "null"}
+
+
+@pytest.mark.parametrize(
+    ("schema", "made"),
+    [
+        (NULL, NULL),
+        ({"type": "string"}, {"type": ["string", "null"]}),
+        ({"type": ["string", "null"], "enum": ["a"]}, {"type": ["string", "null"], "enum": ["a", None]}),
+        ({"type": "string", "enum": [None]}, {"type": ["string", "null"], "enum": [None]}),
+        ({"type": "string", "enum": "a"}, {"type": ["string", "null"], "enum": "a"}),
+        ({"type": ["string", "integer"]}, {"anyOf": [{"type": ["string", "integer"]}, NULL]}),
+        ({"type": "string", "not": {}}, {"anyOf": [{"type": "string", "not": {}}, NULL]}),
+        ({"anyOf": [{"const": 1}], "title": "t"}, {"anyOf": [{"const": 1}, NULL], "title": "t"}),
+        ({"anyOf": [{"const": 1}], "enum": [1]}, {"anyOf": [{"anyOf": [{"const": 1}], "enum": [1]}, NULL]}),
+        ({"enum": ["a"]}, {"anyOf": [{"enum": ["a"]}, NULL]}),
+        ({"description": "d"}, {"description": "d"}),
+        ({"$ref": "#"}, {"anyOf": [{"$ref": "#"}, NULL]}),
+    ],
+)  # fmt: skip
+def test_null_is_admitted_where_a_schema_would_refuse_it(
+    schema: dict[str, Any], made: dict[str, Any]
+) -> None:
+    assert admit_null(schema) == made
 
 
 @pytest.mark.parametrize(("part", "breaks"), [(True, False), (False, True)])

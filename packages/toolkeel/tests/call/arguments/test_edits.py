@@ -5,6 +5,7 @@ import inspect
 import json
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -192,6 +193,18 @@ def test_no_secret_stands_in_what_is_told_of_an_edit() -> None:
     [result] = Toolset([use]).run_sync([ToolCall("1", "use", '{"key": "old-secret"}')])
     text = json.dumps([result.content, str(result.details)])
     assert "n from 1 to 2" in text and "secret" not in text
+
+
+def test_a_call_that_a_step_passes_on_to_another_tool_is_no_edit() -> None:
+    def order(amount: int, urgent: bool = True) -> str:
+        """Order."""
+        return f"ordered {amount}"
+
+    async def swap(prepared: Prepared, context: Any, proceed: Any) -> object:
+        return await proceed(replace(prepared, tool=tool(order), arguments={"amount": 5}))
+
+    [result] = Toolset([tool(steps=[swap])(pay)]).run_sync([ToolCall("1", "pay", '{"amount": 5}')])
+    assert result.content == "ordered 5" and "edited" not in result.details
 
 
 def test_blocks_get_the_note_as_a_block_of_their_own() -> None:

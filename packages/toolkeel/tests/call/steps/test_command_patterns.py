@@ -114,6 +114,8 @@ def test_a_star_at_the_end_stands_for_any_words_of_the_same_command() -> None:
     assert not covers("git log *", "git log; rm -rf .")
     assert covers("npm run test:*", "npm run test:unit") and not covers("npm *", "npm;x")
     assert covers("pytest", "pytest") and not covers("", "pytest") and not covers("*", "a;b")
+    assert covers("*", "pytest") and not covers("*", "git log") and not covers("git *", "")
+    assert plain_words("'' log") is None and plain_words("git ''") == ["git", ""]
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,14 @@ ROOT: dict[str, Any] = {"$defs": {"n": {"type": "integer", "minimum": 1}}}
         ({"type": "array", "items": {"anyOf": [{"type": "integer"}, {"type": "null"}]}}, "a list of items (each an integer or null)"),
         ({"type": "object", "minProperties": 2}, "an object with at least 2 keys"),
         ({"type": "integer", "allOf": [{"multipleOf": 3}]}, "an integer, a multiple of 3"),
+        ({"not": {}}, "no value at all"),
+        ({"anyOf": [{"type": "null"}, {"not": True}]}, "null"),
+        ({"not": False}, "any value"),
+        ({"enum": []}, "no value at all"),
+        ({"type": "string", "enum": []}, "no value at all"),
+        ({"anyOf": [{"type": "null"}, {"enum": []}]}, "null"),
+        ({"prefixItems": [{"type": "string"}], "minItems": 1}, "a list of at least 1 item (a string)"),
+        ({"prefixItems": [{"type": "string"}], "maxItems": 0}, "a list of at most 0 items (a string)"),
     ],
 )  # fmt: skip
 def test_a_phrase_tells_of_all_that_holds_together(schema: dict[str, Any], phrase: str) -> None:

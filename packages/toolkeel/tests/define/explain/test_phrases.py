@@ -70,6 +70,16 @@ def test_a_schema_reads_as_people_would_say_it(schema: object, phrase: str) -> N
     assert describe_type(schema) == phrase
 
 
+@pytest.mark.parametrize(("count", "told"), [(8, ""), (9, '"n8"'), (15, '"n14"'), (16, '"n15", …')])
+def test_more_than_eight_objects_are_told_apart_by_their_tag(count: int, told: str) -> None:
+    branches = [
+        {"required": ["id", "kind"], "properties": {"kind": {"const": f"n{number}"}}}
+        for number in range(count)
+    ]
+    phrase = describe_type({"anyOf": branches})
+    assert phrase.endswith(told) and ('"kind": one of "n0", "n1"' in phrase) is bool(told)
+
+
 def test_references_are_followed_within_the_document() -> None:
     root: dict[str, Any] = {
         "$defs": {

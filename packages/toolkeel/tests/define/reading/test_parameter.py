@@ -43,6 +43,20 @@ def test_neither_default_nor_description_stays_in_the_annotation() -> None:
     assert field.default == 3
 
 
+@pytest.mark.parametrize(
+    ("annotation", "given", "default"),
+    [
+        (int, Field(ge=1), MISSING),
+        (int, Field(default=...), MISSING),
+        (Annotated[int, Field(default=2), Field(default=...)], MISSING, 2),
+        (int, ..., ...),
+    ],
+)
+def test_an_ellipsis_in_a_field_is_no_default(annotation: Any, given: Any, default: Any) -> None:
+    field = read(annotation, given)
+    assert (field.default, field.factory is None) == (default, default != 2)
+
+
 def test_a_field_in_the_place_of_a_default_tells_the_default() -> None:
     field = read(list[int], Field(default_factory=list))
     assert field.default is MADE

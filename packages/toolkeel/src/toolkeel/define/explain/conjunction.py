@@ -186,8 +186,10 @@ _NARROWING = frozenset({"enum", "const", "not"})
 
 
 def _without_refused_types(schema: Schema) -> Schema | None:
-    """Return the schema without the types that its `not` refuses; None if none is left."""
+    """Return the schema without the types that its `not` refuses; None if no value is left."""
     refused = schema.get("not")
+    if refused is True or refused == {}:
+        return None
     if not isinstance(refused, (dict, Mapping)) or refused.keys() != {"type"}:
         return schema
     return _without_types(schema, set(_listed(refused["type"])))
@@ -222,6 +224,8 @@ _KEYWORDS_OF: Mapping[object, tuple[str, ...]] = {
 
 def _drop_unfit_values(schema: Schema, root: Schema) -> Schema | None:
     """Return the schema with only those fixed values that the rest of it admits; None if none is."""
+    if schema.get("enum") == []:
+        return None
     if ("enum" not in schema and "const" not in schema) or len(schema) == 1:
         return schema
     options = allowed_values(schema)

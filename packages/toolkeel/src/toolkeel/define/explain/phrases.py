@@ -91,8 +91,10 @@ def _plain_phrase(schema: Schema, root: Schema, depth: int) -> str:
     for keyword, kind in _KIND_BY_KEYWORD:
         if keyword in schema:
             return _typed(kind, schema, root, depth)
-    if "not" in schema and (refused := _phrase(schema["not"], root, depth + 1)) != "any value":
-        return f"anything but {refused}"
+    if "not" in schema:
+        refused = _phrase(schema["not"], root, depth + 1)
+        if refused not in ("any value", "no value at all"):
+            return f"anything but {refused}"
     return "any value"
 
 
@@ -162,7 +164,7 @@ def _string(schema: Schema) -> str:
     if low == 1 and text != "a string":
         low = None  # no such text is empty
     if low is not None or high is not None:
-        text += f" of {_span(low, high)} character{'s' * ((low if high is None else high) != 1)}"
+        text += f" of {_count(low, high, 'character')}"
     if "pattern" in schema and known is None:
         text += f" matching {cut(str(schema['pattern']), 60)}"
     return text
@@ -220,6 +222,11 @@ def _span(low: object, high: object) -> str:
     return f"exactly {low}" if low == high else f"{low} to {high}"
 
 
+def _count(low: object, high: object, noun: str) -> str:
+    """Describe a range of a noun, in the plural where needed: "at least 1 item", "2 to 3 items"."""
+    return f"{_span(low, high)} {noun}{'s' * ((low if high is None else high) != 1)}"
+
+
 def _list(schema: Schema, root: Schema, depth: int) -> str:
     """Describe a list by its items, their number, and what it must contain."""
     low, high = schema.get("minItems"), schema.get("maxItems")
@@ -248,7 +255,7 @@ def _held(schema: Schema, root: Schema, depth: int) -> str:
     low, high = schema.get("minContains"), schema.get("maxContains")
     if low is None and high is None:
         return item
-    return f"{_span(low, high)} item{'s' * ((high or low) != 1)} that each are {item}"
+    return f"{_count(low, high, 'item')} that each are {item}"
 
 
 def _tuple(first: list[Any], low: object, high: object, root: Schema, depth: int) -> str:
@@ -257,7 +264,7 @@ def _tuple(first: list[Any], low: object, high: object, root: Schema, depth: int
     parts += ", …" if len(first) > MAX_KEYS else ""
     if (low is None and high is None) or low == high == len(first):
         return f"a list of {count_noun(len(first), 'item')} ({parts})"
-    return f"a list of {_span(low, high)} items ({parts})"
+    return f"a list of {_count(low, high, 'item')} ({parts})"
 
 
 def _plural(phrase: str) -> str:
@@ -297,7 +304,7 @@ def _count_of_keys(schema: Schema, joint: str) -> str:
     low, high = schema.get("minProperties"), schema.get("maxProperties")
     if low is None and high is None:
         return ""
-    return f"{joint} {_span(low, high)} key{'s' * ((low if high is None else high) != 1)}"
+    return f"{joint} {_count(low, high, 'key')}"
 
 
 def _keys(names: Sequence[Any], properties: Mapping[str, Any]) -> str:
