@@ -88,6 +88,8 @@ def test_sessions_of_the_sdk_have_the_attributes_that_are_used() -> None:
     assert manager._server_instances == {} and manager._session_owners == {}
     source = inspect.getsource(ClientSession)
     assert "self._stamp(" in source and "self._dispatcher.send_raw_request(" in source
+    # connection: no public API gives the handshake another limit than the requests after it.
+    assert "else self._session_read_timeout_seconds" in source
     assert "self._connection = connection" in inspect.getsource(ServerSession)
 
 

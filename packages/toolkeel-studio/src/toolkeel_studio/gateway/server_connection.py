@@ -218,7 +218,7 @@ def current_call() -> ServerConnection | None:
 def abandon_call() -> None:
     """Record that the current call no longer waits. Its server may continue it."""
     if (call := _call.get()) is not None:
-        call.connection.calls.close(call.client)
+        call.connection.calls.abandon(call.client)
 
 
 def stamp_client(meta: dict[str, Any] | None) -> None:

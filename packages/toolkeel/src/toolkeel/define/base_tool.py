@@ -35,13 +35,16 @@ class BaseTool:
 
     Class attributes may carry any option of `ToolOptions`, and `parameters`. Annotated attributes
     are fields: the constructor takes them by keyword, and those without a default must be passed.
+    Each object has its own copy of a default that is a list, dict or set. Without a `description`,
+    the class's docstring is used.
     Where both `_run` and `_arun` are written, `_arun` runs.
 
     Raises:
         SchemaAnnotationError: when the class is defined, if it annotates `parameters` with
             something that is not a class of models.
         DefinitionError: when the class is defined, if it writes neither method, or sets an attribute
-            that nothing would read: another library's word for an option, or a misspelt one.
+            that nothing would read: another library's word for an option, or a misspelt one;
+            when it is constructed, for an unknown or a missing field.
 
     >>> class Greet(BaseTool):
     ...     name = "greet"
@@ -116,7 +119,11 @@ class BaseTool:
 
     @functools.cached_property
     def tool(self) -> AnyTool:
-        """The tool this object describes, compiled once. Raises `DefinitionError` if it cannot be."""
+        """The tool this object describes, compiled at first use, and again after an option was set.
+
+        Raises:
+            DefinitionError: it cannot be compiled.
+        """
         body = self._body()
         description = getattr(self, "description", None) or inspect.getdoc(type(self))
         if description == inspect.getdoc(BaseTool):
@@ -124,7 +131,7 @@ class BaseTool:
         return Tool.from_function(body, name=self.name, description=description, **self._options())
 
     def _options(self) -> dict[str, Any]:
-        """Return the options that the class or the object sets."""
+        """Return the options that the class, a base class or the object sets, by their names in `ToolOptions`."""
         own = {name: name for name in ToolOptions.__annotations__} | dict(self._option_names)
         return {option: getattr(self, name) for name, option in own.items() if hasattr(self, name)}
 
@@ -188,13 +195,13 @@ def _fields(cls: type[BaseTool]) -> Iterator[tuple[str, object]]:
 
 
 def _known_attributes(cls: type[BaseTool]) -> set[str]:
-    """Return the names of the class attributes that are fields or options of a tool."""
+    """Return the names of fields and options, and other libraries' words that the class allows."""
     fields = (name for name, _ in _fields(cls))
     return {*fields, *ToolOptions.__annotations__, *cls._option_names, *cls._allowed_words}
 
 
 def _check_attribute(cls: type[BaseTool], name: str) -> None:
-    """Raise for an attribute that was intended as an option and that nothing would read.
+    """Raise for another library's word for an option, or a misspelt one, that nothing would read.
 
     An attribute that a method of the class mentions, or that a tool class above it has, is the
     author's own.

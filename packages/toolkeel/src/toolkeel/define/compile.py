@@ -151,7 +151,7 @@ def _warn_missing_docstring(name: str, function: Callable[..., Any]) -> None:
 
 
 def _is_model(schema: object) -> TypeIs[type[BaseModel]]:
-    """Return True if a schema is a pydantic model class."""
+    """Return True if a schema is a model class of pydantic's second version."""
     return isinstance(schema, type) and issubclass(schema, BaseModel)
 
 
@@ -256,7 +256,7 @@ def _has_json(value: object) -> bool:
 
 
 def _check_wrapper(name: str, signature: Signature) -> None:
-    """Raise for a decorator's wrapper without described parameters, which takes any arguments.
+    """Raise if a function takes just ``*args, **kwargs`` without types, as a decorator's wrapper does.
 
     Raises:
         DefinitionError: with the fix.
@@ -320,7 +320,9 @@ def _check_schema_fits(
 def _docs(
     function: Callable[..., Any], signature: Signature, request: DefinitionRequest
 ) -> Docstring:
-    """Parse the docstring of the plain function, or of a callable object's class.
+    """Parse the docstring of the plain function, or else of a callable object's class.
+
+    If the request says ``"plain"``, all of it is the description.
 
     Raises:
         DefinitionError: if the request is strict and the docstring is malformed or names unknown

@@ -27,7 +27,7 @@ EXECUTORS: Mapping[str, str] = MappingProxyType(
 
 
 def create_executor(name: str, **options: object) -> Callable[..., Any]:
-    """Create the executor with a name, with these options and defaults for the others.
+    """Return a new executor by its name; options not passed have their defaults.
 
     Raises:
         DefinitionError: there is no such executor.
@@ -49,7 +49,7 @@ def create_executor(name: str, **options: object) -> Callable[..., Any]:
 
 
 def resolve_executor(name: str, options: dict[str, Any]) -> None:
-    """Replace an executor's name in the options by the executor, with its resources.
+    """Replace an executor's name in `options` by a new executor, and remove ``resources``.
 
     Args:
         name: The tool's name, for messages.

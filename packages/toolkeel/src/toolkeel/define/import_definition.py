@@ -23,7 +23,7 @@ class ForeignDefinition:
         name: As written there; not yet checked to be a name here.
         description: For the model; may be empty.
         schema: JSON Schema of the parameters, always of an object.
-        strict: True if the provider was asked to enforce it, if the form says so.
+        strict: True if the provider was asked to enforce it; None if the definition does not say.
         source: Which form it was: a target of `toolkeel.define.dialect.definition`, or ``bare`` for
             name, description and parameters alone.
         provider_options: Every other key of the definition.
@@ -105,7 +105,10 @@ def _make(source: str, body: Node, schema_key: str, *wrapping: str) -> ForeignDe
 
 
 def _parameters(schema: Any, name: str) -> Node:
-    """Return an object schema, empty if it is missing; raise `DefinitionError` if invalid."""
+    """Return a tool's parameters, or an object schema without properties if there are none or ``{}``.
+
+    Raises `DefinitionError` if they are no valid schema.
+    """
     if schema is None:
         return {"type": "object", "properties": {}}
     if not isinstance(schema, dict):
@@ -215,7 +218,7 @@ def _is_openapi(schema: Node) -> bool:
 
 
 def _json_schema(schema: Node) -> Node:
-    """Translate OpenAPI's and other spellings of types to JSON Schema."""
+    """Return a schema with OpenAPI's and other spellings of types in JSON Schema's, at every level."""
     node = map_objects(schema, _json_schema)
     kind = node.get("type")
     if isinstance(kind, str) and kind not in TYPES:

@@ -133,7 +133,9 @@ class InjectedOrDefault(Injected):
 def with_field_default(
     marker: Injected, annotation: object, default: object
 ) -> tuple[Injected, bool]:
-    """Return a marker that knows a `Field`'s default, and True if the function has a default.
+    """Return a marker that falls back on a `Field`'s default, or a copy of the function's if that is mutable.
+
+    Also return True if neither holds and the function has a default, which then applies by itself.
 
     Args:
         marker: The parameter's marker.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from types import MappingProxyType
@@ -194,8 +194,11 @@ def _free_name(name: str, policy: NamePolicy, taken: set[str]) -> str:
     raise DefinitionError(f"no free alias for tool name {name!r}; rename the tool")
 
 
-def unique_names(listed: Iterable[str]) -> dict[str, str]:
-    """Return a valid, distinct name for each of a server's tools, by its own name; most stay as they are."""
+def unique_names(listed: Collection[str]) -> dict[str, str]:
+    """Return a valid, distinct name for each of a server's tools, by its own name.
+
+    Valid names stay as they are; the others get their `wire_name`, with a hash if that is taken.
+    """
     import hashlib  # late, as in `hashed_name`
 
     found: dict[str, str] = {}

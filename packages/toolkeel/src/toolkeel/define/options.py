@@ -137,7 +137,7 @@ _CALLBACKS: dict[str, _Callback] = {
 
 
 def check_callbacks(name: str, options: Mapping[str, object]) -> None:
-    """Raise unless the functions among a tool's options can be called as they are.
+    """Raise unless the functions among a tool's options take what they are called with; error handlers must be sync.
 
     Raises:
         DefinitionError: naming the option and what to write.

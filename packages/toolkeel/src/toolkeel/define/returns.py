@@ -52,7 +52,10 @@ class OutputSchema:
 
 
 def output_schema_of(annotation: object) -> OutputSchema | None:
-    """Compile the schema of a return annotation: model, dataclass or TypedDict; None for others."""
+    """Compile the schema of a return annotation: model, dataclass or TypedDict.
+
+    None for other annotations, for toolkeel's own classes, and if there is no such schema.
+    """
     try:
         wanted = modernize(annotation)
     except NameError:  # of a class that does not exist yet

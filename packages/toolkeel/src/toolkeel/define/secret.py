@@ -75,7 +75,7 @@ class Mask:
         return self._walk(arguments, arguments, [self._root], lambda value, _: MASK)
 
     def restore(self, masked: object, original: object) -> Any:
-        """Replace each ``***`` of masked, perhaps edited, data by its original secret.
+        """Return a copy of masked, perhaps edited, data with each ``***`` replaced by its original secret.
 
         Args:
             masked: Result of `apply`, perhaps edited.
@@ -89,7 +89,7 @@ class Mask:
         return self._walk(masked, original, [self._root], shown)
 
     def secret_texts(self, arguments: object) -> list[str]:
-        """Return the texts of all secrets in JSON data."""
+        """Return all secrets in JSON data as texts, numbers too."""
         found: list[str] = []
         self._walk(
             arguments, arguments, [self._root], lambda value, _: found.extend(collect_texts(value))
@@ -203,7 +203,7 @@ def _is_unconstrained(schema: Mapping[str, object], kind: str) -> bool:
 
 
 def collect_texts(value: object) -> Iterator[str]:
-    """Yield every text in a value, and every number as JSON writes it."""
+    """Yield every text in a value but "", and every number as JSON writes it; no keys."""
     if isinstance(value, str):
         if value:
             yield value
@@ -218,7 +218,7 @@ def collect_texts(value: object) -> Iterator[str]:
 
 
 def secret_texts(value: object, depth: int = 4) -> Iterator[str]:
-    """Yield the texts in a value that a program injects: in containers, dataclasses and models, too.
+    """Yield the texts in a value that a program injects, `depth` levels into containers, dataclasses and models.
 
     >>> sorted(secret_texts({"token": "abc", "raw": b"xyz", "retries": 3}))
     ['abc', 'xyz']

@@ -130,7 +130,10 @@ def applicable_schemas(
 
 
 def schema_at(schema: Schema, key: str | int) -> Any:
-    """Return the schema for the value under a key or index, or None."""
+    """Return the schema, maybe a boolean, for the value under a key or index; None if neither names nor covers it.
+
+    Patterns of keys are not looked at.
+    """
     if isinstance(key, str):
         known = properties_of(schema)
         return known[key] if key in known else schema.get("additionalProperties")

@@ -80,7 +80,7 @@ class ConsentStore:
         return any(not _differences(state, facts) for state in self._states(config))
 
     def grant(self, config: ServerConfig, facts: Facts | None = None) -> None:
-        """Store that a person agreed to this. The arguments and errors are those of `has`."""
+        """Store that a person agreed to this, as the newest of `MAX_STATES`. The arguments and errors are those of `has`."""
         facts = launch_facts(config) if facts is None else facts
         salt = secrets.token_hex(16)
         values = {fact.label: [_keyed(salt, fact.value), fact.line] for fact in facts}
@@ -115,8 +115,8 @@ def check_consent(config: ServerConfig, prompter: Prompter | bool | None = None)
 
     Args:
         config: The server's configuration. One that the program itself named needs no consent.
-        prompter: Asks a person who has not agreed yet; True agrees in the name of the program,
-            to whatever the file says.
+        prompter: Asks a person who has not agreed yet; by default that of `set_prompter`. True agrees
+            in the name of the program, to whatever the file says and will say; nothing is stored.
 
     Raises:
         SetupError: no person has agreed; it shows what would start, and how to agree.

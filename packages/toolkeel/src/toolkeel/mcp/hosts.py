@@ -59,13 +59,13 @@ ROOTS = ("mcpServers", "servers", "context_servers", "mcp_servers")
 
 
 def host_of(file: Path) -> Host:
-    """Return the host of a file, by its path."""
+    """Return the host of a file, by the end of its path; `DEFAULT_HOST` for any other."""
     path = file.as_posix()
     return next((host for host in HOSTS if path.endswith(host.path_suffix)), DEFAULT_HOST)
 
 
 def workspace_of(file: Path) -> Path | None:
-    """Return the project folder of a host's file, or None for a person's own file."""
+    """Return the project folder of a host's file, or None for a person's own file; the folder of any other file."""
     host = host_of(file)
     if host is DEFAULT_HOST:
         return file.parent
@@ -169,7 +169,7 @@ def _project_entries(data: object) -> Mapping[str, Any]:
 
 
 def write_server(file: Path, name: str, entry: Mapping[str, object] | None) -> None:
-    """Write a server's entry to a file, or remove it. The rest is unchanged.
+    """Write a server's entry to a file, or remove it. Other values stay; the file is formatted anew.
 
     Args:
         file: The file; it is created if necessary.

@@ -111,7 +111,7 @@ class Pins:
         return dict(self._load_if_changed().get(identity, {}))
 
     def set(self, identity: str, tool: str, pin: Pin | None) -> None:
-        """Store a pin, or delete it if `pin` is None; write the file.
+        """Store a pin, or delete it if `pin` is None; write the file, unless it has this pin already.
 
         Raises:
             SetupError: the file is invalid.

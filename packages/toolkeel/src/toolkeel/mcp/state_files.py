@@ -36,7 +36,7 @@ def load_object(path: Path) -> dict[str, Any]:
 
 
 def file_version(path: Path) -> tuple[int, int, int] | None:
-    """Return values that change when a file is replaced, or None."""
+    """Return values that change when a file is replaced; None if it cannot be found."""
     try:
         found = path.stat()
     except OSError:
@@ -45,7 +45,7 @@ def file_version(path: Path) -> tuple[int, int, int] | None:
 
 
 def save_object(path: Path, data: Mapping[str, object]) -> None:
-    """Write an object atomically, readable only by its owner."""
+    """Write an object to a file atomically, readable only by its owner; create its folder if needed."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     text = json.dumps(data, indent=2, ensure_ascii=False, sort_keys=True) + "\n"
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)

@@ -35,7 +35,7 @@ class ToolSchemas:
 
     @property
     def description(self) -> str:
-        """What a model is shown: its description, else its title, its schema's description, or its name."""
+        """What a model is shown: its description, else its title, its schema's description, or its name; cut if too long."""
         text = self._stated_description
         if len(text) > MAX_DESCRIPTION:
             return f"{text[:MAX_DESCRIPTION]} [cut here]"
@@ -67,7 +67,7 @@ class ToolSchemas:
         return output_from_validator(compiled), problems
 
     def argument_schema(self) -> ArgumentSchema:
-        """Return the schema of the arguments, without the keywords that cannot be compiled."""
+        """Return the schema of the arguments without keywords that cannot be compiled; the server fills in defaults."""
         return self._arguments[0]
 
     def output_schema(self) -> OutputSchema:

@@ -120,7 +120,7 @@ def named_properties(schema: object) -> set[str]:
 
 
 def rename_properties(schema: Any, names: Mapping[str, str]) -> Any:
-    """Return an object's schema with its properties renamed everywhere."""
+    """Return an object's schema with its properties renamed, in its conditions too; those of inner objects stay."""
     if isinstance(schema, list):
         return [rename_properties(each, names) for each in schema]
     if not isinstance(schema, Mapping) or not names:

@@ -10,6 +10,7 @@ from typing import Any
 
 import mcp_types as types
 import pytest
+from mcp.shared.exceptions import MCPError
 
 from tests.waiting import run, until
 from toolkeel import ToolCall, ToolMessage, Toolset
@@ -156,6 +157,23 @@ def test_a_server_that_starts_slowly_is_used_in_the_newest_revision(
     monkeypatch.setattr("toolkeel.mcp.client.stdio.PROBE_SECONDS", 0.0)
     tools, revision = asyncio.run(opened(linked("-m", "toolkeel", "serve", "calculator")))
     assert tools and revision == "2026-07-28"
+
+
+def test_a_limit_of_requests_that_no_handshake_meets_bounds_only_the_requests_after_it() -> None:
+    async def use() -> None:
+        config = ServerConfig(
+            "s", command=(sys.executable, "-c", OLDER, "is silent"), is_legacy=True
+        )
+        link = Connection(ConnectionOptions(config, None, None, 0.001, 20.0))
+        try:
+            client = await link.client()
+            with pytest.raises(MCPError) as caught:
+                await client.list_prompts()
+            assert caught.value.error.code == types.REQUEST_TIMEOUT
+        finally:
+            await link.close()
+
+    asyncio.run(use())
 
 
 def test_a_server_that_ends_in_every_form_is_unreachable_and_tried_in_the_newest_again() -> None:

@@ -68,12 +68,16 @@ class Compiled:
 def compile_schema(schema: Mapping[str, object], target: Target) -> Compiled:
     """Compile a tool's parameters for one target.
 
+    A schema that does not fit a strict target is compiled for the target's `fallback`; `strict` is
+    then False, and `losses` say why.
+
     Args:
         schema: A JSON Schema (any draft from 4 on) of an object. Never changed.
         target: A row of `toolkeel.define.dialect.provider_facts.DIALECTS`.
 
     Raises:
-        DefinitionError: if `schema` is not JSON, not a schema, or admits no object.
+        DefinitionError: if `schema` is not JSON, not a schema, or admits no object, or there is no
+            such target.
     """
     if target not in DIALECTS:
         raise DefinitionError(f"no target {target!r}; there are {', '.join(DIALECTS)}")
@@ -103,7 +107,7 @@ def compile_schema(schema: Mapping[str, object], target: Target) -> Compiled:
 
 
 def _verbatim(schema: Mapping[str, object]) -> Compiled:
-    """Return a schema unchanged but for its root type, for targets without restrictions.
+    """Return a copy of a schema with root type object and percent-encoded references, for targets without limits.
 
     Raises `DefinitionError` if it is not JSON, not a schema, or admits no object.
     """
@@ -146,9 +150,10 @@ def _flatten_root(node: Node, place: SchemaPlace, run: Conversion) -> Node:
 
 
 def _merge_root(node: Node, union: str, place: SchemaPlace, run: Conversion) -> Node:
-    """Return one object instead of a union of parameters; the description shows the union in words.
+    """Return one object instead of a union of parameters; the description shows the union as JSON.
 
-    Report the loss, and refuse strict mode where the dialect has a fallback.
+    If a branch is no object, no branch's properties are taken. Report the loss, and refuse strict
+    mode where the dialect has a fallback.
     """
     why = f"{run.dialect.provider} takes no union as a tool's parameters"
     run.report_loss(
@@ -217,7 +222,7 @@ def _check_limits(root: Node, limits: Sizes, place: SchemaPlace, run: Conversion
 
 
 def _depth(schema: Schema) -> int:
-    """Return the number of levels of objects and arrays, and of the values in the innermost."""
+    """Return the number of levels of nested objects and arrays, plus one for the values inside; 0 for a boolean."""
     if isinstance(schema, bool):
         return 0
     nested = {"properties", "items", "prefixItems"}
@@ -247,7 +252,10 @@ def _wire_keys(root: Node, dialect: Dialect) -> dict[str, str]:
 
 
 def _rename(node: Node, keys: Mapping[str, str], dialect: Dialect) -> Node:
-    """Return a schema with properties under their wire names. Each description states the original name."""
+    """Return a schema with its properties under their wire names, in ``required``, defaults and enums too.
+
+    The title or description of each states the original name.
+    """
     result = map_objects(node, lambda child: _rename(child, keys, dialect))
     if "properties" in result:
         result["properties"] = {
@@ -291,7 +299,7 @@ def _swap(value: Any, keys: Mapping[str, str], *, deep: bool) -> Any:
 
 
 def restore_keys(arguments: Any, keys: Mapping[str, str]) -> Any:
-    """Return arguments with the tool's own property names.
+    """Return arguments with the tool's own property names, at every level.
 
     Args:
         arguments: A parsed JSON value, as a model sent it.

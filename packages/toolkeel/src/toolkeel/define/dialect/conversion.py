@@ -86,7 +86,10 @@ class Conversion:
             self.refusals[Loss(place.path, what, why)] = None
 
     def drop_keyword(self, node: Node, keyword: str, place: SchemaPlace) -> Node:
-        """Return `node` without `keyword`, described in words; report a loss, or refuse strict mode."""
+        """Return `node` without `keyword`, which the description shows, unless it tells a model nothing.
+
+        Report a loss, or refuse strict mode for a keyword in the dialect's `refused`.
+        """
         untold = keyword in _UNTOLD or (keyword, node[keyword]) in _SAID_ALREADY
         message = "" if untold else "; it is in the description"
         why = f"{self.dialect.provider} does not take {keyword}{message}"
@@ -99,7 +102,7 @@ class Conversion:
 
 
 def add_note(node: Node, keyword: str, value: object) -> Node:
-    """Return `node` with ``keyword: value`` at the end of its description.
+    """Return `node` with ``keyword: value`` at the end of its description, cut to 400 characters.
 
     >>> add_note({"description": "A name."}, "minLength", 2)
     {'description': 'A name. (minLength: 2)'}

@@ -58,7 +58,7 @@ def is_of(value: object, kind: str) -> bool:
 
 
 def constrains(node: Mapping[str, Any]) -> bool:
-    """Return True if `node` says anything beyond annotations."""
+    """Return True if `node` has any keyword besides annotations and ``$defs``."""
     return any(key not in ANNOTATIONS and key != "$defs" for key in node)
 
 
@@ -79,7 +79,7 @@ def hashable_json(value: object) -> Any:
 def conjoin(a: Schema, b: Schema) -> Schema | None:
     """Return one schema for "valid under both", or None if no single schema says that.
 
-    Descriptions are joined, other annotations are `a`'s.
+    Descriptions and examples are joined; title and default are `a`'s.
 
     >>> conjoin({"type": "integer", "minimum": 1}, {"minimum": 3, "description": "n"})
     {'type': 'integer', 'minimum': 3, 'description': 'n'}

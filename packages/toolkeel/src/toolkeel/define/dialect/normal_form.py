@@ -45,7 +45,7 @@ _RESPELLED = _OLD_KEYWORDS | word_set("items enum exclusiveMinimum exclusiveMaxi
 
 
 def escape_references(node: Node) -> Node:
-    """Return `node` with each ``$ref`` percent-encoded as a URI reference."""
+    """Return a copy of `node` with each ``$ref`` at every level percent-encoded as a URI reference."""
     result = map_objects(node, escape_references)
     if isinstance(result.get("$ref"), str):
         result["$ref"] = quote(result["$ref"], safe="#/$%:?&=+,;@!*'()~.-_")
@@ -194,7 +194,7 @@ def _check_words(keyword: str, value: Any, where: Where, types: frozenset[str] |
 
 
 def map_children(node: Node, change: Callable[[Any, Location], Any]) -> Node:
-    """Return a copy of `node` with `change(child, keys)` in place of each schema inside it."""
+    """Return a copy of `node` with `change(child, keys)` in place of each schema directly inside it."""
     result = dict(node)
     for key, value in node.items():
         if key in NAMED and isinstance(value, dict):
@@ -207,7 +207,7 @@ def map_children(node: Node, change: Callable[[Any, Location], Any]) -> Node:
 
 
 def map_objects(node: Node, change: Callable[[Node], Node]) -> Node:
-    """Return `node` with `change(child)` in place of each object schema inside it."""
+    """Return a copy of `node` with `change(child)` in place of each schema directly inside it but booleans."""
     return map_children(node, lambda child, _: change(child) if isinstance(child, dict) else child)
 
 

@@ -64,7 +64,7 @@ def _other_enum(node: Node, place: SchemaPlace, run: Conversion) -> Node:
 
 
 def _in_a_row(values: list[Any]) -> bool:
-    """Return True if the values are consecutive integers."""
+    """Return True if the values are consecutive integers, in any order."""
     full = all(isinstance(value, int) for value in values)
     return full and max(values) - min(values) == len({*values}) - 1
 
@@ -96,7 +96,7 @@ _INCLUSIVE = {"exclusiveMinimum": ("minimum", 1), "exclusiveMaximum": ("maximum"
 
 
 def rewrite_bounds(node: Node, place: SchemaPlace, run: Conversion) -> Node:
-    """Return a schema with exclusive bounds of integers as inclusive ones."""
+    """Return a schema with exclusive bounds of integers as inclusive ones, if the dialect has only these."""
     for exclusive, (inclusive, step) in _INCLUSIVE.items():
         limit = node.get(exclusive)
         if run.dialect.takes(exclusive) or not run.dialect.takes(inclusive):
@@ -109,7 +109,10 @@ def rewrite_bounds(node: Node, place: SchemaPlace, run: Conversion) -> Node:
 
 
 def rewrite_arrays(node: Node, place: SchemaPlace, run: Conversion) -> Node:
-    """Return an array's schema as the dialect takes it: without ``prefixItems``, or with ``items`` always."""
+    """Return an array's schema as the dialect takes it: without ``prefixItems``, or with ``items`` always.
+
+    A dialect that takes both as they are gets it unchanged.
+    """
     if run.dialect.keywords is None and not run.dialect.explicit:
         return node
     if node.get("items") is False:
@@ -154,7 +157,7 @@ _AROUND = re.compile(r"\(\?(?:[=!]|<[=!])|\\[1-9]|\\[kbB]|\(\?P=")
 
 
 def rewrite_strings(node: Node, place: SchemaPlace, run: Conversion) -> Node:
-    """Move formats, patterns and ``minItems`` that the provider does not accept to the description."""
+    """Return a schema with formats, patterns and ``minItems`` that the provider refuses in its description."""
     formats = run.dialect.formats
     if formats is not None and "format" in node and node["format"] not in formats:
         node = run.drop_keyword(node, "format", place)
@@ -167,7 +170,10 @@ def rewrite_strings(node: Node, place: SchemaPlace, run: Conversion) -> Node:
 
 
 def rewrite_objects(node: Node, place: SchemaPlace, run: Conversion) -> Node:
-    """List the properties of objects, close them, and require all, as the provider needs."""
+    """Return an object's schema with ``properties``, closed, and requiring only listed names, as the provider needs.
+
+    A schema of another type is returned unchanged.
+    """
     if "object" not in _declared(node):
         return node
     if run.dialect.closed:
@@ -209,7 +215,10 @@ def _close(node: Node, place: SchemaPlace, run: Conversion) -> Node:
 
 
 def _known_required(node: Node, place: SchemaPlace, run: Conversion) -> Node:
-    """Return a schema whose ``required`` names properties only. Else refuse strict mode, and add a note."""
+    """Return a schema whose ``required`` names listed properties only.
+
+    If others were dropped, refuse strict mode and add a note of all names to the description.
+    """
     unknown = [name for name in node.get("required", ()) if name not in node.get("properties", ())]
     if not unknown:
         return node
@@ -219,7 +228,7 @@ def _known_required(node: Node, place: SchemaPlace, run: Conversion) -> Node:
 
 
 def drop_unknown_keywords(node: Node, place: SchemaPlace, run: Conversion) -> Node:
-    """Return a schema without the keywords that the provider does not accept, described in words instead."""
+    """Return a schema without the keywords that the provider does not accept, by `Conversion.drop_keyword`."""
     if run.dialect.keywords is None:
         return node
     for keyword in [key for key in node if key not in run.dialect.keywords]:

@@ -85,7 +85,9 @@ def rewrite_references(
 def expand_definition(
     rest: Node, name: str, place: SchemaPlace, run: Conversion
 ) -> tuple[Node, SchemaPlace]:
-    """Merge definition `name` with its neighbors `rest` to one node.
+    """Return definition `name` merged with its neighbors `rest`, and its place.
+
+    Neighbors that cannot be merged go to the description. An unknown name admits any value.
 
     A definition inside itself is put in place `MAX_EXPANSIONS` times, then only its type, which is
     reported as a loss; so is the rest of a schema of more than `MAX_NODES`.
@@ -270,7 +272,7 @@ def _unmovable(node: Node, moved: Node, place: SchemaPlace, run: Conversion) -> 
 
 
 def split_types(node: Node, place: SchemaPlace, run: Conversion) -> tuple[Node, SchemaPlace] | None:
-    """Return a list of types as a union of one type each, and its place; None if none is there, or it is taken."""
+    """Return a list of types as a union of one type each, and the place; None without a list, or if it is accepted."""
     kinds = node.get("type")
     if isinstance(kinds, str) or run.dialect.type_lists or "anyOf" in node:
         return None
@@ -339,7 +341,7 @@ _LISTS = ("const", "enum", "type")
 
 
 def _merge_enums(lists: list[list[Any] | None]) -> Node:
-    """Return one enum with the values of all lists, and their type if they share one."""
+    """Return one enum with the values of all lists in order, and their type if they share one."""
     enum: Node = {"enum": [item for values in lists for item in values or ()]}
     kinds = types_of(enum)
     return {"type": next(iter(kinds)), **enum} if kinds and len(kinds) == 1 else enum

@@ -9,7 +9,7 @@ Fault = tuple[tuple[str | int, ...], bool]
 
 
 def _tags(faults: Collection[Fault]) -> set[str | int]:
-    """Return the keys right below the union whose value the branch refuses."""
+    """Return the keys right below the union where a branch wants another fixed value."""
     return {path[0] for path, is_fixed in faults if is_fixed and len(path) == 1}
 
 

@@ -36,7 +36,9 @@ class Conditions:
         self._unions: dict[tuple[int, ...], tuple[Schema, object]] = {}
 
     def at(self, schemas: Sequence[object], value: object, path: Path) -> list[object]:
-        """Return the schemas that hold at a path because of other values, which are sent.
+        """Return the schemas that hold at a path because of other values sent beside it.
+
+        These are of conditions (``if``, ``dependentSchemas``) and of the union branches those values fit.
 
         Args:
             schemas: Schemas for the value that the path begins at.

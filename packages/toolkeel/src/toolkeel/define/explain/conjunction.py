@@ -41,7 +41,8 @@ def plain_alternatives(schemas: Iterable[object], root: Schema) -> list[Schema]:
         root: The document that local references point into.
 
     Returns:
-        Schemas without references, unions and `allOf`; none if no value fits.
+        Schemas without references, unions and `allOf`, at most `MAX_ALTERNATIVES`; none if no value
+        fits.
 
     >>> plain_alternatives([{"anyOf": [{"type": "string"}, {"type": "null"}], "minLength": 2}], {})
     [{'minLength': 2, 'type': 'string'}, {'minLength': 2, 'type': 'null'}]
@@ -54,7 +55,10 @@ def plain_alternatives(schemas: Iterable[object], root: Schema) -> list[Schema]:
 
 
 def _expanded(schema: object, root: Schema, within: tuple[int, ...]) -> list[Schema]:
-    """Return a schema's alternatives without references, unions and ``allOf``; `[{}]` where they go round."""
+    """Return a schema's alternatives without references, unions and ``allOf``.
+
+    `[{}]` where they form a cycle or are nested too deeply; none for False.
+    """
     if not isinstance(schema, (dict, Mapping)):
         return [] if schema is False else [{}]
     if id(schema) in within or len(within) > _DEEPEST:
@@ -85,7 +89,10 @@ def _product(sides: Sequence[list[Schema]]) -> list[Schema]:
 
 
 def _merge_schemas(one: Schema, other: Schema) -> Schema | None:
-    """Return two plain schemas as one; None if by their types and bounds no value fits both."""
+    """Return two plain schemas as one; None if by their types and bounds no value fits both.
+
+    Of a keyword without a rule in `_MERGES`, the first schema's value counts.
+    """
     if not one or not other:
         return one or other
     made: dict[str, Any] = dict(one)
@@ -136,17 +143,17 @@ def _types(one: Any, other: Any) -> Any:
 
 
 def _larger(one: Any, other: Any) -> Any:
-    """Return the larger of two numbers; the first if either is none."""
+    """Return the larger of two numbers; the first value if one is not a number."""
     return max(one, other, key=float) if _are_numbers(one, other) else one
 
 
 def _smaller(one: Any, other: Any) -> Any:
-    """Return the smaller of two numbers; the first if either is none."""
+    """Return the smaller of two numbers; the first value if one is not a number."""
     return min(one, other, key=float) if _are_numbers(one, other) else one
 
 
 def _are_numbers(*values: object) -> bool:
-    """Return True if all values are numbers."""
+    """Return True if all values are numbers; a boolean is not."""
     return all(isinstance(each, int | float) and not isinstance(each, bool) for each in values)
 
 
@@ -223,7 +230,10 @@ _KEYWORDS_OF: Mapping[object, tuple[str, ...]] = {
 
 
 def _drop_unfit_values(schema: Schema, root: Schema) -> Schema | None:
-    """Return the schema with only those fixed values that the rest of it admits; None if none is."""
+    """Return the schema with only those fixed values that the rest of it admits; None if it admits none.
+
+    A longer list than `_MAX_OPTIONS` is not checked, and the schema returned unchanged.
+    """
     if schema.get("enum") == []:
         return None
     if ("enum" not in schema and "const" not in schema) or len(schema) == 1:
@@ -241,7 +251,7 @@ def _drop_unfit_values(schema: Schema, root: Schema) -> Schema | None:
 
 
 def schemas_at(schemas: Iterable[object], path: Path, root: Schema) -> list[object]:
-    """Return all schemas that hold for the value at a path; unions are not entered.
+    """Return all schemas that hold for the value at a path, without ``{}`` and False; unions are not entered.
 
     Args:
         schemas: Schemas for the value that the path begins at.
@@ -279,7 +289,7 @@ def _matches(pattern: str, key: str) -> bool:
 
 @lru_cache(64)
 def _pattern_validator(pattern: str) -> SchemaValidator | None:
-    """Return a validator for a pattern, or None if it is not linear."""
+    """Return a validator for a pattern; None if it is invalid or cannot be matched in linear time."""
     try:
         return SchemaValidator(core_schema.str_schema(pattern=pattern))
     except SchemaError:

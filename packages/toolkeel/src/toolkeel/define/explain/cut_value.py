@@ -11,7 +11,7 @@ _DEPTH = 100
 
 
 def cut_value(value: object, names: Set[str]) -> tuple[object, set[Path]]:
-    """Return a value with the first items of its long lists and objects, and the places cut.
+    """Return a copy of a value with the first 200 items of longer lists and objects, and the places cut.
 
     A validator makes an object of every fault, a million if there are so many. What lies deeper than any
     list worth cutting is left as it is.
@@ -25,11 +25,7 @@ def cut_value(value: object, names: Set[str]) -> tuple[object, set[Path]]:
 
 
 def _cut(value: object, path: Path, cuts: set[Path], names: Set[str]) -> object:
-    """Copy the value with only the first items of long lists and objects. Add each place to `cuts`.
-
-    The validator makes an object of every fault, a million if there are so many. What lies deeper
-    than any list worth cutting is left as it is, and so are keys that the schema names.
-    """
+    """Return a copy with only the first items of long lists and objects; add each place cut to `cuts`."""
     if len(path) >= _DEPTH:
         return value
     if isinstance(value, dict):

@@ -88,7 +88,11 @@ class BoundedValidator:
         return self._judge().wrong_places(value)
 
     def _judge(self) -> Mismatches:
-        """Return the object that explains mismatches, compiled and stored at the first use."""
+        """Return the object that explains mismatches, compiled and stored at the first use.
+
+        Raises:
+            ValueError: the schema does not compile.
+        """
         if self._mismatches is None:
             import jsonschema_rs  # late, both: for what is wrong alone
 

@@ -99,7 +99,10 @@ class Mismatches:
         self._registry: jsonschema_rs.Registry | None = None
 
     def errors(self, value: object) -> list[FieldError]:
-        """Return one error for each failed field, with only the first items of long lists."""
+        """Return one error for each failed field, at most 100; none for a valid value.
+
+        Of long lists and objects only the first items are checked, unless all these are valid.
+        """
         start, cuts = cut_value(value, self._names)
         if cuts and (found := [each for each in self._all(start) if each.path not in cuts]):
             return found
@@ -140,7 +143,7 @@ class Mismatches:
             return None
 
     def _faults(self, value: object) -> Iterable[jsonschema_rs.ValidationError]:
-        """Return the faults of the union-free form, which is made and stored at the first use."""
+        """Return the faults of the union-free form, which is made and stored at the first use; none if it cannot be."""
         if self._form is None:
             self._form = UnionFreeSchema(self._root, bool(self._documents))
         full = self._compiled(()) if self._form.unions else self.validator

@@ -57,7 +57,13 @@ _IN_PARTS = COMPOSED | {"enum", "const", "not"}
 
 
 def join_phrases(alternatives: Sequence[Schema], root: Schema, depth: int = 1) -> str:
-    """Describe values that fit one of several plain schemas; see `plain_alternatives`."""
+    """Describe values that fit one of several plain schemas; "no value at all" without any.
+
+    Args:
+        alternatives: As `plain_alternatives` returns them.
+        root: The document that local references point into.
+        depth: Schemas around them.
+    """
     if not alternatives:
         return "no value at all"
     short = _by_tag(alternatives) if len(alternatives) > MAX_KEYS else None
@@ -329,7 +335,7 @@ def _one_of(options: object) -> str:
 
 
 def join_alternatives(phrases: Iterable[str]) -> str:
-    """Join distinct phrases, at most `MAX_KEYS`, with commas and "or"; "any value" if one of them is that."""
+    """Join distinct phrases, at most `MAX_KEYS`, with "or"; "any value" if one of them is that, "" for none."""
     distinct = list(dict.fromkeys(phrases))
     if len(distinct) > MAX_KEYS:
         distinct = [*distinct[:MAX_KEYS], "…"]
@@ -340,7 +346,7 @@ def join_alternatives(phrases: Iterable[str]) -> str:
 
 
 def alternatives(schemas: Sequence[object], root: Schema) -> list[Schema]:
-    """Return the plain schemas that apply in place: references, unions and `allOf` opened."""
+    """Return schemas and those that they lead to by references, unions and `allOf`, as written, without booleans."""
     only = schemas[0] if len(schemas) == 1 else None
     if isinstance(only, (dict, Mapping)) and COMPOSED.isdisjoint(only):  # most
         return [only]

@@ -71,7 +71,7 @@ def pydantic_errors(error: ValidationError, schema: Schema, data: object) -> lis
 def refused_fields(
     errors: Sequence[Mapping[str, Any]], schema: Schema, data: object
 ) -> list[FieldError]:
-    """Return one `FieldError` for each field in errors of pydantic's own form."""
+    """Return one `FieldError` for each field in errors of pydantic's own form; its first error counts."""
     if (plain := _find_root_type_errors(errors, schema)) is not None:
         return plain
     errors = [each for each in errors if each["type"] != "default_factory_not_called"]

@@ -106,7 +106,7 @@ def value_at(data: Any, path: Iterable[str | int]) -> Any:
 
 
 def describe_expected(schemas: Sequence[object], root: Schema, value: object = None) -> str:
-    """Describe the value expected at a place, with the nearest option if a text was sent.
+    """Describe the value expected at a place ("any value" without schemas); name the option nearest to a sent text.
 
     Args:
         schemas: Schemas for the value; several if it is in different branches of a union.
@@ -126,7 +126,7 @@ def describe_expected(schemas: Sequence[object], root: Schema, value: object = N
 
 
 def join_constants(schemas: Sequence[object]) -> Sequence[object]:
-    """Return one schema of all fixed values if each of many schemas has one; else the schemas."""
+    """Return one schema of all fixed values if each of more than `MAX_KEYS` schemas has one; else the schemas."""
     fixed = [each["const"] for each in schemas if isinstance(each, Mapping) and "const" in each]
     return [{"enum": fixed}] if len(fixed) == len(schemas) > MAX_KEYS else schemas
 

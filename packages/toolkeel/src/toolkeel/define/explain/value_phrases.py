@@ -22,7 +22,7 @@ def count_noun(number: object, noun: str) -> str:
 
 
 def quote_names(names: Collection[object]) -> str:
-    """Join the first few of many names in quotation marks."""
+    """Join names in quotation marks; of more than `MAX_KEYS` the first, and their number."""
     shown = ", ".join(quoted(str(name)) for name in list(names)[:MAX_KEYS])
     return f"{shown}, … ({len(names)} in all)" if len(names) > MAX_KEYS else shown
 
@@ -97,5 +97,5 @@ def quoted(text: str) -> str:
 
 
 def cut(text: str, length: int) -> str:
-    """Shorten a text to `length` characters."""
+    """Return a text of at most `length` characters; of a longer one, the last is an ellipsis."""
     return text if len(text) <= length else text[: length - 1] + "…"

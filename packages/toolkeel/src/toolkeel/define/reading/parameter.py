@@ -63,7 +63,7 @@ def is_field(item: object) -> TypeIs[FieldInfo]:
 
 
 def parameter_field(parameter: Parameter, docs: Mapping[str, str]) -> ParameterField:
-    """Return a parameter with its description, default and default factory.
+    """Return a parameter with its description, default and default factory; ``*args`` as a list, empty by default.
 
     Args:
         parameter: A function's parameter.
@@ -93,13 +93,13 @@ def _default(own: object, infos: Sequence[FieldInfo]) -> tuple[object, Factory |
     An assigned default wins, then the last `Field` with one.
     """
     if isinstance(own, FactoryDefault):
-        return MADE, _constantly(own.make)
+        return MADE, _dataless_factory(own.make)
     if own is not MISSING and own is not ... and not is_field(own):
         make = copy_factory(own)
-        return own, None if make is None else _constantly(make)
+        return own, None if make is None else _dataless_factory(make)
     for info in reversed(infos):
         if info.default is not PydanticUndefined and info.default is not ...:
-            return info.default, _constant(info.default)
+            return info.default, _copying_factory(info.default)
         if info.default_factory is not None:
             return MADE, _factory(info)
     return (own if own is ... else MISSING), None
@@ -126,13 +126,13 @@ def _split(annotation: object) -> tuple[Any, Sequence[Any]]:
     return annotation, ()
 
 
-def _constant(value: object) -> Factory:
-    """Return a factory that copies a value for each call."""
+def _copying_factory(value: object) -> Factory:
+    """Return a factory that deep-copies a value for each call."""
     return lambda _: copy.deepcopy(value)
 
 
-def _constantly(make: Callable[[], object]) -> Factory:
-    """Return a factory that ignores the validated data."""
+def _dataless_factory(make: Callable[[], object]) -> Factory:
+    """Return a factory that calls `make` and ignores the validated data."""
     return lambda _: make()
 
 

@@ -75,7 +75,7 @@ class Signature:
         name: Name of the function.
         parameters: Parameters that the model fills, in order.
         injected: Parameters that the program fills.
-        positional: Names to pass by position; empty if all go by keyword.
+        positional: Parameters to pass by position, among them injected ones; the others go by keyword.
         body: How the body runs.
         returns: The return annotation; `MISSING` if there is none.
         unbound: True if it is a function of a class body, waiting for its instance.
@@ -286,5 +286,5 @@ def _body_kind(function: Function) -> BodyKind:
 
 
 def calling_frame() -> FrameType | None:
-    """Return the frame that calls the caller of this function, or None at the top of the stack."""
+    """Return the frame that calls the caller of this function; None if the interpreter gives no frames."""
     return sys._getframe(2) if hasattr(sys, "_getframe") else None

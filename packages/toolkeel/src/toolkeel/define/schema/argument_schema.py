@@ -132,7 +132,7 @@ def from_parameters(
 
 
 def function_defaults(parameters: Iterable[Parameter]) -> dict[str, object]:
-    """Return the defaults that the function itself has, by parameter."""
+    """Return the defaults that the function fills in itself, by parameter: none of a `Field`, a factory or ``*args``."""
     return {
         parameter.name: parameter.default
         for parameter in parameters
@@ -172,7 +172,7 @@ def _advertise(
 
 
 def _refuses(validate: Callable[..., object], key: str, value: object) -> bool:
-    """Return True if a parameter's type refuses a value, whatever the other parameters are."""
+    """Return True if a parameter's type refuses a value; what an author's own validator says does not count."""
     try:
         validate(to_json({key: value}))
     except ValidationError as error:

@@ -77,7 +77,7 @@ def _is_named_tuple(value: object) -> TypeGuard[_NamedTuple]:
 
 
 def to_plain(value: object) -> object:
-    """Return `value` with models and named tuples as dicts and secrets in the clear."""
+    """Return `value` with models, dataclasses and named tuples as dicts, tuples and sets as lists, secrets in the clear."""
     if type(value) in _SCALARS:
         return value
     if isinstance(value, BaseModel):

@@ -131,7 +131,7 @@ def has_untyped_values(schema: Mapping[str, Any]) -> bool:
 
 
 def is_untyped(part: object) -> bool:
-    """Return True if a property can hold values without a type."""
+    """Return True if a property can hold values without a type, as can every object and array."""
     return (
         not isinstance(part, dict)
         or part.keys().isdisjoint(("type", "anyOf", "enum", "const"))

@@ -261,7 +261,7 @@ def check_fillable(title: str, schema: Schema) -> None:
 
 
 def _no_options(part: Schema) -> bool:
-    """Return True if an ``enum`` lists only objects and arrays."""
+    """Return True if a schema has an ``enum`` that is empty or lists only objects and arrays."""
     return "enum" in part and all(isinstance(each, list | dict) for each in allowed_values(part))
 
 

@@ -327,8 +327,8 @@ def advertise_default(
     """Add a parameter's default to its schema, in place.
 
     ``n: int = None`` is how people write that a parameter may be left out: it is advertised as
-    that, without a default no one could send. Any other plain value that breaks its own annotation
-    is a mistake.
+    that, without a default no one could send. NaN and infinity are not advertised either. Any other
+    plain value that breaks its own annotation is a mistake.
 
     Args:
         title: The tool's name, for messages.

@@ -41,7 +41,7 @@ def without_fields(model: type[BaseModel], hidden: Sequence[str]) -> type[BaseMo
 
 
 def has_cross_field_validators(model: type[BaseModel]) -> bool:
-    """Return True if a model has validators of all of it, or of a field that look at others."""
+    """Return True if a model has a `model_post_init`, validators of all of it, or of a field that look at others."""
     decorators = model.__pydantic_decorators__
     own_end = model.model_post_init is not BaseModel.model_post_init
     if decorators.model_validators or decorators.root_validators or own_end:

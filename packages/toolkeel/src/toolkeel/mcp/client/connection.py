@@ -84,8 +84,8 @@ class ConnectionOptions:
         config: Its address or command.
         auth: Authorizes requests on the network; None for none.
         elicit: Answers questions of the server to a person; None refuses them.
-        timeout: Seconds for each request; None for no limit.
-        connect_timeout: Seconds for the first answer.
+        timeout: Seconds for each request on an open connection; None for no limit.
+        connect_timeout: Seconds to open the connection, handshake included.
         sample: Answers requests of the server to the program's model; None refuses them.
         roots: Returns the folders that the server may work in; None for none.
         http_client: The program's own client that sends requests on the network; None for ours.
@@ -104,7 +104,7 @@ class ConnectionOptions:
 
 
 class Connection:
-    """The connection to one server, opened when first used."""
+    """The connection to one server, opened at first use and again after a loss; for the library's own loop only."""
 
     def __init__(self, options: ConnectionOptions) -> None:
         self._options = options
@@ -157,7 +157,7 @@ class Connection:
             await self._close()
 
     async def run(self, work: Callable[[Client], Awaitable[T]]) -> T:
-        """Run requests that only read; again in a new session if the server has forgotten ours.
+        """Run requests that only read, at most `MAX_RENEWALS` times again in a new session if the server ended ours.
 
         Raises:
             Unreachable, SetupError: As of `client`.
@@ -175,7 +175,7 @@ class Connection:
         raise AssertionError("the last attempt returns or raises")
 
     async def renew_after(self, error: MCPError, client: Client) -> bool:
-        """Retire a client whose session an error ended. Return True if the request can be sent again.
+        """Retire a client if an error ended its session. Return True if the server surely did not run the request.
 
         Args:
             error: Error of a request.
@@ -220,7 +220,7 @@ class Connection:
                 self._sse = self.is_alive
 
     async def _attempt(self, limit: float) -> None:
-        """Open one connection in `limit` seconds, or raise Unreachable or SetupError; then renew what it watches."""
+        """Open a connection in `limit` seconds, longer while a person logs in, or raise as `client`; renew subscriptions."""
         self._closed = asyncio.Event()
         self.revision = None
         self.stderr = Stderr()
@@ -276,13 +276,12 @@ class Connection:
 
     @asynccontextmanager
     async def _connected(self, over: asyncio.Event) -> AsyncIterator[Client]:
-        """Yield an initialized client until the context ends; record the protocol's revision."""
+        """Yield an initialized client until the context ends; record the protocol's revision and form."""
         options = self._options
         elicit = options.elicit and limit_concurrency(options.elicit, MAX_QUESTIONS, _CANCELLED)
         sample = options.sample and limit_concurrency(options.sample, MAX_QUESTIONS, _BUSY)
         client = Client(
             self._guarded_transport(over),
-            read_timeout_seconds=options.timeout,
             elicitation_callback=elicit,
             sampling_callback=sample,
             list_roots_callback=options.roots,
@@ -295,6 +294,9 @@ class Connection:
         async with client:
             # Checked by us: with bounds, and without regular expressions that never end.
             client.session.validate_tool_result = _skip_validation  # type: ignore[method-assign]
+            # Not before: `connect_timeout` bounds the handshake.
+            client.read_timeout_seconds = options.timeout
+            client.session._session_read_timeout_seconds = options.timeout
             self._legacy = client.session.initialize_result is not None
             self.revision = client.protocol_version
             yield client
@@ -319,7 +321,7 @@ class Connection:
 
     @property
     def known_tools(self) -> dict[str, types.Tool] | None:
-        """The cached tools; None if they must be requested. For any thread."""
+        """The cached tools; None if they must be requested. Safe to read from any thread."""
         return self._tools if self.is_alive else None
 
     async def tools(self, *, fresh: bool = False) -> dict[str, types.Tool]:
@@ -334,13 +336,12 @@ class Connection:
         await self.client()
         if self._tools is None or fresh:
             self.sift.problems = {}
-            tools = await self._list_tools()
-            self._tools = tools
+            tools = self._tools = await self._list_tools()
             return tools
         return self._tools
 
     async def _list_tools(self) -> dict[str, types.Tool]:
-        """Request all pages of the tools, or raise `Unreachable`; a name that comes twice is logged, the first counts."""
+        """Request up to `MAX_TOOLS` tools, of each name the first, or raise `Unreachable`; none without that method."""
         found: dict[str, types.Tool] = {}
         try:
             async for page in fetch_pages(

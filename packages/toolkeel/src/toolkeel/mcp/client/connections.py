@@ -124,13 +124,13 @@ class Connections:
                 task.add_done_callback(self._closing.discard)
 
     async def close(self) -> None:
-        """Close all connections. The next use opens a new one."""
+        """Close all connections, from any loop. The next use opens them again."""
         for connection in list(self._made.values()):
             await on_own_loop(connection.close)
 
     @property
     def is_used(self) -> bool:
-        """True if there is a connection to close."""
+        """True if a connection was made for a run, even if it is not open now."""
         return bool(self._made)
 
 

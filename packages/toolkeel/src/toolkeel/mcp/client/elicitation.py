@@ -90,13 +90,13 @@ class OpenCalls(Generic[Call]):
         try:
             yield
         except CancelledError:
-            self.close(owner)
+            self.abandon(owner)
             raise
         finally:
             del self._open[id(call)]
 
-    def close(self, owner: object) -> None:
-        """Count an abandoned call of an owner as open for `GIVEN_UP_SECONDS`, since its server may continue it."""
+    def abandon(self, owner: object) -> None:
+        """Count a call of an owner as open for `GIVEN_UP_SECONDS` more, since its server may continue it."""
         now = monotonic()
         self._left = {each: until for each, until in list(self._left.items()) if until > now}
         self._left[owner] = now + GIVEN_UP_SECONDS
@@ -107,7 +107,9 @@ class OpenCalls(Generic[Call]):
         return calls[-1][1] if calls else None
 
     def find_owner_call(self, own: Call | None) -> Call | None:
-        """Return the call a question belongs to, or None if that is ambiguous.
+        """Return the call a question belongs to: `own`, or the newest if all calls have one owner; else None.
+
+        Calls are those that are open, and for a while those that were abandoned.
 
         Args:
             own: The call in whose context the question came, if the transport knows it.
@@ -143,7 +145,7 @@ class Elicitation:
 
     @property
     def defaults(self) -> dict[str, object]:
-        """The form with the server's defaults; None for fields without one."""
+        """The server's defaults by field, None for a required field without one; other fields are absent."""
         properties = self.schema.get("properties")
         fields = properties if isinstance(properties, Mapping) else {}
         required = self.schema.get("required")
@@ -210,7 +212,10 @@ class _Form:
             self.problem = str(error)
 
     def content(self, answer: Mapping[str, object] | bool) -> dict[str, Any] | None:
-        """Return the filled form; if the answer does not fit, set `problem` and return None."""
+        """Return the answer over the form's defaults (True: these alone), without empty fields.
+
+        If that does not fit, or the form's schema does not compile, set `problem` and return None.
+        """
         filled = self._defaults | (dict(answer) if isinstance(answer, Mapping) else {})
         filled = {name: value for name, value in filled.items() if value is not None}
         if self._validator is None:
@@ -222,7 +227,7 @@ class _Form:
 async def _ask_once(
     elicitation: Elicitation, elicit: Elicit | None, context: ToolContext[Any] | None, problem: str
 ) -> Answer:
-    """Ask once: the callback, else the run's approver. Return None if there is neither."""
+    """Ask once: the callback, else the run's approver. Return None if there is neither, or if nobody decides now."""
     if elicit is not None:
         answer: Answer = await ask_person(elicit, elicitation, name="elicit=")
         return answer

@@ -146,7 +146,7 @@ class RateLimiter:
         self.dropped = 0
 
     def allows(self, item: SessionMessage | Exception) -> bool:
-        """Return True if a message may pass; others are dropped, and that is logged."""
+        """Return True for a response, or if the rate has room; else count a dropped message, and log the first."""
         if isinstance(item, SessionMessage) and isinstance(
             item.message, JSONRPCResponse | JSONRPCError
         ):

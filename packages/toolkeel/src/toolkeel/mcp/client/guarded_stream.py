@@ -13,7 +13,14 @@ from toolkeel.mcp.client.mend_responses import ResponseRepair, mark_peer_error
 
 
 class GuardedStream:
-    """A transport's incoming messages, rate-limited and repaired."""
+    """A transport's incoming messages, rate-limited and repaired.
+
+    Args:
+        inner: The transport's stream.
+        rate: Limits the messages that are no responses.
+        ended: Called when the stream ends or fails.
+        sift: Repairs responses, in place.
+    """
 
     def __init__(
         self, inner: Any, rate: RateLimiter, ended: Callable[[], object], sift: ResponseRepair

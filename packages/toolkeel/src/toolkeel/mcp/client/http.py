@@ -211,7 +211,7 @@ _PIECE_BYTES = 65_536
 
 
 async def _decompress(response: httpx2.Response) -> None:
-    """Replace the stream and headers of a response that is compressed, though nothing asked for that.
+    """Replace the stream and headers of a response in place if it is compressed, though nothing asked for that.
 
     Raises:
         httpx2.ReadError: the encoding is not known; the response is closed.
@@ -265,7 +265,7 @@ def _is_message(request: httpx2.Request) -> bool:
 def _status_error(
     status: int, content: bytes, headers: httpx2.Headers
 ) -> tuple[bytes, httpx2.Headers]:
-    """Convert an HTTP refusal, whose reason the SDK would drop, to a JSON-RPC error."""
+    """Convert an HTTP refusal, whose reason the SDK would drop, to a JSON-RPC error; one that is so stays unchanged."""
     if headers.get("content-type", "").lower().startswith("application/json"):
         try:
             if "jsonrpc" in json.loads(content):
@@ -313,7 +313,7 @@ class _Client(httpx2.AsyncClient):
     """HTTP client whose failed logins fail one request, not the connection."""
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
-        """Send a request with authorization; a failed login becomes an error response."""
+        """Send a request with authorization; a failed login becomes an error response, but raises in a handshake."""
         try:
             return await super().send(request, **options)
         except (OAuthFlowError, SetupError) as error:
@@ -340,7 +340,7 @@ class NetworkOptions:
     http_client: httpx2.AsyncClient | None = None
 
     def transport(self) -> httpx2.AsyncBaseTransport:
-        """Return the transport that sends requests, protected against SSRF.
+        """Return a new transport that sends requests, protected against SSRF.
 
         Raises:
             SetupError: its certificates cannot be used.

@@ -111,7 +111,7 @@ def is_session_over(error: MCPError) -> bool:
 
 
 class RetiredClients:
-    """Clients of ended sessions, each closed when its last request has an answer."""
+    """Clients of ended sessions, each closed when its last request has an answer; counts the requests of all clients."""
 
     def __init__(self) -> None:
         self._requests: Counter[int] = Counter()  # by id: clients cannot be hashed
@@ -119,7 +119,7 @@ class RetiredClients:
 
     @property
     def is_busy(self) -> bool:
-        """True if there are open requests."""
+        """True if some client, retired or not, has an open request."""
         return bool(self._requests)
 
     @contextmanager
@@ -154,7 +154,7 @@ class RetiredClients:
             self._retired[key][1].set()
 
     async def close(self) -> None:
-        """End all of them now."""
+        """End all retired clients now, with their open requests, and wait until they have ended."""
         for _, over in list(self._retired.values()):
             over.set()
         if tasks := [task for task, _ in self._retired.values()]:

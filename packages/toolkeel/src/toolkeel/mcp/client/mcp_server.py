@@ -111,8 +111,9 @@ class MCPServer(ServerContents):
         sample: Answers what the server asks the program's model; without it, it may not ask.
         roots: Folders the server is told it may work in, or a function that gives them.
         resources: True if models get its resources and prompts, too, as tools.
-        timeout: Seconds of one call; None for ever. What a file says counts if this is not given.
-        connect_timeout: Seconds until the server must have answered first; likewise.
+        timeout: Seconds of one call or another request, once connected; None for no limit. A value
+            in the file counts if this is not passed.
+        connect_timeout: Seconds to connect, handshake included; likewise.
         consent: Agrees to start what a file names; see `toolkeel.mcp.consent`.
         required: False if a run goes on without its tools when it cannot be used; a warning says so.
 
@@ -199,6 +200,8 @@ class MCPServer(ServerContents):
     async def get_tools(self) -> list[AnyTool]:
         """Return the server's tools, listed anew; connect if necessary.
 
+        Those that its file excludes, or that only pages may call, are left out.
+
         Raises:
             SetupError: the server cannot be reached, or lacks a tool of `only` or `transform`.
         """
@@ -235,7 +238,7 @@ class MCPServer(ServerContents):
         return run_sync(self.get_tools)
 
     async def definitions(self) -> dict[str, Pin]:
-        """Return the current definition of every tool, to pin or compare.
+        """Return the pin of every tool's current definition, by the server's own name; nothing is stored.
 
         Raises:
             SetupError: the server cannot be reached.

@@ -298,7 +298,7 @@ _OTHERS = frozenset(
 
 
 def _drop_odd(result: dict[str, Any]) -> None:
-    """Remove fields of the wrong type besides the content."""
+    """Remove ``resultType``, ``_meta`` and ``description`` of a wrong type, in place."""
     for key, kind in (("resultType", str), ("_meta", dict), ("description", str)):
         if key in result and not isinstance(result[key], kind):
             del result[key]
@@ -327,7 +327,7 @@ def _as_list(value: object) -> list[Any]:
 
 
 def _part(part: object) -> object:
-    """Return the contents of a resource. Other values become JSON text."""
+    """Return valid contents of a resource as they are; of others the valid fields, without any the value as JSON text."""
     try:
         _PART.validate_python(part, by_name=False)
     except ValidationError:
@@ -354,7 +354,7 @@ def _text(value: object) -> str:
 
 
 def _block(block: object) -> object:
-    """Return a valid content block; an unknown one becomes its JSON as text."""
+    """Return a valid content block: a text or a block without its type is completed, an unknown one becomes JSON text."""
     if _is_block(block):
         return block
     if isinstance(block, str):

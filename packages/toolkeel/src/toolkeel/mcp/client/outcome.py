@@ -102,7 +102,7 @@ def broken_result(error: Exception, server: str) -> CallFailed:
 
 
 def with_hint(text: str) -> str:
-    """Add a hint to a server's error text if the server needs an older revision."""
+    """Return a server's error text, with a hint if the server needs an older revision."""
     return text + (_OLDER if "no back-channel" in text else "")
 
 

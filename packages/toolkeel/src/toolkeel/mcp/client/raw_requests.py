@@ -122,7 +122,7 @@ class RawRequests:
                 each.cancel()
 
     async def _write(self, message: dict[str, Any]) -> None:
-        """Write a message to the process.
+        """Write a message to the process; do nothing if the connection was dropped.
 
         Raises:
             MCPError: the pipe is closed.
@@ -225,7 +225,7 @@ class RawRequests:
         return True
 
     def _has_room(self, untold: set[asyncio.Future[None]]) -> bool:
-        """Return True if another callback may be started."""
+        """Return True if another callback may be started, which consumes one unit of the rate."""
         return len(untold) < MAX_CALLBACKS and self._rate.take_one()
 
 

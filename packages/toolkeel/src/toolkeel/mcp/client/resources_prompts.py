@@ -93,7 +93,7 @@ class ServerContents:
         return await self._fetch_all(lambda c, at: c.list_prompts(cursor=at), lambda p: p.prompts)
 
     async def read(self, resource: str | Text | types.Resource) -> tuple[File, ...]:
-        """Read a resource.
+        """Return the contents of a resource as files; one with broken bytes holds a text about that.
 
         Args:
             resource: Its address, a listed resource, or the text in a tool's result that stands for
@@ -110,7 +110,7 @@ class ServerContents:
     async def prompt(
         self, name: str, arguments: Mapping[str, str] | None = None
     ) -> list[UserMessage | AssistantMessage]:
-        """Fill a prompt: messages to begin a run with, whose words are a stranger's.
+        """Return a filled prompt: messages to begin a run with, whose words are a stranger's.
 
         Raises:
             SetupError: the server cannot be reached.
@@ -143,7 +143,9 @@ class ServerContents:
         return list(found.completion.values)
 
     async def watch(self, *uris: str) -> AsyncIterator[str]:
-        """Yield the URIs of resources as they change, also after a reconnect.
+        """Yield the URIs of resources as they change, also after a reconnect; unsubscribe when the iterator closes.
+
+        Several changes of one resource before it is read are one.
 
         Raises:
             SetupError: the server cannot be reached.
@@ -175,7 +177,7 @@ class ServerContents:
     # — as tools —
 
     def content_tools(self, peer: ToolServerPeer) -> list[AnyTool]:
-        """Return the server's resources and prompts as tools for a model, with the approval of `peer`'s tools."""
+        """Return four tools that list and read resources and prompts, with the approval of `peer`'s tools."""
 
         def needs_approval(_: Mapping[str, object], context: ToolContext[Any]) -> bool | str:
             """Return the reason to ask, or False if the server is trusted or approved."""
@@ -197,7 +199,7 @@ class ServerContents:
             return [_summary(each) for each in await self.prompts()]
 
         async def prompt(context: ToolContext[Any], arguments: dict[str, Any]) -> object:
-            """Return the messages of the prompt of that name, filled in, each with its role."""
+            """Return the messages of the filled prompt as one text, each with its role."""
             filled = await self.prompt(str(arguments["name"]), arguments.get("arguments"))
             return "\n\n".join(f"{_ROLES[type(each)]}: {each.text}" for each in filled)
 

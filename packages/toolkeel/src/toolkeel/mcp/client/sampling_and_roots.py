@@ -56,7 +56,7 @@ def sampling_callback(server: str, sample: Sample | None) -> Any:
     async def answer(
         context: ClientRequestContext, params: types.CreateMessageRequestParams
     ) -> types.CreateMessageResult | types.ErrorData:
-        """Return the reply of the program's model, or an error if it refuses."""
+        """Return the first block of the model's reply, or an error if the callback refuses."""
         asked = _parse_sampling(server, params)
         message: Answer = await run_callback(sample, asked, seconds=None, name="sample=")
         if message is None:
@@ -85,7 +85,7 @@ def _parse_sampling(server: str, params: types.CreateMessageRequestParams) -> Sa
 
 
 def roots_callback(roots: Roots | None) -> Any:
-    """Return the SDK's callback for roots, or None."""
+    """Return the SDK's callback for roots, which calls a function at each request; None for None."""
     if roots is None:
         return None
 

@@ -307,7 +307,7 @@ class ToolCompiler:
 
         Args:
             problems: What is known of its problems, by the server's names.
-            count: Number of its tools.
+            count: Number of its tools. Compiled tools are cached up to twice as many.
         """
         self._left_out, self._compiled, self.hidden = dict(problems), [], {}
         if len(self._known) > 2 * count:

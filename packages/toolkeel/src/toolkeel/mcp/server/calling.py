@@ -6,7 +6,7 @@ import json
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
-from typing import Any, Final, Generic, Literal, TypeVar, overload
+from typing import Any, Final, Generic, Literal, NoReturn, TypeVar, overload
 
 import mcp_types as types
 from mcp.server.connection import allowed_log_levels
@@ -315,7 +315,7 @@ def _compile_form(
         try:
             return form.model_validate(content)
         except ValidationError as error:
-            return _raise_unfit_answer(f"{error.error_count()} fields are wrong")
+            _raise_unfit_answer(f"{error.error_count()} fields are wrong")
 
     try:
         return render_elicitation_schema(form), validate
@@ -334,7 +334,7 @@ def _reject_nested_form(schema: Mapping[str, object]) -> None:
             )
 
 
-def _raise_unfit_answer(why: str) -> object:
+def _raise_unfit_answer(why: str) -> NoReturn:
     """Raise `ToolError`: the answer does not fit the form."""
     raise ToolError(f"What the client's person answered does not fit the form: {why}")
 

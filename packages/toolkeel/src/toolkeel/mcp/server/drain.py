@@ -162,7 +162,7 @@ class DrainMiddleware:
 
 
 def graceful_shutdown(draining: DrainState, linger: float = DRAIN_SECONDS) -> None:
-    """Drain for some seconds on SIGTERM before uvicorn shuts down; not at all on Ctrl-C.
+    """Install signal handlers: SIGTERM drains for some seconds before uvicorn shuts down, Ctrl-C does not.
 
     Call it in the web server's main thread after its signal handlers are installed. It does nothing
     in other threads, which cannot set handlers.

@@ -42,7 +42,7 @@ BACKLOG: Final = 256
 
 
 def connection_limit(files: int) -> int:
-    """Return the maximum number of connections: half as many as the process may open files.
+    """Return the maximum number of connections: half of the open files, but from 256 to 10,000.
 
     Args:
         files: The limit of open files; negative if there is none.

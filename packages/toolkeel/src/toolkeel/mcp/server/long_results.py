@@ -29,7 +29,10 @@ def stored_results(name: str) -> str:
 
 
 def with_stored_results(tools: Toolset, resources: Iterable[Resource[..., object]]) -> Toolset:
-    """Return the tools; if `stored_results` is served, cut results name the full text's URI."""
+    """Return tools whose cut results name the full text's URI, if `stored_results` is served.
+
+    Tools that store full texts already, or are not served with it, are returned unchanged.
+    """
     if tools.keeper is not None or all(each is not stored_results for each in resources):
         return tools
     stored = tools.with_steps()

@@ -166,7 +166,12 @@ def _parse_answer(answer: BaseModel | None, kind: type[BaseModel]) -> BaseModel 
 
 
 class CallRounds:
-    """Calls of one server that wait for their client's next request."""
+    """Calls of one server that wait for their client's next request.
+
+    Args:
+        limit: Maximum of waiting calls.
+        lifetime: Seconds that a call waits before it is cancelled.
+    """
 
     def __init__(self, limit: int = MAX_WAITING, lifetime: float = WAIT_SECONDS) -> None:
         self._limit = limit
@@ -175,7 +180,7 @@ class CallRounds:
         self._tasks: set[asyncio.Task[BaseModel]] = set()
 
     async def run_round(self, request: Request, params: Params, work: Work) -> BaseModel:
-        """Run one round of a call, and return its result or its questions.
+        """Run one round of a call, and return its result or its questions; a cancelled round cancels the call.
 
         Args:
             request: The client's request.
@@ -251,7 +256,7 @@ class CallRounds:
         return exchange
 
     def _drop(self, handle: str) -> None:
-        """Cancel a waiting call."""
+        """Remove a waiting call and cancel it."""
         exchange, timer, _ = self._waiting.pop(handle)
         timer.cancel()
         if exchange.task is not None:

@@ -95,7 +95,7 @@ class Primitive(Generic[P, R]):
         return properties if isinstance(properties, Mapping) else {}
 
     async def suggest_values(self, argument: str, typed: str, others: OtherArguments) -> list[str]:
-        """Return suggestions: the completer's, else the enum values that start with `typed`.
+        """Return suggestions: all of the completer's, or without one the enum values that start with `typed`.
 
         Raises:
             KeyError: there is no such argument.

@@ -61,7 +61,7 @@ def _replay(messages: list[Message], receive: Receive) -> Receive:
 
 
 def _mend(body: bytes) -> bytes:
-    r"""Return a body with lone surrogates replaced.
+    r"""Return a body without byte order mark, lone surrogates and invalid UTF-8 replaced.
 
     >>> _mend(b'{"text": "\\ud83d"}')
     b'{"text": "\\ufffd"}'

@@ -46,7 +46,7 @@ _stdout: list[int] = []
 
 
 def claim_stdout() -> int:
-    """Reserve stdout for messages, permanently; redirect prints to stderr.
+    """Reserve stdout for messages, permanently; redirect prints to stderr. Later calls change nothing.
 
     Call it before importing a user's code, which may print.
 

@@ -180,7 +180,7 @@ class ToolServer:
 
     @property
     def interactive_tools(self) -> tuple[str, ...]:
-        """Names of the tools that may ask their client something during a call."""
+        """Wire names of the tools that may ask their client something during a call."""
         return tuple(name for name, served in self._snapshot.served_tools.items() if served.may_ask)
 
     async def update(
@@ -236,7 +236,7 @@ class ToolServer:
             raise SetupError("tools with pages came later: make the server with resources=[]")
 
     def handle_line(self, line: bytes, send: Callable[[bytes], Awaitable[None]]) -> bool:
-        """Handle a stdio line outside the SDK's session. Return True if that was done."""
+        """Return False: the SDK's session handles the stdio line. A subclass may handle it, and return True."""
         return False
 
     def close_streams(self) -> None:

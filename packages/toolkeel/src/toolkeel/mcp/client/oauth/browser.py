@@ -94,7 +94,7 @@ class Browser:
 
     @contextmanager
     def _pasted(self, back: asyncio.Future[str], state: str) -> Iterator[None]:
-        """Accept a pasted line of the terminal as the redirect URL meanwhile."""
+        """Accept a line pasted into the terminal as the redirect URL while the context is active."""
         loop = asyncio.get_running_loop()
 
         def typed() -> None:

@@ -177,7 +177,7 @@ def _token_storage(
 def _token_path(auth: OAuth, config: ServerConfig) -> Path:
     """Return the file of a login: one for each address, whatever files call the server.
 
-    A program's login and a person's are two.
+    A login without a person has a file for each client.
     """
     if auth.tokens is not None:
         return auth.tokens

@@ -228,7 +228,7 @@ class LoginFlow(OAuthClientProvider):
 
 
 def with_scope(response: httpx2.Response, scope: str | None) -> httpx2.Response:
-    """Return a demand for a login that asks for other scopes: the SDK takes those of the server.
+    """Return a 401 response that demands `scope` in place of the server's own, which the SDK would take.
 
     Args:
         response: Response of the server; any other than 401 is returned unchanged.
