@@ -88,7 +88,7 @@ def check_address(option: str, url: str) -> None:
 
 
 def _is_host(host: str) -> bool:
-    """Return True for a name or an IP address that can be looked up."""
+    """Return True for a text with the form of a host name or an IP address; nothing is looked up."""
     if ":" in host:  # IPv6: `urlsplit` has checked it
         return True
     return all(

@@ -157,7 +157,10 @@ class _Files:
         return any(place.is_relative_to(root) for place in places for root in self._roots)
 
     def add(self, path: Path) -> None:
-        """Add a file with its digest; does nothing if it is outside the project or no file."""
+        """Add a file with its digest; of a manifest, that of the keys in `_KEYS`, whose texts go to `texts`.
+
+        Does nothing if it is outside the project or no file.
+        """
         key = os.path.normpath(path)
         if key in self._found or not os.path.isfile(path) or not self._is_inside(path):
             return

@@ -325,7 +325,10 @@ _SWITCHES = frozenset({"additionalProperties", "unevaluatedProperties", "unevalu
 
 
 def _boolean(node: bool, place: SchemaPlace, run: Conversion) -> Schema:
-    """Return the schema that a boolean means; refuse strict mode for False, which becomes True."""
+    """Return a boolean schema unchanged if the dialect takes all keywords, else a schema of any value.
+
+    Refuse strict mode for False.
+    """
     if run.dialect.keywords is None:
         return node
     if not node:

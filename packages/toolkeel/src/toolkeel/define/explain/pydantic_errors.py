@@ -259,7 +259,7 @@ def _refusing(schemas: Sequence[object], root: Schema, value: object) -> Sequenc
 
 
 def _either(schemas: Sequence[object]) -> Sequence[object]:
-    """Return the schemas of several branches as one."""
+    """Return several branches' schemas as a list of one that admits what any does; a single one unchanged."""
     schemas = join_constants(schemas)
     return [{"anyOf": list(schemas)}] if len(schemas) > 1 else schemas
 

@@ -303,7 +303,7 @@ def _error_response(request: httpx2.Request, code: int, text: str) -> httpx2.Res
 
 
 def _error(code: int, text: str) -> bytes:
-    """Return a JSON-RPC error of our transport as bytes."""
+    """Return a JSON-RPC error response of our transport as bytes, with null as its id."""
     error = transport_error(code, text).model_dump(mode="json")
     body = {"jsonrpc": "2.0", "id": None, "error": error}
     return json.dumps(body, ensure_ascii=False).encode()

@@ -71,7 +71,7 @@ def session_error(content: bytes, request: bytes) -> int | None:
 
 
 def _error_text(body: object) -> str:
-    """Return the message of a JSON error, as JSON-RPC and web frameworks write it."""
+    """Return the message in a JSON error of JSON-RPC or a web framework, a text as it is; "" without one."""
     for key in ("error", "message", "detail"):
         if isinstance(body, dict) and key in body:
             return _error_text(body[key])

@@ -14,7 +14,10 @@ from toolkeel.messages import ToolMessage
 
 
 def translate_error(message: ToolMessage, tool: TransformedTool) -> ToolMessage:
-    """Return a server's error with a sentence about arguments that have other names here."""
+    """Return a server's error with a sentence on arguments that it names and that have other names here.
+
+    Any other message is returned unchanged.
+    """
     note = tool.translation(message.text) if message.failed else ""
     if not note:
         return message

@@ -199,7 +199,7 @@ def _on_signal(
 def _stop_accepting(
     loop: asyncio.AbstractEventLoop, before: Callable[..., object], *args: object
 ) -> None:
-    """Stop accepting, and call the former handler one turn later.
+    """Stop accepting, then call the former handler, which closes the listeners in a later turn.
 
     asyncio drops connections that it accepted in the turn in which a listener closes.
     """

@@ -132,7 +132,7 @@ def asgi(
 async def _serve_metrics(
     draining: DrainState, access: TransportSecurityMiddleware | None, request: Request
 ) -> Response:
-    """Answer with the metrics, to whom the endpoint would answer.
+    """Answer with the metrics, or refuse whom the endpoint would refuse.
 
     Args:
         draining: Has them.

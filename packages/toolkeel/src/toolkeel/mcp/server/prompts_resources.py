@@ -191,7 +191,7 @@ def prompt(
 
 
 def to_prompt_messages(value: object) -> Iterator[types.PromptMessage]:
-    """Yield the return value of a prompt's function as messages."""
+    """Yield the return value of a prompt's function as messages: of the assistant its own, all else of the user."""
     if isinstance(value, list | tuple):
         for item in value:
             yield from to_prompt_messages(item)

@@ -142,7 +142,7 @@ class ServerSnapshot:
         return found
 
     def find_resource(self, uri: str) -> tuple[Resource[..., Any], Mapping[str, object]]:
-        """Return the resource at a URI, and the variables in the URI.
+        """Return the resource at a URI, else the first template that matches, and the variables in the URI.
 
         Raises:
             MCPError: There is none (-32602: specification, "Resources, Error Handling").
