@@ -241,7 +241,7 @@ def _names_in(code: CodeType | None) -> Iterator[str]:
 
 
 def _check_annotation(cls: type, attribute: str) -> None:
-    """Raise `SchemaAnnotationError` for ``parameters: BaseModel = X``: X is a class."""
+    """Raise `SchemaAnnotationError` if an attribute that holds a class is annotated as an instance, by a model's name."""
     annotation = inspect.get_annotations(cls).get(attribute)
     if annotation is None:
         return

@@ -105,7 +105,7 @@ def check_answer(output: OutputSchema | None, result_type: object, value: object
 
 
 def _answer_check(result_type: object) -> Callable[[object], object] | None:
-    """Return the validator of a return annotation; None if anything is a result."""
+    """Return the validator of a return annotation; None if anything is a result, as for types without a JSON form."""
     wanted = modernize(result_type)
     origin = typing.get_origin(wanted) or wanted
     if wanted is None or origin in _ANYTHING:

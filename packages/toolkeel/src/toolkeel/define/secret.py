@@ -97,7 +97,7 @@ class Mask:
         return found
 
     def is_secret(self, path: Path) -> bool:
-        """Return True if the value at a path is a secret or may contain one."""
+        """Return True if the value at a path is a secret or may contain one, or the schema does not know the path."""
         schemas: list[object] = [self._root]
         for part in path:
             schemas = self._child_schemas(schemas, part)

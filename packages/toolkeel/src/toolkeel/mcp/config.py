@@ -70,7 +70,7 @@ class ServerConfig:
         headers: Sent with every request.
         kind: How it is spoken to: ``stdio``, ``http`` (streamable) or ``sse`` (the older form).
         origin: The file it was read from; empty if the program itself named it.
-        display: ``command`` (its words), ``env``, ``headers``, ``url`` and ``oauth`` as a person may
+        display: ``command`` (its words), ``env``, ``headers``, ``url``, ``oauth``, ``transforms`` as a person may
             be shown them: variables of the environment by their names, and what an ``envFile``
             says as ``•••``. Empty if the program itself named the server.
         agreed_fingerprint: Fingerprint of the facts a person agreed to; empty if none is needed.
@@ -122,7 +122,7 @@ class ServerConfig:
 
     @property
     def shown_fields(self) -> Mapping[str, Any]:
-        """Its ``command``, ``env``, ``headers``, ``url`` and ``oauth`` without secrets."""
+        """Its ``command``, ``env``, ``headers``, ``url`` and ``oauth``, of a file's server without secrets."""
         fields = {
             "command": list(self.command),
             "env": self.env,

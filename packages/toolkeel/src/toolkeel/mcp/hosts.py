@@ -156,7 +156,7 @@ def find_entries(data: object, file: Path) -> Mapping[str, Any]:
 
 
 def _project_entries(data: object) -> Mapping[str, Any]:
-    """Return the entries of the project of the current folder. They run in its folder."""
+    """Return the entries of the nearest project around the current folder, with its folder as their ``cwd`` by default."""
     projects = data.get("projects") if isinstance(data, Mapping) else None
     for folder in (Path.cwd(), *Path.cwd().parents):
         project = projects.get(str(folder)) if isinstance(projects, Mapping) else None

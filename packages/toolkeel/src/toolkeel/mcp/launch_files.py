@@ -76,7 +76,7 @@ def project_files(config: ServerConfig, program: str | None) -> dict[str, str]:
 
 
 def _project_folders(config: ServerConfig) -> tuple[Path, ...]:
-    """Return the folders whose files came with the project; none of a person's own file."""
+    """Return the project's folders, around the server's file and its ``cwd``, up to a ``.git``; none that contains a home."""
     file = Path(config.origin)
     folders = [workspace_of(file), Path(config.cwd) if config.cwd else None]
     home = (find_home() or Path("/")).resolve()
@@ -176,7 +176,7 @@ class _Files:
 
 
 def _manifest_names(pieces: Iterable[str]) -> list[str]:
-    """Return the manifests of the runners that a command uses, as paths from a folder."""
+    """Return the manifests of the runners that a command uses, and of installed packages, as paths from a folder."""
     names = {re.sub(r"[\d.]+$", "", Path(piece).stem.lower()) for piece in pieces}
     groups = [each for each in _RUNNERS if names & {*each["commands"]}]
     packages = [_VERSION.sub("", piece) for piece in pieces] if groups else []

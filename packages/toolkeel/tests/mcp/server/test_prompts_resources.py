@@ -13,6 +13,7 @@ from mcp.shared.exceptions import MCPError
 from tests.mcp.serving import both_eras, deprecations, talk
 from toolkeel import (
     AssistantMessage,
+    Data,
     File,
     Image,
     Injected,
@@ -23,7 +24,12 @@ from toolkeel import (
 )
 from toolkeel.errors import DefinitionError
 from toolkeel.mcp.server.calling import Client
-from toolkeel.mcp.server.prompts_resources import NotFound, prompt, resource
+from toolkeel.mcp.server.prompts_resources import (
+    NotFound,
+    prompt,
+    resource,
+    to_resource_contents,
+)
 from toolkeel.mcp.server.tool_server import ToolServer
 
 pytestmark = deprecations
@@ -250,6 +256,15 @@ def test_prompts_and_resources_have_injected_values_and_a_client(era: str) -> No
 def test_parts_are_still_the_functions_they_were() -> None:
     assert review("x") == "kind 2: x" and static() == "# 甲"
     assert repr(note) == "Resource(note)"
+
+
+def test_an_empty_list_is_read_as_json_and_blocks_of_every_kind_as_they_are() -> None:
+    blocks = [Text("a"), Data({"n": 1}, '{"n":1}'), Image(PNG)]
+    read = to_resource_contents(note, "app://notes/a", blocks)
+    assert [each.mime_type for each in read] == ["text/plain", "application/json", "image/png"]
+    [empty] = to_resource_contents(note, "app://notes/a", [])
+    assert isinstance(empty, types.TextResourceContents) and empty.text == "[]"
+    assert to_resource_contents(note, "app://notes/a", ()) == []
 
 
 def test_a_template_and_its_function_must_agree() -> None:

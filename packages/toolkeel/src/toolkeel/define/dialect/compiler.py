@@ -176,7 +176,7 @@ def _merge_root(node: Node, union: str, place: SchemaPlace, run: Conversion) -> 
 
 
 def _resolve_branch(branch: Schema, place: SchemaPlace, run: Conversion) -> Node | None:
-    """Return a union's branch with references followed and intersections merged; None if it is no object."""
+    """Return a union's branch with references followed and intersections merged; None for a boolean or a failure."""
     found = follow_reference(branch, place, run)
     if found is None or isinstance(found[0], bool):
         return None
@@ -276,7 +276,7 @@ _WITH_NAMES = {
 
 
 def _named(schema: Schema, name: str, dialect: Dialect) -> Schema:
-    """Return a property's schema with its original name as title, or in its description."""
+    """Return a property's schema with its original name as title, or in its description; a reference stays as it is."""
     if isinstance(schema, bool) or ("title" in schema and schema["title"] == name):
         return schema
     if dialect.any_of == "alone" and "anyOf" in schema:

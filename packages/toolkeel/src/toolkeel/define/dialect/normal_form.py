@@ -180,7 +180,7 @@ def _check_keyword(keyword: str, value: Any, where: Where, types: frozenset[str]
 
 
 def _check_words(keyword: str, value: Any, where: Where, types: frozenset[str] | None) -> None:
-    """Raise `DefinitionError` if ``type`` or ``required`` lists anything but known words."""
+    """Raise `DefinitionError` if ``required`` or ``type`` lists anything but texts, or ``type`` one not in `types`."""
     for word in [value] if isinstance(value, str) else value:
         if not isinstance(word, str):
             raise DefinitionError(

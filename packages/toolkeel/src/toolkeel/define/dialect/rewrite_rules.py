@@ -29,7 +29,7 @@ Rewrite = Callable[[Node, SchemaPlace, Conversion], Node]
 
 
 def rewrite_constants(node: Node, place: SchemaPlace, run: Conversion) -> Node:
-    """Return a schema with ``const`` as ``enum``, and an ``enum`` only of values that the dialect accepts."""
+    """Return a schema with a ``const`` that the dialect refuses as ``enum``, and an ``enum`` only of accepted values."""
     if "const" in node and not run.dialect.takes("const"):
         rest = {key: value for key, value in node.items() if key not in ("const", "enum")}
         node = {**rest, "enum": [node["const"]]}

@@ -66,7 +66,10 @@ def _as_node(schema: Schema, place: SchemaPlace, run: Conversion) -> Node:
 def rewrite_references(
     node: Node, place: SchemaPlace, run: Conversion
 ) -> tuple[Node, SchemaPlace] | None:
-    """Return a definition in place of a reference that the dialect does not accept, and its place; else None."""
+    """Return a definition in place of a reference that the dialect does not accept, and its place; else None.
+
+    A recursive one that only has neighbors too many becomes the one branch of an ``anyOf``.
+    """
     if "$ref" not in node or run.dialect.refs == "keep":
         return None
     name, rest = name_of(node["$ref"]), without_keywords(node, "$ref")
@@ -272,7 +275,10 @@ def _unmovable(node: Node, moved: Node, place: SchemaPlace, run: Conversion) -> 
 
 
 def split_types(node: Node, place: SchemaPlace, run: Conversion) -> tuple[Node, SchemaPlace] | None:
-    """Return a list of types as a union of one type each, and the place; None without a list, or if it is accepted."""
+    """Return a list of types as a union of one type each, and the place; None without a list, or if it is accepted.
+
+    So is an ``enum`` of several types, where the dialect takes only texts in one.
+    """
     kinds = node.get("type")
     if isinstance(kinds, str) or run.dialect.type_lists or "anyOf" in node:
         return None
@@ -348,7 +354,7 @@ def _merge_enums(lists: list[list[Any] | None]) -> Node:
 
 
 def _widest(node: Node, branches: list[Node], run: Conversion, place: SchemaPlace) -> Node:
-    """Return the narrowest type that admits all branches, with the union in its description."""
+    """Return a node with the union in its description instead, and with the branches' type if they have the same."""
     message = run.drop_keyword({**node, "anyOf": branches or node["anyOf"]}, "anyOf", place)
     kinds = {types_of(branch) for branch in branches}
     if len(kinds) != 1 or None in kinds:

@@ -297,7 +297,7 @@ def _pattern_validator(pattern: str) -> SchemaValidator | None:
 
 
 def holding_schemas(schemas: Iterable[object], root: Schema) -> list[Schema]:
-    """Return schemas and all that hold with them, by reference and `allOf`, each once."""
+    """Return schemas and all that hold with them, by reference and `allOf`, each once, without booleans."""
     waiting, found = list(schemas), dict[int, Schema]()
     for schema in waiting:  # which grows while it is read
         if not isinstance(schema, (dict, Mapping)) or id(schema) in found:

@@ -107,7 +107,7 @@ def function_hints(plain: Any, title: str, caller: FrameType | None) -> dict[str
 
 
 def _locals(plain: Function, caller: FrameType | None) -> Mapping[str, object]:
-    """Return the local names around the definition and in the function's closure."""
+    """Return the local names of the four nearest frames outside of toolkeel, and of the function's closure, which win."""
     names: dict[str, object] = {}
     frames: list[FrameType] = []
     while caller is not None and len(frames) < 4:

@@ -116,7 +116,7 @@ def _description(
 
 
 def _split(annotation: object) -> tuple[Any, Sequence[Any]]:
-    """Return an annotation's type and its `Annotated` metadata."""
+    """Return an annotation's type, as by `modernize`, and its `Annotated` metadata."""
     if type(annotation) is type:  # the most of them
         return annotation, ()
     annotation = modernize(annotation)

@@ -173,7 +173,10 @@ _TURNED = frozenset([
 
 
 def _with_root_type(schema: Schema, root: str) -> dict[str, Any]:
-    """Return the schema with root type object, if it names no type, that type, or that or null."""
+    """Return a copy with `root` as its only type, if it lists that, or names none and can be an object.
+
+    With an empty `root`, nothing is changed.
+    """
     retained = dict(schema)
     kind = retained.get("type")
     among = isinstance(kind, list) and root in kind
@@ -223,7 +226,7 @@ def _remove_fault(schema: dict[str, Any], error: DefinitionError) -> str:
 
 
 def _find_unresolved(schema: dict[str, Any], message: str) -> list[str | int]:
-    """Return the place of a reference without a target, found by the error's text."""
+    """Return the place of a reference without a target, found by the error's text; empty without references."""
     found: list[tuple[int, list[str | int]]] = []
 
     def look(value: object, path: list[str | int]) -> None:

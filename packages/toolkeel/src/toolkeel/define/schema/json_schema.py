@@ -389,7 +389,7 @@ _PLAIN = (str, int, float, bool, list, tuple, dict, set, frozenset)
 
 
 def _named_tuples_as_objects(value: object) -> object:
-    """Return a value with named tuples as dicts, as they are advertised."""
+    """Return a value with named tuples as dicts, as they are advertised, and tuples as lists."""
     fields = getattr(value, "_asdict", None)
     if isinstance(value, tuple) and fields is not None:
         return {name: _named_tuples_as_objects(item) for name, item in fields().items()}

@@ -55,7 +55,7 @@ def _pattern_of_reader(reader: object) -> str | None:
 
 
 def pattern_check(pattern: str, refused: tuple[type, ...]) -> Callable[[Any], Any]:
-    """Return a check that a text has a pattern, for values of any type but the refused ones."""
+    """Return a check that refuses texts without the pattern and values of the refused types; all others pass."""
     matches = re.compile(pattern.removesuffix("$"), re.A)
     match = matches.fullmatch if pattern.endswith("$") else matches.match
 

@@ -65,7 +65,7 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
         self._home = httpx2.URL(home).host
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send a request, or answer 403 for another origin; the failure of a message's POST becomes an error response."""
+        """Send a request; answer 403 if `_leaves_origin` forbids it. A failed POST of a message becomes an error response."""
         if self._home and _leaves_origin(request.url, self._home):
             await request.aread()
             return httpx2.Response(403, text="This address is not asked.", request=request)

@@ -118,7 +118,7 @@ class ProxyTransport(httpx2.AsyncBaseTransport):
 
 
 def find_proxy(url: httpx2.URL) -> str:
-    """Return the proxy for a URL, or empty for a direct connection, as loopback always is."""
+    """Return the proxy that environment or system set for a URL; empty for a direct connection, as loopback always is."""
     here = url.host in ("localhost", "::1") or url.host.startswith("127.")
     address = url.host if url.port is None else f"{url.host}:{url.port}"
     found = urllib.request.getproxies()

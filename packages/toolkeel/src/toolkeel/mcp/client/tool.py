@@ -162,7 +162,7 @@ class DefinitionGate:
     step.step_timeout = None  # type: ignore[attr-defined]  # the server has timeouts of its own
 
     def pin_state(self) -> PinState:
-        """Return the approval state of the last known definition."""
+        """Return the approval state of the last known definition; a tool that is gone keeps its approval."""
         peer, now = self._peer, self._now
         pinned = peer.pins.get(peer.identity, self._tool)
         if pinned is None:

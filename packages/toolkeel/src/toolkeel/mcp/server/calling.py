@@ -324,7 +324,7 @@ def _compile_form(
 
 
 def _reject_nested_form(schema: Mapping[str, object]) -> None:
-    """Raise `SetupError` if a field of a form is not a plain value."""
+    """Raise `SetupError` if a field of a form is neither a plain value nor a list."""
     properties = schema.get("properties")
     for name, each in properties.items() if isinstance(properties, Mapping) else ():
         kind = each.get("type") if isinstance(each, Mapping) else None

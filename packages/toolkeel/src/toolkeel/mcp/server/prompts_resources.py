@@ -32,6 +32,7 @@ Completer: TypeAlias = Callable[..., "Iterable[str] | Awaitable[Iterable[str]]"]
 """Takes what was typed so far and, if it has a second parameter, the other arguments."""
 
 _OPTIONS: ToolOptions = {"max_output": None}
+_BLOCKS = (Text, Image, Audio, File, Data)
 
 
 class NotFound(ToolError):
@@ -211,7 +212,7 @@ def _prompt_messages(role: types.Role, content: object) -> Iterator[types.Prompt
 
 
 def to_content_blocks(value: object) -> tuple[Block, ...]:
-    """Convert a value to content blocks: text and blocks unchanged, bytes as a file, else JSON."""
+    """Convert a value to content blocks: a text to one, blocks unchanged, bytes to a file, all else to JSON."""
     match value:
         case str():
             return (Text(value),)
@@ -219,7 +220,7 @@ def to_content_blocks(value: object) -> tuple[Block, ...]:
             return (value,)
         case bytes():
             return (block_from_bytes(value),)
-        case tuple() | list() if all(isinstance(v, Text | Image | Audio | File) for v in value):
+        case tuple() | list() if value != [] and all(isinstance(each, _BLOCKS) for each in value):
             return tuple(value)
         case _:
             return (Data(value, to_json(value, inf_nan_mode="strings").decode()),)

@@ -58,7 +58,7 @@ class StructuredOutput:
 
 
 def infer_structured_output(tool: AnyTool) -> StructuredOutput | None:
-    """Return a tool's structured output, or None if it returns only text or blocks."""
+    """Return a tool's structured output, or None if it returns only text or blocks, or its schema does not compile."""
     schema = tool.output_schema or _annotation_schema(tool)
     if schema is None:
         return None

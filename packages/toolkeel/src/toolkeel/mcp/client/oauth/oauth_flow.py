@@ -54,7 +54,10 @@ class LoginFlow(OAuthClientProvider):
         return cast("Tokens", self.context.storage)
 
     async def _initialize(self) -> None:
-        """Load the stored login, with its expiry time and the authorization server; raise `SetupError` if unreadable."""
+        """Load the stored login, with its expiry time and the authorization server; raise `SetupError` if unreadable.
+
+        A token that was refused counts as expired; one that has expired and cannot be refreshed is dropped.
+        """
         await super()._initialize()
         self.context.token_expiry_time = await self._tokens.expires()
         if self._bearer() == self._refused:

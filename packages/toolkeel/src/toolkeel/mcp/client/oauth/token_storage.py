@@ -51,7 +51,7 @@ class Keyring(Protocol):
 
 
 def system_keyring() -> Keyring | None:
-    """Return the system's keyring, or None if there is none or it writes plain files."""
+    """Return the system's keyring if it is one of `SAFE`; else, or without the package ``keyring``, None."""
     try:
         import keyring  # slow, and needed at a login alone
     except ImportError:
@@ -162,7 +162,7 @@ class Tokens:
             os.close(lock)
 
     async def delete(self) -> None:
-        """Delete the stored login, or raise `SetupError` if its file is damaged."""
+        """Delete the stored login, ignoring a keyring's errors, or raise `SetupError` if its file is damaged."""
         ring = self._keyring() if load_object(self._path) == _KEPT else None
         if ring is not None:
             with suppress(Exception):  # it may be gone already; each keyring says so otherwise
