@@ -221,7 +221,7 @@ def _manifest(path: Path) -> dict[str, Any] | None:
 
 
 def _at(data: dict[str, Any], key: str) -> Any:
-    """Return the value at a dotted key, or an empty dict."""
+    """Return the value at a dotted key; an empty dict for a missing or empty value."""
     for name in key.split("."):
         data = data.get(name) or {}
     return data

@@ -13,7 +13,6 @@ from mcp.shared.exceptions import MCPError
 from tests.mcp.serving import both_eras, deprecations, talk
 from toolkeel import (
     AssistantMessage,
-    Data,
     File,
     Image,
     Injected,
@@ -22,6 +21,7 @@ from toolkeel import (
     ToolError,
     UserMessage,
 )
+from toolkeel.content import Data
 from toolkeel.errors import DefinitionError
 from toolkeel.mcp.server.calling import Client
 from toolkeel.mcp.server.prompts_resources import (

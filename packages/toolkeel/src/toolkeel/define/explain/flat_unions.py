@@ -62,7 +62,7 @@ class UnionFreeSchema:
     def _hide(
         self, copy: dict[str, object], old: Location, new: Location
     ) -> dict[str | int, Location]:
-        """Replace a schema's own unions by a double negation. Return their new places."""
+        """Replace a copy's own unions by a double negation, and drop ``unevaluated…``, in place. Return their new places."""
         for keyword in self._dropped:
             copy.pop(keyword, None)
         places: dict[str | int, Location] = {}

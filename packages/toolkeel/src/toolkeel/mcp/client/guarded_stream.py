@@ -32,7 +32,7 @@ class GuardedStream:
 
     @property
     def last_context(self) -> Any:
-        """The context variables of the sender, if the transport provides them."""
+        """The context variables of the sender; None if the transport does not provide them."""
         return getattr(self._inner, "last_context", None)
 
     def __aiter__(self) -> GuardedStream:

@@ -81,7 +81,7 @@ def _resolve_root(schema: Mapping[str, object]) -> Mapping[str, object]:
 
 
 def _annotation_schema(tool: AnyTool) -> Mapping[str, object] | None:
-    """Return the schema of a return annotation; None if it is only text or content, or has no schema."""
+    """Return the schema of a return annotation; None if it is text, content, a generator's, or has no schema."""
     if "generator" in tool.body or tool.returns != "content":
         return None
     try:
