@@ -22,7 +22,8 @@ class ForeignDefinition:
     Args:
         name: As written there; not yet checked to be a name here.
         description: For the model; may be empty.
-        schema: JSON Schema of the parameters, always of an object.
+        schema: JSON Schema of the parameters as written, of an object without properties if there are
+            none. Only OpenAPI's spelling is translated.
         strict: True if the provider was asked to enforce it; None if the definition does not say.
         source: Which form it was: a target of `toolkeel.define.dialect.definition`, or ``bare`` for
             name, description and parameters alone.

@@ -115,7 +115,12 @@ class FixedByPartial(Injected):
 
 
 class InjectedOrDefault(Injected):
-    """Marker that uses a field's default where another marker has no value."""
+    """Marker that uses a field's default where another marker has no value.
+
+    Args:
+        marker: The other marker, which is asked first.
+        default: Makes the default, for each call.
+    """
 
     def __init__(self, marker: Injected, default: Callable[[], object]) -> None:
         self.marker = marker

@@ -19,6 +19,10 @@ from toolkeel.define.subschemas import (
 class UnionFreeSchema:
     """A schema with each union behind a double negation.
 
+    Args:
+        root: The schema; never changed.
+        has_documents: True if it may refer to other documents.
+
     Attributes:
         schema: That form; None if it cannot be made, and the schema's faults may multiply.
         origin: By location in the form, the schema as written there.

@@ -126,8 +126,10 @@ def fault_errors(
     """Yield the errors of a fault that is not a union's, for the model.
 
     Args:
+        fault: The fault.
         start: Where the fault's own path begins.
         schema: The schema that the fault is of.
+        root: The document that local references point into.
         because: The condition under which it is one.
         conditions: Finder of what else holds for a missing key.
     """

@@ -226,7 +226,7 @@ def _whole_union(
 
 
 def _field(found: _Found, root: Schema) -> FieldError:
-    """Return the `FieldError` for one of pydantic's errors."""
+    """Return one of pydantic's errors in the schema's words, with pydantic's message where these say too little."""
     kind = found.error["type"]
     if kind in _MISSING:
         return missing_field(found.path, _either(found.schemas), root)

@@ -41,6 +41,10 @@ BACKTRACKS = 100_000
 class JsonSchemaValidator:
     """A compiled JSON Schema.
 
+    Args:
+        schema: The schema as plain data of its own.
+        mismatches: Holds the compiled validator, and explains errors.
+
     Attributes:
         schema: The schema as plain data of its own; later changes to the original do nothing.
         has_defaults: True if `with_defaults` ever adds anything.

@@ -133,6 +133,8 @@ class RateLimiter:
 
     Args:
         name: Name of the server, for the log.
+        rate: Messages per second.
+        burst: Messages that may come at once after a pause.
     """
 
     def __init__(

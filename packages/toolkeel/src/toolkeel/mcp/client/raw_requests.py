@@ -35,7 +35,14 @@ Progressed = Callable[[float, float | None, str | None], Awaitable[None]]
 
 @record
 class _PendingRequest:
-    """A request without an answer so far."""
+    """A request without an answer so far.
+
+    Args:
+        method: Its method.
+        answer: Completed with the result, or the error.
+        progressed: Called with progress; None ignores it.
+        pending: Callbacks of it that still run.
+    """
 
     method: str
     answer: asyncio.Future[dict[str, Any]]
@@ -67,7 +74,7 @@ class RawRequests:
         return self._stdin is not None
 
     def open(self, stdin: asyncio.StreamWriter) -> None:
-        """Start sending to a process."""
+        """Send requests to this stdin of a process from now on."""
         self._stdin = stdin
 
     def close(self) -> None:

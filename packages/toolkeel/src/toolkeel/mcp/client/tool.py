@@ -41,7 +41,7 @@ Send: TypeAlias = Callable[[str, dict[str, Any], ToolContext[Any]], Awaitable[ty
 
 
 class CallFailed(Exception):
-    """Raised if a call ended without a result; `message` is the result message instead."""
+    """Raised if a call ended without a result; `message` is the failed result, with this kind, text and details."""
 
     def __init__(self, kind: Kind, text: str, **details: object) -> None:
         super().__init__(text)

@@ -68,7 +68,13 @@ def client_software(request: Request) -> str:
 
 @record
 class _Question:
-    """A question without an answer so far."""
+    """A question without an answer so far.
+
+    Args:
+        request: The question as it is sent.
+        answer: Completed with the client's answer.
+        kind: Type of the answer; others are ignored.
+    """
 
     request: types.InputRequest
     answer: asyncio.Future[BaseModel]

@@ -52,7 +52,12 @@ class ServedTool:
 
 
 class ServerSnapshot:
-    """Tools, prompts and resources, pages of tools among them, by the names that clients use.
+    """Tools, prompts and resources, pages of tools among them, by the names that clients use. Never changes.
+
+    Args:
+        tools: The tools; those with ``enabled=False`` are not served.
+        prompts: The prompts.
+        resources: The resources besides the pages.
 
     Raises:
         DuplicateToolError: two prompts have one name, or two resources one URI.
