@@ -24,7 +24,7 @@ _FRONT = ("name", "description", "parameters")
 def validate_options(
     name: str, options: Mapping[str, object], kinds: Mapping[str, ArgumentKind | None]
 ) -> dict[str, Any]:
-    """Check the options of a tool, and return them with lists as tuples and the executor of a name.
+    """Return the options of a tool with lists as tuples and a named executor made, or raise if one is wrong.
 
     Args:
         name: The tool's name, for messages.

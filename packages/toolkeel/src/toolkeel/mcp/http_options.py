@@ -38,7 +38,7 @@ def is_meant_as_url(text: str) -> bool:
 def check_http(
     origin: str, name: str, url: str, headers: Mapping[str, object], oauth: Mapping[str, object]
 ) -> None:
-    """Check what is sent to a server.
+    """Raise unless HTTP can carry what is sent to a server.
 
     Args:
         origin: The file that has the server; empty if the program itself names it.
@@ -58,7 +58,7 @@ def check_http(
 
 
 def check_address(option: str, url: str) -> None:
-    """Check that requests can be sent to an address.
+    """Raise unless requests can be sent to an address; nothing is looked up or sent.
 
     Args:
         option: The place where it is written, for errors: its server and the option.
@@ -100,7 +100,7 @@ def _is_host(host: str) -> bool:
 
 
 def check_headers(option: str, headers: Mapping[str, object], url: str) -> None:
-    """Check that headers can be sent.
+    """Raise unless HTTP can carry headers, and a program may set them.
 
     Args:
         option: The place where they are written, for errors: their server and the option.
@@ -138,7 +138,7 @@ def check_headers(option: str, headers: Mapping[str, object], url: str) -> None:
 
 
 def check_login(where: str, options: Mapping[str, object]) -> None:
-    """Check the options of a login.
+    """Raise unless the options of a login can be sent to an authorization server.
 
     Args:
         where: Whose they are, for errors.

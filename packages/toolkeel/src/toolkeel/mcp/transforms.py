@@ -85,7 +85,7 @@ _KINDS: Mapping[type, str] = {str: "a text", Mapping: "an object", bool: "true o
 def parse_transforms(
     where: str, written: object, expand: Callable[[str], str] = str
 ) -> dict[str, ToolTransform]:
-    """Check transforms, and return a copy as plain JSON.
+    """Return a copy of transforms as plain JSON, or raise if their form is wrong; tools need not exist.
 
     Args:
         where: Place of the transforms, for errors.

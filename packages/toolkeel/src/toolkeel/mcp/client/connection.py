@@ -132,7 +132,7 @@ class Connection:
     # — opening and closing —
 
     async def client(self) -> Client:
-        """Return the SDK's client of an open connection; open one if necessary.
+        """Return the SDK's client of the open connection; open one if there is none.
 
         Raises:
             Unreachable: there is none, and it says why.
@@ -199,7 +199,7 @@ class Connection:
             await asyncio.wait([task])
 
     async def _open(self) -> None:
-        """Open a connection, where necessary in an older form; raise Unreachable or SetupError."""
+        """Open a connection, in an older form if the newest fails at once; raise Unreachable or SetupError."""
         try:
             await self._attempt(self._options.connect_timeout)
         except Unreachable as error:

@@ -198,7 +198,7 @@ class MCPServer(ServerContents):
     # — a tool source —
 
     async def get_tools(self) -> list[AnyTool]:
-        """Return the server's tools, listed anew; connect if necessary.
+        """Return the server's tools, listed anew; connect if there is no connection.
 
         Those that its file excludes, or that only pages may call, are left out.
 
@@ -234,7 +234,7 @@ class MCPServer(ServerContents):
         return connection, await connection.tools(fresh=True)
 
     def tools(self) -> list[AnyTool]:
-        """Return the tools, listed anew, for synchronous code; connect if necessary. Raises as `get_tools`."""
+        """Return what `get_tools` does, for synchronous code; it raises the same."""
         return run_sync(self.get_tools)
 
     async def definitions(self) -> dict[str, Pin]:

@@ -73,7 +73,7 @@ class LoginFlow(OAuthClientProvider):
         await self._tokens.set_metadata(self.context.oauth_metadata)
 
     async def _auth_flow(self, request: httpx2.Request) -> Flow:
-        """Yield a request with its token, after a refresh or a login if necessary.
+        """Yield a request with its token, after a refresh or a login if there is no valid one or the server refuses it.
 
         Stores the refused token; `at_login` is True during a login. Sets the request's header.
         """

@@ -153,10 +153,10 @@ class Tokens:
         self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         lock = os.open(self._path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
         try:
-            mine = _locked(lock)
+            mine = _try_lock(lock)
             while not mine:  # another has it, perhaps for as long as a person needs
                 await asyncio.sleep(0.05)
-                mine = _locked(lock)
+                mine = _try_lock(lock)
             yield
         finally:
             os.close(lock)
@@ -227,7 +227,7 @@ async def _run_in_daemon(work: Callable[[], T]) -> T:
 if sys.platform != "win32":
     import fcntl
 
-    def _locked(file: int) -> bool:
+    def _try_lock(file: int) -> bool:
         """Try to lock an open file. Return False if another process has it."""
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -238,7 +238,7 @@ if sys.platform != "win32":
 else:  # pragma: no cover
     import msvcrt
 
-    def _locked(file: int) -> bool:
+    def _try_lock(file: int) -> bool:
         """Try to lock a file; return False if another process has locked it."""
         try:
             msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
