@@ -99,7 +99,7 @@ class Mismatches:
         self._registry: jsonschema_rs.Registry | None = None
 
     def errors(self, value: object) -> list[FieldError]:
-        """Return one error for each failed field, at most 100; none for a valid value.
+        """Return one error for each failed field, of at most 100 faults; none for a valid value.
 
         Of long lists and objects only the first items are checked, unless all these are valid.
         """

@@ -173,7 +173,7 @@ def is_nested(schema: Mapping[str, Any]) -> bool:
 def find_unknown_keys(
     value: object, schema: Mapping[str, Any], root: Mapping[str, Any], path: tuple[str | int, ...]
 ) -> Iterator[FieldError]:
-    """Yield an error for each key that a closed object lacks. Of unions, only one type or null is searched."""
+    """Yield an error for each key that a closed object lacks. Of unions, only those of one branch and null are searched."""
     while isinstance(target := resolve(schema.get("$ref"), root), Mapping):
         schema = target
     branches = [each for each in schema.get("anyOf", ()) if each != {"type": "null"}]
