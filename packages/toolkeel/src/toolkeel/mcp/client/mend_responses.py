@@ -238,7 +238,7 @@ def _fault(tool: dict[str, Any], version: str) -> list[str]:
 
 
 def _remove_at(tool: dict[str, Any], place: list[str]) -> str:
-    """Remove what an error is about from a definition: of a schema, only the keyword.
+    """Remove what an error is about from a definition, in place: of a schema, only the keyword.
 
     Returns:
         What was taken out.

@@ -31,6 +31,9 @@ from toolkeel.mcp.pins import make_origin
 def failure_of(error: MCPError, tool: str, server: str, first: bool = True) -> CallFailed:
     """Convert a protocol error of a call to the exception with its result message.
 
+    Its kind is `unknown_outcome` if the call may have run and its answer is lost, `timeout` if none came
+    in time, else `tool_error`.
+
     Args:
         error: The SDK's error.
         tool: Name of the tool.

@@ -60,7 +60,7 @@ class ClientTransport(httpx2.AsyncBaseTransport):
         self._home = httpx2.URL(home)
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send a request, and return the response with its body unread.
+        """Send a request, following no redirect, and return the response with its body unread.
 
         A request to the server itself gets the client's headers, those it lacks, and its authorization.
         """
