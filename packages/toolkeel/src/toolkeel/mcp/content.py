@@ -211,7 +211,7 @@ def file_from_contents(
 
 
 def _contents(file: File) -> types.TextResourceContents | types.BlobResourceContents:
-    """Convert a file to resource contents: text if it is UTF-8 text, else bytes."""
+    """Convert a file to resource contents: text if its media type is one and it is UTF-8, else bytes."""
     uri = file.extra.get("uri")
     fields: dict[str, Any] = {
         "uri": uri if isinstance(uri, str) else f"file:///{quote(file.name)}",

@@ -172,7 +172,7 @@ def write_server(file: Path, name: str, entry: Mapping[str, object] | None) -> N
     """Write a server's entry to a file, or remove it. Other values stay; the file is formatted anew.
 
     Args:
-        file: The file; it is created if necessary.
+        file: The file; it is created if missing, its folder is not.
         name: Name of the server.
         entry: The entry to write; None removes it.
 

@@ -84,7 +84,7 @@ def _not_a_number(text: str) -> NoReturn:
 
 
 def is_too_deep(schema: Mapping[str, object]) -> bool:
-    """Return True if objects and arrays are nested deeper than `MAX_DEPTH`, or too many are on one level."""
+    """Return True if objects and arrays are nested deeper than `MAX_DEPTH`, or over `MAX_SIZE` on a level."""
     level: list[object] = [schema]
     for _ in range(MAX_DEPTH):
         level = [

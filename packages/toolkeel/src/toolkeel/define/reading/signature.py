@@ -248,7 +248,7 @@ def _is_method(function: Function, raw: inspect.Signature) -> bool:
 
 
 def _is_unbound_self(function: Function, first: inspect.Parameter) -> bool:
-    """Return True if a parameter is the ``self`` or ``cls`` of an unbound method."""
+    """Return True if a parameter is an unannotated ``self`` or ``cls`` of a function in a class."""
     return (
         inspect.isfunction(function)
         and first.name in ("self", "cls")

@@ -58,7 +58,7 @@ def _takes_info(check: Any) -> bool:
 
 
 def _without_after_validators(info: FieldInfo) -> FieldInfo:
-    """Return a field without the validators that run after its type's."""
+    """Copy a field without the validators that run after its type's."""
     made = copy.copy(info)
     made.metadata = [item for item in info.metadata if not isinstance(item, AfterValidator)]
     return made

@@ -135,7 +135,7 @@ def _service_client(auth: OAuth, config: ServerConfig) -> ServiceClient:
     """Return the client of a login without a person.
 
     Raises:
-        SetupError: an option is missing, or there is one too many.
+        SetupError: not all of client_id, issuer and one of client_secret and private_key, or both.
     """
     where = f"the login to {config.name!r} needs no person (client_credentials), so it needs"
     if not auth.client_id or bool(auth.client_secret) == (auth.private_key is not None):
