@@ -69,7 +69,7 @@ def to_result(message: ToolMessage, structured: object = ABSENT) -> types.CallTo
 
 
 def from_result(result: types.CallToolResult) -> ToolMessage:
-    """Convert a peer's result to a message: content, and structured content as the artifact.
+    """Convert a peer's result to a message: content, or else structured content, which is the artifact.
 
     A result with ``isError`` is a failed message of the kind ``tool_error``. A body may return
     the message as it is. A block whose bytes are none says so in its place.

@@ -102,7 +102,7 @@ class Conversion:
 
 
 def add_note(node: Node, keyword: str, value: object) -> Node:
-    """Return `node` with ``keyword: value`` at the end of its description, cut to 400 characters.
+    """Return `node` with ``keyword: value`` at the end of its description, the value cut to 400 characters.
 
     >>> add_note({"description": "A name."}, "minLength", 2)
     {'description': 'A name. (minLength: 2)'}

@@ -45,7 +45,7 @@ def rewrite_constants(node: Node, place: SchemaPlace, run: Conversion) -> Node:
 
 
 def _other_enum(node: Node, place: SchemaPlace, run: Conversion) -> Node:
-    """Return a schema with an enum of other values as bounds if those say the same, else in words.
+    """Return a schema with its enum, which lists no texts, as bounds if those say the same, else as a note.
 
     Both are reported as a loss, except for all booleans and for null.
     """

@@ -269,7 +269,7 @@ _READERS: Mapping[str, Callable[[Parts, list[str]], tuple[Entries, list[str]]]] 
 
 
 def _params(entries: Entries, problems: list[str]) -> dict[str, str]:
-    """Return descriptions by parameter name as written; append problems to `problems`."""
+    """Return descriptions by parameter name as written, the first of two; append problems to `problems`."""
     params: dict[str, str] = {}
     for names, text in entries:
         for written in names.split(","):

@@ -303,8 +303,7 @@ class Connection:
 
     @asynccontextmanager
     async def _guarded_transport(self, over: asyncio.Event) -> AsyncIterator[Any]:
-        """Yield the transport with a rate limit, repaired responses and an end event."""
-        # What it starts may have changed since the last time.
+        """Yield the transport with a rate limit, repaired responses and an end event. Raises as `check_unchanged`."""
         if self._options.config.agreed_fingerprint:
             await asyncio.to_thread(check_unchanged, self._options.config)
         async with self._transport() as (read, write):

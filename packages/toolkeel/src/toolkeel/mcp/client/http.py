@@ -353,7 +353,7 @@ class NetworkOptions:
 
     @property
     def headers(self) -> dict[str, str]:
-        """The headers of each request to the server."""
+        """The headers of each request: no compression, and the configuration's, which win."""
         return {"accept-encoding": "identity", **self.config.headers}
 
 
