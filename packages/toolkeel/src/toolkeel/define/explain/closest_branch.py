@@ -37,9 +37,9 @@ def common_tag(tried: Sequence[Collection[Fault]]) -> str | int | None:
 
 
 def fewest_faults(tried: Sequence[Collection[Fault]]) -> int | None:
-    """Return the index of the branch with the fewest faults; of several, the one that fits down to the deepest.
+    """Return the index of the branch with the fewest faults; of several, the one whose shallowest fault is deepest.
 
-    Branches without faults do not count. None if there is no other.
+    Branches without faults do not count, and the first wins a tie. None if there is no other.
     """
     return min(
         (number for number, faults in enumerate(tried) if faults),

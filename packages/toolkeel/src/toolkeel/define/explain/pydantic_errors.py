@@ -138,7 +138,7 @@ def _locate(error: Mapping[str, Any], root: Schema, data: object) -> _Found:
 
 
 def _is_encoded(schemas: Sequence[object], root: Schema) -> bool:
-    """Return True if a schema is of text that encodes a value."""
+    """Return True if one of the schemas is of text that encodes a value (``contentSchema``)."""
     return any("contentSchema" in each for each in alternatives(schemas, root))
 
 

@@ -209,7 +209,7 @@ def _has_id(schema: Schema) -> bool:
 
 
 def _tail(name: str) -> str:
-    """Return the end of an id, anchor or reference, which tells it from others."""
+    """Return the last part of an id, anchor or reference, unquoted and in lower case."""
     return unquote(
         name.rstrip("#").rpartition("/")[2].rpartition(":")[2].rpartition("#")[2]
     ).lower()

@@ -363,7 +363,7 @@ def advertise_default(
 
 
 def _plainly_fits(value: object, part: Mapping[str, Any]) -> bool:
-    """Return True if a default obviously fits, as most do."""
+    """Return True if a default surely fits by type and listed values; False if other keywords matter."""
     if value is None and "anyOf" in part:
         return {"type": "null"} in part["anyOf"]
     known = part.keys() <= _PLAIN_KEYS

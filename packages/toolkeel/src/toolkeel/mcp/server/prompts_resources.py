@@ -345,7 +345,7 @@ def to_resource_contents(
 def _resource_contents(
     block: Block, media_type: str, uri: str
 ) -> types.TextResourceContents | types.BlobResourceContents:
-    """Convert one block to resource contents."""
+    """Convert one block to resource contents; an empty media type is replaced by the block's own."""
     match block:
         case Text(text):
             return types.TextResourceContents(

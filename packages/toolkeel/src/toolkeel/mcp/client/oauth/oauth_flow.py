@@ -68,7 +68,7 @@ class LoginFlow(OAuthClientProvider):
             self.context.clear_tokens()  # nobody knows where it could be refreshed
 
     async def _handle_token_response(self, response: httpx2.Response) -> None:
-        """Store new tokens with the authorization server that issued them."""
+        """Store the tokens of a response, and the authorization server that issued them. Raises as the SDK's."""
         await super()._handle_token_response(response)
         await self._tokens.set_metadata(self.context.oauth_metadata)
 
