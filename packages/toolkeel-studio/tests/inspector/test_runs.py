@@ -147,3 +147,39 @@ async def test_a_host_approved_for_the_session_covers_the_call_beside_it(tmp_pat
     await runs.idle()
     assert [ticket.arguments["url"] for _, ticket in runs.waiting()] == [other]
     sessions.close()
+
+
+@in_loop
+async def test_an_approval_for_a_session_decides_no_call_of_another_agents_tool(
+    tmp_path: Path,
+) -> None:
+    ran: list[str] = []
+    inside = Effects(open_world=False, destructive=False)
+
+    @tool(name="note", approval=True, effects=inside)
+    def note(text: str) -> str:
+        """Note something."""
+        ran.append(text)
+        return "noted"
+
+    @tool(name="note", approval=True, effects=inside)
+    def publish(text: str) -> str:
+        """Note something where all can read it."""
+        ran.append(text)
+        return "noted"
+
+    other = Agent(Scripted([call("note", {"text": "all"}), "ok"]), [publish], name="other")
+    calls = [call("other", {"input": "Go."}), call("note", {"text": "own"})]
+    sessions = Sessions(tmp_path / "talk.db")
+    agent = Agent(Scripted([calls, "ok"]), [note, other.as_tool("other", "Ask it.")])
+    runs = Runs(agent, sessions)
+    await runs.say("ada", "Note it.")
+    await runs.idle()
+    tickets = {str(ticket.arguments["text"]): ticket for _, ticket in runs.waiting()}
+    own = tickets["own"]
+    assert tickets["all"].scope == own.scope == "tool"
+    await runs.decide("ada", own.id, own.seal, {"verdict": "session"})
+    await runs.idle()
+    assert [ticket.arguments["text"] for _, ticket in runs.waiting()] == ["all"]
+    assert "all" not in ran
+    sessions.close()

@@ -15,6 +15,7 @@ from toolkeel import events
 from toolkeel._records.entries import Decided
 from toolkeel._records.tickets import VERDICTS, Ticket
 from toolkeel.agent.agent import Agent
+from toolkeel.agent.resume import fits_tool
 from toolkeel.define.schema.json_schema_validator import compile_json_schema
 from toolkeel.errors import InvalidArguments
 from toolkeel.model_interface import CallDelta, TextDelta
@@ -186,9 +187,11 @@ class Runs:
             reach="session" if extends else "call",
             who=WHO,
         )
-        if ticket is not None and first is None:  # what it covers need not be decided, too
-            for each in waiting.values():
-                if each.id != id and (each.tool, each.scope) == (ticket.tool, ticket.scope):
+        tools = self._channels.agent.tools
+        if ticket is not None and first is None and fits_tool(ticket, tools):
+            for each in waiting.values():  # what it covers need not be decided, too
+                same = (each.tool, each.scope) == (ticket.tool, ticket.scope)
+                if each.id != id and same and fits_tool(each, tools):  # no other agent's tool
                     await channel.decide(f"{each.id}.{each.seal}", "approve", who=WHO)
         return first
 
