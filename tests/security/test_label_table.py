@@ -19,6 +19,7 @@ from toolkeel.mcp.client.tool import ToolServerPeer, compile_server_tool
 from toolkeel.mcp.pins import Pins, make_pin
 from toolkeel.messages import Message, UserMessage
 from toolkeel.testing.scripted import Scripted, call
+from toolkeel_workspace.files.workspace import Workspace
 
 PAGE = Path(__file__).parents[2] / "docs/effects.md"
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -173,3 +174,20 @@ def test_the_question_names_the_label_its_source_and_the_words_that_allow_the_to
     first, hint = ticket.reason.splitlines()
     assert "a stranger's text (page)" in first
     assert hint == "To allow this tool: @tool(approval=False), or rules=Rules(allow=['save'])"
+
+
+@pytest.mark.parametrize(("again", "waits"), [((), False), (("read",), True)])
+def test_a_file_that_was_only_written_is_no_strangers_text_for_what_follows(
+    again: tuple[str, ...], waits: bool, tmp_path: Path
+) -> None:
+    (tmp_path / "a.md").write_text("by anybody")
+    write = call("write", {"path": "a.md", "content": "by the model"})
+    turns = [write, *(call(name, {"path": "a.md"}) for name in again)]
+    post = named("post", acts("to"), "to")
+    model = Scripted([*turns, call("post", {"to": "somewhere"}), "done"])
+    tools = [*Workspace(tmp_path, None).tools, post]
+    result = Agent(model, tools).run_sync("Write it and post that it is there.")
+    assert bool(result.pending) is waits
+    kept = Agent(Scripted([call("post", {"to": "elsewhere"}), "done"]), tools)
+    if not waits:  # nor does its transcript say so to a later run
+        assert not kept.run_sync([*result.messages, UserMessage("Again.")]).pending
