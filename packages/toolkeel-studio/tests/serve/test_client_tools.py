@@ -20,6 +20,17 @@ def test_names_of_the_agents_tools_are_refused_and_those_it_leaves_to_clients_ar
             check_client_tools([ClientTool(name, "", {})], own)
 
 
+def test_definitions_have_a_limit_each_and_together() -> None:
+    deep: dict[str, object] = {}
+    for _ in range(100_000):
+        deep = {"a": deep}
+    long = [ClientTool(f"t{n}", "x" * 15_000, {}) for n in range(14)]
+    assert check_client_tools(long[:13], Toolset())
+    for tools in ([ClientTool("t", "x" * 20_001, {})], long, [ClientTool("t", "", deep)]):
+        with pytest.raises(ChannelError, match=r"too long|characters"):
+            check_client_tools(tools, Toolset())
+
+
 def test_results_have_a_limit() -> None:
     assert check_result("x" * 1000) == "x" * 1000
     with pytest.raises(ChannelError):

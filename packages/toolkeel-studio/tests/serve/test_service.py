@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
+from starlette.requests import Request
 
 from tests.serve.serving import serve
 from tests.serve.talking import Talk, talking, text
 from toolkeel_studio.serve.app import app
-from toolkeel_studio.serve.service import mask_error
+from toolkeel_studio.serve.errors import ChannelError
+from toolkeel_studio.serve.service import Service, mask_error
 
 
 @pytest.mark.parametrize(
@@ -62,3 +65,31 @@ def test_a_masked_error_names_the_line_of_the_log_that_has_its_text(
     assert "sk-123" not in shown
     id = shown.split()[-1].rstrip(".")
     assert id in caplog.text and "sk-123" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("body", "is_read"),
+    [
+        (b'{"text": "' + b'{,[\\"' * 400 + b'"}', True),
+        (b'{"list": [' + b"0," * 990 + b"0]}", True),
+        (b'{"list": [' + b"{}," * 1_000 + b"{}]}", False),
+        (b'{"list": [' + b'"",' * 1_000 + b'""]}', False),
+        (b'"' + b'\\"' * 1_000, False),
+    ],
+    ids=["text", "numbers", "objects", "texts", "no end"],
+)
+def test_a_body_has_as_many_values_as_are_parsed_at_once(
+    body: bytes, is_read: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("toolkeel_studio.serve.service.MAX_TOKENS", 1_000)
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    request = Request({"type": "http", "method": "POST", "headers": []}, receive)
+    reading = Service(None, None, None).read_json(request)  # type: ignore[arg-type]
+    if is_read:
+        assert len(asyncio.run(reading)) == 1
+    else:
+        with pytest.raises(ChannelError, match=r"too many values|no JSON"):
+            asyncio.run(reading)

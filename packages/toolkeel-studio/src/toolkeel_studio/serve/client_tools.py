@@ -26,6 +26,8 @@ CLIENT_TOOLS: Final = "toolkeel.client_tools"
 MAX_TOOLS: Final = 64
 MAX_SCHEMA: Final = 20_000
 """Characters of a tool's definition as JSON."""
+MAX_SCHEMAS: Final = 200_000
+"""The same of all tools of a client."""
 MAX_RESULT: Final = 1_000_000
 """Characters of a result as JSON."""
 NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
@@ -57,6 +59,8 @@ def check_client_tools(declared: Iterable[ClientTool], own: Toolset) -> tuple[Cl
     tools = {each.name: each for each in declared}
     if len(tools) > MAX_TOOLS:
         raise ChannelError(f"a client may have at most {MAX_TOOLS} tools")
+    if sum(map(_size_of, tools.values())) > MAX_SCHEMAS:
+        raise ChannelError(f"all tools of a client have at most {MAX_SCHEMAS} characters")
     taken = {name.casefold(): name for name in (*own.names, *own.wire_names.values())}
     for each in tuple(tools.values()):
         if not NAME.fullmatch(each.name):
@@ -110,6 +114,14 @@ class ClientTools:
         return [_compile(each) for each in load_client_tools(run.state)]
 
 
+def _size_of(tool: ClientTool) -> int:
+    """Return the characters of a tool's definition as JSON; too many of one that is nested too deeply."""
+    try:
+        return len(json.dumps(dict(tool.parameters))) + len(tool.description)
+    except RecursionError:
+        return MAX_SCHEMAS + 1
+
+
 def _compile(tool: ClientTool) -> AnyTool:
     """Return a tool whose result comes from the client.
 
@@ -117,7 +129,7 @@ def _compile(tool: ClientTool) -> AnyTool:
         ChannelError: its parameters are no JSON Schema of an object.
     """
     parameters = dict(tool.parameters) or {"type": "object", "properties": {}}
-    if len(json.dumps(parameters)) + len(tool.description) > MAX_SCHEMA:
+    if _size_of(tool) > MAX_SCHEMA:
         raise ChannelError(f"the definition of the tool {tool.name!r} is too long")
     about = UNTRUSTED + json.dumps(tool.description, ensure_ascii=False)
     try:

@@ -6,8 +6,10 @@ import asyncio
 import inspect
 import json
 import logging
+import re
 import secrets
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping
+from itertools import islice
 from typing import Any, Literal, TypeAlias
 
 from starlette.requests import Request
@@ -32,6 +34,9 @@ HEARTBEAT_SECONDS = 15.0
 """Seconds after which a quiet stream sends a comment, so that no proxy closes it."""
 GRACE_SECONDS = 3.0
 """Seconds after which a lost connection cancels a run, if it does: a page that reloads is back by then."""
+MAX_TOKENS = 500_000
+"""Texts, commas and brackets of a body: parsing millions of values would block everybody for seconds."""
+_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[\[{,]', re.DOTALL)
 MASKED = "Something went wrong. Error {id}."
 STREAM_HEADERS = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
 
@@ -115,9 +120,11 @@ class Service:
         """Return the JSON object of a request's body. Half a surrogate pair in it becomes ``?``.
 
         Raises:
-            ChannelError: it is none.
+            ChannelError: it is none, or has more than about 250,000 values.
         """
         sent = await request.body()
+        if len(sent) > MAX_TOKENS and any(islice(_TOKEN.finditer(sent), MAX_TOKENS, None)):
+            raise ChannelError("the body has too many values")
         try:
             text = sent.decode("utf-8-sig")  # `json` reads halves of pairs from bytes
             body = json.loads(text, parse_constant=_refuse_constant)
