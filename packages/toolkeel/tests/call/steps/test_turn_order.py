@@ -45,6 +45,7 @@ class Disk:
         self.moment = moment
         self.spans: list[tuple[str, str, float, float]] = []
         self.most_at_once = 0
+        self.may_end: Callable[[], bool] = lambda: True
         self._now = 0
 
     async def work(self, what: str, path: str) -> None:
@@ -52,6 +53,8 @@ class Disk:
         self._now += 1
         self.most_at_once = max(self.most_at_once, self._now)
         await asyncio.sleep(self.moment)
+        while not self.may_end():
+            await asyncio.sleep(self.moment)
         self._now -= 1
         self.spans.append((what, path, start, time.perf_counter()))
 
@@ -522,11 +525,12 @@ def test_what_follows_a_call_that_waits_for_a_person_is_not_told_it_had_happened
 def test_a_guard_looks_again_after_a_wait_and_may_say_no() -> None:
     disk = Disk()
     asked: list[str] = []
+    disk.may_end = lambda: len(asked) >= 3
 
     def once(prepared: Prepared, context: Any) -> Allow | Reject:
-        path = prepared.arguments["path"]
+        is_full = disk.files.get(prepared.arguments["path"])
         asked.append(context.call.id)
-        return Reject("it is not empty any more") if disk.files.get(path) else Allow()
+        return Reject("it is not empty any more") if is_full else Allow()
 
     calls = [edit("a", "1", "first"), edit("a", "2", "second"), edit("b", "3", "third")]
     results = run(lambda: disk.tools(input_guard(once)).run(calls))
@@ -537,9 +541,13 @@ def test_a_guard_looks_again_after_a_wait_and_may_say_no() -> None:
 
 def test_a_guard_that_wants_other_arguments_after_the_wait_refuses_the_call() -> None:
     disk = Disk()
+    asked: list[str] = []
+    disk.may_end = lambda: len(asked) >= 2
 
     def number(prepared: Prepared, context: Any) -> Allow:
-        return Allow({**prepared.arguments, "text": str(len(disk.files))})
+        answer = Allow({**prepared.arguments, "text": str(len(disk.files))})
+        asked.append(context.call.id)
+        return answer
 
     calls = [edit("a", "?", "first"), edit("a", "?", "second")]
     first, second = run(lambda: disk.tools(input_guard(number)).run(calls))

@@ -578,7 +578,7 @@ def functions(draw: st.DrawFn) -> tuple[Any, dict[str, Any], Any]:
 
 
 @given(functions(), st.booleans())
-@settings(max_examples=1500, suppress_health_check=[HealthCheck.filter_too_much])
+@settings(max_examples=300, suppress_health_check=[HealthCheck.filter_too_much])
 def test_a_function_of_any_shape_receives_exactly_what_was_sent(
     case: tuple[Any, dict[str, Any], Any], as_text: bool
 ) -> None:
@@ -590,7 +590,7 @@ def test_a_function_of_any_shape_receives_exactly_what_was_sent(
 
 
 @given(functions(), st.data())
-@settings(max_examples=150, suppress_health_check=[HealthCheck.filter_too_much])
+@settings(max_examples=100, suppress_health_check=[HealthCheck.filter_too_much])
 def test_a_function_of_any_shape_refuses_what_its_schema_refuses(
     case: tuple[Any, dict[str, Any], Any], data: st.DataObject
 ) -> None:

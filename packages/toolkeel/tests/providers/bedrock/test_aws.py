@@ -94,9 +94,17 @@ def test_any_model_and_any_body_are_sent_and_signed_as_boto3_does(
     alike(ours, model, body, operation, **place)
 
 
-@pytest.mark.parametrize("fips", ["false", "true"])
-@pytest.mark.parametrize("dual", ["false", "true"])
-@pytest.mark.parametrize("region", ["us-east-1", "us-iso-east-1", "fips-us-west-2", "eu-west-3"])
+@pytest.mark.parametrize(
+    ("region", "fips", "dual"),
+    [
+        ("us-east-1", "false", "false"),
+        ("us-east-1", "true", "false"),
+        ("us-iso-east-1", "false", "true"),
+        ("fips-us-west-2", "true", "true"),
+        ("fips-us-west-2", "false", "false"),
+        ("eu-west-3", "true", "true"),
+    ],
+)
 def test_the_address_is_boto3s_for_every_kind_of_region_and_endpoint(
     monkeypatch: pytest.MonkeyPatch, region: str, fips: str, dual: str
 ) -> None:
