@@ -1,7 +1,7 @@
 """Print the tests to run after a change of one file: its own, and those of what imports it.
 
 ``python scripts/tests_for.py packages/toolkeel/src/toolkeel/call/batch.py`` prints paths for pytest.
-A test file stands for itself.
+A test file stands for itself; a Markdown document for the run of its Python, which is a slow test.
 """
 
 from __future__ import annotations
@@ -60,19 +60,32 @@ def tests_for(changed: Path) -> list[Path]:
     return list(dict.fromkeys(path for path in found if path is not None))
 
 
+def document_arguments(document: Path) -> list[str]:
+    """Return pytest's arguments for the run of a document's Python.
+
+    >>> document_arguments(Path("docs/runs.md"))
+    ['-mslow', '-kdocs/runs.md', 'tests/gates/test_docs.py']
+    """
+    return ["-mslow", f"-k{document.as_posix()}", "tests/gates/test_docs.py"]
+
+
 def main(words: list[str]) -> None:
-    """Print the tests for the files that are named.
+    """Print pytest's arguments for the files that are named.
 
     Raises:
         SystemExit: a file does not exist.
     """
-    found: list[Path] = []
+    found: list[str] = []
     for word in words:
         path = Path(word).resolve()
         if not path.is_file():
             raise SystemExit(f"there is no file {word}")
-        found += tests_for(path.relative_to(ROOT))
-    print("\n".join(path.as_posix() for path in dict.fromkeys(found)))
+        path = path.relative_to(ROOT)
+        if path.suffix == ".md":
+            found += document_arguments(path)
+        else:
+            found += [each.as_posix() for each in tests_for(path)]
+    print("\n".join(dict.fromkeys(found)))
 
 
 if __name__ == "__main__":

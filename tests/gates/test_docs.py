@@ -63,6 +63,7 @@ def _run(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_the_python_of_every_document_runs_in_order_with_what_its_install_lines_bring(
     name: str, tmp_path: Path

@@ -71,12 +71,13 @@ HIDING = (
 )
 
 
-@pytest.mark.parametrize("attribute", HIDING)
 @pytest.mark.parametrize("tag", ["div", "p", "span", "li"])
-def test_a_hidden_element_is_left_out_with_all_in_it(tag: str, attribute: str) -> None:
-    page = f"<p>before</p><{tag} {attribute}>an <b>order</b></{tag}><p>after</p>"
-    text, dropped = remove_hidden(page)
-    assert text == "<p>before</p><p>after</p>" and dropped == len("an") + len("order")
+def test_a_hidden_element_is_left_out_with_all_in_it(tag: str) -> None:
+    for attribute in HIDING:
+        page = f"<p>before</p><{tag} {attribute}>an <b>order</b></{tag}><p>after</p>"
+        text, dropped = remove_hidden(page)
+        assert text == "<p>before</p><p>after</p>", attribute
+        assert dropped == len("an") + len("order"), attribute
 
 
 @pytest.mark.parametrize(
