@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Collection, Iterator
+from functools import cache
 from importlib import metadata
 
 from packaging.requirements import Requirement
@@ -86,11 +87,18 @@ def _needs(name: str, extra: str) -> Iterator[Requirement]:
             yield needed
 
 
+@cache  # reads the files of every distribution
+def _owners() -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Return each module that is installed here, with the distributions it belongs to."""
+    owners = metadata.packages_distributions()
+    return tuple((module, tuple(names)) for module, names in owners.items())
+
+
 def hidden(line: str) -> set[str]:
     """The modules that are installed here, and that a line does not bring."""
     kept: Collection[str] = brought(line)
     return {
         module
-        for module, owners in metadata.packages_distributions().items()
+        for module, owners in _owners()
         if not any(canonicalize_name(owner) in kept for owner in owners)
     }
