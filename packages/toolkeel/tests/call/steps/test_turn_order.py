@@ -53,8 +53,7 @@ class Disk:
         self._now += 1
         self.most_at_once = max(self.most_at_once, self._now)
         await asyncio.sleep(self.moment)
-        while not self.may_end():
-            await asyncio.sleep(self.moment)
+        await until(self.may_end)
         self._now -= 1
         self.spans.append((what, path, start, time.perf_counter()))
 
