@@ -52,6 +52,7 @@ test-slow: $(VENV)/dev.stamp $(VENV)/local.stamp $(VENV)/system.stamp $(NODE_STA
 
 nightly: $(VENV)/dev.stamp $(VENV)/peers.stamp $(VENV)/system.stamp $(NODE_STAMP) ## what takes too long for each change (docs/project/nightly.md)
 	$(PYTEST) $(SPREAD) -m nightly --timeout=2400
+	$(PYTEST) --hypothesis-profile=night $(SPREAD) -m "hypothesis and not slow" --timeout=2400
 
 setup: $(VENV)/dev.stamp $(VENV)/system.stamp $(VENV)/local.stamp $(NODE_STAMP) ## what the tests need
 

@@ -28,9 +28,13 @@ collect_ignore = (
 )
 """The core's place for names of another distribution, where that is not installed."""
 
-# "steady" tries the same examples every time: what make and CI run. "wander" tries new ones.
-settings.register_profile("steady", derandomize=True, deadline=None, print_blob=True)
+# "steady" tries the same few examples every time: what make and CI run. "wander" tries new ones, and
+# "night" many of them.
+settings.register_profile(
+    "steady", derandomize=True, deadline=None, print_blob=True, max_examples=50
+)
 settings.register_profile("wander", deadline=None, print_blob=True)
+settings.register_profile("night", deadline=None, print_blob=True, max_examples=400)
 settings.load_profile("steady" if os.environ.get("CI") == "true" else "wander")
 
 # Ray reads both as it is imported, and whatever test looks at every public name imports it: so all heads

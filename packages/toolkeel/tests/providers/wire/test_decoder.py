@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkeel.errors import ModelError
@@ -153,7 +153,6 @@ ANYTHING: Any = st.recursive(
 
 
 @pytest.mark.parametrize("wire", SAYING)
-@settings(max_examples=200)
 @given(events=st.lists(ANYTHING, max_size=4))
 def test_whatever_a_server_sends_nothing_but_our_error_escapes(
     wire: str, events: list[Any]
@@ -167,7 +166,6 @@ def test_whatever_a_server_sends_nothing_but_our_error_escapes(
 
 
 @pytest.mark.parametrize("wire", SAYING)
-@settings(max_examples=200)
 @given(body=ANYTHING)
 def test_whatever_is_stored_is_read_or_refused_as_our_error(wire: str, body: Any) -> None:
     try:
