@@ -308,7 +308,7 @@ def _is_sendable(cls: type) -> bool:
 
 
 def _has_own_schema(cls: type) -> bool:
-    """Return True if a class brings a JSON form, as a dataclass does."""
+    """Return True if pydantic makes a JSON Schema of a class, as of a dataclass."""
     try:
         TypeAdapter(cls).json_schema(mode="serialization")
     except Exception:

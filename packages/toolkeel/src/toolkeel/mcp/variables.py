@@ -106,7 +106,7 @@ def _file_text(file: Path) -> str:
 
 
 def read_env_file(file: Path, where: str) -> Mapping[str, str]:
-    """Read the variables of an ``envFile``; nothing in them is expanded.
+    """Read an ``envFile``; nothing is expanded, the last of a name wins, other lines are ignored.
 
     Raises:
         SetupError: the file cannot be read.

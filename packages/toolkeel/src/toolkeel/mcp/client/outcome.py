@@ -105,7 +105,7 @@ def broken_result(error: Exception, server: str) -> CallFailed:
 
 
 def with_hint(text: str) -> str:
-    """Return a server's error text, with a hint if the server needs an older revision."""
+    """Return a server's error text, with a hint at an older revision if it says "no back-channel"."""
     return text + (_OLDER if "no back-channel" in text else "")
 
 
