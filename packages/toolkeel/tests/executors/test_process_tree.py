@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from pathlib import Path
 
 from tests.shared import optional
-from toolkeel.executors.process_tree import CommandResult, start_command
+from toolkeel.executors.process_tree import Command, CommandResult, start_command
 
 Sandbox = optional("toolkeel_workspace.sandbox.confine").Sandbox
 
@@ -25,6 +26,15 @@ def test_a_started_command_can_be_talked_to_for_long(tmp_path: Path) -> None:
             return said
 
     assert asyncio.run(main()) == [b"one\n", b"two\n"]
+
+
+def test_a_second_stop_leaves_the_supervisor_its_work() -> None:
+    end, lifeline = os.pipe()
+    command = Command(["true"], {}, (), lifeline)
+    assert command.stop() and os.read(end, 1) == b""
+    assert command.stop()  # False would make the caller kill the supervisor
+    os.close(end)
+    assert not Command(["true"], {}, ()).stop()
 
 
 def test_input_that_is_not_read_does_not_hang(tmp_path: Path) -> None:

@@ -75,6 +75,12 @@ def test_a_key_whose_sdk_is_missing_is_passed_over_and_told(
     )
 
 
+def test_a_server_that_loads_its_model_needs_the_sdk_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(default_model, "is_installed", lambda module: False)
+    choice = choose({}, [running("llamacpp", state="loading")])
+    assert choice.model == "offline" and "toolkeel[openai]" in choice.rejected[0]
+
+
 def test_every_vendor_of_the_list_is_one_that_connect_knows() -> None:
     assert {one.vendor for one in HOSTED} <= {*VENDORS, *PRESETS}
     chosen = {one.vendor: one.model for one in HOSTED}

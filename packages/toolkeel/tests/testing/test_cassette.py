@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from toolkeel import Agent, SetupError, tool
 from toolkeel.messages import AssistantMessage, SystemMessage, UserMessage
 from toolkeel.model_interface import ModelRequest, Settings
-from toolkeel.testing.cassette import Cassette, CassetteMismatch, Mode, _joined, _lines
+from toolkeel.testing.cassette import Cassette, CassetteMismatch, Mode, _join_lines, _split_lines
 from toolkeel.testing.scripted import Scripted, call
 from toolkeel.testing.taped import TapedModel
 
@@ -214,7 +214,7 @@ PLAIN = st.recursive(
 
 @given(PLAIN)
 def test_texts_as_lines_come_back_as_they_were(value: Any) -> None:
-    assert _joined(json.loads(json.dumps(_lines(value)))) == value
+    assert _join_lines(json.loads(json.dumps(_split_lines(value)))) == value
 
 
 @given(st.lists(st.text(), min_size=1, max_size=5), st.lists(st.text(), min_size=1, max_size=5))

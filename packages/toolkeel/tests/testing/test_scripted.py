@@ -49,6 +49,8 @@ def test_what_no_model_can_say_is_refused() -> None:
         Scripted([42])  # type: ignore[list-item]
     with pytest.raises(TypeError, match="cannot say"):
         Agent(Scripted(iter([42]))).run_sync("go")  # type: ignore[list-item]
+    with pytest.raises(TypeError, match="calls and deltas"):
+        Agent(Scripted([[call("add"), TextDelta("adding")]])).run_sync("go")
 
 
 def test_a_call_keeps_the_id_it_was_given() -> None:

@@ -20,12 +20,12 @@ _pending_removal: list[Path] = []
 
 
 def is_needed() -> bool:
-    """Return true if `RLIMIT_NPROC` does not limit this process."""
+    """Return true for root, whom `RLIMIT_NPROC` does not limit."""
     return os.geteuid() == 0
 
 
 def count_user_tasks() -> int:
-    """Return the number of our user's processes and threads, as `RLIMIT_NPROC` counts them."""
+    """Count our user's processes and threads, as `RLIMIT_NPROC` does; 0 without ``/proc``."""
     number, user = 0, os.getuid()
     for name in os.listdir("/proc") if os.path.isdir("/proc/self/task") else ():
         if name.isdigit():
@@ -67,7 +67,7 @@ def create_group(max_tasks: int) -> Path | None:
 
 
 def wrap_command(group: Path, argv: list[str]) -> list[str]:
-    """Return an argv that moves its own process into the group and then executes `argv`."""
+    """Return an argv that moves its own process into the group and executes `argv`, or exits with 125."""
     return ["/bin/sh", "-c", _ENTER, "sh", str(group), *argv]
 
 

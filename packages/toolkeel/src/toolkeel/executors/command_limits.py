@@ -16,7 +16,7 @@ from toolkeel._records.record import record
 @checked
 @record
 class Limits:
-    """Resource limits of a command and each process it starts; None for no limit.
+    """Resource limits of a command and each process it starts. All have defaults; None lifts one.
 
     Args:
         cpu: Processor time of one process, in seconds.
@@ -38,7 +38,10 @@ class Limits:
     tmp_size: int = 1 << 30
 
     def to_rlimits(self) -> dict[str, int]:
-        """Map names of the `resource` module to values, none above what this process may set."""
+        """Map names of `resource` to the kernel's limits, none above the hard limit of this process.
+
+        Limits that are None, or that this system lacks, are left out. Core dumps are always off.
+        """
         wanted = {
             "RLIMIT_CPU": self.cpu,
             "RLIMIT_DATA": self.memory,
@@ -58,7 +61,7 @@ class Limits:
 
 
 def make_ulimit_argv(limits: Mapping[str, int]) -> list[str]:
-    """Return the argv of a shell that sets limits and then executes the command after it.
+    """Return the argv of a shell that sets limits and executes the command after it, or exits with 125.
 
     Args:
         limits: Names of `resource` to numbers.

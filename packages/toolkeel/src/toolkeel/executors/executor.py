@@ -84,7 +84,7 @@ class Executor(Protocol):
 def with_executors(
     tools: Toolset | Iterable[Toolish], executors: Mapping[str, Executor | ExecutorName]
 ) -> Toolset:
-    """Return the tools with executors assigned by name.
+    """Return the tools with executors assigned by name; a tool that no name matches keeps its own.
 
     Args:
         tools: Tools of any kind; their own ``executor=`` is overridden.

@@ -66,7 +66,9 @@ class FrameDecoder:
 
 
 def receive_message(line: socket.socket) -> Message | None:
-    """Wait for the next message; None if the peer closed the socket or its timeout passed.
+    """Wait for the next message; None if the connection ended or the socket's timeout passed.
+
+    Bytes behind it in the same read are dropped: a peer sends one message, then waits.
 
     Raises as `FrameDecoder.feed`.
     """

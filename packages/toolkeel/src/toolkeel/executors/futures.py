@@ -8,7 +8,7 @@
     def crunch(data: str) -> str: ...
 
 The pool gets one function of toolkeel, by its import path, and JSON. So toolkeel and the tool's module
-must be installed where the pool runs its work. A `ThreadPoolExecutor` works in this process, and takes any tool.
+must be installed where the pool runs its work. A `ThreadPoolExecutor` works in this process, and finds any tool.
 """
 
 from __future__ import annotations
@@ -94,11 +94,11 @@ class Futures:
         self._slots = CrossLoopSemaphore(max_concurrency)
 
     def check_tool(self, tool: AnyTool) -> None:
-        """Check that another process can find and run the tool. See `Executor`."""
+        """Check that the pool's process can find the tool and get its injected parameters. See `Executor`."""
         check_sendable(tool, "Futures(...)", is_local=self._is_local)
 
     async def __call__(self, prepared: Prepared, context: ToolContext) -> object:
-        """Run the body in the pool. See `Executor`."""
+        """Wait for a slot, run the body in the pool and return its value. See `Executor`."""
         body, context.body_state = (
             context.body_state,
             "" if context.body_state == "runs" else context.body_state,

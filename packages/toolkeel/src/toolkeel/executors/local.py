@@ -37,7 +37,7 @@ class _LocalExecutor:
 
 
 def without_executor(tool: AnyTool, **changes: Any) -> AnyTool:
-    """Return a copy of a tool without executor and timeout, with the `changes` applied."""
+    """Return a copy of a tool that runs inline, without executor and timeout, with the `changes` applied."""
     return dataclasses.replace(tool, executor=None, timeout=None, inline=True, **changes)
 
 
@@ -133,6 +133,7 @@ class Thread(_LocalExecutor):
         """Run the body in one of the threads and return its result; abandon it if it must stop.
 
         Raises:
+            asyncio.CancelledError: the call was stopped before its body started.
             Cancelled: the body was stopped with its run and still runs.
             TimedOut: the body was stopped at its deadline and still runs.
         """

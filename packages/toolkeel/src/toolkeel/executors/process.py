@@ -60,7 +60,7 @@ class Process:
     Args:
         sandbox: Confines the process; by default only `limits` apply. The files of toolkeel and of the
             tool are readable inside, too.
-        limits: Resource limits of a process without sandbox.
+        limits: Resource limits of a process without sandbox; a sandbox has its own.
         max_concurrency: Calls that run at once; further ones wait, within their deadline.
         max_calls_per_worker: Calls a worker serves; ``1`` starts a fresh process for each call, which is
             also the default with a sandbox.
@@ -69,7 +69,7 @@ class Process:
             declared `read_only` or `idempotent`. All others run once.
 
     Raises:
-        SetupError: if this system cannot start such processes (Windows).
+        SetupError: this system cannot start such processes (Windows), or fewer than 1 call at once.
 
     >>> from toolkeel import tool
     >>> @tool(executor=Process(), timeout=10)
@@ -165,10 +165,13 @@ class Process:
             elif fresh:
                 starts -= 1
             if not (max_starts and starts):
-                return _died_outcome(worker, printed)
+                return _make_died_outcome(worker, printed)
 
     def _worker_key(self, request: Message) -> Hashable:
-        """Return a key equal for requests that may share a worker: same limits, sandbox and path."""
+        """Return a key equal for requests that may share a worker: same limits and `sys.path`.
+
+        In a sandbox: the same one, and the same folder of the tool's file.
+        """
         if self._sandbox is None:
             return repr(self._unconfined.limits), tuple(sys.path)
         return self._sandbox, Path(request["file"]).parent, tuple(sys.path)
@@ -179,13 +182,16 @@ class Process:
         if self._sandbox is None:
             command = self._unconfined.build_command(argv)
             return Worker(command, self._unconfined.limits.total_memory)
-        sandbox = self._sandbox.with_readable(*_library_folders(), Path(file).parent)
+        sandbox = self._sandbox.with_readable(*_find_library_folders(), Path(file).parent)
         return Worker(sandbox.build_command(argv), sandbox.limits.total_memory)
 
     async def _release_worker(
         self, kind: Hashable, worker: Worker, outcome: Message | None
     ) -> None:
-        """Put a worker back into the warm pool, or end it if it is worn out or the pool is full."""
+        """Put a worker back into the warm pool, or end it if it is worn out or the pool is full.
+
+        Without an outcome it has ended by itself, and nothing is done.
+        """
         if outcome is None:
             return
         is_worn_out = outcome.get("retire", True) or worker.calls >= self._max_calls_per_worker
@@ -193,13 +199,13 @@ class Process:
             await asyncio.shield(worker.end())
 
 
-def _library_folders() -> list[Path]:
+def _find_library_folders() -> list[Path]:
     """Return the folders that the library's distributions are imported from."""
     folders = [Path(entry or ".") for entry in sys.path]
     return [folder for folder in folders if any((folder / name).is_dir() for name in _PACKAGES)]
 
 
-def _died_outcome(worker: Worker, printed: str) -> Message:
+def _make_died_outcome(worker: Worker, printed: str) -> Message:
     """Return the outcome of a worker that ended: how it ended, and what it printed."""
     found = CommandResult(worker.exit_code, worker.end_reason, b"", b"", 0.0, worker.signal)
     may_mean = f", which may mean {found.possible_signal}" if found.possible_signal else ""

@@ -45,7 +45,7 @@ def open_memory_file(data: bytes) -> int:
 
 
 class Command:
-    """A confined command, ready to start; keep it open until the process has ended.
+    """A command ready to start, with the descriptors and control group it owns until it is closed.
 
     ::
 
@@ -75,7 +75,7 @@ class Command:
         self._group = group
         self.env = env
         self.pass_fds = pass_fds
-        self._lifeline = lifeline
+        self._has_lifeline, self._lifeline = lifeline >= 0, lifeline
         self._on_close = list(on_close)
 
     def __enter__(self) -> Command:
@@ -92,12 +92,11 @@ class Command:
         self.pass_fds = ()
 
     def stop(self) -> bool:
-        """Kill the command with its descendants; False if the caller must kill the process instead."""
-        if self._lifeline < 0:
-            return False
-        os.close(self._lifeline)
-        self._lifeline = -1
-        return True
+        """Kill the command with its descendants, once; False, doing nothing, if only killing the process can."""
+        lifeline, self._lifeline = self._lifeline, -1
+        if lifeline >= 0:
+            os.close(lifeline)
+        return self._has_lifeline
 
     def close(self) -> None:
         """End the command if it still runs, and release its resources."""
@@ -119,7 +118,7 @@ class CommandResult:
             for a command of its own that a signal killed, and so can any program.
         end_reason: ``exit`` by itself, or what ended it: the timeout, or too much output or memory.
         stdout: Its standard output, unless a sink received it.
-        stderr: Its standard error, unless a sink received it.
+        stderr: Its standard error; empty if it was merged into the output.
         seconds: How long it ran.
         signal: Name of the signal that killed it, such as ``SIGKILL``; empty for none, and where only
             the exit code is known, as behind bubblewrap.
@@ -170,7 +169,7 @@ class RunningCommand:
             _kill(self.process)
 
     async def stop(self) -> None:
-        """Kill it with its descendants, and wait until all have exited."""
+        """Kill it with its descendants, wait until all have exited, and drop the rest of its output."""
         self.kill()
         pipes = [pipe for pipe in (self.process.stdout, self.process.stderr) if pipe is not None]
         rest = asyncio.gather(
@@ -250,11 +249,13 @@ async def finish_command(
 ) -> CommandResult:
     """Feed a started command, read its output and wait for its end, under the limits. Return how it ended.
 
+    A cancel kills it, with its descendants, before it is raised.
+
     Args:
         running: The command.
         stdin: Its standard input; None if the caller writes it.
         timeout: Seconds after which it is killed.
-        sink: Called with each piece of output instead of collecting it.
+        sink: Called with each piece of standard output instead of collecting it.
         max_output: Bytes of output after which it is killed.
         max_memory: Bytes of memory of all its processes after which it is killed.
     """
@@ -287,7 +288,7 @@ async def finish_command(
 
 
 async def _limit_memory(running: RunningCommand, max_memory: int | None) -> bool:
-    """Kill a command when its processes together exceed the limit; return true if that happened."""
+    """Kill a command when its processes together exceed the limit, and return true; False without a limit."""
     if max_memory is None:
         return False
     while True:

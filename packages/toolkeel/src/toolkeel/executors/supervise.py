@@ -142,7 +142,7 @@ def _set_limit(resource_number: int, value: int) -> None:
 
 
 def _confine(spec: CommandSpec) -> None:
-    """Apply Landlock and seccomp to this process; does nothing if the spec has neither. Raises `OSError`."""
+    """Drop root's capabilities and apply Landlock and seccomp; nothing if the spec has neither. Raises `OSError`."""
     if spec.landlock is None and not spec.seccomp:
         return
     if os.geteuid() == 0:
@@ -225,7 +225,7 @@ def _prctl(option: int, value: int, pointer: object = None) -> None:
 
 
 def _close_streams() -> None:
-    """Close the standard streams, so that readers see the end of the command's output."""
+    """Replace the standard streams by the null device, so that readers see the end of the command's output."""
     null = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(null, stream)

@@ -47,7 +47,7 @@ class Confinement(Protocol):
         ...
 
     def build_command(self, argv: Sequence[str], *, cwd: str | None = None) -> Command:
-        """Build a command. Its program is looked up inside the sandbox."""
+        """Build a command that starts in `cwd` or the first root; its program is looked up inside the sandbox."""
         ...
 
 
@@ -122,7 +122,10 @@ def build_supervised_command(
 
 
 def create_process_group(limits: Limits) -> Path | None:
-    """Create the control group that limits processes; None where `RLIMIT_NPROC` suffices."""
+    """Create the control group that limits root's processes.
+
+    None for other users, without a limit, or where the system allows no group.
+    """
     if limits.processes is None or not cgroup_pids.is_needed():
         return None
     return cgroup_pids.create_group(limits.processes)

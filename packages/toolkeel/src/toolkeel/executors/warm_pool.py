@@ -37,7 +37,7 @@ MAX_IDLE_WORKERS: Final = 16
 
 
 class Worker:
-    """A process that runs bodies, one after another; once a request gets no outcome, it has ended.
+    """A process that runs bodies, one after another, from its creation until a request gets no outcome.
 
     Args:
         command: Starts it; its standard input is the socket.
@@ -57,7 +57,6 @@ class Worker:
         self.end_reason: EndReason = "exit"
         self.exit_code = 0
         self.signal = ""
-        self._killed = False
         self._command = command
         self._max_memory = max_memory
         self._socket, theirs = socket.socketpair()
@@ -82,7 +81,7 @@ class Worker:
     async def send_request(
         self, request: bytes, report: Callable[[Message], object]
     ) -> Message | None:
-        """Send a request and return its outcome; None if the process ended first.
+        """Send a request and return its outcome; None if the process ended first, or was ended for a limit.
 
         Args:
             request: As a packed message.
@@ -147,8 +146,7 @@ class Worker:
 
     def kill(self) -> None:
         """Kill it with all its children, without waiting."""
-        killed, self._killed = self._killed, True
-        if not (killed or self._command.stop()):  # a second kill would hit the supervisor
+        if not self._command.stop():
             self._process.kill()
 
     async def end(self) -> None:
@@ -157,7 +155,7 @@ class Worker:
         await asyncio.to_thread(self.wait)
 
     def _wait_for_exit(self) -> None:
-        """Wait briefly for a process that closed its socket to exit, then kill it."""
+        """Wait up to 2 seconds for a process that closed its socket to exit, then kill it; store its exit code."""
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(_EXIT_SECONDS)
         self.kill()
@@ -191,17 +189,14 @@ _abandoned: list[Worker] = []
 
 
 def take_idle(key: Hashable) -> Worker | None:
-    """Remove the most recently used idle worker of this kind from the pool.
-
-    None if there is none.
-    """
+    """Remove and return the most recently used idle worker of a kind; None if there is none."""
     with _lock:
         idle = _idle.get(key)
         return idle.pop() if idle else None
 
 
 def put_idle(key: Hashable, worker: Worker) -> bool:
-    """Put a worker back for the next call; False if the pool is full."""
+    """Put a worker back for the next call; False, and the worker is not taken, if the pool is full."""
     with _lock:
         idle = _idle.setdefault(key, [])
         if len(idle) >= MAX_IDLE_WORKERS:

@@ -186,7 +186,7 @@ def _find_spec(name: str) -> importlib.machinery.ModuleSpec | None:
 
 
 class RemoteContext(ToolContext):
-    """The part of a call's context that a body in another process can use.
+    """The part of a call's context that a body in another process can use; other parts raise `SetupError`.
 
     Args:
         call: The call.

@@ -124,7 +124,7 @@ def make_request(prepared: Prepared, context: ToolContext, *, is_local: bool = F
 
 
 def forward_report(message: Message, context: ToolContext) -> None:
-    """Pass a report of the body (progress, a value, what it has read) to the call's context."""
+    """Pass a report of the body (progress, a value, what it has read) to the call's context; ignore others."""
     if "taint" in message:
         record_stated(message, context)
     elif "emit" in message:

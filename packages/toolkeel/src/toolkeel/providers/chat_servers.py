@@ -138,7 +138,7 @@ _GLM = Preset(
 )
 
 
-def _local(
+def _local_profile(
     kind: ServerKind, max_tokens: int | None = None, **differences: Unpack[_Differences]
 ) -> ChatProfile:
     """Return the profile of a server on this machine, with its differences from the others."""
@@ -153,32 +153,32 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
         # docs.ollama.com/capabilities/structured-outputs: from 0.5.0; not for models in its cloud
         "ollama": Preset(
             "http://127.0.0.1:11434/v1",
-            profile=_local("ollama", _LONGEST, parallel=False, refused=LOCAL_SAMPLING),
+            profile=_local_profile("ollama", _LONGEST, parallel=False, refused=LOCAL_SAMPLING),
             checked="docs.ollama.com/api/openai-compatibility, 2026-11-28",
         ),
         # lmstudio.ai/docs/developer/openai-compat/structured-output
         "lmstudio": Preset(
             "http://127.0.0.1:1234/v1",
-            profile=_local("lmstudio", _LONGEST, refused=frozenset({"min_p"})),
+            profile=_local_profile("lmstudio", _LONGEST, refused=frozenset({"min_p"})),
             checked="lmstudio.ai/docs/developer/openai-compat/chat-completions, 2026-11-28",
         ),
         # github.com/ggml-org/llama.cpp, tools/server/README.md; schema or tools, not both
         # llama-cpp-python's server, which is reached by that name too, refuses ``null``
         "llamacpp": Preset(
             "http://127.0.0.1:8080/v1",
-            profile=_local("llamacpp", _LONGEST, null_content=False),
+            profile=_local_profile("llamacpp", _LONGEST, null_content=False),
             checked="mintlify.com/ggml-org/llama.cpp/api/rest/chat-completions, 2026-11-28",
         ),
         # docs.vllm.ai/en/latest/features/structured_outputs
         "vllm": Preset(
             "http://127.0.0.1:8000/v1",
-            profile=_local("vllm"),
+            profile=_local_profile("vllm"),
             checked="request models of vllm 0.33.0, 2026-11-23",
         ),
         # docs.sglang.ai, advanced features, structured outputs
         "sglang": Preset(
             "http://127.0.0.1:30000/v1",
-            profile=_local("sglang"),
+            profile=_local_profile("sglang"),
             checked="request models of sglang 0.5.23, 2026-11-23",
         ),
         "litellm": Preset(
@@ -342,11 +342,11 @@ def base_url_of(vendor: str, environment: Mapping[str, str]) -> str:
     if configured:
         return configured
     if vendor == "ollama" and environment.get("OLLAMA_HOST"):
-        return _ollama_host(environment["OLLAMA_HOST"].strip())
+        return _parse_ollama_host(environment["OLLAMA_HOST"].strip())
     return PRESETS[vendor].base_url
 
 
-def _ollama_host(host: str) -> str:
+def _parse_ollama_host(host: str) -> str:
     """Return ``OLLAMA_HOST`` as a base URL: with scheme, port, ``/v1`` and a reachable host."""
     scheme, _, place = host.rpartition("://")
     place = place.strip("/").replace("0.0.0.0", "127.0.0.1")

@@ -23,7 +23,7 @@ _UNCACHED = re.compile(r"claude-(2|instant|3-(opus|sonnet|haiku)$|3-5-sonnet)")
 
 
 def longest_reply(model: str, *, stream: bool) -> int:
-    """Return the default ``max_tokens`` for a model: its longest reply, shorter if not streamed.
+    """Return the default ``max_tokens``: a model's longest reply, shorter if not streamed; others' 16,384.
 
     Too few would cut calls off in the middle (provider quirk Q50).
 
@@ -36,7 +36,7 @@ def longest_reply(model: str, *, stream: bool) -> int:
 
 
 def takes_temperature(model: str) -> bool:
-    """Return True if the model accepts a temperature; Claude from Opus 4.7 on refuses it.
+    """Return True if a model accepts a temperature: all but Claude from Opus 4.7 on.
 
     >>> takes_temperature("claude-sonnet-4-5-20250929"), takes_temperature("claude-opus-5")
     (True, False)
@@ -46,9 +46,9 @@ def takes_temperature(model: str) -> bool:
 
 
 def claude_reasoning(model: str, effort: ReasoningEffort | None) -> Json:
-    """Return the keys of a body that make a model reason; empty if it does not reason.
+    """Return the keys of a body that set a model's reasoning; empty without `effort`, or if it cannot reason.
 
-    Models before 4.6 have a budget of tokens, later ones an effort.
+    ``none`` disables it. Claude before 4.6 and other makers' models have a budget of tokens, later Claude an effort.
 
     >>> claude_reasoning("claude-sonnet-4-5", "low")
     {'thinking': {'type': 'enabled', 'budget_tokens': 2048}}

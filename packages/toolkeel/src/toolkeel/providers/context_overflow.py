@@ -96,12 +96,12 @@ def find_overflow(error: Json, status: int | None, text: str) -> ContextOverflow
         return None
     numbers = {} if match is None else match.groupdict()
     return ContextOverflow(
-        as_count(error.get("n_prompt_tokens")) or _number(numbers, "tokens"),
-        as_count(error.get("n_ctx")) or _number(numbers, "limit"),
+        as_count(error.get("n_prompt_tokens")) or _parse_number(numbers, "tokens"),
+        as_count(error.get("n_ctx")) or _parse_number(numbers, "limit"),
     )
 
 
-def _number(numbers: Mapping[str, str | None], name: str) -> int | None:
+def _parse_number(numbers: Mapping[str, str | None], name: str) -> int | None:
     """Return a matched number as an int, without thousands separators; None if it did not match."""
     text = numbers.get(name)
     return int(text.replace(",", "")) if text else None

@@ -80,7 +80,7 @@ class Choice:
 def choose(
     environment: Mapping[str, str] | None = None, servers: Sequence[Server] | None = None
 ) -> Choice:
-    """Choose the model that ``auto`` means on this machine.
+    """Choose the model that ``auto`` means: one of a server on this machine, else one with a key, else ``offline``.
 
     Args:
         environment: Variables that may hold keys; None: the process's environment.
@@ -110,14 +110,14 @@ def _choose_local(server: Server, passed: list[str]) -> tuple[str, str] | None:
     """
     if server.state == "locked":
         passed.append(f"{server.title} at {server.url} wants {server.vendor.upper()}_API_KEY")
-    if server.state == "loading":
-        why = f"{server.title} at {server.url}, still loading its model"
-        return f"{server.vendor}:{LOADING_NAME}", why
-    if server.state != "up":
+    if server.state not in ("up", "loading"):
         return None
     if not is_installed("openai"):
         passed.append(f"{server.title} is here, but not 'toolkeel[openai]' to speak with it")
         return None
+    if server.state == "loading":
+        why = f"{server.title} at {server.url}, still loading its model"
+        return f"{server.vendor}:{LOADING_NAME}", why
     if server.best is None:
         what = "no model that calls tools" if server.models else "no model"
         passed.append(f"{server.title} at {server.url} has {what}")

@@ -163,7 +163,7 @@ _PROBES: Mapping[str, tuple[str, Callable[[ServerClient], list[LocalModel] | Non
 
 
 def find_servers(environment: Mapping[str, str] | None = None) -> Sequence[Server]:
-    """Search for model servers at their usual addresses, all at once; takes about two seconds at most.
+    """Ask all usual addresses for model servers at once, two seconds at most; one result each, also if down.
 
     Args:
         environment: Variables with addresses and keys; None: the process's environment.

@@ -117,14 +117,14 @@ def call_grammar(tools: Iterable[AnyTool]) -> Grammar:
     problems: list[str] = []
     rules, calls = [], []
     for number, tool in enumerate(tools):
-        schema = _expressible(tool.parameters, tool.name, problems)
+        schema = _dump_expressible(tool.parameters, tool.name, problems)
         before = json.dumps(f'{{"name": {json.dumps(tool.name, ensure_ascii=False)}, "arguments": ')
         calls.append(f"call{number}")
         rules += [f'call{number}: {before} args{number} "}}"', f"args{number}: %json {schema}"]
     if not calls:
         raise DefinitionError("a grammar of calls needs a tool")
     text = LLMatcher.grammar_from_lark("\n".join([f"start: {' | '.join(calls)}", *rules]))
-    return Grammar(_checked(text, "the tools"), tuple(problems))
+    return Grammar(_require_valid(text, "the tools"), tuple(problems))
 
 
 def schema_grammar(schema: Mapping[str, Any]) -> Grammar:
@@ -137,11 +137,11 @@ def schema_grammar(schema: Mapping[str, Any]) -> Grammar:
         DefinitionError: if llguidance cannot make one of it.
     """
     problems: list[str] = []
-    text = LLMatcher.grammar_from_json_schema(_expressible(schema, "$", problems))
-    return Grammar(_checked(text, "the schema"), tuple(problems))
+    text = LLMatcher.grammar_from_json_schema(_dump_expressible(schema, "$", problems))
+    return Grammar(_require_valid(text, "the schema"), tuple(problems))
 
 
-def _checked(text: str, what: str) -> str:
+def _require_valid(text: str, what: str) -> str:
     """Return a grammar's text, or raise `DefinitionError` if llguidance rejects it."""
     if why := _grammar_error(text):
         raise DefinitionError(f"no grammar can be made of {what}: {why}")
@@ -154,8 +154,11 @@ def _grammar_error(text: str) -> str:
     return schema_text[0] if failed else ""
 
 
-def _expressible(schema: Mapping[str, Any], where: str, problems: list[str]) -> str:
-    """Return a schema as JSON without keywords llguidance lacks; append each to `problems`."""
+def _dump_expressible(schema: Mapping[str, Any], where: str, problems: list[str]) -> str:
+    """Return a schema as JSON without keywords llguidance lacks, and append those to `problems`.
+
+    A ``oneOf`` that it cannot hold to one becomes "any of", which is a problem, too.
+    """
     schema_text = _reduce_schema(
         schema, where, lambda place, key: problems.append(f"{place}: {key}")
     )
@@ -173,18 +176,18 @@ def _reduce_schema(node: Any, where: str, leave: Callable[[str, str], object]) -
     for key, value in node.items():
         if key in _UNSUPPORTED:
             leave(where, key)
-        elif key == "pattern" and not _is_pattern(value):
+        elif key == "pattern" and not _is_supported_pattern(value):
             leave(where, f"pattern {value!r}")
         elif key != "format":
             reduced[key] = value
     reduced = map_children(
-        reduced, lambda inner, keys: _reduce_schema(inner, _inside(where, keys), leave)
+        reduced, lambda inner, keys: _reduce_schema(inner, _join_path(where, keys), leave)
     )
     _put_format(reduced, node.get("format"), where, leave)
     return reduced
 
 
-def _inside(where: str, keys: Location) -> str:
+def _join_path(where: str, keys: Location) -> str:
     """Return the path of a place below `where`, such as ``a.b[0]``."""
     return where + "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in keys)
 
@@ -198,8 +201,8 @@ def _put_format(reduced: dict[str, Any], format: object, where: str, leave: Any)
 
 
 @cache
-def _is_pattern(pattern: object) -> bool:
-    """Return True if llguidance supports a pattern: no look-around, no back-references."""
+def _is_supported_pattern(pattern: object) -> bool:
+    """Return True if llguidance supports a pattern: no look-around, back-references or word boundaries."""
     if not isinstance(pattern, str) or re.search(r"\\[bB]", pattern):
         return False
     schema = {"type": "string", "pattern": pattern}

@@ -56,7 +56,7 @@ def connect(model: str | Model, **options: Any) -> Model:
             known server's address can also be set by ``<VENDOR>_BASE_URL`` in the environment.
 
     Raises:
-        SetupError: if there is no such vendor, or no model is named, or a key is missing.
+        SetupError: if there is no such vendor, no model is named, a key is missing, or a `Model` has options.
         MissingExtraError: if the vendor's SDK is not installed.
 
     >>> connect("olama:qwen3")
@@ -75,7 +75,7 @@ def connect(model: str | Model, **options: Any) -> Model:
     if model == AUTO:
         return connect(choose_auto(), **options)
     if vendor not in VENDORS and vendor not in PRESETS:
-        raise SetupError(_unknown(model, vendor, name))
+        raise SetupError(_explain_unknown(model, vendor, name))
     if vendor in _NAMELESS:
         if name:
             raise SetupError(f"{vendor!r} is a single model; write {vendor!r}, not {model!r}")
@@ -114,11 +114,11 @@ def _preset_options(
     options: dict[str, Any] = {"profile": preset.profile}
     if "client" not in caller_options:
         options["base_url"] = base_url_of(vendor, os.environ)
-        options["api_key"] = caller_options.get("api_key") or _key(vendor, preset)
+        options["api_key"] = caller_options.get("api_key") or _find_key(vendor, preset)
     return {**options, **{key: value for key, value in caller_options.items() if value is not None}}
 
 
-def _key(vendor: str, preset: Preset) -> str:
+def _find_key(vendor: str, preset: Preset) -> str:
     """Return a vendor's API key from its own environment variables, never OpenAI's.
 
     Raises `SetupError` if the vendor needs one and none is set; for others it is then "none".
@@ -132,7 +132,7 @@ def _key(vendor: str, preset: Preset) -> str:
     return os.environ.get(f"{vendor.upper()}_API_KEY") or "none"
 
 
-def _unknown(model: str, vendor: str, name: str) -> str:
+def _explain_unknown(model: str, vendor: str, name: str) -> str:
     """Return the error text for an unknown vendor, with the nearest name or all names."""
     known = sorted({*VENDORS, *PRESETS, AUTO})
     near = nearest_names(vendor, known, 1)

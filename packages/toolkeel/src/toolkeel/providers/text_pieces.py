@@ -27,7 +27,7 @@ class SurrogateJoiner:
     def feed(self, text: str) -> str:
         """Return `text` with pairs joined; half a pair at its end waits for the next piece.
 
-        Other halves become U+FFFD, unless they are to be preserved.
+        Other halves and NUL are removed, unless `keep_lone`.
         """
         if self._half:
             text, self._half = self._half + text, ""

@@ -13,7 +13,7 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -69,7 +69,8 @@ class Cassette:
             compared, however they are written (JSON, an address, base64).
 
     Attributes:
-        played: Indexes of the exchanges that were played.
+        played: Indexes of the exchanges that were played or recorded.
+        records: True if it may record; false for ``once`` where the file exists.
 
     Raises:
         SetupError: the file is no cassette or cannot be read, `mode` is ``none`` and there is no file, or a pattern
@@ -92,7 +93,7 @@ class Cassette:
         self.model_name = ""
         self.structured_output = False
         self._patterns = list(ignore)
-        self._redactors = [(n, Redactor([s])) for n, s in enumerate(_longest_first(secrets), 1)]
+        self._redactors = [(n, Redactor([s])) for n, s in enumerate(_sort_secrets(secrets), 1)]
         self._exchanges: list[Exchange] = []
         exists = self.path.exists()
         self.records = mode in ("new_episodes", "rewrite") or (mode == "once" and not exists)
@@ -126,29 +127,27 @@ class Cassette:
             CassetteMismatch: nothing was recorded for it, and nothing may be; with the difference
                 to the next exchange that was not played.
         """
-        asked = self._comparable(request)
+        asked = self._make_comparable(request)
         for place, exchange in enumerate(self._exchanges):
             if place not in self.played and exchange.request == asked:
                 self.played.add(place)
                 return exchange.reply
         if self.records:
             return None
-        raise CassetteMismatch(self._difference(asked))
+        raise CassetteMismatch(self._describe_difference(asked))
 
     def add(self, request: ModelRequest, reply: AssistantMessage) -> None:
         """Record an exchange, and write the file, or raise SetupError if it cannot be written."""
-        asked = self._comparable(request)
-        after, known = self._goes_on_from(asked["messages"])
+        asked = self._make_comparable(request)
+        after, known = self._find_continued(asked["messages"])
         self.played.add(len(self._exchanges))
         fresh = len(asked["messages"]) - known
         self._exchanges.append(Exchange(asked, fresh, after, reply))
         self._write()
 
     def result_of(self, call: ToolCall, name: str) -> Json | None:
-        """Return the recorded result of a call, the message the model received next, or None."""
-        [made] = self._clean(_comparable_message(AssistantMessage(tool_calls=(call,))))[
-            "tool_calls"
-        ]
+        """Return the recorded result of a call under the call's id; None if there is none or several fit."""
+        [made] = self._clean(_dump_comparable(AssistantMessage(tool_calls=(call,))))["tool_calls"]
         for exchange in self._exchanges:
             messages: list[Json] = exchange.request["messages"]
             if not any(made in message.get("tool_calls", ()) for message in messages):
@@ -168,7 +167,7 @@ class Cassette:
         """
         left = [n for n in range(len(self._exchanges)) if n not in self.played]
         if left:
-            first = _text(self._exchanges[left[0]].request["messages"][-1])
+            first = _dump_text(self._exchanges[left[0]].request["messages"][-1])
             raise CassetteMismatch(
                 f"{self.path.name}: {len(left)} of {len(self._exchanges)} recorded requests were "
                 f"not made; the first ends with\n{first}"
@@ -176,12 +175,12 @@ class Cassette:
 
     # — requests as they are compared —
 
-    def _comparable(self, request: ModelRequest) -> Json:
+    def _make_comparable(self, request: ModelRequest) -> Json:
         """Return a request as JSON to compare, without secrets and ignored texts."""
         asked = {
-            "settings": _settings(request.settings),
-            "tools": [_tool(tool) for tool in request.tools],
-            "messages": [_comparable_message(message) for message in request.messages],
+            "settings": _dump_settings(request.settings),
+            "tools": [_dump_tool(tool) for tool in request.tools],
+            "messages": [_dump_comparable(message) for message in request.messages],
         }
         cleaned: Json = self._clean(asked)
         return cleaned
@@ -196,26 +195,26 @@ class Cassette:
             return {self._clean(key): self._clean(item) for key, item in value.items()}
         return [self._clean(item) for item in value] if isinstance(value, list) else value
 
-    def _goes_on_from(self, messages: Sequence[Json]) -> tuple[int, int]:
-        """Return the index of the exchange that these messages continue, and how many it has; -1 and 0 if none."""
+    def _find_continued(self, messages: Sequence[Json]) -> tuple[int, int]:
+        """Find the longest exchange that these messages continue; return its index and length, or -1 and 0."""
         best, known = -1, 0
         for place, exchange in enumerate(self._exchanges):
             before = [
                 *exchange.request["messages"],
-                self._clean(_comparable_message(exchange.reply)),
+                self._clean(_dump_comparable(exchange.reply)),
             ]
             if len(before) > known and messages[: len(before)] == before:
                 best, known = place, len(before)
         return best, known
 
-    def _difference(self, asked: Json) -> str:
+    def _describe_difference(self, asked: Json) -> str:
         """Return a diff of a request to the next recorded one, or that none is left."""
         left = [n for n in range(len(self._exchanges)) if n not in self.played]
         total = len(self._exchanges)
         if not left:
             return f"{self.path.name} holds {total} requests, and one more was made; record it anew"
         recorded = self._exchanges[left[0]].request
-        where, was, now = next(_first_difference(recorded, asked))
+        where, was, now = _find_difference(recorded, asked)
         diff = difflib.unified_diff(
             was.split("\n"), now.split("\n"), "recorded", "asked", lineterm="", n=2
         )
@@ -239,7 +238,7 @@ class Cassette:
             SetupError: the file cannot be read, or is no cassette of this version.
         """
         try:
-            data = _joined(json.loads(self.path.read_text("utf-8-sig")))
+            data = _join_lines(json.loads(self.path.read_text("utf-8-sig")))
             if data["cassette"] != VERSION:
                 raise SetupError(f"{self.path} is a cassette of version {data['cassette']!r:.40}")
             self.model_name = str(data["model"])
@@ -268,7 +267,7 @@ class Cassette:
         if row["after"] >= 0:
             base = self._exchanges[row["after"]]
             before = dict(base.request)
-            before["messages"] = [*base.request["messages"], _comparable_message(base.reply)]
+            before["messages"] = [*base.request["messages"], _dump_comparable(base.reply)]
         request = {
             "settings": row.get("settings", before.get("settings", {})),
             "tools": row.get("tools", before.get("tools", [])),
@@ -291,7 +290,7 @@ class Cassette:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             beside = self.path.with_name(self.path.name + ".new")
-            beside.write_text(_text(data) + "\n", "utf-8")
+            beside.write_text(_dump_text(data) + "\n", "utf-8")
             beside.replace(self.path)
         except OSError as error:
             raise SetupError(f"{self.path} cannot be written: {error.strerror}") from None
@@ -309,12 +308,12 @@ class Cassette:
         return row
 
 
-def keys_of(variables: Mapping[str, str]) -> list[str]:
+def find_api_keys(variables: Mapping[str, str]) -> list[str]:
     """Return the values that no cassette may contain: those of ``*_API_KEY`` and ``*_TOKEN``, from 8 characters."""
     return [v for k, v in variables.items() if k.endswith(("_API_KEY", "_TOKEN")) and len(v) > 7]
 
 
-def _longest_first(secrets: Sequence[str]) -> list[str]:
+def _sort_secrets(secrets: Sequence[str]) -> list[str]:
     """Return distinct secrets, the longest first, or raise SetupError if one is too short to be masked."""
     short = [s for s in secrets if len(s) < SHORTEST]
     if short:
@@ -325,7 +324,7 @@ def _longest_first(secrets: Sequence[str]) -> list[str]:
     return sorted(set(secrets), key=lambda s: (-len(s), s))
 
 
-def _tool(tool: ToolDefinition) -> Json:
+def _dump_tool(tool: ToolDefinition) -> Json:
     """Return a tool's name, description and schema as JSON."""
     return {
         "name": tool.name,
@@ -334,7 +333,7 @@ def _tool(tool: ToolDefinition) -> Json:
     }
 
 
-def _settings(settings: Settings) -> Json:
+def _dump_settings(settings: Settings) -> Json:
     """Return the settings that differ from the defaults, as JSON."""
     plain = Settings()
     names = Settings.__dataclass_fields__
@@ -345,54 +344,54 @@ def _settings(settings: Settings) -> Json:
     return made
 
 
-def _comparable_message(message: Message) -> Json:
-    """Return a message as a model receives it."""
+def _dump_comparable(message: Message) -> Json:
+    """Return a message as JSON, without the fields that no model is sent, such as `usage`."""
     return {key: value for key, value in dump_message(message).items() if key not in _UNSEEN}
 
 
-def _first_difference(recorded: Json, asked: Json) -> Iterator[tuple[str, str, str]]:
-    """Yield where two requests differ first, in words, with both sides as text."""
-    for was, now in zip(recorded["messages"], asked["messages"], strict=False):
+def _find_difference(recorded: Json, asked: Json) -> tuple[str, str, str]:
+    """Return where two requests differ first, in words, with both sides as text."""
+    pairs = zip(recorded["messages"], asked["messages"], strict=False)
+    for place, (was, now) in enumerate(pairs, 1):
         if was != now:
-            place = recorded["messages"].index(was) + 1
-            yield f"message {place} ({was['role']})", _text(was), _text(now)
+            return f"message {place} ({was['role']})", _dump_text(was), _dump_text(now)
     for key in ("tools", "settings"):
         if recorded[key] != asked[key]:
-            yield f"its {key}", _text(recorded[key]), _text(asked[key])
+            return f"its {key}", _dump_text(recorded[key]), _dump_text(asked[key])
     counts = len(recorded["messages"]), len(asked["messages"])
     rest = min(counts)
-    yield (
+    return (
         f"the number of its messages ({counts[0]} recorded, {counts[1]} asked)",
-        _text(recorded["messages"][rest:]),
-        _text(asked["messages"][rest:]),
+        _dump_text(recorded["messages"][rest:]),
+        _dump_text(asked["messages"][rest:]),
     )
 
 
-def _text(value: object) -> str:
+def _dump_text(value: object) -> str:
     """Return a cassette's content as JSON text, long texts split into lines."""
-    return json.dumps(_lines(value), ensure_ascii=False, indent=1)
+    return json.dumps(_split_lines(value), ensure_ascii=False, indent=1)
 
 
-def _lines(value: Any) -> Any:
+def _split_lines(value: Any) -> Any:
     """Convert texts of several lines to lists of lines, so that a diff of two files is readable.
 
-    >>> _lines({"content": "one\\ntwo"})
+    >>> _split_lines({"content": "one\\ntwo"})
     {'content': {'lines': ['one', 'two']}}
     """
     if isinstance(value, str):
         return {"lines": value.split("\n")} if "\n" in value else value
     if isinstance(value, Mapping):
-        made = {key: _lines(item) for key, item in value.items()}
+        made = {key: _split_lines(item) for key, item in value.items()}
         return {"object": made} if set(made) <= {"lines", "object"} and made else made
-    return [_lines(item) for item in value] if isinstance(value, list | tuple) else value
+    return [_split_lines(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def _joined(value: Any) -> Any:
-    """Return a value as it was before `_lines`."""
+def _join_lines(value: Any) -> Any:
+    """Return a value as it was before `_split_lines`."""
     if isinstance(value, dict):
         if set(value) == {"lines"}:
             return "\n".join(value["lines"])
         if set(value) == {"object"}:
-            return {key: _joined(item) for key, item in value["object"].items()}
-        return {key: _joined(item) for key, item in value.items()}
-    return [_joined(item) for item in value] if isinstance(value, list) else value
+            return {key: _join_lines(item) for key, item in value["object"].items()}
+        return {key: _join_lines(item) for key, item in value.items()}
+    return [_join_lines(item) for item in value] if isinstance(value, list) else value

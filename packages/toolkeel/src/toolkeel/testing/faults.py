@@ -150,8 +150,8 @@ class Faults:
             vars(point.owner)[point.function] for point in POINTS
         ]  # all, before any is patched
         for point, original in zip(POINTS, originals, strict=True):
-            wrap = _waiting if point.waits else _striking
-            wrapped = wrap(original, functools.partial(self._hit, point))
+            wrap = _wrap_async if point.waits else _wrap_sync
+            wrapped = wrap(original, functools.partial(self._count_visit, point))
             self._patch(point.owner, point.function, wrapped)
         return self
 
@@ -164,7 +164,7 @@ class Faults:
         while self._originals:
             setattr(*self._originals.pop())
 
-    def _hit(self, point: Point) -> Fault | None:
+    def _count_visit(self, point: Point) -> Fault | None:
         """Count a visit of a place; return the fault that applies to it, or None."""
         self.hits[point.name] += 1
         number = self.hits[point.name]
@@ -177,7 +177,7 @@ class Faults:
 Hit: TypeAlias = "Callable[[], Fault | None]"
 
 
-def _striking(original: Callable[..., Any], hit: Hit) -> Callable[..., Any]:
+def _wrap_sync(original: Callable[..., Any], hit: Hit) -> Callable[..., Any]:
     """Return a wrapper of a sync function that applies a fault before it calls it."""
 
     @functools.wraps(original)
@@ -185,13 +185,13 @@ def _striking(original: Callable[..., Any], hit: Hit) -> Callable[..., Any]:
         """Apply the fault of this visit, if any, then call the original."""
         fault = hit()
         if fault is not None:
-            _strike(fault, args)
+            _apply(fault, args)
         return original(*args, **kwargs)
 
     return wrapped
 
 
-def _waiting(original: Callable[..., Any], hit: Hit) -> Callable[..., Any]:
+def _wrap_async(original: Callable[..., Any], hit: Hit) -> Callable[..., Any]:
     """Return a wrapper of an async function that applies a fault before it awaits it."""
 
     @functools.wraps(original)
@@ -199,18 +199,18 @@ def _waiting(original: Callable[..., Any], hit: Hit) -> Callable[..., Any]:
         """Apply the fault of this visit, if any, then await the original."""
         fault = hit()
         if fault is not None:
-            _strike(fault, args)
+            _apply(fault, args)
             try:
                 await _delay(fault)
             except BaseException:
-                _drop(args)
+                _close_coroutines(args)
                 raise
         return await original(*args, **kwargs)
 
     return wrapped
 
 
-def _strike(fault: Fault, args: Iterable[object]) -> None:
+def _apply(fault: Fault, args: Iterable[object]) -> None:
     """Raise the fault's error, kill the process or cancel the current task; nothing for other actions.
 
     Args:
@@ -218,7 +218,7 @@ def _strike(fault: Fault, args: Iterable[object]) -> None:
         args: Arguments of the call that fails; before an error, coroutines among them are closed.
     """
     if fault.action == "raise":
-        _drop(args)
+        _close_coroutines(args)
         raise fault.error(f"a fault at {fault.point!r}")
     if fault.action == "kill":
         os.kill(os.getpid(), getattr(signal, "SIGKILL", signal.SIGTERM))
@@ -237,7 +237,7 @@ async def _delay(fault: Fault) -> None:
             await asyncio.sleep(0)
 
 
-def _drop(args: Iterable[object]) -> None:
+def _close_coroutines(args: Iterable[object]) -> None:
     """Close coroutines among the arguments that will not be awaited now."""
     for item in args:
         if inspect.iscoroutine(item):

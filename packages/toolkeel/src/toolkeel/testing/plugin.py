@@ -14,7 +14,7 @@ from toolkeel.context import RunContext
 from toolkeel.events import Event
 from toolkeel.messages import ToolCall, ToolMessage
 from toolkeel.model_interface import Model
-from toolkeel.testing.cassette import Cassette, Mode, keys_of
+from toolkeel.testing.cassette import Cassette, Mode, find_api_keys
 from toolkeel.testing.scripted import Line, Scripted
 from toolkeel.testing.taped import TapedModel, TapedTools
 
@@ -66,7 +66,7 @@ def call_tool(recorder: Recorder) -> CallTool:
     """
 
     def call(tool: Toolish, run: RunContext | None = None, /, **arguments: object) -> ToolMessage:
-        """Run one call of a tool and return its result; its events go to the recorder."""
+        """Run one call of a tool and return its result; the recorder stays a listener of `run`."""
         tools = Toolset([tool])
         run = run or RunContext()
         run.listeners = (*run.listeners, recorder)
@@ -87,7 +87,7 @@ class Tape:
         self.cassette = cassette
 
     def model(self, model: Model | str) -> TapedModel:
-        """Return the model for an agent: recorded once, replayed afterwards."""
+        """Return the model for an agent, which is recorded or replayed as the cassette's mode says."""
         return TapedModel(self.cassette, model)
 
     def tools(self) -> TapedTools:
@@ -127,6 +127,6 @@ def cassette(request: pytest.FixtureRequest) -> Iterator[Tape]:
     mode: Any = request.config.getoption("--cassette-mode")
     marker = request.node.get_closest_marker("cassette")
     options = marker.kwargs if marker is not None else {}
-    tape = Cassette(folder / f"{name}.json", mode, secrets=keys_of(os.environ), **options)
+    tape = Cassette(folder / f"{name}.json", mode, secrets=find_api_keys(os.environ), **options)
     yield Tape(tape)
     tape.check_all_played()

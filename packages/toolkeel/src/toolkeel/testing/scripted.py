@@ -54,7 +54,7 @@ class Scripted(Binds):
 
     @count_in_run
     async def stream(self, request: ModelRequest) -> AsyncIterator[Delta | AssistantMessage]:
-        """Record the request and yield the next reply; raise it if it is an exception."""
+        """Record the request and yield the next reply; raise an exception, and call a function for its reply."""
         self.requests.append(ModelRequest(tuple(request.messages), request.tools, request.settings))
         try:
             line = next(self._lines)
@@ -68,7 +68,7 @@ class Scripted(Binds):
             yield delta
 
     def _deltas(self, line: object) -> Iterable[Delta | AssistantMessage]:
-        """Return one line of the script as deltas or as a message, or raise TypeError if it is neither."""
+        """Return a line of the script as deltas or as a message; raise TypeError if it is neither, or mixes them."""
         if isinstance(line, str):
             return [TextDelta(line), Finish("stop")]
         if isinstance(line, AssistantMessage):
@@ -77,9 +77,11 @@ class Scripted(Binds):
         if not isinstance(items, list | tuple) or not items:
             raise TypeError(f"a script cannot say {line!r}")
         calls = [item for item in items if isinstance(item, ToolCall)]
-        if len(calls) == len(items):
-            return [self._message(calls)]
-        return [item for item in items if not isinstance(item, ToolCall)]
+        if not calls:
+            return list(items)
+        if len(calls) < len(items):
+            raise TypeError(f"a script cannot say calls and deltas in one line: {line!r}")
+        return [self._message(calls)]
 
     def _message(self, calls: Sequence[ToolCall]) -> AssistantMessage:
         """Return a message with calls; calls without id get one."""

@@ -65,7 +65,7 @@ class TapedModel(Binds):
 
     @count_in_run
     async def stream(self, request: ModelRequest) -> AsyncIterator[Delta | AssistantMessage]:
-        """Yield the recorded reply at once, or the model's own as it arrives, and record it.
+        """Yield the recorded reply at once, or the model's own as it arrives, recording it at its end.
 
         Raises:
             CassetteMismatch: nothing was recorded for the request, and nothing may be.

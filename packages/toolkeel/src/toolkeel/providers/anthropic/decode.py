@@ -60,15 +60,15 @@ class StoredMessages(StoredTurns):
             case "image", "url":
                 return Image(url=url)
             case "document", ("base64" | "text" | "url"):
-                return _document(block, source)
+                return _decode_document(block, source)
             case "document", "content" if all(
                 one.get("type") == "text" for one in blocks_of(source.get("content"))
             ):
-                return _document(block, source)
+                return _decode_document(block, source)
         return unknown_block(WIRE, block)
 
 
-def _document(block: Json, source: Json) -> Block:
+def _decode_document(block: Json, source: Json) -> Block:
     """Decode a document as a `File`.
 
     Fields of this wire only, such as citations, go to its ``extra``.

@@ -52,8 +52,8 @@ def encode_tools(tools: Tools, *, strict: bool | None = None) -> list[Json]:
         strict: True if the server must hold arguments to the schema; None: its default.
 
     Returns:
-        One dict a tool, in order. A name that the wire does not accept is replaced by an alias, and
-        so is a property's; `decode` restores them if it gets the tools.
+        One dict a tool: functions in order, then the server's own tools. A name that the wire does not
+        accept is replaced by an alias, and so is a property's; `decode` restores them if it gets the tools.
 
     Raises:
         DefinitionError, SetupError: as `wire_tools`.
@@ -142,7 +142,10 @@ def encode_turn(reply: object, results: Sequence[ToolMessage], *, tools: Tools =
 
 
 def encode_options(settings: Settings, tools: WireTools, profile: AnthropicProfile) -> Json:
-    """Return model, tools and settings as keys of a body; raise `SetupError` if the tool choice is no tool."""
+    """Return model, tools and settings as keys of a body; raise `SetupError` if the tool choice is no tool.
+
+    Keys of ``extra_body`` win, but its ``tools`` are appended. Without a maximum, the model's longest reply is set.
+    """
     extra = _with_reasoning(settings, profile.model)
     if profile.betas_in_header:
         extra.pop("betas", None)
@@ -156,7 +159,7 @@ def encode_options(settings: Settings, tools: WireTools, profile: AnthropicProfi
     wires += [*tools.native_bodies, *map(as_dict, as_list(extra.pop("tools", None)))]
     if wires:
         body["tools"] = wires
-        choice = _tool_choice(settings, tools, forced=thinking.get("type") != "enabled")
+        choice = _encode_choice(settings, tools, forced=thinking.get("type") != "enabled")
         if choice:
             body["tool_choice"] = choice
     if _is_sampled(extra, profile.model):
@@ -175,7 +178,7 @@ def encode_options(settings: Settings, tools: WireTools, profile: AnthropicProfi
 
 
 def _with_reasoning(settings: Settings, model: str) -> Json:
-    """Return ``settings.extra_body`` with the keys that make the model reason."""
+    """Return a copy of ``settings.extra_body`` with the keys of the reasoning effort; its own values win."""
     extra = dict(settings.extra_body)
     for key, value in claude_reasoning(model, settings.reasoning_effort).items():
         extra[key] = {**as_dict(value), **as_dict(extra.get(key))}
@@ -218,7 +221,7 @@ class AnthropicEncoder(ClaudeEncoder[AnthropicProfile]):
         return {"type": "text", "text": text}
 
     def encode_prompt(self, message: UserMessage) -> list[Json]:
-        """Encode a user message as blocks, and forget the container of the turn that it ends."""
+        """Encode a user message as blocks, and forget the container of the last turn unless the profile keeps it."""
         if not self._profile.keep_container:
             self.container = ""
         return super().encode_prompt(message)
@@ -251,7 +254,7 @@ class AnthropicEncoder(ClaudeEncoder[AnthropicProfile]):
         )
 
     def encode_head(self, prepared: PreparedRequest) -> Json:
-        """Return ``system``, the container, and stubs for called tools that are no longer sent."""
+        """Return ``system``, the container and, in a request without tools, stubs of the called tools."""
         past = (
             {} if "tools" in prepared.static_keys else _stub_tools(self.called_tools, self._tools)
         )
@@ -279,14 +282,16 @@ class AnthropicEncoder(ClaudeEncoder[AnthropicProfile]):
     def media_blocks(self, block: Image | Audio | File) -> list[Json]:
         """Encode a picture or a PDF; a text for a picture that is too large, no blocks for anything else."""
         url = getattr(block, "url", "")
-        source = {"type": "url", "url": url} if url else _base64(block.data, block.media_type)
+        source = (
+            {"type": "url", "url": url} if url else _encode_base64(block.data, block.media_type)
+        )
         match block:
             case Image() if url or (block.data and block.media_type in _IMAGES):
                 if len(block.data) * 4 > MAX_IMAGE * 3 and not url:
                     return [self.text_block(omission_note(block, "too large to be shown"))]
                 return [{"type": "image", "source": source}]
             case File(media_type="application/pdf") if url or block.data:
-                return [self._document(block, source)]
+                return [self._encode_document(block, source)]
         return []
 
     def encode_block(self, block: Block) -> list[Json]:
@@ -297,10 +302,10 @@ class AnthropicEncoder(ClaudeEncoder[AnthropicProfile]):
         if isinstance(block, File) and block.media_type == "text/plain" and WIRE in block.extra:
             text = clean_text(block.data.decode(errors="replace"))
             source: Json = {"type": "text", "media_type": "text/plain", "data": text}
-            return [self._document(block, source)]
+            return [self._encode_document(block, source)]
         return super().encode_block(block)
 
-    def _document(self, file: File, source: Json) -> Json:
+    def _encode_document(self, file: File, source: Json) -> Json:
         """Build a document block with title, source and the fields saved from this wire."""
         title = clean_text(file.name)
         extra = as_dict(file.extra.get(WIRE))
@@ -333,7 +338,7 @@ def _stub_tools(called: Iterable[str], tools: WireTools) -> Json:
     return {"tools": stubs, "tool_choice": {"type": "none"}} if stubs else {}
 
 
-def _tool_choice(settings: Settings, tools: WireTools, *, forced: bool) -> Json:
+def _encode_choice(settings: Settings, tools: WireTools, *, forced: bool) -> Json:
     """Encode the tool choice; without `forced`, the model cannot be made to call while it thinks.
 
     Raises `SetupError` if it names no tool.
@@ -356,7 +361,7 @@ def _tool_choice(settings: Settings, tools: WireTools, *, forced: bool) -> Json:
 
 
 def _mark_last_tool(tools: Sequence[Json]) -> list[Json]:
-    """Return tools with a breakpoint on the last one, unless the program set its own."""
+    """Return tools with a breakpoint on the last one that is not deferred, unless the program set its own."""
     if any("cache_control" in tool for tool in tools):
         return list(tools)
     loaded = [index for index, tool in enumerate(tools) if not tool.get("defer_loading")]
@@ -367,7 +372,7 @@ def _mark_last_tool(tools: Sequence[Json]) -> list[Json]:
     ]
 
 
-def _base64(data: bytes, media_type: str) -> Json:
+def _encode_base64(data: bytes, media_type: str) -> Json:
     """Return a ``base64`` source with the bytes and their media type."""
     encoded = base64.b64encode(data).decode()
     return {"type": "base64", "media_type": media_type, "data": encoded}

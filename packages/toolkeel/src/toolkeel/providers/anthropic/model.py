@@ -137,10 +137,12 @@ class AnthropicMessages(SdkModel):
         kind = answer.headers.get("content-type", "").partition(";")[0].strip()
         if kind != "application/vnd.amazon.eventstream":
             return super()._read(sdk, answer)
-        return _framed(anthropic.AsyncStream[object](cast_to=object, response=answer, client=sdk))
+        return _read_frames(
+            anthropic.AsyncStream[object](cast_to=object, response=answer, client=sdk)
+        )
 
 
-async def _framed(stream: anthropic.AsyncStream[object]) -> AsyncGenerator[Sequence[object]]:
+async def _read_frames(stream: anthropic.AsyncStream[object]) -> AsyncGenerator[Sequence[object]]:
     """Yield the events of an answer that a cloud sends in AWS's event frames instead of SSE."""
     async with stream:
         async for event in stream:

@@ -76,7 +76,7 @@ class MessageBlock(Block):
 
 
 def merge_delta(wire: Json, delta: Json) -> None:
-    """Merge a delta of an unknown kind into its block: append text to text, list to list."""
+    """Merge a delta of an unknown kind into its block: append text to text, list to list, replace others."""
     for key, value in delta.items():
         before = wire.get(key)
         if key == "type":
@@ -184,7 +184,7 @@ class StreamDecoder(BlockDecoder[MessageBlock]):
         return deltas
 
     def provider_options(self) -> Mapping[str, object]:
-        """Return the blocks' order, the container, and a stop reason more precise than ours."""
+        """Return the blocks' order, the container, stop details beyond our reasons, and if thinking was unsigned."""
         if self._container:
             self._extra["container"] = self._container
         if self._reason == PAUSE or self._reason not in {"", *REASONS}:

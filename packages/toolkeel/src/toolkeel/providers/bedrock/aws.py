@@ -72,7 +72,7 @@ class Aws:
         self._cached_signer: tuple[Any, Callable[[bytes], dict[str, str]] | None] = (None, None)
 
     async def headers(self, body: bytes) -> dict[str, str]:
-        """Return the headers of a request with `body`; store credentials and signer.
+        """Return the signed headers of a request with `body`; store credentials and signer.
 
         What may block runs in a thread.
         """
@@ -103,7 +103,7 @@ class Aws:
         )  # renewing them blocks no other thread
 
     def _make_signer(self, keys: Any) -> Callable[[bytes], dict[str, str]]:
-        """Return a function from body to signed headers, as botocore signs, for the current time."""
+        """Return a function from a body to the headers of its request, signed as botocore signs, at that time."""
         draft = AWSRequest("POST", self.url, headers=self._headers, data=b"")
         bearer = self._version == "bearer"
         signer: Any = (

@@ -54,7 +54,7 @@ class StoredConverse(StoredTurns):
         return calls.make_result(self.decode_content(result.get("content")), id, failed=failed)
 
     def decode_blocks(self, blocks: list[Json]) -> Iterator[Block]:
-        """Yield content for blocks.
+        """Yield content for blocks, without cache points.
 
         The text that introduces a document is used as its name, not yielded.
         """
@@ -65,10 +65,10 @@ class StoredConverse(StoredTurns):
             intro, before = intros[index], intros[index - 1] if index else None
             if intro is not None and intro[1] in labels[index + 1 : index + 2]:
                 continue
-            yield _block(block, before[2] if before and before[1] == labels[index] else "")
+            yield _decode_block(block, before[2] if before and before[1] == labels[index] else "")
 
 
-def _block(block: Json, name: str) -> Block:
+def _decode_block(block: Json, name: str) -> Block:
     """Convert a block to content.
 
     `name` is a document's own file name, if known. Wrap an unknown block.

@@ -137,7 +137,7 @@ def encode_options(settings: Settings, tools: WireTools, profile: BedrockProfile
     extra = {key: value for key, value in settings.extra_body.items() if key != "toolConfig"}
     fields = _model_fields(settings, profile.model)
     extra.pop("additionalModelRequestFields", None)
-    sampling = _sampling(settings, profile.model, as_dict(fields.get("thinking")))
+    sampling = _encode_sampling(settings, profile.model, as_dict(fields.get("thinking")))
     sampling |= as_dict(extra.pop("inferenceConfig", None))
     serial = settings.parallel_tool_calls is False and settings.tool_choice in (None, "auto")
     if serial and tools.bodies and is_claude(profile.model):
@@ -146,7 +146,7 @@ def encode_options(settings: Settings, tools: WireTools, profile: BedrockProfile
         inferenceConfig=sampling or None, additionalModelRequestFields=fields or None
     )
     if settings.output is not None:
-        form = {"textFormat": _text_format(settings.output)}
+        form = {"textFormat": _encode_format(settings.output)}
         body["outputConfig"] = {**as_dict(extra.pop("outputConfig", None)), **form}
     return {**body, **extra}
 
@@ -198,7 +198,7 @@ class BedrockEncoder(ClaudeEncoder[BedrockProfile]):
         return {"toolUse": {**body, **as_dict(call.provider_options.get(WIRE))}}
 
     def encode_reasoning(self, thought: Reasoning, own: bool) -> list[Json]:
-        """Encode reasoning for Claude; return no blocks for other models, which accept none."""
+        """Encode reasoning for Claude or a model of unknown name; others accept none and get no blocks."""
         return super().encode_reasoning(thought, own) if self._takes_reasoning else []
 
     def signed_reasoning(self, text: str, signature: str) -> Json:
@@ -230,7 +230,7 @@ class BedrockEncoder(ClaudeEncoder[BedrockProfile]):
         return marked
 
     def encode_head(self, prepared: PreparedRequest) -> Json:
-        """Return ``system`` and ``toolConfig``, with cache points where the settings ask for them.
+        """Return ``system`` and ``toolConfig``, with cache points if the profile wants them.
 
         A request without tools whose messages have calls gets stubs of the called tools.
         """
@@ -238,7 +238,7 @@ class BedrockEncoder(ClaudeEncoder[BedrockProfile]):
         if self.system:
             head["system"] = self.mark_for_cache(self.system)
         called = self.called_tools
-        if config := _tool_config(prepared.settings, self._tools, self._profile, called):
+        if config := _encode_tool_config(prepared.settings, self._tools, self._profile, called):
             head["toolConfig"] = config
         return head
 
@@ -248,7 +248,7 @@ class BedrockEncoder(ClaudeEncoder[BedrockProfile]):
         Return no blocks for what the wire or the model does not accept, and a text for a picture that is
         too large.
         """
-        source = _source(block)
+        source = _encode_source(block)
         kind, form = media_form(block)
         unknown = kind in ("video", "audio") and is_claude(self._profile.model)
         if not source or not kind or unknown:
@@ -261,11 +261,11 @@ class BedrockEncoder(ClaudeEncoder[BedrockProfile]):
         saved = dict(as_dict(block.extra.get(WIRE)))
         if saved_label := as_text(saved.pop("label", "")):
             return [{"document": {"format": form, "name": saved_label, "source": source, **saved}}]
-        label = self._label(name)
+        label = self._reserve_label(name)
         intro = self.text_block(clean_text(f"Document {label!r} is the file {name!r}:"))
         return [intro, {"document": {"format": form, "name": label, "source": source}}]
 
-    def _label(self, name: str) -> str:
+    def _reserve_label(self, name: str) -> str:
         """Return and reserve a legal name for a document, unique in the transcript in any letter case.
 
         It is the file's name without its extension and with a space for illegal characters, 180 characters
@@ -280,14 +280,14 @@ class BedrockEncoder(ClaudeEncoder[BedrockProfile]):
         return label
 
 
-def _text_format(output: OutputFormat) -> Json:
+def _encode_format(output: OutputFormat) -> Json:
     """Encode a reply's schema as the request's ``textFormat``, or raise as `compile_format`."""
     schema = dumps(compile_format(output, "anthropic-strict").schema)
     form = without_none(name=output.name, description=output.description or None, schema=schema)
     return {"type": "json_schema", "structure": {"jsonSchema": form}}
 
 
-def _sampling(settings: Settings, model: str, thinking: Json) -> Json:
+def _encode_sampling(settings: Settings, model: str, thinking: Json) -> Json:
     """Return the request's ``inferenceConfig``.
 
     Claude gets its longest reply if no maximum is set.
@@ -312,7 +312,7 @@ def _is_sampled(thinking: Json, model: str) -> bool:
 
 
 def _model_fields(settings: Settings, model: str) -> Json:
-    """Return ``additionalModelRequestFields``: reasoning and other settings of the vendor."""
+    """Return ``additionalModelRequestFields``: reasoning and settings of the vendor; the program's own win."""
     given = as_dict(settings.extra_body.get("additionalModelRequestFields"))
     effort, family, fields = settings.reasoning_effort, model_family(model), dict[str, object]()
     if is_claude(model):
@@ -340,7 +340,7 @@ def _nova_reasoning(effort: ReasoningEffort) -> Json:
     return {"type": "enabled", "maxReasoningEffort": level}
 
 
-def _tool_config(
+def _encode_tool_config(
     settings: Settings, tools: WireTools, profile: BedrockProfile, called: Collection[str]
 ) -> Json:
     """Encode the request's ``toolConfig``; empty if there must be none.
@@ -358,16 +358,16 @@ def _tool_config(
     if not called and (not wires or settings.tool_choice == "none"):
         return {}
     if not wires:
-        return {"tools": [_stub(tools.alias(name)) for name in called]}
+        return {"tools": [_make_stub(tools.alias(name)) for name in called]}
     if profile.caches_prompt and not model_family(profile.model).startswith("nova"):
         wires.append(_CACHE_POINT)
     fields = _model_fields(settings, profile.model)
     thinks = as_dict(fields.get("thinking")).get("type") == "enabled"
-    choice = {} if thinks else _tool_choice(settings.tool_choice, tools)
+    choice = {} if thinks else _encode_choice(settings.tool_choice, tools)
     return {**choice, **extra, "tools": wires}
 
 
-def _tool_choice(choice: ToolChoice | None, tools: WireTools) -> Json:
+def _encode_choice(choice: ToolChoice | None, tools: WireTools) -> Json:
     """Encode the tool choice, empty for ``auto`` and ``none``; raise `SetupError` for an unknown tool."""
     match choice:
         case None | "auto" | "none":
@@ -377,12 +377,12 @@ def _tool_choice(choice: ToolChoice | None, tools: WireTools) -> Json:
     return {"toolChoice": {"tool": {"name": tools.alias_to_call(choice)}}}
 
 
-def _stub(name: str) -> Json:
+def _make_stub(name: str) -> Json:
     """Return a stub for a tool that is gone but was called."""
     return {"toolSpec": {"name": name, "inputSchema": {"json": dict(_NO_INPUT)}}}
 
 
-def _source(block: Image | Audio | File) -> Json:
+def _encode_source(block: Image | Audio | File) -> Json:
     """Return a block's source, its bytes or an S3 address; an empty dict for any other address."""
     url = getattr(block, "url", "")
     if url:

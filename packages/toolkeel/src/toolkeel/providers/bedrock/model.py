@@ -108,7 +108,7 @@ class BedrockConverse(SdkModel):
     async def _post(
         self, client: SdkClient, body: bytes, prepared: PreparedRequest
     ) -> httpx2.Response:
-        """Sign the request, send it, and return the answer, its body still unread."""
+        """Sign the request, send it, and return the answer; the body of a streamed one is still unread."""
         headers = await self._aws.headers(body)
         return await self._send(
             client.sdk, self._template, body, headers, prepared.settings.timeout

@@ -238,7 +238,7 @@ class StreamDecoder(BlockDecoder[ConverseBlock]):
         return []
 
     def _block_at(self, index: object, kind: Kind, key: str) -> ConverseBlock:
-        """Return the block at `index`; register text and reasoning, which have no start event."""
+        """Return the block at `index`; if there is none, register one: text and reasoning have no start event."""
         return self._by_index.get(index) or self._add_block(index, ConverseBlock(kind, key, {}))
 
     def _reasoning_delta(self, block: ConverseBlock, piece: Json) -> list[Delta]:

@@ -37,7 +37,7 @@ _LACKS_TOOLS = re.compile(
 
 
 def is_unread_call(text: str, tools: Iterable[ToolDefinition]) -> bool:
-    """Return True if a reply's text, as a whole, is a call of one of the tools in a broken form.
+    """Return True if a reply's text, not read as a call, begins like one, names a tool and has arguments.
 
     >>> class Add:
     ...     name, description, parameters, provider_options = "add", "", {}, {}
@@ -79,6 +79,8 @@ class CallCheck:
     def feed(self, delta: Delta | AssistantMessage) -> list[Delta | AssistantMessage]:
         """Return the deltas that can be passed on after `delta`; withhold text that may be a wrong call.
 
+        If a call is required, all text waits for the end.
+
         Raise `ModelError` at the end of a reply that must not pass.
         """
         if isinstance(delta, AssistantMessage):
@@ -114,12 +116,12 @@ class CallCheck:
         if has_calls or reason not in ("stop", "tool_calls", "length"):
             return
         if self._is_required:
-            raise _mistake("a call of a tool is required, but the reply has none", text)
+            raise _make_mistake("a call of a tool is required, but the reply has none", text)
         if is_unread_call(text, self._tools):
-            raise _mistake("the reply is a call, but not in a form that can be read", text)
+            raise _make_mistake("the reply is a call, but not in a form that can be read", text)
 
 
-def _mistake(what: str, text: str) -> ModelError:
+def _make_mistake(what: str, text: str) -> ModelError:
     """Build the error for a reply that must be requested again."""
     error = ModelError(f"{what}: {text[:200]!r}; it is requested once more, held to a grammar")
     error.mistake = f"{what}."
@@ -141,18 +143,18 @@ def lacks_tools(error: ModelError) -> bool:
     return not error.retryable and _LACKS_TOOLS.search(str(error)) is not None
 
 
-def constrain_from_now_on(error: ModelError) -> ModelError:
-    """Return a retryable error: the same request is then sent again, held to a grammar."""
+def make_grammar_retry(error: ModelError) -> ModelError:
+    """Return a retryable copy of an error: the same request is then sent again, held to a grammar."""
     text = f"{error}; calls are held to a grammar instead"
     return ModelUnavailable(text, status=error.status, retry_after=0.0)
 
 
-def is_named(answered: str, requested: str) -> bool:
-    """Return True if the model that answered is the one that was requested, or any would do.
+def is_same_name(answered: str, requested: str) -> bool:
+    """Return True if one of two names of models is in the other, or ``default`` was requested.
 
-    Servers report a file's path, or add a tag or an owner.
+    Only letters and digits count, in any case: servers report a file's path, or add a tag or an owner.
 
-    >>> is_named("/models/SmolLM2-135M.Q4_1.gguf", "smollm2"), is_named("qwen3", "llama3")
+    >>> is_same_name("/models/SmolLM2-135M.Q4_1.gguf", "smollm2"), is_named("qwen3", "llama3")
     (True, False)
     """
     names = [re.sub(r"[^a-z0-9]", "", one.lower()) for one in (answered, requested)]
@@ -160,10 +162,7 @@ def is_named(answered: str, requested: str) -> bool:
 
 
 def with_call_mode(delta: Delta | AssistantMessage, mode: str) -> Delta | AssistantMessage:
-    """Record in the last delta of a reply how its tools were called (`mode`).
-
-    Return any other delta unchanged.
-    """
+    """Return a `Finish` or message with how its tools were called (`mode`) noted; other deltas unchanged."""
     if not isinstance(delta, Finish | AssistantMessage):
         return delta
     return replace(delta, provider_options={**delta.provider_options, CALL_MODE_KEY: mode})

@@ -48,6 +48,8 @@ _CALL = (
 def write_tools_as_text(request: ModelRequest, model: str) -> list[Message]:
     """Return the messages of a request with its calls and results as text, and its tools in the instructions.
 
+    If the last one is a result, the text to the model ends with how to answer.
+
     Args:
         request: Messages and tools.
         model: Name of the model, which decides how tools are described.
@@ -164,7 +166,7 @@ def _answer_text(answer: AnswerFunction, text: str) -> str:
 def _as_text(
     message: Message, tools: Mapping[str, tuple[str, ToolDefinition]], answer: AnswerFunction
 ) -> Message:
-    """Return a message with its calls as JSON text; a result becomes a user message."""
+    """Return a message as text: a reply as JSON of its calls or its answer, a result as a user message."""
     aliases = {name: alias for name, (alias, _) in tools.items()}
     if isinstance(message, AssistantMessage):
         calls = [

@@ -154,7 +154,7 @@ class ConstrainedReply:
 def read_constrained(
     reply: AssistantMessage, tools: Iterable[ToolDefinition], output: OutputFormat | None = None
 ) -> AssistantMessage:
-    """Return a complete constrained reply with its call, or with its answer as text."""
+    """Return a complete constrained reply with its call, or with its answer as text; its end as `feed` says."""
     reader = ConstrainedReply(tools, output)
     deltas = [*reader.feed(TextDelta(text_without_media(reply)))]
     *rest, end = reader.feed(Finish(reply.finish_reason))

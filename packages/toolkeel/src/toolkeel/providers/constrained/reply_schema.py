@@ -113,7 +113,7 @@ def answer_function(tools: Iterable[ToolDefinition], output: OutputFormat | None
 def _call_branch(alias: str, tool: ToolDefinition, defs: dict[str, Node]) -> Node:
     """Return the schema of a call of one tool; its definitions are added to `defs`."""
     arguments = _constrain(tool.parameters, f"{alias}.", defs)
-    return _closed({"name": {"const": alias}, "arguments": arguments})
+    return _closed_object({"name": {"const": alias}, "arguments": arguments})
 
 
 def _answer_branch(request: ModelRequest, defs: dict[str, Node]) -> Node:
@@ -122,10 +122,12 @@ def _answer_branch(request: ModelRequest, defs: dict[str, Node]) -> Node:
     answer = answer_function(request.tools, output)
     prefix = f"{answer.name}."
     value = dict(answer.schema) if output is None else _constrain(output.schema, prefix, defs)
-    return _closed({"name": {"const": answer.name}, "arguments": _closed({answer.key: value})})
+    return _closed_object(
+        {"name": {"const": answer.name}, "arguments": _closed_object({answer.key: value})}
+    )
 
 
-def _closed(properties: Mapping[str, Node]) -> Node:
+def _closed_object(properties: Mapping[str, Node]) -> Node:
     """Return the schema of an object with exactly these properties, all required."""
     return {
         "type": "object",

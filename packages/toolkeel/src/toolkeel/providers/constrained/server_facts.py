@@ -53,7 +53,7 @@ class Locked(Exception):
 
 
 class ServerClient:
-    """An HTTP client for one server.
+    """An HTTP client for one server, without a proxy; each request waits 1.5 seconds at most.
 
     Args:
         url: Its base URL, ``/v1`` included.
@@ -102,7 +102,7 @@ def _ask_llamacpp(client: ServerClient, model: str) -> ServerFacts:
 
 
 def _ask_ollama(client: ServerClient, model: str) -> ServerFacts:
-    """Read the facts from Ollama's ``/api/show``, and its ``/api/ps`` if the model is loaded. Raises as `fetch`."""
+    """Read the facts from Ollama's ``/api/show``, and of a loaded model from ``/api/ps``. Raises as `fetch`."""
     shown = client.fetch("/api/show", {"model": model})
     can = shown.get("capabilities")
     loaded = (

@@ -40,7 +40,7 @@ _ADDRESS = re.compile(r"(https?|gs)://.+")
 
 
 def encode_tools(tools: Tools) -> list[Json]:
-    """Encode the body's ``tools``: one dict that declares them all; none without tools.
+    """Encode the body's ``tools``: one dict that declares all functions, then the server's own; none without tools.
 
     Args:
         tools: The tools that the model may call. A name that the wire does not accept is replaced
@@ -130,11 +130,14 @@ def encode_turn(
 
 
 def encode_options(settings: Settings, tools: WireTools, profile: GeminiProfile) -> Json:
-    """Return tools and settings as keys of a body; raise `SetupError` if the tool choice is no tool."""
+    """Return tools and settings as keys of a body; raise `SetupError` if the tool choice is no tool.
+
+    Keys of ``extra_body`` win, but its ``tools`` are appended, ``generationConfig`` and ``toolConfig`` merged.
+    """
     extra = dict(settings.extra_body)
     wires: list[object] = [*_declare_functions(tools.bodies)]
     wires += [*tools.native_bodies, *as_list(extra.pop("tools", None))]
-    config = _tool_choice(settings, tools) if tools.bodies else {}
+    config = _encode_choice(settings, tools) if tools.bodies else {}
     if tools.bodies and tools.natives:  # the server refuses the mixture otherwise
         config["includeServerSideToolInvocations"] = True
     config |= as_dict(extra.pop("toolConfig", None))
@@ -184,7 +187,10 @@ class GeminiEncoder(TurnEncoder[GeminiProfile]):
         signed = any(WIRE in call.provider_options for call in message.tool_calls)
         known = bool(extra or signed or message.model)
         ours = known and self._profile.is_own(message)
-        calls = [self._call(one, id, ours) for one, id in zip(message.tool_calls, ids, strict=True)]
+        calls = [
+            self._encode_call(one, id, ours)
+            for one, id in zip(message.tool_calls, ids, strict=True)
+        ]
         if calls and not any("thoughtSignature" in call for call in calls):
             calls = [{**call, **self._placeholder_signature()} for call in calls]
         layout = as_list(extra.get("parts")) if ours else []
@@ -219,11 +225,8 @@ class GeminiEncoder(TurnEncoder[GeminiProfile]):
         label = [self.text_block(f"Output of {name}:")] if after else []
         return WireResults([{"functionResponse": response}], [*label, *after])
 
-    def _call(self, call: ToolCall, wire_id: str, ours: bool) -> Json:
-        """Encode a call, and store the id it gets on the wire.
-
-        Id and signature are included if the reply is this model's own (`ours`).
-        """
+    def _encode_call(self, call: ToolCall, wire_id: str, ours: bool) -> Json:
+        """Encode a call; in this model's own reply (`ours`) with its signature and its id, which is stored."""
         arguments = self._tools.encode_arguments(call)
         wire: Json = {"name": self._tools.alias(call.name), "args": arguments}
         extra = as_dict(call.provider_options.get(WIRE)) if ours else {}
@@ -266,7 +269,7 @@ class GeminiEncoder(TurnEncoder[GeminiProfile]):
         return {"systemInstruction": {"parts": list(self.system)}} if self.system else {}
 
     def media_blocks(self, block: Image | Audio | File) -> list[Json]:
-        """Encode a picture, a sound, a video or a PDF: its bytes, or its address; no parts for anything else."""
+        """Encode a web or ``gs`` address, or the bytes of a picture, sound, video or PDF; no parts for others."""
         media_type = block.media_type
         match block:
             case Image(url=url) | File(url=url) if url and _ADDRESS.fullmatch(url):
@@ -277,7 +280,7 @@ class GeminiEncoder(TurnEncoder[GeminiProfile]):
         return []
 
 
-def _tool_choice(settings: Settings, tools: WireTools) -> Json:
+def _encode_choice(settings: Settings, tools: WireTools) -> Json:
     """Encode the tool choice, and strictness as mode ``VALIDATED``.
 
     Return an empty dict for the default.

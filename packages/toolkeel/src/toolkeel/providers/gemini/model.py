@@ -139,7 +139,7 @@ class Gemini(SdkModel):
             retry_options=types.HttpRetryOptions(attempts=1),
             timeout=None if timeout is None else _milliseconds(timeout),
         )
-        asked = _arguments(self.name, options)
+        asked = _make_arguments(self.name, options)
         models = sdk.aio.models
         if not self._stream:
             yield [await models.generate_content(**asked)]
@@ -177,7 +177,7 @@ async def _read_in_task(chunks: AsyncIterator[T]) -> AsyncGenerator[T]:
         await asyncio.gather(task, return_exceptions=True)
 
 
-def _arguments(model: str, options: types.HttpOptions | None = None) -> dict[str, Any]:
+def _make_arguments(model: str, options: types.HttpOptions | None = None) -> dict[str, Any]:
     """Return the arguments of the SDK's function for a request without contents."""
     disabled = types.AutomaticFunctionCallingConfig(disable=True)
     config = types.GenerateContentConfig(http_options=options, automatic_function_calling=disabled)
@@ -216,7 +216,7 @@ def _new_client(model: str, options: Mapping[str, Any], stream: bool) -> SdkClie
         if sdk.vertexai:
             sdk = genai.Client(**options)
             return SdkClient(sdk, close=close)
-        return SdkClient(sdk, http, _template(sdk, model, stream, described), close)
+        return SdkClient(sdk, http, _make_template(sdk, model, stream, described), close)
     except ValueError as error:
         raise SetupError(
             f"Gemini({model!r}): {error} Set GEMINI_API_KEY or pass api_key=; for Vertex AI set "
@@ -224,7 +224,7 @@ def _new_client(model: str, options: Mapping[str, Any], stream: bool) -> SdkClie
         ) from error
 
 
-def _template(
+def _make_template(
     sdk: genai.Client, model: str, stream: bool, described: _RecordingTransport
 ) -> RequestTemplate:
     """Let the SDK make a request that is not sent; return its address, headers and timeout.
@@ -236,9 +236,9 @@ def _template(
         described: The SDK's transport, which stores the request.
     """
     if stream:
-        list(sdk.models.generate_content_stream(**_arguments(model)))
+        list(sdk.models.generate_content_stream(**_make_arguments(model)))
     else:
-        sdk.models.generate_content(**_arguments(model))
+        sdk.models.generate_content(**_make_arguments(model))
     made = described.request
     headers = {name: text for name, text in made.headers.items() if name != "content-length"}
     return RequestTemplate(made.url, headers, made.extensions["timeout"])

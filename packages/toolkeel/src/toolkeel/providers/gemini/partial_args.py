@@ -47,7 +47,12 @@ class PartialCall:
             path = as_text(piece.get("jsonPath"))
             key = next((one for one in _VALUES if one in piece), "")
             try:
-                _put(self._args, _steps(path), piece.get(key) if key else None, path == self._open)
+                _put(
+                    self._args,
+                    _parse_path(path),
+                    piece.get(key) if key else None,
+                    path == self._open,
+                )
             except (LookupError, TypeError, ValueError) as error:
                 raise ModelError(f"a piece of a call's arguments has no place: {path!r}") from error
             self._open = path if piece.get("willContinue") else ""
@@ -88,10 +93,10 @@ def is_partial(part: Json) -> bool:
     return bool(call.get("partialArgs") or call.get("willContinue"))
 
 
-def _steps(path: str) -> list[str | int]:
+def _parse_path(path: str) -> list[str | int]:
     """Return the keys and indexes of a JSON path, or raise `ValueError` if it is malformed.
 
-    >>> _steps("$.days[0]['a b']")
+    >>> _parse_path("$.days[0]['a b']")
     ['days', 0, 'a b']
     """
     if path[:1] != "$":
@@ -121,12 +126,12 @@ def _put(holder: Any, steps: list[str | int], value: object, is_rest: bool) -> N
     Raises `TypeError` or `IndexError` for a path that does not fit its containers.
     """
     for step, following in pairwise(steps):
-        holder = _at(holder, step, [] if isinstance(following, int) else {})
+        holder = _get_or_add(holder, step, [] if isinstance(following, int) else {})
     last = steps[-1]
     if is_rest:
         holder[last] = holder[last] + value
     elif isinstance(holder, list) and isinstance(last, int):
-        _at(holder, last, value)
+        _get_or_add(holder, last, value)
         holder[last] = value
     elif isinstance(holder, dict) and isinstance(last, str):
         holder[last] = value
@@ -134,7 +139,7 @@ def _put(holder: Any, steps: list[str | int], value: object, is_rest: bool) -> N
         raise TypeError(last)
 
 
-def _at(holder: Any, step: str | int, empty: object) -> Any:
+def _get_or_add(holder: Any, step: str | int, empty: object) -> Any:
     """Return the value at a key or index, storing `empty` there first if it is missing.
 
     Raises `TypeError` for a key of a list, or an index of a dict; `IndexError` for an index after

@@ -80,7 +80,7 @@ class GeminiProfile(ModelProfile):
     vertex: bool = False
 
     def can_host(self, tools: Tools) -> bool:
-        """Return True if the server runs its own tools here: before Gemini 3, not with functions."""
+        """Return True if the server runs its own tools here: on Vertex and before Gemini 3, not beside functions."""
         if not self.hosting or (self.generation >= 3 and not self.vertex):
             return self.hosting
         listed = () if isinstance(tools, WireTools) else tools
@@ -100,7 +100,7 @@ class GeminiProfile(ModelProfile):
     def thinking(self, effort: ReasoningEffort | None) -> Json | None:
         """Return ``thinkingConfig``: a level as of Gemini 3, before that a budget.
 
-        None without an effort.
+        None without an effort, or if the model cannot reason.
 
         >>> GeminiProfile("gemini-3-flash").thinking("none")
         {'thinkingLevel': 'minimal'}
@@ -182,10 +182,7 @@ _UNDERSCORE = re.compile("_([a-z])")
 
 
 def kind_of(part: Json) -> Kind:
-    """Return a part's kind in a layout: reasoning, text, call or other.
-
-    Text with further keys is ``other``.
-    """
+    """Return a part's kind in a layout: call, text, or other, as thoughts and text with further keys are."""
     if "functionCall" in part:
         return "call"
     return "text" if part.keys() == {"text"} else "other"
@@ -197,7 +194,7 @@ def spoken_text(part: Json) -> str:
 
 
 def signature_of(part: Json) -> str:
-    """Return a part's signature in standard base64, or an empty string if there is none."""
+    """Return a part's signature in standard base64; empty for none, an invalid one or our placeholder."""
     listed = as_text(part.get("thoughtSignature")).replace("-", "+").replace("_", "/")
     signature = "" if listed == SENTINEL.replace("_", "/") else listed
     try:

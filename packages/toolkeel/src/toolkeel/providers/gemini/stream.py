@@ -178,7 +178,7 @@ class StreamDecoder(Decoder):
             part["thoughtSignature"] = signature
         if "text" in part:
             return self._read_text(part, signature)
-        deltas = self._waiting_text(True, False)
+        deltas = self._release_text(True, False)
         if "functionCall" in part:
             return deltas + self._read_any_call(part)
         if part:
@@ -193,13 +193,13 @@ class StreamDecoder(Decoder):
         text, thought = as_text(part["text"]), bool(part.get("thought"))
         deltas: list[Delta] = []
         if self._joins_texts and text:
-            deltas = self._waiting_text(not thought)
+            deltas = self._release_text(not thought)
             text = self._cumulative[thought].feed(text, is_last=self._is_last)
             text += self._cumulative[thought].finish() if signature else ""
         return deltas + self._add_text({**part, "text": text}, signature)
 
-    def _waiting_text(self, *kinds: bool) -> list[Delta]:
-        """Keep text that waited for a further piece, and return its deltas; thoughts are the kind True."""
+    def _release_text(self, *kinds: bool) -> list[Delta]:
+        """Add text that waited for a further piece to the parts, and return its deltas; kind True is thoughts."""
         deltas: list[Delta] = []
         for thought in kinds:
             if text := self._cumulative[thought].finish():
@@ -266,10 +266,10 @@ class StreamDecoder(Decoder):
         if any(one.is_cut_off for one in self._partial) and REASONS.get(self._reason) == "stop":
             self._reason = ""
         calls = [delta for one in [*self._partial] for delta in self._end_partial(one)]
-        return self._waiting_text(True, False) + calls
+        return self._release_text(True, False) + calls
 
     def _read_call(self, part: Json) -> CallDelta:
-        """Keep the part of a complete call, and return its delta."""
+        """Count a complete call and return its delta, with the tool's own name and properties."""
         call, signature = as_dict(part["functionCall"]), signature_of(part)
         name = self._tools.name_of(as_text(call.get("name")))
         id = as_id(call.get("id"))

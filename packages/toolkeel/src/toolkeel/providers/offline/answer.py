@@ -40,16 +40,16 @@ def result_sentence(language: Language, prompt: str, call: FinishedCall) -> str:
     value = parse_json(call.text)
     if isinstance(value, Mapping):
         fields = {str(key).lower(): item for key, item in value.items()}
-        sentence = _weather(language, call, fields) or _moment(language, fields)
-        return sentence or _fields(language, call, value)
+        sentence = _describe_weather(language, call, fields) or _describe_moment(language, fields)
+        return sentence or _describe_fields(language, call, value)
     if isinstance(value, list):
-        return _listing(language, call, value)
-    return _text(language, call)
+        return _describe_list(language, call, value)
+    return _describe_text(language, call)
 
 
 def call_text(call: FinishedCall) -> str:
     """Return a call as people write it, shortened: ``weather(city="Paris")``."""
-    parts = [f"{name}={_shorten(_json(value), 60)}" for name, value in call.arguments.items()]
+    parts = [f"{name}={_shorten(_dump_json(value), 60)}" for name, value in call.arguments.items()]
     return f"{call.name}({', '.join(parts)})"
 
 
@@ -61,7 +61,7 @@ def parse_json(text: str) -> object:
     return None
 
 
-def _json(value: object) -> str:
+def _dump_json(value: object) -> str:
     """Return a value as JSON text with Unicode unescaped."""
     return json.dumps(value, ensure_ascii=False, default=str)
 
@@ -76,7 +76,7 @@ def _say(language: Language, english: str, chinese: str) -> str:
     return chinese if language == "zh" else english
 
 
-def _text(language: Language, call: FinishedCall) -> str:
+def _describe_text(language: Language, call: FinishedCall) -> str:
     """Return an answer about a plain text result.
 
     A calculation becomes ``expression = result``; a short text stays as it is, a long one is cut, with
@@ -109,17 +109,17 @@ def _count(language: Language, prompt: str, call: FinishedCall) -> str:
     if asked is None:
         return ""
     noun = asked["noun"] or asked["noun2"] or _HAN_NOUNS[asked["han"] or asked["han2"]]
-    number = _stated(noun.lower(), call.text)
-    number = _counted(noun.lower(), call.text) if number is None else number
+    number = _find_stated(noun.lower(), call.text)
+    number = _count_items(noun.lower(), call.text) if number is None else number
     if number is None:
         return ""
     if language == "zh":
-        return f"{_subject(call)} 共有 {number} {_UNITS.get(noun.lower(), '项')}。"
+        return f"{_find_subject(call)} 共有 {number} {_UNITS.get(noun.lower(), '项')}。"
     noun = noun.lower() if number != 1 else re.sub(r"(?:(?<=ch)e|(?<=x)e)?s$", "", noun.lower())
-    return f"{_subject(call)} has {number} {noun}."
+    return f"{_find_subject(call)} has {number} {noun}."
 
 
-def _stated(noun: str, text: str) -> int | None:
+def _find_stated(noun: str, text: str) -> int | None:
     """Return the number of a noun, such as lines, that a last line ``[a.md: 13 lines]`` states, or None."""
     notice = _NOTICE.search(text[-400:])
     for match in _COUNTED.finditer(notice["text"] if notice else ""):
@@ -128,7 +128,7 @@ def _stated(noun: str, text: str) -> int | None:
     return None
 
 
-def _counted(noun: str, text: str) -> int | None:
+def _count_items(noun: str, text: str) -> int | None:
     """Return the number of list items, or of lines, words or characters of a text, or None."""
     value = parse_json(text)
     if isinstance(value, list):
@@ -143,8 +143,8 @@ def _counted(noun: str, text: str) -> int | None:
     return counters.get(noun)
 
 
-def _subject(call: FinishedCall) -> str:
-    """Return the path or other text argument that the call was about, or the tool's name without any."""
+def _find_subject(call: FinishedCall) -> str:
+    """Return a call's first text argument, or the tool's name without any."""
     texts = [value for value in call.arguments.values() if isinstance(value, str) and value]
     return texts[0] if texts else call.name
 
@@ -154,14 +154,14 @@ def _pick(fields: Mapping[str, object], names: Sequence[str]) -> object:
     return next((fields[name] for name in names if fields.get(name) not in (None, "")), None)
 
 
-def _weather(language: Language, call: FinishedCall, fields: Mapping[str, object]) -> str:
+def _describe_weather(language: Language, call: FinishedCall, fields: Mapping[str, object]) -> str:
     """Return one sentence about the weather in a result, or an empty string."""
     temperature = _pick(fields, _TEMPERATURES)
     if temperature is None or isinstance(temperature, Mapping | list):
         return ""
     unit = lexicon.DEGREES.get(str(fields.get("unit") or "").lower(), "")
     number = f"{temperature:g}" if isinstance(temperature, float) else str(temperature)
-    place, sky = _pick(fields, _PLACES) or _subject(call), _pick(fields, _SKIES)
+    place, sky = _pick(fields, _PLACES) or _find_subject(call), _pick(fields, _SKIES)
     wind, source = _pick(fields, _WINDS), fields.get("source", "")
     parts = [f"{number} {unit}".strip()]
     if language == "zh":
@@ -173,7 +173,7 @@ def _weather(language: Language, call: FinishedCall, fields: Mapping[str, object
     return f"{place}: {', '.join(parts)}{f' (source: {source})' if source else ''}."
 
 
-def _moment(language: Language, fields: Mapping[str, object]) -> str:
+def _describe_moment(language: Language, fields: Mapping[str, object]) -> str:
     """Return one sentence about date and time in a result, or an empty string."""
     date, weekday = fields.get("date"), fields.get("weekday")
     if not date or not weekday:
@@ -186,35 +186,39 @@ def _moment(language: Language, fields: Mapping[str, object]) -> str:
     return f"It is {weekday}, {date}{clock}" + (f" ({zone})." if zone else ".")
 
 
-def _fields(language: Language, call: FinishedCall, value: Mapping[str, object]) -> str:
+def _describe_fields(language: Language, call: FinishedCall, value: Mapping[str, object]) -> str:
     """Describe a result's first eight fields in a sentence; a large one by its size."""
     colon, comma = ("：", "，") if language == "zh" else (": ", ", ")
-    shown = [f"{key}{colon}{_item(language, item)}" for key, item in list(value.items())[:8]]
+    shown = [
+        f"{key}{colon}{_describe_item(language, item)}" for key, item in list(value.items())[:8]
+    ]
     if not shown:
         return f"{call_text(call)}: {_say(language, 'an empty result.', '空结果。')}"
     if len(value) > 8:
         shown.append(_say(language, f"and {len(value) - 8} more", f"另有 {len(value) - 8} 项"))
-    return f"{_subject(call)}{colon}{comma.join(shown)}" if call.arguments else comma.join(shown)
+    return (
+        f"{_find_subject(call)}{colon}{comma.join(shown)}" if call.arguments else comma.join(shown)
+    )
 
 
-def _item(language: Language, item: object) -> str:
+def _describe_item(language: Language, item: object) -> str:
     """Return one value as text; a large object or list only by its size."""
     if isinstance(item, str):
         return _shorten(item, 203)
-    text = _json(item)
+    text = _dump_json(item)
     if isinstance(item, list | Mapping) and len(text) > 120:
         return _say(language, f"{len(item)} entries", f"{len(item)} 项")
     return text
 
 
-def _listing(language: Language, call: FinishedCall, value: list[object]) -> str:
+def _describe_list(language: Language, call: FinishedCall, value: list[object]) -> str:
     """Return the count of results and up to ten of them, one a line."""
     if not value:
         return f"{call_text(call)}: {_say(language, 'no results.', '没有结果。')}"
     lines = [
-        f"- {', '.join(f'{key}: {_item(language, part)}' for key, part in list(item.items())[:5])}"
+        f"- {', '.join(f'{key}: {_describe_item(language, part)}' for key, part in list(item.items())[:5])}"
         if isinstance(item, Mapping)
-        else f"- {_item(language, item)}"
+        else f"- {_describe_item(language, item)}"
         for item in value[:10]
     ]
     size = len(value)

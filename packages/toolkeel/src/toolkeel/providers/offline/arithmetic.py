@@ -78,10 +78,10 @@ def find_expressions(text: str) -> list[Expression]:
     ['2 + 3']
     """
     text = text.translate(_HALF_WIDTH)
-    found = [_phrase(match) for match in _PHRASE.finditer(text)]
-    for run in _runs(text):
+    found = [_read_phrase(match) for match in _PHRASE.finditer(text)]
+    for run in _split_runs(text):
         while run:
-            expression, run = _longest(run)
+            expression, run = _find_longest(run)
             if expression and all(
                 expression.end <= known.start or known.end <= expression.start for known in found
             ):
@@ -89,14 +89,14 @@ def find_expressions(text: str) -> list[Expression]:
     return sorted(found, key=lambda expression: expression.start)
 
 
-def _phrase(match: re.Match[str]) -> Expression:
+def _read_phrase(match: re.Match[str]) -> Expression:
     """Return "add 3 and 5" or "the product of 6 and 7" as an expression in signs."""
     numbers = re.findall(r"-?\d+(?:\.\d+)?", match["numbers"])
     sign = " + " if match["sum"] else " * "
     return Expression(sign.join(numbers), match.start(), match.end(), len(numbers) - 1)
 
 
-def _runs(text: str) -> Iterator[list[_Token]]:
+def _split_runs(text: str) -> Iterator[list[_Token]]:
     """Yield the tokens of a text in runs, each with nothing but spaces between its tokens."""
     words = {m.start(): m for m in _SIGN_WORD.finditer(text)}
     run: list[_Token] = []
@@ -109,13 +109,13 @@ def _runs(text: str) -> Iterator[list[_Token]]:
                 run = []
             position += 1
             continue
-        run.append(_Token(_spelling(match), position, match.end()))
+        run.append(_Token(_spell_token(match), position, match.end()))
         position = match.end()
     if run:
         yield run[:_MAX_TOKENS]
 
 
-def _spelling(match: re.Match[str]) -> str:
+def _spell_token(match: re.Match[str]) -> str:
     """Return a token in signs: a number without commas, a word as its sign."""
     group = match.lastgroup or ""
     if group.startswith("w"):
@@ -123,7 +123,7 @@ def _spelling(match: re.Match[str]) -> str:
     return match[0].replace(",", "") if group == "number" else match[0].lower()
 
 
-def _longest(run: list[_Token]) -> tuple[Expression | None, list[_Token]]:
+def _find_longest(run: list[_Token]) -> tuple[Expression | None, list[_Token]]:
     """Return a run's first and longest valid stretch, or None, and the tokens that follow it."""
     for start in range(len(run)):
         for end in range(len(run), start + 1, -1):

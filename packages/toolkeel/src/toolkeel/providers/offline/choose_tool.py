@@ -76,7 +76,7 @@ def plan_calls(
     scorer = ToolScorer(tools)
     groups: list[tuple[int, int, ToolDefinition]] = []
     since = 0
-    for start, end in _clauses(text):
+    for start, end in _split_clauses(text):
         tool, score = scorer.best(text, start, end, threshold)
         if tool is None:  # goes on with the clause before it, or leads to the one after it
             if groups:
@@ -91,7 +91,7 @@ def plan_calls(
     if not groups:
         tool, _ = scorer.best(text, 0, len(text), threshold)
         if tool is None:
-            return _call_search_tool(text, tools)
+            return _plan_search(text, tools)
         groups = [(0, len(text), tool)]
     found: list[PlannedCall] = []
     for start, end, tool in groups:
@@ -102,7 +102,7 @@ def plan_calls(
     return found
 
 
-def _clauses(text: str) -> list[tuple[int, int]]:
+def _split_clauses(text: str) -> list[tuple[int, int]]:
     """Return start and end of each clause of a prompt, cut at commas and conjunctions."""
     spans = [
         (v.start, v.end) for v in find_values(text) if v.kind not in ("number", "name", "place")
@@ -131,8 +131,8 @@ def _continues(
     return incomplete or (not complete and score < CLEAR)
 
 
-def _call_search_tool(text: str, tools: Sequence[ToolDefinition]) -> list[PlannedCall]:
-    """Return a call of a tool that searches, for a question that fits no other tool."""
+def _plan_search(text: str, tools: Sequence[ToolDefinition]) -> list[PlannedCall]:
+    """Plan a call of a tool that searches, if the text is a question and there is one; else none."""
     if not _QUESTION.search(text):
         return []
     for tool in tools:

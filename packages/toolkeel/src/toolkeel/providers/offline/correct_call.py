@@ -22,7 +22,7 @@ _LIKE = 0.5
 def correct_call(
     tool: ToolDefinition, arguments: Mapping[str, object], error: str
 ) -> dict[str, object] | None:
-    """Return the arguments with the value that the error suggests, or None if it suggests nothing.
+    """Return the arguments with the one value replaced that an error suggests; None if none is like it.
 
     Args:
         tool: The tool that was called.
@@ -40,7 +40,9 @@ def correct_call(
         for rank, offer in enumerate(offers):
             if offer != value:
                 named = 0.2 if value in error else 0.0
-                candidates.append((_likeness(value, offer) + named - rank / 1000, name, offer))
+                candidates.append(
+                    (_measure_likeness(value, offer) + named - rank / 1000, name, offer)
+                )
         if len(suggested) == 1 and value in error and suggested[0] != value:
             candidates.append(
                 (1.0, name, suggested[0])
@@ -64,7 +66,7 @@ def suggestions(error: str) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _likeness(value: str, offer: str) -> float:
+def _measure_likeness(value: str, offer: str) -> float:
     """Return how alike two words are, from 0 to 1; one word of the offer counts as near."""
     mine, other = value.casefold(), offer.casefold()
     if re.search(rf"(?<!\w){re.escape(mine)}(?!\w)", other.replace("_", " ")):

@@ -58,7 +58,7 @@ class Filled:
 
 def fill_arguments(tool: ToolDefinition, text: str) -> Filled:
     """Read a tool's arguments from a prompt, or from the part of it about this tool."""
-    return _Filling(tool, text).result()
+    return _Filling(tool, text).fill()
 
 
 def affinity(parameter: Parameter, kind: str, listed: bool = False) -> float:
@@ -94,14 +94,15 @@ class _Filling:
         names = " ".join(label for parameter in self.parameters for label in parameter.labels)
         self.named = ideas_of(f"{tool.name} {names}")
 
-    def result(self) -> Filled:
+    def fill(self) -> Filled:
         """Fill the parameters, most certain values first, and return the arguments."""
-        for step in (self._assigned, self._choices, self._flags, self._pairs, self._lists):
+        for step in (self._fill_assigned, self._fill_choices, self._fill_flags, self._fill_pairs):
             step()
-        self._labelled()
-        self._remainder()
-        arguments, missing = self._arguments(self.filled)
-        return Filled(arguments, missing, () if missing else tuple(self._further()))
+        self._fill_lists()
+        self._fill_labelled()
+        self._fill_remainder()
+        arguments, missing = self._collect_arguments(self.filled)
+        return Filled(arguments, missing, () if missing else tuple(self._find_further()))
 
     def _set(self, parameter: Parameter, argument: object, start: int = 0, end: int = 0) -> bool:
         """Store an argument and its place, and return True, if the schema accepts it."""
@@ -112,17 +113,17 @@ class _Filling:
             self.spans.append((start, end))
         return True
 
-    def _open(self) -> list[Parameter]:
+    def _list_open(self) -> list[Parameter]:
         """Return the parameters without an argument so far."""
         return [one for one in self.parameters if one.name not in self.filled]
 
-    def _free(self) -> list[Value]:
+    def _list_free(self) -> list[Value]:
         """Return the values of the prompt that no argument uses so far."""
         return [v for v in self.values if not overlaps(v.start, v.end, self.spans)]
 
-    def _assigned(self) -> None:
+    def _fill_assigned(self) -> None:
         """Store arguments written as ``limit=5`` or ``limit: 5``."""
-        for parameter in self._open():
+        for parameter in self._list_open():
             name = r"[_\s-]?".join(map(re.escape, parameter.labels)) or re.escape(parameter.name)
             pattern = rf"(?<!\w){name}\s*[=＝:：]\s*(?:{_QUOTED})"
             match = re.search(pattern, self.text[:4000], re.IGNORECASE)
@@ -130,10 +131,10 @@ class _Filling:
                 written = (match["word"] or match["quoted"] or match["cited"]).strip()
                 self._set(parameter, _parse(parameter, written), match.start(), match.end())
 
-    def _choices(self) -> None:
+    def _fill_choices(self) -> None:
         """Store the allowed value that the prompt names, or the only one there is."""
         ideas = ideas_of(self.text)
-        for parameter in self._open():
+        for parameter in self._list_open():
             if len(parameter.choices) == 1 and parameter.required:
                 self._set(parameter, parameter.choices[0])
             named = [c for c in parameter.choices if _is_named(c, self.text, ideas)]
@@ -143,19 +144,19 @@ class _Filling:
                     parameter, named[0], start, start + len(str(named[0])) if start >= 0 else 0
                 )
 
-    def _flags(self) -> None:
+    def _fill_flags(self) -> None:
         """Store True or False for each flag that the prompt mentions."""
-        for parameter in self._open():
+        for parameter in self._list_open():
             if parameter.type == "boolean":
-                self._set(parameter, _flag(parameter, self.text))
+                self._set(parameter, _read_flag(parameter, self.text))
 
-    def _pairs(self) -> None:
+    def _fill_pairs(self) -> None:
         """Store for each parameter the value that suits it best; labels beat order."""
         found = []
-        for index, parameter in enumerate(p for p in self._open() if not p.choices):
-            for value in self._free():
+        for index, parameter in enumerate(p for p in self._list_open() if not p.choices):
+            for value in self._list_free():
                 base = affinity(parameter, value.kind)
-                bonus = _bonus(parameter, value, self.text) if base else 0.0
+                bonus = _score_neighbors(parameter, value, self.text) if base else 0.0
                 if base and self._is_acceptable(parameter, value, base, bonus):
                     found.append(
                         (
@@ -186,31 +187,31 @@ class _Filling:
         rivals = [p for p in self.parameters if p is not parameter and p.role == parameter.role]
         return base >= 2.5 and bonus >= 0 and not rivals
 
-    def _lists(self) -> None:
+    def _fill_lists(self) -> None:
         """Store for each array all values that suit its items."""
         ideas = ideas_of(self.text)
-        for parameter in (one for one in self._open() if one.type == "array"):
+        for parameter in (one for one in self._list_open() if one.type == "array"):
             schema = resolve(parameter.schema.get("items"), self.tool.parameters)
             item = parameter_of(parameter.name, schema, parameter.required)
             if item.choices:
                 named = [c for c in item.choices if _is_named(c, self.text, ideas)]
                 self._set(parameter, named or None)
                 continue
-            chosen = self._items(item)
+            chosen = self._choose_items(item)
             if chosen and self._set(parameter, [_convert(item, v.value) for v in chosen]):
                 self.spans += [(value.start, value.end) for value in chosen]
 
-    def _items(self, item: Parameter) -> list[Value]:
+    def _choose_items(self, item: Parameter) -> list[Value]:
         """Return the values that suit an item best; of an optional list, only if it is named."""
-        bases = {value: affinity(item, value.kind, listed=True) for value in self._free()}
-        if not item.required and not any(_bonus(item, v, self.text) > 0 for v in bases):
+        bases = {value: affinity(item, value.kind, listed=True) for value in self._list_free()}
+        if not item.required and not any(_score_neighbors(item, v, self.text) > 0 for v in bases):
             return []
         best = max(bases.values(), default=0.0)
         return [value for value, base in bases.items() if base and base >= best - 0.6]
 
-    def _labelled(self) -> None:
+    def _fill_labelled(self) -> None:
         """Store the words after a parameter's name ("subject hello"), up to the next name."""
-        texts = [p for p in self._open() if p.type in ("string", "") and not p.choices]
+        texts = [p for p in self._list_open() if p.type in ("string", "") and not p.choices]
         for parameter in texts:
             if parameter.role in _NOT_FROM_WORDS:
                 continue
@@ -221,9 +222,9 @@ class _Filling:
                 start = self.text.find(found)
                 self._set(parameter, found, start, start + len(found))
 
-    def _remainder(self) -> None:
+    def _fill_remainder(self) -> None:
         """Store for required texts the longest stretch of the prompt that nothing else explains."""
-        for parameter in self._open():
+        for parameter in self._list_open():
             wanted = (
                 parameter.required and parameter.type in ("string", "") and not parameter.choices
             )
@@ -236,7 +237,7 @@ class _Filling:
                 start = max(self.text.find(found), 0)
                 self._set(parameter, found, start, start + len(found))
 
-    def _further(self) -> list[dict[str, object]]:
+    def _find_further(self) -> list[dict[str, object]]:
         """Return arguments for the other things of the same kind that the prompt lists."""
         candidates = [
             (parameter, value)
@@ -244,7 +245,7 @@ class _Filling:
             if parameter.type in ("string", "")
             and (parameter.required or affinity(parameter, value.kind) >= 2.0)
         ]
-        kinds = [_family(parameter, value) for parameter, value in candidates]
+        kinds = [_make_key(parameter, value) for parameter, value in candidates]
         found: list[dict[str, object]] = []
         for (parameter, value), kind in zip(candidates, kinds, strict=True):
             if kinds.count(kind) > 1:  # a list of pairs, such as two flights, is too much for rules
@@ -257,7 +258,7 @@ class _Filling:
                     break
                 last = other
                 changed = {**self.filled, parameter.name: _convert(parameter, other.value)}
-                arguments, missing = self._arguments(changed)
+                arguments, missing = self._collect_arguments(changed)
                 found += [] if missing else [arguments]
         return found
 
@@ -271,7 +272,7 @@ class _Filling:
         joined = _LIST_JOINT.search(between)
         return bool(joined) and not ideas_of(_LIST_JOINT.sub(" ", between)) - self.named
 
-    def _arguments(
+    def _collect_arguments(
         self, filled: dict[str, object]
     ) -> tuple[dict[str, object], tuple[Parameter, ...]]:
         """Return the arguments, only the required ones if not all are valid, and what is missing."""
@@ -281,13 +282,13 @@ class _Filling:
             required = {p.name: filled[p.name] for p in self.parameters if p.required}
             if self.checker.accepts(required):
                 return required, ()
-            missing = tuple(self._open()) or (
+            missing = tuple(self._list_open()) or (
                 parameter_of("arguments", self.tool.parameters, True),
             )
         return arguments, missing
 
 
-def _family(parameter: Parameter, value: Value) -> str:
+def _make_key(parameter: Parameter, value: Value) -> str:
     """Return a key for the role of a parameter and the kind of a value."""
     kind = "name" if value.kind == "place" else value.kind
     return f"{parameter.role or parameter.type}:{kind}"
@@ -344,7 +345,7 @@ def _is_named(choice: object, text: str, ideas: frozenset[str]) -> bool:
     return bool(meanings) and meanings <= ideas
 
 
-def _flag(parameter: Parameter, text: str) -> bool | None:
+def _read_flag(parameter: Parameter, text: str) -> bool | None:
     """Return True or False if a text switches a flag on or off, or None if it does not mention it."""
     wanted = ideas_of(parameter.name)
     if wanted and wanted <= ideas_of(text):
@@ -359,10 +360,10 @@ def _flag(parameter: Parameter, text: str) -> bool | None:
     return None
 
 
-def _bonus(parameter: Parameter, value: Value, text: str) -> float:
+def _score_neighbors(parameter: Parameter, value: Value, text: str) -> float:
     """Return how plainly the words beside a value name a parameter; negative for another one."""
-    before = _near(text[max(0, value.start - 40) : value.start], -1)[:3]
-    after = _near(text[value.end : value.end + 30], 1)[:1]
+    before = _list_neighbors(text[max(0, value.start - 40) : value.start], -1)[:3]
+    after = _list_neighbors(text[value.end : value.end + 30], 1)[:1]
     best = 0.0
     labels = set(parameter.labels)
     for distance, word in enumerate(before):
@@ -370,11 +371,11 @@ def _bonus(parameter: Parameter, value: Value, text: str) -> float:
         if distance == 0 and (side := sides.get(word)):
             other = -1.0 if labels & (lexicon.FROM | lexicon.TO) else 0.0
             best = max(best, 1.5 if labels & side else other, key=abs)
-        best = max(best, _naming(parameter, word) * 0.8**distance)
-    return max([best, *(0.9 * _naming(parameter, word) for word in after)], key=abs)
+        best = max(best, _score_word(parameter, word) * 0.8**distance)
+    return max([best, *(0.9 * _score_word(parameter, word) for word in after)], key=abs)
 
 
-def _naming(parameter: Parameter, word: str) -> float:
+def _score_word(parameter: Parameter, word: str) -> float:
     """Return from 0 to 2 how plainly a word names a parameter."""
     if word in parameter.labels or word.removesuffix("s") in parameter.labels:
         return 2.0
@@ -386,7 +387,7 @@ def _naming(parameter: Parameter, word: str) -> float:
     return 1.0 if parameter.type in ("integer", "number") else 0.3
 
 
-def _near(text: str, step: int) -> list[str]:
+def _list_neighbors(text: str, step: int) -> list[str]:
     """Return the words up to the next comma or period, without fillers; backwards if `step` is -1."""
     found: list[str] = []
     for word in _NEIGHBOR.findall(text)[::step]:

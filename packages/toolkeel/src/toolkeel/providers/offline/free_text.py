@@ -65,12 +65,12 @@ def longest_rest(text: str, used: list[tuple[int, int]], named: frozenset[str]) 
             if match and not overlaps(start, end, used):
                 run.append((start, end, not meaning or meaning in empty))
                 continue
-            best = max(best, _trimmed(text, run), key=len)
+            best = max(best, _trim(text, run), key=len)
             run = []
     return best
 
 
-def _trimmed(text: str, run: list[tuple[int, int, bool]]) -> str:
+def _trim(text: str, run: list[tuple[int, int, bool]]) -> str:
     """Return a stretch of text without filler words and punctuation at its ends."""
     full = [(start, end) for start, end, empty in run if not empty]
     return text[full[0][0] : full[-1][1]].strip(_EDGE) if full else ""

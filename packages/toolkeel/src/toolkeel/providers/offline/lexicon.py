@@ -89,7 +89,7 @@ class Word(NamedTuple):
 
 
 def language_of(text: str) -> Language:
-    """Return the language to answer a text in.
+    """Return the language to answer a text in: Chinese if it has any Chinese character.
 
     >>> language_of("北京 weather"), language_of("weather in Paris")
     ('zh', 'en')

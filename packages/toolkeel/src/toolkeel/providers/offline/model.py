@@ -84,7 +84,7 @@ def reply(request: ModelRequest) -> list[Delta]:
     """
     turn = read_turn(request.messages)
     choice = request.settings.tool_choice or "auto"
-    tools = _allowed(request.tools, choice)
+    tools = _filter_tools(request.tools, choice)
     planned = _plan(turn, tools, choice)
     calls: list[Call] = []
     if choice != "none":
@@ -93,10 +93,10 @@ def reply(request: ModelRequest) -> list[Delta]:
         calls = calls[:1]
     if calls:
         return _call_deltas(calls, turn.call_count)
-    return _text_deltas(_answer(turn, planned, request.tools, choice == "none"))
+    return _text_deltas(_write_answer(turn, planned, request.tools, choice == "none"))
 
 
-def _allowed(tools: Sequence[ToolDefinition], choice: str) -> Sequence[ToolDefinition]:
+def _filter_tools(tools: Sequence[ToolDefinition], choice: str) -> Sequence[ToolDefinition]:
     """Return the tools that the tool choice allows.
 
     Raises:
@@ -111,7 +111,7 @@ def _allowed(tools: Sequence[ToolDefinition], choice: str) -> Sequence[ToolDefin
 
 
 def _plan(turn: Turn, tools: Sequence[ToolDefinition], choice: str) -> list[PlannedCall]:
-    """Plan calls for the prompt; without any, for the question that the prompt answers."""
+    """Plan calls for the prompt; without any, for the question it answers; if one is required, the best tool's."""
     found = plan_calls(turn.prompt, tools)
     if not found and turn.question:
         asked = plan_calls(turn.question, tools)
@@ -129,13 +129,13 @@ def _next_calls(
     wanted = [(call.tool.name, call.arguments) for call in planned if not call.missing]
     for finished in turn.finished:
         if finished.failed and _is_planned(finished, planned):
-            corrected = _correction(finished, tools)
+            corrected = _find_correction(finished, tools)
             wanted += [] if corrected is None else [(finished.name, corrected)]
     fresh = [call for call in wanted if not any(is_same(*call, done) for done in turn.finished)]
     return fresh[: max(MOST_CALLS - len(turn.finished), 0)]
 
 
-def _correction(
+def _find_correction(
     finished: FinishedCall, tools: Sequence[ToolDefinition]
 ) -> dict[str, object] | None:
     """Return corrected arguments for a failed call, or None if its error suggests nothing."""
@@ -163,7 +163,7 @@ def _output_call(turn: Turn, tools: Sequence[ToolDefinition]) -> list[Call]:
     return []
 
 
-def _answer(
+def _write_answer(
     turn: Turn, planned: Sequence[PlannedCall], tools: Sequence[ToolDefinition], forbidden: bool
 ) -> str:
     """Return the text of the reply: results, questions for missing arguments, or that no tool fits.
@@ -171,7 +171,7 @@ def _answer(
     With `forbidden`, the request permits no calls, and the text says so.
     """
     language = language_of(turn.prompt)
-    parts = _results(turn, planned, tools, language)
+    parts = _write_results(turn, planned, tools, language)
     parts += [sentences.ask_for(language, c.tool, c.missing) for c in planned if c.missing]
     if not parts and not tools:
         parts = [sentences.no_tools(language)]
@@ -184,7 +184,7 @@ def _answer(
     return "\n".join([sentences.NOTE[language], *dict.fromkeys(parts)])
 
 
-def _results(
+def _write_results(
     turn: Turn,
     planned: Sequence[PlannedCall],
     tools: Sequence[ToolDefinition],
@@ -196,7 +196,7 @@ def _results(
         if not finished.failed:
             parts.append(result_sentence(language, turn.prompt, finished))
             continue
-        corrected = _correction(finished, tools)
+        corrected = _find_correction(finished, tools)
         if corrected is None or not any(
             is_same(finished.name, corrected, c) for c in turn.finished
         ):

@@ -56,7 +56,7 @@ class Parameter:
 
 
 def parameters_of(tool: ToolDefinition) -> list[Parameter]:
-    """Return the parameters of a tool, required ones first, else in the schema's order."""
+    """Return a tool's parameters in the schema's order, but required ones first, and at most 64 optional ones."""
     root = tool.parameters
     required = [name for name in required_of(root) if isinstance(name, str)]
     known = properties_of(root)

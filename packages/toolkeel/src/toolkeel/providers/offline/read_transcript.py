@@ -51,13 +51,13 @@ def read_turn(messages: Sequence[Message]) -> Turn:
     earlier, since = messages[: max(last, 0)], messages[last + 1 :]
     return Turn(
         prompt=content_text(opening.content).strip(),
-        finished=tuple(_finished(call, result) for call, result in _calls(since) if result),
-        question=_question(earlier),
+        finished=tuple(_finish_call(call, result) for call, result in _pair_calls(since) if result),
+        question=_find_question(earlier),
         call_count=sum(len(m.tool_calls) for m in messages if isinstance(m, AssistantMessage)),
     )
 
 
-def _question(messages: Sequence[Message]) -> str:
+def _find_question(messages: Sequence[Message]) -> str:
     """Return the user message before the prompt if no result came since, else an empty string."""
     for message in reversed(messages):
         if isinstance(message, ToolMessage):
@@ -67,7 +67,7 @@ def _question(messages: Sequence[Message]) -> str:
     return ""
 
 
-def _calls(messages: Sequence[Message]) -> list[tuple[ToolCall, ToolMessage | None]]:
+def _pair_calls(messages: Sequence[Message]) -> list[tuple[ToolCall, ToolMessage | None]]:
     """Pair each call with its result, or None without one; equal ids pair by position."""
     results = [message for message in messages if isinstance(message, ToolMessage)]
     found: list[tuple[ToolCall, ToolMessage | None]] = []
@@ -80,7 +80,7 @@ def _calls(messages: Sequence[Message]) -> list[tuple[ToolCall, ToolMessage | No
     return found
 
 
-def _finished(call: ToolCall, result: ToolMessage) -> FinishedCall:
+def _finish_call(call: ToolCall, result: ToolMessage) -> FinishedCall:
     """Return a call with the text of its result."""
     return FinishedCall(call.name, arguments_of(call), result.text, result.failed)
 

@@ -95,9 +95,9 @@ def find_values(text: str) -> tuple[Value, ...]:
         for match in source.finditer(text):
             inner = next((group for group in match.groups() if group is not None), match[0])
             kind = "glob" if kind == "quoted" and re.fullmatch(r"[\w.*?/-]*\*[\w.*?/-]*", inner) else kind  # fmt: skip
-            value = _iso_date(inner) if kind == "date" else inner
+            value = _to_iso_date(inner) if kind == "date" else inner
             _claim(found, Value(kind, value, match.start(), match.end()))
-    numbers = _numbers(text)
+    numbers = _find_numbers(text)
     terms: list[Value] = []
     for sums in find_expressions(text):
         _claim(found, Value("expression", sums.text, sums.start, sums.end))
@@ -105,7 +105,13 @@ def find_values(text: str) -> tuple[Value, ...]:
             kind = "number" if sums.operators == 1 else "term"
             inside = (n for n in numbers if sums.start <= n.start < sums.end)
             terms += [number._replace(kind=kind) for number in inside]
-    for value in (*_codes(text), *numbers, *_names(text), *_chinese(text), *_lower(text)):
+    for value in (
+        *_find_codes(text),
+        *numbers,
+        *_find_names(text),
+        *_find_chinese(text),
+        *_find_uncapitalized(text),
+    ):
         _claim(found, value)
     return tuple(sorted([*found, *terms], key=lambda value: (value.start, value.kind)))
 
@@ -117,20 +123,20 @@ def _claim(found: list[Value], value: Value) -> None:
         found.append(value)
 
 
-def _iso_date(text: str) -> str:
+def _to_iso_date(text: str) -> str:
     """Return a date in three numbers as ``YYYY-MM-DD``."""
     year, month, day = re.findall(r"\d+", text)
     return f"{year}-{month:0>2}-{day:0>2}"
 
 
-def _all(
+def _find_all(
     kind: str, pattern: re.Pattern[str], text: str, read: Callable[[re.Match[str]], str | int]
 ) -> list[Value]:
     """Return a value for each match of a pattern, made by `read`."""
     return [Value(kind, read(m), m.start(), m.end()) for m in pattern.finditer(text)]
 
 
-def _numbers(text: str) -> list[Value]:
+def _find_numbers(text: str) -> list[Value]:
     """Return the numbers in a text, in digits, English words or Chinese signs."""
     found = []
     for match in _NUMBER.finditer(text):
@@ -143,17 +149,17 @@ def _numbers(text: str) -> list[Value]:
         number = float(digits) if set(digits) & set(".e") else int(digits)
         if number not in (float("inf"), float("-inf")):
             found.append(Value("number", number, match.start(), match.end()))
-    found += _all("number", _COUNT, text, lambda match: lexicon.COUNTS[match[0].lower()])
-    return [*found, *_all("number", _HAN_COUNT, text, lambda match: _HAN_DIGITS[match[1]])]
+    found += _find_all("number", _COUNT, text, lambda match: lexicon.COUNTS[match[0].lower()])
+    return [*found, *_find_all("number", _HAN_COUNT, text, lambda match: _HAN_DIGITS[match[1]])]
 
 
-def _codes(text: str) -> list[Value]:
+def _find_codes(text: str) -> list[Value]:
     """Return codes and symbols such as currencies and tickers in a text."""
-    symbols = _all("symbol", _SYMBOL, text, lambda match: match[1])
-    return [*_all("code", _CODE, text, lambda match: match[0]), *symbols]
+    symbols = _find_all("symbol", _SYMBOL, text, lambda match: match[1])
+    return [*_find_all("code", _CODE, text, lambda match: match[0]), *symbols]
 
 
-def _names(text: str) -> list[Value]:
+def _find_names(text: str) -> list[Value]:
     """Return capitalized names; the first word of a sentence only if it is not a common word."""
     found = []
     for match in _NAME.finditer(text):
@@ -188,14 +194,14 @@ def _is_ordinary(word: str, opening: bool) -> bool:
     return (everyday or len(lower) == 1) and lower not in lexicon.PLACES_LATIN
 
 
-def _lower(text: str) -> list[Value]:
+def _find_uncapitalized(text: str) -> list[Value]:
     """Return places and languages written without a capital letter."""
     known = lexicon.PLACES_LATIN | lexicon.LANGUAGES
-    values = _all("", _LATIN, text, lambda match: match[0].title())
+    values = _find_all("", _LATIN, text, lambda match: match[0].title())
     return [v._replace(kind=_kind_of_name(str(v.value).lower())) for v in values if str(v.value).lower() in known]  # fmt: skip
 
 
-def _chinese(text: str) -> list[Value]:
+def _find_chinese(text: str) -> list[Value]:
     """Return Chinese places, languages and currencies, and short words outside the lexicon."""
     tables = (
         ("place", lexicon.PLACES),

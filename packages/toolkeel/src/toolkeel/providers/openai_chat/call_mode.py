@@ -54,7 +54,7 @@ class CallMode:
         return known and not self._model.endswith("-cloud")
 
     async def choose(self, request: ModelRequest) -> Calls:
-        """Return how the tools of a request are called; ``auto`` is decided here.
+        """Return how the tools of a request are called; ``auto`` becomes ``text`` or ``grammar``.
 
         An answer of a given form beside tools, and a call that is required, need the grammar:
         servers hold neither a reply nor its beginning to a form where they have tools of their own.
@@ -68,7 +68,7 @@ class CallMode:
         return "grammar" if (await self._find_facts()).tools is False else "text"
 
     async def _find_facts(self) -> ServerFacts:
-        """Ask a local server, once and in a thread, for the model's context length and template; store them."""
+        """Ask a local server, in a thread and until it answers, for context length and template; store them."""
         if self.facts is None:
             kind = self._profile.kind
             self.facts = await asyncio.to_thread(find_facts, kind, self._client, self._model)

@@ -197,7 +197,7 @@ class CallTracker:
         """Add further calls, made of text after complete arguments, and return them; what is not JSON yet waits."""
         deltas = []
         for call in tuple(self._with_surplus):
-            values = _objects("".join(call.surplus))
+            values = _parse_objects("".join(call.surplus))
             if values is None:
                 continue
             del self._with_surplus[call]
@@ -231,7 +231,7 @@ def _continues(call: OpenCall, piece: CallPiece) -> bool:
     return piece.index is not None or not (call.has_arguments and piece.starts_object)
 
 
-def _objects(text: str) -> list[Json] | None:
+def _parse_objects(text: str) -> list[Json] | None:
     """Return the JSON objects that `text` consists of (``null`` is an empty one), or None."""
     values, text, position = list[Json](), text.strip(), 0
     try:

@@ -107,7 +107,7 @@ def merge_fields(before: Json, fields: Json) -> Json:
 
 
 def as_message(value: object) -> Json:
-    """Return a message or delta, which may be its text alone, or the one message of a list."""
+    """Return a message or delta, which may be its text alone, or the one message of a list; else empty."""
     listed = as_parts(value)
     one = listed[0] if len(listed) == 1 else {}
     return {"content": one["text"]} if one.keys() == {"text"} else one

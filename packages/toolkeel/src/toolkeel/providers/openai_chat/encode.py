@@ -162,14 +162,17 @@ def encode_turn(
 
 
 def encode_options(settings: Settings, tools: WireTools, profile: ChatTarget) -> Json:
-    """Return model, tools and settings as keys of a body; raise `SetupError` if the tool choice is no tool."""
+    """Return model, tools and settings as keys of a body; raise `SetupError` if the tool choice is no tool.
+
+    Keys of ``extra_body`` win. Settings that the server or the model refuses are left out.
+    """
     server = profile.server
     counted = profile.stream and server.stream_usage
     body: Json = {"model": profile.model}
     if tools.bodies:
         body |= without_none(
             tools=list(tools.bodies),
-            tool_choice=_tool_choice(settings.tool_choice, tools),
+            tool_choice=_encode_choice(settings.tool_choice, tools),
             parallel_tool_calls=settings.parallel_tool_calls if server.parallel else None,
         )
     refused = server.refused | refused_by_reasoner(profile.model, settings)
@@ -178,7 +181,7 @@ def encode_options(settings: Settings, tools: WireTools, profile: ChatTarget) ->
     body |= without_none(
         **{keys.get(name, name): sent[name] for name in sent if name not in refused},
         **{server.max_tokens_key: settings.max_tokens},
-        response_format=settings.output and _response_format(settings.output),
+        response_format=settings.output and _encode_format(settings.output),
         stream=profile.stream or None,
         stream_options={"include_usage": True} if counted else None,
     )
@@ -224,14 +227,14 @@ class ChatEncoder(Encoder[ChatTarget]):
         return wire_tools(tools, profile.server.target, strict)
 
     def encode_message(self, message: AssistantMessage | SystemMessage | UserMessage) -> list[Json]:
-        """Encode a message, after the media that waited for it, and record its role."""
+        """Encode a message after the open results and media of the turn, which it ends; record its role."""
         wires = self.encode_tail()
         self.close_turn()
         if isinstance(message, AssistantMessage):
-            wires.extend(self._assistant(message))
+            wires.extend(self._encode_reply(message))
         else:
             last = as_text(wires[-1]["role"]) if wires else self._last_role
-            wires += self._following(last, {**self._prompt(message), **speaker(message)})
+            wires += self._with_bridge(last, {**self._encode_prompt(message), **speaker(message)})
         self._last_role = as_text(wires[-1]["role"]) if wires else self._last_role
         return wires
 
@@ -245,15 +248,15 @@ class ChatEncoder(Encoder[ChatTarget]):
         """Return open results or placeholders, then their media; later messages may change both."""
         rest = self.open_results()
         media: list[Json] = [{"role": "user", "content": rest.trailing}] if rest.trailing else []
-        return rest.blocks + self._following("tool", *media)
+        return rest.blocks + self._with_bridge("tool", *media)
 
     def encode_head(self, prepared: PreparedRequest) -> Json:
         """Return an empty ``tools`` where a server requires one after calls and none is sent; else no keys."""
         wanted = self._server.tools_with_calls and self.has_calls
         return {"tools": []} if wanted and "tools" not in prepared.static_keys else {}
 
-    def _following(self, last: str, *wires: Json) -> list[Json]:
-        """Return `wires`, after an empty reply if the server needs one between `last` and them."""
+    def _with_bridge(self, last: str, *wires: Json) -> list[Json]:
+        """Return `wires`, after the reply `BRIDGE` if the server needs one between results and a user's message."""
         if self._server.bridge and last == "tool" and wires and wires[0]["role"] == "user":
             return [{"role": "assistant", "content": BRIDGE}, *wires]
         return list(wires)
@@ -275,25 +278,25 @@ class ChatEncoder(Encoder[ChatTarget]):
         before = self._later.get(wire_id)
         return WireResults([wire] if before is None else [before, wire], media)
 
-    def _prompt(self, message: SystemMessage | UserMessage) -> Json:
+    def _encode_prompt(self, message: SystemMessage | UserMessage) -> Json:
         """Encode a system or user message, with notes for media that the server refuses."""
         role = "system" if isinstance(message, SystemMessage) else "user"
         if role == "system" or isinstance(message.content, str):
             return {"role": role, "content": clean_text(content_text(message.content))}
         parts: list[Json] = []
         for block in message.content:
-            part = self._part(block)
+            part = self._encode_part(block)
             parts.append(part or {"type": "text", "text": omission_note(block, "not shown")})
         if all(part["type"] == "text" for part in parts):
             return {"role": role, "content": "\n".join(as_text(part["text"]) for part in parts)}
         return {"role": role, "content": parts}
 
-    def _assistant(self, message: AssistantMessage) -> Iterator[Json]:
+    def _encode_reply(self, message: AssistantMessage) -> Iterator[Json]:
         """Yield a reply as one message, none if it is empty, reasoning beside its calls; record that it has calls."""
         own = is_own(message, self.wire, self._profile)
         media = media_to_send_back(message) if own else {}
         text = clean_text(text_without_media(message) if media else message.text)
-        calls = [self._call(call, own) for call in message.tool_calls]
+        calls = [self._encode_call(call, own) for call in message.tool_calls]
         if not calls and not text.strip() and not media:
             return
         nothing = None if self._server.null_content else ""
@@ -323,7 +326,7 @@ class ChatEncoder(Encoder[ChatTarget]):
         super().close_turn()
         self._later = {}
 
-    def _call(self, call: ToolCall, own: bool) -> Json:
+    def _encode_call(self, call: ToolCall, own: bool) -> Json:
         """Register a call and encode it, with its unusual keys if it is this model's own."""
         wire_id = self._open.add(call)
         options = call.provider_options if own else {}
@@ -342,7 +345,7 @@ class ChatEncoder(Encoder[ChatTarget]):
         texts: list[str] = []
         media: list[Json] = []
         for block in content:
-            part = self._part(block)
+            part = self._encode_part(block)
             if part is None:
                 texts.append(omission_note(block, "cannot be shown"))
             elif part["type"] == "text":
@@ -352,8 +355,8 @@ class ChatEncoder(Encoder[ChatTarget]):
                 media.append(part)
         return texts, media
 
-    def _part(self, block: Block) -> Json | None:
-        """Encode a block as a part of a user message; None if this wire has no form for it."""
+    def _encode_part(self, block: Block) -> Json | None:
+        """Encode a block as a part of a user message; None if the wire or the server has no form for it."""
         if original := original_block(self.wire, block):
             return original
         text = block_text(block)
@@ -381,7 +384,7 @@ class ChatEncoder(Encoder[ChatTarget]):
         return None
 
 
-def _response_format(output: OutputFormat) -> Json:
+def _encode_format(output: OutputFormat) -> Json:
     """Encode a reply's schema as ``response_format``, or raise as `compile_format`."""
     compiled = compile_format(output, "openai-strict")
     form: Json = {"name": output.name, "schema": compiled.schema, "strict": compiled.strict}
@@ -389,7 +392,7 @@ def _response_format(output: OutputFormat) -> Json:
     return {"type": "json_schema", "json_schema": form}
 
 
-def _tool_choice(choice: str | None, tools: WireTools) -> object:
+def _encode_choice(choice: str | None, tools: WireTools) -> object:
     """Encode the tool choice: a word unchanged, a name as a function, or raise `SetupError` without that tool."""
     if choice in (None, "auto", "none", "required"):
         return choice

@@ -14,9 +14,9 @@ from toolkeel.model_interface import Delta, Finish, ModelRequest, ToolDefinition
 from toolkeel.providers.chat_servers import COMPATIBLE, OPENAI, ChatProfile
 from toolkeel.providers.constrained.checks import (
     check_calls,
-    constrain_from_now_on,
-    is_named,
+    is_same_name,
     lacks_tools,
+    make_grammar_retry,
     with_call_mode,
 )
 from toolkeel.providers.constrained.send import send_constrained
@@ -142,7 +142,7 @@ class OpenAIChat(OpenAIModel):
         end = next((one for one in deltas if isinstance(one, Finish | AssistantMessage)), None)
         if end is not None and end.model:
             self._is_model_known = True
-            if not is_named(end.model, self.name):
+            if not is_same_name(end.model, self.name):
                 log.warning("%r: the server answers with another model: %s", self, end.model)
 
     async def _request_reply(
@@ -177,7 +177,7 @@ class OpenAIChat(OpenAIModel):
                 if is_local and calls != "grammar" and lacks_tools(error):
                     mode.is_unreliable = True
                     if self.calls == "auto":
-                        raise constrain_from_now_on(error) from error
+                        raise make_grammar_retry(error) from error
                 mode.is_unreliable = mode.is_unreliable or bool(
                     error.mistake and not error.retryable
                 )

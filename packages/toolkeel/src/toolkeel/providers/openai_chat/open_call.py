@@ -26,7 +26,7 @@ class CallPiece:
 
     def __init__(self, index: object, id: object, function: Json) -> None:
         arguments = arguments_of(function)
-        self.index = index if type(index) is int else _number(index)
+        self.index = index if type(index) is int else _parse_index(index)
         self.id = as_id(id)
         self.name = as_text(function.get("name"))
         self.object: Json | None = arguments if isinstance(arguments, dict) else None
@@ -130,7 +130,7 @@ class OpenCall:
 
     @property
     def is_placeholder(self) -> bool:
-        """True if the arguments so far may be replaced."""
+        """True while the arguments are ``{}`` or ``null``, which a proxy may replace, and were not released."""
         return self._first in _PLACEHOLDERS
 
     def release(self) -> str:
@@ -146,7 +146,7 @@ class OpenCall:
         return True
 
 
-def _number(index: object) -> int | None:
+def _parse_index(index: object) -> int | None:
     """Return an index sent as text or as another kind of number; None if it is no index."""
     text = str(index).removesuffix(".0")
     return int(text) if text.isdecimal() and len(text) < _LONG_INDEX else None

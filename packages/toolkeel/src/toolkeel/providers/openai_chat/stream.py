@@ -139,7 +139,7 @@ class StreamDecoder(Decoder):
             return self._read_message(message)
         deltas = self._read_content(message)
         entries = list_calls(message)
-        deltas += self._waiting_text() if entries else []
+        deltas += self._release_text() if entries else []
         are_several = len(entries) > 1
         for position, entry in enumerate(entries):
             pieces = self._tracker.feed(entry, position if are_several else None)
@@ -216,7 +216,7 @@ class StreamDecoder(Decoder):
             kind = kind if kind.startswith("audio/") else "audio/pcm"
             self._media.append(Audio(self._audio, kind, as_dict(clean(self._audio_extra))))
         deltas = self._read_beside()
-        deltas += self._thinking_delta(self._new_thought.finish()) + self._waiting_text()
+        deltas += self._thinking_delta(self._new_thought.finish()) + self._release_text()
         rest = self._with_own_names(self._tracker.finish())
         self._call_count += len(rest)
         return deltas + rest
@@ -306,7 +306,7 @@ class StreamDecoder(Decoder):
     def _read_all_keys(self, message: Json) -> list[Delta]:
         """Return the text and reasoning of a message, and record its media and unknown keys."""
         content = message.get("content")
-        deltas = self._waiting_text() if isinstance(content, list) else []  # parts cite places
+        deltas = self._release_text() if isinstance(content, list) else []  # parts cite places
         thought, spoken = self._parts.read(content, self._text_length)
         thought = self._reasoning_text(message) or thought
         refusal = as_text(message.get("refusal"))
@@ -328,7 +328,7 @@ class StreamDecoder(Decoder):
         self._text_length += len(text)
         return self._text_delta(text)
 
-    def _waiting_text(self) -> list[Delta]:
+    def _release_text(self) -> list[Delta]:
         """Return the delta of a text that waited for a further piece, and count its characters."""
         text = self._new_text.finish()
         self._text_length += len(text)

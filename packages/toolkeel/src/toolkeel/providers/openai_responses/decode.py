@@ -39,7 +39,10 @@ class StoredItems(StoredConversation):
         return request.get("instructions")
 
     def group_replies(self, wires: Iterable[Json], tools: WireTools) -> Iterator[list[Json]]:
-        """Yield groups: the items of one reply together, every other item alone."""
+        """Yield groups: the items of one reply together, every other item alone.
+
+        An output that answers no call belongs to the reply before it, if there is one.
+        """
         reply: list[Json] = []
         called: set[object] = set()
         for item in wires:
@@ -73,7 +76,7 @@ class StoredItems(StoredConversation):
 
     def as_response(self, turn: list[Json]) -> Json:
         """Return the items of a reply as a completed response."""
-        output = [_output_item(item) for item in turn]
+        output = [_to_output_item(item) for item in turn]
         return {"object": "response", "status": "completed", "output": output}
 
     def decode_input(self, wire: Json, calls: StoredCalls) -> Iterator[Message]:
@@ -111,7 +114,7 @@ class StoredItems(StoredConversation):
 
 
 def _call_ids(item: Json, kind: str, tools: WireTools) -> set[object]:
-    """Return the ids of a call; none for a call that no tool takes."""
+    """Return the ids of a call; none for other items, or for a native call that no tool takes."""
     native = kind in NATIVE_CALLS and tools.native(NATIVE_CALLS[kind].tools)
     return {item.get("call_id"), item.get("id")} - {None} if native or kind in CALLS else set()
 
@@ -123,7 +126,7 @@ def _is_input_message(item: Json) -> bool:
     )
 
 
-def _output_item(item: Json) -> Json:
+def _to_output_item(item: Json) -> Json:
     """Return an output item; a plain assistant message becomes one."""
     content = item.get("content")
     if item.get("role") != "assistant":

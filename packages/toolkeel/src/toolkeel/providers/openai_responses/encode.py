@@ -60,8 +60,8 @@ def encode_tools(tools: Tools, *, strict: bool | None = None) -> list[Json]:
             always sent, since its absence means True here.
 
     Returns:
-        One dict a tool, in order. A name that the wire does not accept is replaced by an
-        alias; `decode` restores it if it gets the tools.
+        One dict a tool: functions in order, then the server's own tools. A name that the wire does not
+        accept is replaced by an alias; `decode` restores it if it gets the tools.
 
     Raises:
         DefinitionError, SetupError: as `wire_tools`.
@@ -111,9 +111,8 @@ def encode_messages(
     >>> result
     {'type': 'function_call_output', 'call_id': 'c1', 'output': '晴'}
     """
-    return ResponsesEncoder(wire_tools(tools, WIRE), ModelProfile(model)).encode_transcript(
-        messages
-    )
+    encoder = ResponsesEncoder(wire_tools(tools, WIRE), ModelProfile(model))
+    return encoder.encode_transcript(messages)
 
 
 def encode_turn(reply: object, results: Sequence[ToolMessage], *, tools: Tools = ()) -> list[Json]:
@@ -154,7 +153,7 @@ def encode_options(settings: Settings, tools: WireTools, profile: ModelProfile) 
     if wires:
         body |= without_none(
             tools=wires,
-            tool_choice=_tool_choice(settings.tool_choice, tools),
+            tool_choice=_encode_choice(settings.tool_choice, tools),
             parallel_tool_calls=settings.parallel_tool_calls,
         )
     include = [*tools.native_includes, *as_list(extra.pop("include", None))]
@@ -176,7 +175,8 @@ def encode_options(settings: Settings, tools: WireTools, profile: ModelProfile) 
         effort = {"effort": settings.reasoning_effort}
         body["reasoning"] = {**effort, **as_dict(extra.pop("reasoning", None))}
     if settings.output is not None:
-        body["text"] = {**as_dict(extra.pop("text", None)), "format": _format(settings.output)}
+        form = {"format": _encode_format(settings.output)}
+        body["text"] = {**as_dict(extra.pop("text", None)), **form}
     return {**body, **extra}
 
 
@@ -212,8 +212,8 @@ class ResponsesEncoder(Encoder[ModelProfile]):
         items = self.encode_tail()
         self.close_turn()
         if isinstance(message, UserMessage):
-            return [*items, {"role": "user", "content": self._prompt(message.content)}]
-        return items + self._reply(message)
+            return [*items, {"role": "user", "content": self._encode_content(message.content)}]
+        return items + self._encode_reply(message)
 
     def encode_tail(self) -> list[Json]:
         """Return results that wait for others, and placeholders for missing ones."""
@@ -225,13 +225,14 @@ class ResponsesEncoder(Encoder[ModelProfile]):
             return WireResults([encode_native_output(self._natives[wire_id], result, wire_id)], [])
         extra = as_dict(call.provider_options.get(WIRE))
         kind = as_text(extra.get("type")) or "function_call"
-        wire: Json = {"type": _OUTPUTS[kind], "call_id": wire_id, "output": self._output(result)}
+        output = self._encode_output(result)
+        wire: Json = {"type": _OUTPUTS[kind], "call_id": wire_id, "output": output}
         if "caller" in extra and kind == "function_call":
             wire["caller"] = extra["caller"]
         return WireResults([wire], [])
 
-    def _reply(self, message: AssistantMessage) -> list[Json]:
-        """Encode a reply as items, in their original form and order if it is this model's own."""
+    def _encode_reply(self, message: AssistantMessage) -> list[Json]:
+        """Encode a reply as items, in original form and order if this model's own; none if the server has it."""
         extra = as_dict(message.provider_options.get(WIRE))
         known = (
             message.model
@@ -243,7 +244,7 @@ class ResponsesEncoder(Encoder[ModelProfile]):
         stored = extra.get("store") is True
         layout = [one for one in output if not isinstance(one, dict) or _is_sent_back(one, stored)]
         together = ours and len(layout) == len(output)
-        calls = [self._call(call, ours, together) for call in message.tool_calls]
+        calls = [self._encode_call(call, ours, together) for call in message.tool_calls]
         if AT_SERVER in extra:
             return []
         text = clean_text(text_without_media(message) if output else message.text)
@@ -254,7 +255,7 @@ class ResponsesEncoder(Encoder[ModelProfile]):
             items.pop()  # cut off while reasoning: refused without the item that follows it
         return [_item_to_send(item, together) for item in items]
 
-    def _call(self, call: ToolCall, ours: bool, together: bool) -> Json:
+    def _encode_call(self, call: ToolCall, ours: bool, together: bool) -> Json:
         """Register a call and encode it; one of the provider's own tools in its original form.
 
         Args:
@@ -276,9 +277,9 @@ class ResponsesEncoder(Encoder[ModelProfile]):
                 wire[key] = value
         if not _is_item_id(wire.get("id")):
             wire.pop("id", None)
-        return {**wire, CALLS[kind]: self._arguments(call, kind)}
+        return {**wire, CALLS[kind]: self._encode_arguments(call, kind)}
 
-    def _arguments(self, call: ToolCall, kind: str) -> str:
+    def _encode_arguments(self, call: ToolCall, kind: str) -> str:
         """Return a call's arguments as text, with property names of the wire."""
         if kind == "custom_tool_call" and isinstance(call.arguments, str):
             return clean_text(call.arguments)
@@ -286,7 +287,7 @@ class ResponsesEncoder(Encoder[ModelProfile]):
             return dumps(self._tools.encode_arguments(call))
         return arguments_text(self._tools.arguments_of(call))
 
-    def _prompt(self, content: Content) -> object:
+    def _encode_content(self, content: Content) -> object:
         """Encode content as text, or as parts if it has media."""
         if isinstance(content, str):
             return clean_text(content)
@@ -295,11 +296,11 @@ class ResponsesEncoder(Encoder[ModelProfile]):
             return "\n".join(as_text(part["text"]) for part in parts)
         return parts
 
-    def _output(self, result: ToolMessage) -> object:
+    def _encode_output(self, result: ToolMessage) -> object:
         """Encode a result's content: text, or parts for media. There is no error flag."""
         if is_blank(result.content):
             return f"Error: {NO_OUTPUT}" if result.failed else NO_OUTPUT
-        output = self._prompt(result.content)
+        output = self._encode_content(result.content)
         if not result.failed or content_text(result.content).lower().startswith(ERROR_PREFIXES):
             return output
         if isinstance(output, str):
@@ -328,7 +329,7 @@ def _media_blocks(block: Image | Audio | File) -> list[Json]:
     return []
 
 
-def _format(output: OutputFormat) -> Json:
+def _encode_format(output: OutputFormat) -> Json:
     """Encode a reply's schema as ``text.format``, or raise as `compile_format`."""
     compiled = compile_format(output, "openai-strict")
     form: Json = {"type": "json_schema", "name": output.name, "schema": compiled.schema}
@@ -339,7 +340,7 @@ def _format(output: OutputFormat) -> Json:
     }
 
 
-def _tool_choice(choice: str | None, tools: WireTools) -> object:
+def _encode_choice(choice: str | None, tools: WireTools) -> object:
     """Encode the tool choice: a word unchanged, a name as a tool, or raise `SetupError` without it."""
     if choice in (None, "auto", "none", "required"):
         return choice

@@ -35,7 +35,7 @@ class OpenItems:
         return self._by_index.get(index)
 
     def add(self, index: int, wire: Json, call_index: int) -> OpenItem:
-        """Register a new item at an index, in place of an earlier one, and return it."""
+        """Register a new item at an index and return it; an earlier one there keeps its place in the reply."""
         item = self._by_index[index] = OpenItem(dict(wire), call_index)
         item.place = index if index not in self._by_place else max(self._by_place) + 1
         self._by_place[item.place] = item

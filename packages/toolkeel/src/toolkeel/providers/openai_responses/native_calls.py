@@ -70,7 +70,7 @@ def to_function_call(item: Json, tools: WireTools, *, is_complete: bool) -> Json
     name = tools.native(native.tools, as_text(item.get("server_label")))
     if not name:
         return item
-    parsed = _arguments(item, native)
+    parsed = _decode_arguments(item, native)
     if (checks := as_list(item.get(WARNINGS))) and tools.natives[
         name
     ].to_tool_arguments is not None:
@@ -109,24 +109,24 @@ def encode_native_output(item: Json, result: ToolMessage, wire_id: str) -> Json:
     wire: Json = {"type": kind, "call_id": wire_id}
     match kind:
         case "computer_call_output":
-            wire["output"] = _screenshot(result)
+            wire["output"] = _encode_screenshot(result)
             checks = result.details.get(CHECKS)
             return {**wire, CHECKS: checks} if checks else wire
         case "shell_call_output":
             limit = as_dict(item.get("action")).get("max_output_length")
-            wire["output"] = _shell_output(result)
+            wire["output"] = _encode_shell_output(result)
             return wire if limit is None else {**wire, "max_output_length": limit}
         case "apply_patch_call_output":
             status = "failed" if result.failed else "completed"
             return {**wire, "status": status, "output": clean_text(result.text)}
         case "mcp_approval_response":
-            return _approval(as_text(item.get("id")), result)
+            return _encode_approval(as_text(item.get("id")), result)
         case "local_shell_call_output":  # the types say id, the server matches call_id
             wire["id"] = wire_id
     return {**wire, "output": clean_text(result.text)}
 
 
-def _arguments(item: Json, native: NativeCall) -> Json:
+def _decode_arguments(item: Json, native: NativeCall) -> Json:
     """Return the arguments of a native call, in the shape of the tool that represents it."""
     if native.payload == "actions":
         return {"actions": as_list(item.get("actions")) or [item.get("action")]}
@@ -138,22 +138,22 @@ def _arguments(item: Json, native: NativeCall) -> Json:
     return payload
 
 
-def _screenshot(result: ToolMessage) -> Json:
+def _encode_screenshot(result: ToolMessage) -> Json:
     """Return a result's last picture as a screenshot's address, empty without one. There is no place for text."""
     blocks = () if isinstance(result.content, str) else result.content
     url = next((data_url(one) for one in reversed(blocks) if isinstance(one, Image)), "")
     return {"type": "computer_screenshot", "image_url": url}
 
 
-def _value(result: ToolMessage) -> object:
+def _find_value(result: ToolMessage) -> object:
     """Return the value of the first `Data` block in a result, or None."""
     blocks = () if isinstance(result.content, str) else result.content
     return next((block.value for block in blocks if isinstance(block, Data)), None)
 
 
-def _shell_output(result: ToolMessage) -> list[object]:
-    """Return one entry for each command, from the tool; for a failure, its text."""
-    parsed = as_list(_value(result))
+def _encode_shell_output(result: ToolMessage) -> list[object]:
+    """Return the tool's own entries for its commands, else one entry with the result's text."""
+    parsed = as_list(_find_value(result))
     if parsed:
         return parsed
     text = clean_text(content_text(result.content))
@@ -161,9 +161,9 @@ def _shell_output(result: ToolMessage) -> list[object]:
     return [{**output, "outcome": {"type": "exit", "exit_code": int(result.failed)}}]
 
 
-def _approval(id: str, result: ToolMessage) -> Json:
+def _encode_approval(id: str, result: ToolMessage) -> Json:
     """Encode an approval; anything but a clear yes means no."""
-    answer = as_dict(_value(result))
+    answer = as_dict(_find_value(result))
     reason = as_text(answer.get("reason")) or (clean_text(result.text) if result.failed else "")
     wire: Json = {
         "type": "mcp_approval_response",

@@ -24,6 +24,9 @@ AT_SERVER: Final = "at_server"
 def messages_to_send(request: ModelRequest) -> Sequence[Message]:
     """Return the messages of a request that the server does not have.
 
+    With ``previous_response_id`` these are the messages after the reply of that id, behind the reply itself marked
+    as stored; without such a reply all, behind a stand-in for one whose calls the first results answer.
+
     Raises:
         SetupError: if the request names a ``conversation``, in which the server would store the
             transcript once more.

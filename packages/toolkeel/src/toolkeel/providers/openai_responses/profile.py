@@ -73,7 +73,7 @@ def is_refusal(item: Json) -> bool:
 
 
 def call_extra(item: Json) -> Json:
-    """Return a call item's further keys, such as its own id and its namespace."""
+    """Return a call item's further keys, such as its own id and its namespace, as provider options."""
     keys = item.keys() - _CALL_KEYS - _NOT_SENT
     extra = {key: item[key] for key in sorted(keys) if item[key] is not None}
     if item.get("type") == "custom_tool_call":

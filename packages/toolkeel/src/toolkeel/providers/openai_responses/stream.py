@@ -106,7 +106,7 @@ class StreamDecoder(Decoder):
         return self._read_response(data)
 
     def finish(self) -> list[Delta | AssistantMessage]:
-        """Return the remaining deltas; last, a complete message if earlier deltas were wrong."""
+        """Return the remaining deltas, none for a cut-off response; last a complete message if others were wrong."""
         deltas = super().finish() if self.is_ended() else []
         numbers = [item.call_index for item in self._items.in_order() if item.type in CALLS]
         if deltas and (self._contradicted or numbers != sorted(numbers)):
@@ -214,7 +214,7 @@ class StreamDecoder(Decoder):
         return self._extend_text(data)
 
     def _add_citation(self, data: Json) -> list[Delta]:
-        """Store a citation in its message item; return deltas only if this starts the item."""
+        """Store a citation in its message item, and return no deltas."""
         item, deltas = self._item_of(data, "message")
         if citation := as_dict(data.get("annotation")):
             item.citations.append((data.get("content_index", 0), citation))

@@ -15,7 +15,7 @@ _EXACT_NUMBER = secrets.token_hex(8)
 _MARKED = re.compile(f'"{_EXACT_NUMBER}([^"]*)"')
 
 
-def _number(text: str) -> object:
+def _parse_number(text: str) -> object:
     """Parse a number, or mark it to be written again exactly as it was.
 
     ``7786572e5565681`` is infinite in Python, ``-0`` is 0, and an integer of five thousand digits is an
@@ -46,9 +46,9 @@ def write_arguments(arguments: Json) -> str:
 
 
 _DECODER = json.JSONDecoder(
-    parse_float=_number,
-    parse_int=_number,
-    parse_constant=_number,
+    parse_float=_parse_number,
+    parse_int=_parse_number,
+    parse_constant=_parse_number,
     object_pairs_hook=make_object,
 )
 
@@ -85,7 +85,7 @@ def parameter_schema(parameters: Mapping[str, object], key: str) -> Mapping[str,
 
 def read_value(text: str, schema: Mapping[str, object], declared: str = "") -> object:
     """Return a value written as text: text where the schema, or `declared`, says so; else JSON if it is any."""
-    if declared == "string" or (not declared and "string" in set(_types(schema))):
+    if declared == "string" or (not declared and "string" in set(_list_types(schema))):
         return text
     try:
         [value] = parse_values(text)
@@ -94,7 +94,7 @@ def read_value(text: str, schema: Mapping[str, object], declared: str = "") -> o
     return value
 
 
-def _types(schema: Mapping[str, object]) -> Iterator[object]:
+def _list_types(schema: Mapping[str, object]) -> Iterator[object]:
     """Yield every type that `schema` names at its top; ``string`` if it names none."""
     kind = schema.get("type")
     among = [*as_list(schema.get("anyOf")), *as_list(schema.get("oneOf"))]
@@ -104,7 +104,7 @@ def _types(schema: Mapping[str, object]) -> Iterator[object]:
         yield from kind
     elif among:
         for one in among:
-            yield from _types(as_dict(one))
+            yield from _list_types(as_dict(one))
     elif "enum" in schema or "const" in schema:
         values = [*as_list(schema.get("enum")), schema.get("const")]
         yield "string" if any(isinstance(value, str) for value in values) else "number"

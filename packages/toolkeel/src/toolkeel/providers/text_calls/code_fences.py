@@ -10,6 +10,9 @@ _FENCE = re.compile(r"[\s>*+-]*(?:\d+[.)]\s+)?(?P<mark>`{3,}|~{3,})(?P<info>.*)"
 class CodeFences:
     """Tracker of code fences in a text that arrives in pieces; parsed only on demand.
 
+    Attributes:
+        add: Appends a piece of the text.
+
     >>> fences = CodeFences()
     >>> fences.add("So:\\n``")
     >>> fences.add("`python\\nx")

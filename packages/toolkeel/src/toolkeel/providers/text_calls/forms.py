@@ -98,7 +98,7 @@ def json_calls(text: str, schemas: Schemas) -> Iterator[ParsedCall]:
     >>> [*json_calls('{"name": "f", "arguments": {"a": 1}}', {})]
     [('f', {'a': 1})]
     """
-    values = [one for value in parse_values(text) for one in _listed(value)]
+    values = [one for value in parse_values(text) for one in _list_calls(value)]
     if not values:
         raise ValueError("no call")
     for value in map(as_dict, values):
@@ -114,7 +114,7 @@ def json_calls(text: str, schemas: Schemas) -> Iterator[ParsedCall]:
         yield next((as_text(call[key]) for key in _NAMES if key in call), ""), arguments
 
 
-def _listed(value: object) -> list[object]:
+def _list_calls(value: object) -> list[object]:
     """Return the calls of a list, or of an object like OpenAI's with its ``tool_calls``."""
     if isinstance(value, dict) and value.keys() == {"tool_calls"}:
         value = value["tool_calls"]
@@ -166,7 +166,7 @@ def tagged_calls(text: str, schemas: Schemas) -> Iterator[ParsedCall]:
         name, mark, rest = text.strip().partition("<arg_key>")
         yield (
             name.strip(),
-            convert_arguments(schemas[name.strip()], _full_matches(_ARG, rest and mark + rest)),
+            convert_arguments(schemas[name.strip()], _match_all(_ARG, rest and mark + rest)),
         )
 
 
@@ -175,11 +175,11 @@ def function_calls(text: str, schemas: Schemas) -> Iterator[ParsedCall]:
 
     They hold JSON (Llama) or ``<parameter=a>…</parameter>``.
     """
-    for name, body in _full_matches(_FUNCTION, text):
+    for name, body in _match_all(_FUNCTION, text):
         if body.startswith("{"):
-            yield from _named(name, body, schemas)
+            yield from _parse_named(name, body, schemas)
         else:
-            yield name, convert_arguments(schemas[name], _full_matches(_PARAMETER, body))
+            yield name, convert_arguments(schemas[name], _match_all(_PARAMETER, body))
 
 
 def invoked_calls(text: str, schemas: Schemas) -> Iterator[ParsedCall]:
@@ -188,7 +188,7 @@ def invoked_calls(text: str, schemas: Schemas) -> Iterator[ParsedCall]:
     A parameter with ``string="true"`` is text, one with ``string="false"`` is JSON.
     """
     kinds = {'string="true"': "string", 'string="false"': "json"}
-    for name, body in _full_matches(_INVOKE, text):
+    for name, body in _match_all(_INVOKE, text):
         yield (
             name,
             make_object(
@@ -198,7 +198,7 @@ def invoked_calls(text: str, schemas: Schemas) -> Iterator[ParsedCall]:
                         value, parameter_schema(schemas[name], key), kinds.get(output.strip(), "")
                     ),
                 )
-                for key, output, value in _full_matches(_INVOKED, body)
+                for key, output, value in _match_all(_INVOKED, body)
             ),
         )
 
@@ -212,7 +212,7 @@ def mistral_calls(text: str, schemas: Schemas) -> Iterator[ParsedCall]:
     first, *more = text.split("[TOOL_CALLS]")
     for part in [*filter(str.strip, [first]), *more]:
         if match := _MISTRAL.match(part):
-            yield from _named(match[1], part[match.end() :], schemas)
+            yield from _parse_named(match[1], part[match.end() :], schemas)
         else:
             yield from json_calls(part, schemas)
 
@@ -222,13 +222,13 @@ def deepseek_calls(text: str, schemas: Schemas) -> Iterator[ParsedCall]:
 
     They are ``function<sep>f`` and code (V3, R1), or ``f<sep>{…}``.
     """
-    for (body,) in _full_matches(_DEEPSEEK, text):
+    for (body,) in _match_all(_DEEPSEEK, text):
         name, arguments = _SEPARATOR.split(body, maxsplit=1)
         if name.strip() == "function":
             name, _, arguments = arguments.partition("\n")
             code = _CODE.fullmatch(arguments.strip())
             arguments = code[1] if code else arguments
-        yield from _named(name.strip(), arguments, schemas)
+        yield from _parse_named(name.strip(), arguments, schemas)
 
 
 def kimi_calls(text: str, schemas: Schemas) -> Iterator[ParsedCall]:
@@ -236,10 +236,10 @@ def kimi_calls(text: str, schemas: Schemas) -> Iterator[ParsedCall]:
 
     They are ``functions.f:0<|tool_call_argument_begin|>{…}``.
     """
-    for (body,) in _full_matches(_KIMI, text):
+    for (body,) in _match_all(_KIMI, text):
         id, _, arguments = body.partition("<|tool_call_argument_begin|>")
         name = id.strip().rpartition(":")[0].removeprefix("functions.")
-        yield from _named(name, arguments, schemas)
+        yield from _parse_named(name, arguments, schemas)
 
 
 def fenced_calls(text: str, schemas: Schemas) -> Iterator[ParsedCall]:
@@ -268,12 +268,12 @@ def fenced_calls(text: str, schemas: Schemas) -> Iterator[ParsedCall]:
         raise ValueError("no call")
 
 
-def _named(name: str, arguments: str, schemas: Schemas) -> Iterator[ParsedCall]:
+def _parse_named(name: str, arguments: str, schemas: Schemas) -> Iterator[ParsedCall]:
     """Yield the call of a name with the JSON text of its arguments, whether a tool has it or not."""
     return json_calls(f'{{"name": {json.dumps(name)}, "arguments": {arguments}}}', schemas)
 
 
-def _full_matches(pattern: re.Pattern[str], text: str) -> Iterator[tuple[str, ...]]:
+def _match_all(pattern: re.Pattern[str], text: str) -> Iterator[tuple[str, ...]]:
     """Yield the groups of each match; raise `ValueError` for text between the matches."""
     text = text.strip()
     at = 0

@@ -85,9 +85,9 @@ class ThinkTags:
             new.append(delta)
         self._deltas += new
         if isinstance(delta, Finish) and self._unopened is not None:
-            return [*new, self._corrected(self._unopened)]
+            return [*new, self._correct_reply(self._unopened)]
         if isinstance(delta, Finish) and self._fenced_close is not None and self._fences.is_open():
-            return [*new, self._corrected(self._fenced_close, CLOSE)]
+            return [*new, self._correct_reply(self._fenced_close, CLOSE)]
         return [*new]
 
     def finish(self) -> list[Delta]:
@@ -100,7 +100,7 @@ class ThinkTags:
             return end
         return replace(end, provider_options={**end.provider_options, "reasoning_key": THINK_KEY})
 
-    def _corrected(self, length: int, tag: str = "") -> AssistantMessage:
+    def _correct_reply(self, length: int, tag: str = "") -> AssistantMessage:
         """Return the complete reply, with the text before an unopened closing tag as reasoning.
 
         Args:
@@ -145,7 +145,7 @@ class ThinkTags:
             self._buffer = self._buffer.lstrip(_BREAKS)
         rest = self._buffer.lstrip()
         if rest.startswith(OPEN):
-            blanks = self._text(len(self._buffer) - len(rest)) if self._length else []
+            blanks = self._take_text(len(self._buffer) - len(rest)) if self._length else []
             self._buffer = rest[len(OPEN) :]
             self._state, self._has_thoughts, self._is_blank = "thinking", True, True
             return blanks
@@ -160,12 +160,12 @@ class ThinkTags:
         """
         found = _TAG.search(self._buffer)
         if found is None or (found.end() == len(self._buffer) and not is_final):
-            return self._text(len(self._buffer) if is_final else _certain(self._buffer))
-        emitted = self._text(found.start())
+            return self._take_text(len(self._buffer) if is_final else _certain_length(self._buffer))
+        emitted = self._take_text(found.start())
         if self._fences.is_open():
             if found[0] == CLOSE and self._fenced_close is None and self._is_unopened():
                 self._fenced_close = self._length
-            return emitted + self._text(len(found[0]))
+            return emitted + self._take_text(len(found[0]))
         self._fenced_close = None
         self._buffer = self._buffer[len(found[0]) :]
         if found[0] == OPEN:
@@ -181,7 +181,7 @@ class ThinkTags:
         """Return True if the reply had no reasoning so far, so that a closing tag ends some."""
         return not self._has_thoughts and self._unopened is None
 
-    def _text(self, end: int) -> list[Delta]:
+    def _take_text(self, end: int) -> list[Delta]:
         """Remove text up to `end` from the buffer, and return it as a delta."""
         emitted, self._buffer = self._buffer[:end], self._buffer[end:]
         self._length += len(emitted)
@@ -201,7 +201,7 @@ class ThinkTags:
             self._buffer = rest
             self._state = "start" if tag else self._state
         else:
-            end = _certain(thought)
+            end = _certain_length(thought)
             end = len(thought[:end].rstrip(_BREAKS))
             thought, self._buffer = thought[:end], thought[end:]
         thought = thought.rstrip(_BREAKS) if tag or is_final else thought
@@ -215,7 +215,7 @@ class ThinkTags:
             self._pieces, self._buffer = [], rest
             self._state, self._has_thoughts = "start", True
             return [ReasoningDelta(joined)] if joined else []
-        end = len(thought) if is_final else _certain(thought)
+        end = len(thought) if is_final else _certain_length(thought)
         self._pieces.append(thought[:end])
         self._buffer = thought[end:]
         if not is_final:
@@ -224,7 +224,7 @@ class ThinkTags:
         return [TextDelta(emitted)]
 
 
-def _certain(text: str) -> int:
+def _certain_length(text: str) -> int:
     """Return how much of `text` cannot be part of a tag, or of the backtick before one."""
     start = text.rfind("<", -len(CLOSE))
     if start >= 0 and any(tag.startswith(text[start:]) for tag in (OPEN, CLOSE)):

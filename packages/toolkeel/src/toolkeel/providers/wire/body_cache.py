@@ -58,6 +58,7 @@ class EncodedTranscript:
         key: Everything else the encoding depends on, such as the tools' names.
 
     Attributes:
+        messages: The transcript's messages that were encoded.
         buffer: JSON of the wire messages that never change any more.
         media_bytes: Size of the media in it.
     """
@@ -68,20 +69,20 @@ class EncodedTranscript:
         self.reset(encoder)
 
     def reset(self, encoder: Encoder[Any]) -> None:
-        """Discard the encoded messages and start with a new encoder."""
+        """Empty the buffer and start with a new encoder; `messages` stays as it is."""
         self.encoder = encoder
         self.buffer = bytearray()
         self.media_bytes = 0
 
     def add(self, message: Message, *, with_media: bool) -> None:
-        """Append the next message to the encoded ones, with its media or with notes in their place."""
+        """Encode a message into the buffer, with its media or with notes in their place; not into `messages`."""
         self.media_bytes += media_size(message)
         append_json(
             self.buffer, self.encoder.add(message if with_media else without_media(message))
         )
 
     def is_continued_by(self, messages: Sequence[Message], key: object) -> bool:
-        """Return True if `messages` begins with the messages encoded here."""
+        """Return True if `messages` begins with those encoded here, at least one, under the same key."""
         known = self.messages
         if not known or len(known) > len(messages) or known[-1] is not messages[len(known) - 1]:
             return False
@@ -105,6 +106,8 @@ class EncodedTranscripts:
         self, messages: Sequence[Message], key: object, new: Callable[[], Encoder[Any]]
     ) -> EncodedTranscript:
         """Encode the new messages of a transcript and return its encoded form.
+
+        All are encoded anew if their media exceed the limit, or if a result came late.
 
         Args:
             messages: The transcript so far.

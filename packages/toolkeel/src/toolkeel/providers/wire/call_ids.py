@@ -58,7 +58,7 @@ class OpenCalls:
         legal: Turns an id into a legal one; a legal id stays unchanged.
 
     Attributes:
-        calls: Calls of the latest reply by wire id, in order.
+        calls: Calls of the latest reply by wire id, in order; an encoder removes those it has answered.
         has_late_result: True if a result came after its call had been answered with a placeholder.
     """
 

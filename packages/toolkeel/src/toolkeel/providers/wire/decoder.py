@@ -163,7 +163,7 @@ class Decoder:
         return self.parse_usage(self._usage)
 
     def reported_usage(self) -> Usage:
-        """Return the usage of an interrupted reply, as far as the server reported it."""
+        """Return the usage of an interrupted reply as far as the server reported it; else of no request."""
         return self.usage() if self._usage else Usage()
 
     def provider_options(self) -> Mapping[str, object]:
@@ -177,7 +177,7 @@ class Decoder:
             self._media.append(block)
 
     def _text_delta(self, text: str, pieces: list[str] | None = None) -> list[Delta]:
-        """Return a delta for a piece of text, and append it to `pieces`."""
+        """Return a delta for what is complete of a piece of text, if any, and append that to `pieces`."""
         clean = self._text.feed(text)
         if pieces is not None:
             pieces.append(clean)
@@ -265,7 +265,7 @@ class Decoder:
             yield decoder._with_request(last, model)
 
     def _with_request(self, last: Delta | AssistantMessage, model: str) -> Delta | AssistantMessage:
-        """Record the requested model in the last delta if the reply names another one."""
+        """Note the requested model in a copy of a `Finish` or message that names another; others unchanged."""
         if not model or not isinstance(last, Finish | AssistantMessage):
             return last
         note = requested_model_note(self.target, ModelProfile(model), last.model)
@@ -332,7 +332,7 @@ class BlockDecoder(Decoder, Generic[B]):
         return block
 
     def _end_block(self, event: Json) -> list[Delta]:
-        """Close the block of an event; return its remaining deltas."""
+        """Close the block of an event and return its remaining deltas; none for an unknown block."""
         block = self._by_index.get(self._block_key(event))
         return self._close_block(block) if block is not None else []
 
@@ -369,7 +369,7 @@ class BlockDecoder(Decoder, Generic[B]):
         return [CallDelta(block.call_index, as_id(id), block.name, "", extra)]
 
     def _arguments_delta(self, block: Block, piece: str) -> list[Delta]:
-        """Append a piece of arguments. Return its delta, but none for a server tool's input."""
+        """Append a piece of arguments; return its delta, but none for a server tool or before a translation."""
         text = block.arguments.feed(piece)
         if text.strip() == "{}" and not "".join(block.pieces).strip():
             return []  # it is all there is, or a proxy's placeholder before the arguments
@@ -391,7 +391,7 @@ class BlockDecoder(Decoder, Generic[B]):
         return [self._complete_call(block, text)]
 
     def _complete_call(self, block: Block, text: str) -> CallDelta:
-        """Return a delta with all arguments of a call."""
+        """Return a delta with all arguments of a call, under the tool's own names of properties."""
         return CallDelta(block.call_index, arguments=self._tools.from_wire(block.name, text))
 
     def _is_translated(self, name: str) -> bool:

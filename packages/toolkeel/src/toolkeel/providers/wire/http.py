@@ -53,7 +53,8 @@ C = TypeVar("C", bound=Closable)
 class ClientPerLoop(Generic[C]):
     """One client for each event loop, since a client's connections belong to one loop.
 
-    When this object is collected, its clients are closed, each on its own loop while that runs.
+    The first one is made at once, so that wrong options show. When this object is collected, its clients
+    are closed, each on its own loop while that runs.
 
     Args:
         make: Makes a client. It must not reference the owner of this object, or nothing is closed in time.

@@ -153,12 +153,12 @@ def original_block(wire: str, block: Block) -> Json:
 
 
 def data_block(value: object) -> Data:
-    """Wrap a JSON value as a block."""
+    """Wrap a JSON value as a `Data` block, with its JSON text."""
     return Data(value, dumps(value))
 
 
 def media_block(data: bytes, media_type: str, url: str = "", name: str = "file") -> Block:
-    """Return a picture, a sound or a file, by its media type."""
+    """Return a picture, a sound or a file, by its media type; a sound without bytes is a file."""
     kind = media_type.partition("/")[0]
     if kind == "image":
         return inline(Image(data, media_type, url))
@@ -168,7 +168,7 @@ def media_block(data: bytes, media_type: str, url: str = "", name: str = "file")
 
 
 def base64_block(text: object, media_type: object, name: str = "file") -> Block:
-    """Return a picture, a sound or a file from base64 text."""
+    """Return a picture, a sound or a file from base64 text, empty if that is invalid, by its media type."""
     kind = as_text(media_type) or "application/octet-stream"
     return media_block(decode_base64(as_text(text)), kind, "", name)
 

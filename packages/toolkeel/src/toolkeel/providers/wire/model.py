@@ -148,9 +148,9 @@ class WireModel:
     async def _request_reply(
         self, request: ModelRequest, corrections: int = 0
     ) -> AsyncGenerator[Deltas]:
-        """Yield the reply to a request in parts; raise `ModelError` for a malformed one.
+        """Yield the reply to a request in parts; raise `ModelError` for one that its provider rejected.
 
-        Logs once if the provider's own tools run here instead.
+        A rejection after the reply has begun is not raised. Logs once if the provider's own tools run here instead.
 
         Args:
             request: The request, with a correction if the last reply could not be read.
@@ -195,7 +195,7 @@ class WireModel:
     ) -> AsyncGenerator[Deltas]:
         """Yield a reply's deltas, continuing one that pauses; raise `ModelError` if it is empty.
 
-        A reply that the model malformed raises it, too, unless parts of it were yielded.
+        One that breaks off ends with an ``incomplete`` `Finish` if the server reported its usage.
         """
         read = decoder.feed if self._stream else decoder.read_response
         emitted = False

@@ -30,7 +30,7 @@ def client_options(
     timeout: float | None,
     headers: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Return the options of the SDK's client; another server than OpenAI's may need no key.
+    """Return the options of the SDK's client; another server than OpenAI's gets the key "none" without one.
 
     Without a `base_url`, that of the environment (``OPENAI_BASE_URL``) is taken.
     """

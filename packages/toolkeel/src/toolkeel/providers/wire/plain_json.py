@@ -85,7 +85,7 @@ def as_dict(value: object) -> Json:
 
 
 def parse_response(wire: str, reply: object) -> Json:
-    """Parse a complete answer, or raise `ModelError` if it certainly belongs to another wire.
+    """Parse a complete answer to a dict, empty for other JSON; raise `ModelError` for one of another wire.
 
     Read by the wrong wire, it would have no text and no calls.
 
@@ -251,7 +251,7 @@ def wire_options(wire: str, content: Json) -> Mapping[str, object]:
 
 
 def dumps(value: object) -> str:
-    """Serialize `value` as compact JSON text in Unicode, without what `clean_text` removes."""
+    """Serialize `value` as compact JSON in Unicode, without what `clean_text` removes; bytes as base64."""
     text = _ENCODER.encode(value)
     if "\\u0000" in text or clean_text(text) != text:
         text = clean_text(_ENCODER.encode(_with_clean_texts(value)))

@@ -74,7 +74,7 @@ class ModelProfile:
 def requested_model_note(
     wire: str, asked: ModelProfile, answered: str, *, is_sealed: bool = False
 ) -> Mapping[str, object]:
-    """Return a note of the requested model, if the reply reports another name or is sealed.
+    """Return a note of the requested model; empty if the reply names that model and is not sealed.
 
     Args:
         wire: Name of the wire.
@@ -88,7 +88,7 @@ def requested_model_note(
 
 
 def is_own(message: AssistantMessage, wire: str, asked: ModelProfile) -> bool:
-    """Return True if a reply is from the requested model: by its name, or by its note.
+    """Return True if a reply is from the requested model, by its note or its name; without either it is.
 
     Args:
         message: The reply.
@@ -118,7 +118,7 @@ def is_from_server(message: AssistantMessage, asked: ModelProfile) -> bool:
 def is_own_thought(
     thought: Reasoning, message: AssistantMessage, own: bool, asked: ModelProfile
 ) -> bool:
-    """Return True if a part of a reply's reasoning is from the requested model.
+    """Return True if a part of a reply's reasoning is from the requested model: by its name, else as `own`.
 
     Args:
         thought: A part of the reply's reasoning.

@@ -134,7 +134,7 @@ class Encoder(Generic[P]):
         return make_text
 
     def open_results(self) -> WireResults:
-        """Return answers for the open calls: results, or placeholders for missing ones."""
+        """Return answers for the open calls (results, or placeholders), and all trailing content of the turn."""
         rest = WireResults([], [*self._after])
         for wire_id, call in self._open.calls.items():
             result = self._encoded.get(wire_id) or self._encode_result(
@@ -177,7 +177,7 @@ class Encoder(Generic[P]):
         raise NotImplementedError
 
     def encode_head(self, prepared: PreparedRequest) -> Json:
-        """Return keys of the body, beside the messages, that depend on the messages."""
+        """Return keys of the body, beside the messages, that depend on them; none unless a wire overrides it."""
         return {}
 
     @classmethod
@@ -187,7 +187,7 @@ class Encoder(Generic[P]):
 
     @staticmethod
     def select_messages(request: ModelRequest) -> Sequence[Message]:
-        """Return the messages to send: all, except those stored at the server."""
+        """Return the messages to send: all, unless a wire leaves out those stored at its server."""
         return request.messages
 
     @staticmethod

@@ -62,7 +62,7 @@ class Retries:
         self._not_before = 0.0
 
     async def run(self, attempt: Callable[[], AsyncGenerator[Deltas]]) -> AsyncGenerator[Deltas]:
-        """Yield the deltas of the first attempt that does not fail before its first delta.
+        """Yield the deltas of the first attempt that gets a reply, and a `RetryDelta` before each further one.
 
         Args:
             attempt: Sends the request and yields the reply in parts as they arrive.

@@ -86,7 +86,7 @@ def sdk_clients(new: Callable[[], SdkClient], program_client: Any) -> ClientPerL
 def own_client(
     package: Any, path: str, make: Callable[[Mapping[str, Any]], Any], options: Json
 ) -> SdkClient:
-    """Make an SDK's client above an HTTP client of our own.
+    """Make an SDK's client above an HTTP client of our own; if its key changes, the SDK itself sends.
 
     Args:
         package: OpenAI's or Anthropic's SDK.
@@ -98,15 +98,18 @@ def own_client(
     sdk = make({**options, "http_client": http})
     if not sdk.auth_headers:  # a key that changes: the SDK gets it for each request
         return SdkClient(sdk, close=sdk.close)
-    known = {**http.headers, **httpx2.Headers(_texts(sdk.auth_headers, sdk.default_headers))}
+    known = {
+        **http.headers,
+        **httpx2.Headers(_merge_headers(sdk.auth_headers, sdk.default_headers)),
+    }
     base = sdk.base_url
     url = base.copy_with(raw_path=base.raw_path.rstrip(b"/") + path.encode())
     template = RequestTemplate(url, known, httpx2.Timeout(sdk.timeout).as_dict())
     return SdkClient(sdk, http, template, sdk.close)
 
 
-def _texts(*headers: Mapping[str, object]) -> dict[str, str]:
-    """Return headers as one dict, without those that an SDK marks as omitted."""
+def _merge_headers(*headers: Mapping[str, object]) -> dict[str, str]:
+    """Merge headers into one dict, without those that an SDK marks as omitted; the later ones win."""
     return {name: text for some in headers for name, text in some.items() if isinstance(text, str)}
 
 
@@ -197,7 +200,7 @@ class SdkModel(WireModel):
     async def _post(
         self, client: SdkClient, body: bytes, prepared: PreparedRequest
     ) -> httpx2.Response:
-        """Send a request and return the answer, its body still unread.
+        """Send a request and return the answer; the body of a streamed one is still unread.
 
         Raises:
             ModelError: the server refused the request, or cannot be reached.
@@ -260,11 +263,11 @@ class SdkModel(WireModel):
         answer = await http.send(request, stream=self._stream)
         if not answer.is_success:
             await answer.aread()
-            raise _refusal(answer)
+            raise _read_refusal(answer)
         return answer
 
 
-def _refusal(response: httpx2.Response) -> ModelError:
+def _read_refusal(response: httpx2.Response) -> ModelError:
     """Build the error for an HTTP answer with an error status."""
     try:
         text = response.text
@@ -284,7 +287,7 @@ def sdk_errors(package: Any, model: str) -> Iterator[None]:
         try:
             yield
         except package.APIStatusError as error:
-            raise _refusal(error.response) from error
+            raise _read_refusal(error.response) from error
 
 
 @contextmanager

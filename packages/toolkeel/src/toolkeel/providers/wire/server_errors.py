@@ -131,7 +131,7 @@ def incomplete_response(missing: str, data: object) -> ModelError:
 
 
 def empty_answer(description: str) -> ModelUnavailable:
-    """Build the error for an answer with nothing in it: the next request, if there is one, says so."""
+    """Build the error for an answer with nothing in it; a retry tells the model that it was empty."""
     error = ModelUnavailable(description)
     error.mistake = "it was empty"
     return error
@@ -220,7 +220,7 @@ _DECODER = json.JSONDecoder()
 
 
 def status_of(error: Mapping[str, object], name: str = "") -> int | None:
-    """Return the HTTP status that an error's code, status, type or name means.
+    """Return the HTTP status that an error's code, status, type or name means; None if none does.
 
     >>> status_of({"code": "429"}), status_of({"type": "server_error", "code": None})
     (429, 500)

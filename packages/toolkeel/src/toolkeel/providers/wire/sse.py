@@ -54,7 +54,7 @@ class SSEParser:
         events = self._read_lines(self._decoder.decode(piece))
         waits = not events and (self._data or self._line)
         self._pending_bytes = len(piece) + (self._pending_bytes if waits else 0)
-        _check(self._pending_bytes)
+        _check_size(self._pending_bytes)
         return events
 
     def close(self) -> list[str]:
@@ -98,7 +98,7 @@ class SSEParser:
         return events
 
 
-def _check(size: int) -> None:
+def _check_size(size: int) -> None:
     """Raise `ModelError` if an event is larger than `MAX_EVENT` bytes."""
     if size > MAX_EVENT:
         raise ModelError(f"the server sent an event of more than {MAX_EVENT:,} bytes")
@@ -129,7 +129,7 @@ async def decode_events(pieces: AsyncIterable[bytes]) -> AsyncGenerator[list[str
             is_single, piece = body[:1] in _SINGLE, start
         elif is_single:
             start += piece
-            _check(len(start))
+            _check_size(len(start))
         if not is_single and (events := parser.feed(piece)):
             has_events = True
             yield events

@@ -37,7 +37,7 @@ class StoredCalls:
         self._names: dict[str, str] = {}
 
     def add(self, reply: AssistantMessage, ids: Iterable[str] = ()) -> None:
-        """Register the calls of a reply, with their wire ids, if there are any."""
+        """Replace the open calls by those of a reply; `ids` are their wire ids, if they differ."""
         stored_messages = [*ids]
         self._open = [
             (call, stored_messages[index] if index < len(stored_messages) else call.id)
@@ -48,7 +48,7 @@ class StoredCalls:
     def make_result(
         self, content: Content, id: str, *, name: str = "", failed: bool = False
     ) -> ToolMessage:
-        """Build the result of the open call with this id, and mark that call as answered; without one, of the id.
+        """Build the result of the first open call with this id and name, and close it; if none fits, of the bare id.
 
         Args:
             content: Content of the result.
@@ -96,7 +96,7 @@ class StoredConversation:
             ModelError: if it is not a conversation, or one of another wire.
         """
         wire = self.decoder.target
-        request = self._request(body)
+        request = self._read_request(body)
         named = model or as_text(request.get("model")) or as_text(request.get("modelId"))
         messages: list[Message] = [
             SystemMessage(text) for text in texts_of(self.instructions(request)) if text
@@ -115,7 +115,7 @@ class StoredConversation:
                 messages += self.decode_input(first, calls)
         return messages
 
-    def _request(self, body: object) -> Json:
+    def _read_request(self, body: object) -> Json:
         """Return a stored request, or messages alone, as a request with a list of dicts.
 
         Raises:
@@ -160,7 +160,7 @@ class StoredConversation:
         return wire.get("role") == self.assistant_role
 
     def call_ids(self, turn: list[Json], tools: WireTools) -> list[str]:
-        """Return the wire ids of the calls in a reply, where the decoder changes them."""
+        """Return the wire ids of the calls in a reply where the decoder changes them; else empty."""
         return []
 
     def decode_content(self, content: object) -> Content:

@@ -15,7 +15,7 @@ _GEMINI = re.compile(r"gemini-(\d+)(?:[.-](\d+))?")
 
 
 def compile_format(output: OutputFormat, target: Target) -> Compiled:
-    """Compile the schema of a reply for a wire.
+    """Compile the schema of a reply for a wire; unchanged by its dialect if the format is not strict.
 
     Raises:
         DefinitionError: if it is not the schema of an object.
@@ -24,7 +24,10 @@ def compile_format(output: OutputFormat, target: Target) -> Compiled:
 
 
 def is_expressible(output: OutputFormat, target: Target) -> bool:
-    """Return True if the wire's dialect expresses the complete schema, without renamed properties."""
+    """Return True if the wire's dialect enforces the complete schema, without renamed properties.
+
+    A format that is not strict exists on OpenAI's wires alone.
+    """
     if not output.strict:
         return target == "openai-strict"  # the others have no format that is not enforced
     try:

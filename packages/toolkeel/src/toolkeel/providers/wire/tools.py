@@ -90,7 +90,7 @@ class WireTools:
                 self.keys[tool.name] = made.keys
         self._by_alias = {alias: name for name, alias in self.names.items()}
         for name, native in self.natives.items():
-            for alias in _aliases(name, native):
+            for alias in _list_aliases(name, native):
                 self._claim(alias, name)
 
     def _claim(self, alias: str, name: str) -> None:
@@ -173,7 +173,7 @@ class WireTools:
         return self._by_alias.get(found[1], alias) if found else alias
 
     def with_wire_names(self, result: ToolMessage) -> ToolMessage:
-        """Replace tool names in a result, as `toolkeel.call.enabled_tools.with_wire_names` does."""
+        """Return a result with tool names in it replaced by those on the wire."""
         return with_wire_names(result, self._renamed) if self._renamed else result
 
     @cached_property
@@ -233,7 +233,9 @@ def is_freeform(call: ToolCall) -> bool:
 def function_arguments(
     call: ToolCall, parameters: Mapping[str, object]
 ) -> str | Mapping[str, object]:
-    """Return a past call's arguments; a freeform text is the value of the one text parameter.
+    """Return a past call's arguments for a function; a freeform text is the value of its one text parameter.
+
+    Without such a parameter, the text of a JSON object is that object; any other is the value of ``input``.
 
     Args:
         call: The call.
@@ -253,7 +255,7 @@ def _find_stand_ins(functions: Iterable[ToolDefinition], target: str) -> list[st
     return [tool.name for tool in functions if native_of(tool, target) is not None]
 
 
-def _aliases(name: str, native: Native) -> tuple[str, ...]:
+def _list_aliases(name: str, native: Native) -> tuple[str, ...]:
     """Return the names under which a provider calls its own tool."""
     own_name = native.body.get("name")
     return (own_name if isinstance(own_name, str) and own_name else name, *native.aliases)
@@ -271,7 +273,7 @@ _TOOLSETS = WeakKeyDictionary()
 def wire_tools(
     tools: Tools, target: str, strict: bool | None = None, *, hosting: bool = True
 ) -> WireTools:
-    """Convert tools to one wire's form; those of a `Toolset`, which never changes, are cached.
+    """Convert tools to one wire's form, and cache those of a `Toolset`; `WireTools` are returned unchanged.
 
     Raises:
         DefinitionError: if a tool cannot be expressed in the provider's dialect.

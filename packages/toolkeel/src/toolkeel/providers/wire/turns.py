@@ -94,7 +94,7 @@ class TurnEncoder(Encoder[P]):
     def encode_message(self, message: AssistantMessage | SystemMessage | UserMessage) -> list[Json]:
         """Encode a message, record its calls, and return the wire messages that are complete now.
 
-        A system message is added to `system` and gives none; nor does an empty reply.
+        A system message is added to `system`; an empty reply adds nothing; a blank prompt becomes a placeholder.
         """
         if isinstance(message, SystemMessage):
             self.system += self.encode_text(message.text)[1]
@@ -115,7 +115,7 @@ class TurnEncoder(Encoder[P]):
         return []
 
     def encode_tail(self) -> list[Json]:
-        """Return copies of the wire messages that the next message may still change."""
+        """Return copies of the wire messages that may still change: the last, and open results or placeholders."""
         tail = []
         if self._last_message is not None:
             tail.append(
@@ -125,18 +125,18 @@ class TurnEncoder(Encoder[P]):
                 }
             )
         if self._open.calls:
-            tail.append(self._message("user", self._results()))
+            tail.append(self._make_message("user", self._collect_results()))
         return tail
 
     def _end_turn(self) -> list[Json]:
         """End the turn and append its results as the user's; return the message that this completes, if any."""
         if not self._open.calls:
             return []
-        blocks = self._results()
+        blocks = self._collect_results()
         self.close_turn()
         return self._extend("user", blocks)
 
-    def _results(self) -> list[Json]:
+    def _collect_results(self) -> list[Json]:
         """Return all results of the open calls in call order, then their trailing content."""
         rest = self.open_results()
         return rest.blocks + rest.trailing
@@ -153,12 +153,12 @@ class TurnEncoder(Encoder[P]):
             return []
         over = [] if self._last_message is None else [self._last_message]
         if role != "user" and not self.has_messages:
-            over.append(self._message("user", [self.text_block(NO_TEXT)]))
+            over.append(self._make_message("user", [self.text_block(NO_TEXT)]))
         self.has_messages = True
-        self._last_message = self._message(role, blocks)
+        self._last_message = self._make_message(role, blocks)
         return over
 
-    def _message(self, role: str, blocks: Sequence[object]) -> Json:
+    def _make_message(self, role: str, blocks: Sequence[object]) -> Json:
         """Return a wire message with a role and a copy of blocks."""
         return {"role": role, self.content_key: list(blocks)}
 
@@ -252,7 +252,7 @@ class ClaudeEncoder(TurnEncoder[P]):
         return blocks
 
     def encode_end(self) -> list[Json]:
-        """Return the last messages, with a cache mark if the profile wants one."""
+        """Return the last messages: a user's with a cache mark if the profile wants one, a reply's text stripped."""
         tail = self.encode_tail()
         for message in tail[-1:]:
             blocks = [as_dict(block) for block in as_list(message["content"])]
