@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import enum
 import itertools
+import json
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Annotated, Any, Literal
@@ -327,10 +328,46 @@ def _mutated(draw: st.DrawFn, value: Json) -> Json:
     return draw(_ANY)
 
 
+def _as_text(value: Json) -> Json:
+    """The value with each number and boolean in it as text."""
+    if isinstance(value, dict | list):
+        return _within(value, _as_text)
+    return json.dumps(value) if isinstance(value, bool | int | float) else value
+
+
+def _nested_text(value: Json) -> Json:
+    """The value with each object and list in it as JSON text, and in that text each integer as text."""
+    if isinstance(value, dict | list):
+        return json.dumps(_within(value, _nested_text), ensure_ascii=False)
+    return str(value) if type(value) is int else value
+
+
+def _with_fractions(value: Json) -> Json:
+    """The value with each integer in it as a float."""
+    if isinstance(value, dict | list):
+        return _within(value, _with_fractions)
+    return float(value) if type(value) is int else value
+
+
+def _within(value: Json, change: Callable[[Json], Json]) -> Json:
+    """An object or a list with its members changed."""
+    if isinstance(value, dict):
+        return {name: change(each) for name, each in value.items()}
+    return list(map(change, value))
+
+
+_SPELLINGS = (_as_text, _nested_text, _with_fractions)
+
+
 @st.composite
 def argument_values(draw: st.DrawFn, schema: Json) -> Json:
-    """Arguments for a schema: right, mutated, or anything."""
+    """Arguments for a schema: right, right in another spelling, mutated, or anything."""
     value = draw(right_values(schema, schema))
+    how = draw(st.integers(0, 9))
+    if isinstance(value, dict) and how < len(_SPELLINGS):
+        value = _within(value, _SPELLINGS[how])
+    elif isinstance(value, dict) and how == 9:  # null for each parameter that is not sent
+        value = {**dict.fromkeys(schema.get("properties", ())), **value}
     for _ in range(draw(st.integers(0, 2))):
         value = draw(_mutated(value))
     return value if isinstance(value, dict) else {"a": value}

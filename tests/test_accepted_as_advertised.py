@@ -6,7 +6,7 @@ import datetime as dt
 import json
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
 from typing import Any
 
@@ -28,9 +28,10 @@ from tests.argument_cases import (
 )
 from tests.reading_phrases import Unmade, instance_of, read_phrase
 from toolkeel import Tool, ToolCall
+from toolkeel.call.arguments.argument_errors import coercions_of
 from toolkeel.call.arguments.validate import prepare
 from toolkeel.define.dialect.definition import FORMS, Form, definition
-from toolkeel.define.explain.value_phrases import describe_value
+from toolkeel.define.explain.value_phrases import describe_value, short_json
 from toolkeel.define.import_definition import parse_definition
 from toolkeel.define.schema.canonical import canonical_json
 from toolkeel.errors import FieldError, InvalidArguments
@@ -124,20 +125,47 @@ def means(sent: Json, used: Json) -> bool:
         return sent is used
     if sent == used:
         return True
-    return any(_same(read, sent, used) for read in (_moment, Decimal, _duration))
+    # A decimal number is shown as text, and no text is a number.
+    return isinstance(used, str) and any(
+        _same(read, sent, used) for read in (_moment, Decimal, _duration)
+    )
 
 
-def unreported(sent: Json, used: Json, wheres: set[str], path: Path = ()) -> list[Path]:
-    """The places where another value is used than was sent, though no change of them is reported."""
-    if (path and FieldError(path, "").where in wheres) or means(sent, used):
-        return []
-    if isinstance(sent, dict) and isinstance(used, dict) and len(used) <= len(sent):
-        pairs = [(name, each, used.get(name, _MISSING)) for name, each in sent.items()]
-    elif isinstance(sent, list) and isinstance(used, list) and len(sent) == len(used):
-        pairs = [(at, each, used[at]) for at, each in enumerate(sent)]
-    else:
-        return [path]
-    return [one for key, *two in pairs for one in unreported(*two, wheres, (*path, key))]
+def unsent(value: Json, path: Path) -> Json:
+    """A value without what is at a path."""
+    key, *rest = path
+    if rest:
+        return put(value, (key,), unsent(value_at(value, (key,)), tuple(rest)))
+    return {name: each for name, each in value.items() if name != key}
+
+
+def places(value: Json, path: Path = ()) -> Iterator[Path]:
+    yield path
+    inside = value.items() if isinstance(value, dict) else ()
+    for key, each in enumerate(value) if isinstance(value, list) else inside:
+        yield from places(each, (*path, key))
+
+
+_CHANGE = re.compile(r"(.+?): (.+) was (?:taken as (.+)|dropped) \((\w+)\)", re.S)
+
+
+def changed(sent: Json, changes: tuple[str, ...]) -> Json:
+    """What was sent, after the changes of it that are reported; each names the place and what was there."""
+    for change in changes:
+        match = _CHANGE.fullmatch(change)
+        assert match is not None, change
+        where, before, after, rule = match.groups()
+        named = [path for path in places(sent) if FieldError(path, "").where == where]
+        assert len(named) == 1, f"{change}: no such place"
+        there = value_at(sent, named[0])
+        assert before == short_json(there) or rule == "inexact_number", f"{change}: it was {there}"
+        if after is None:
+            sent = unsent(sent, named[0])
+            continue
+        read = json.loads(there if rule in ("array_from_string", "object_from_string") else after)
+        assert after == short_json(read), f"{change}: it is {read}"
+        sent = put(sent, named[0], read)
+    return sent
 
 
 def _same(read: Callable[[Any], object], sent: Json, used: Json) -> bool:
@@ -168,43 +196,63 @@ def check(case: Case) -> None:
     valid = is_valid(schema, value)
     if error is not None:
         note(error.text)
+        if valid and all(DECIMAL_BOUND.search(each.expected) for each in error.errors):
+            return
         assert not valid, "what is advertised was refused"
+        taken = changed(value, coercions_of(error))
         for each in error.errors:
-            check_field(tool, value, each, error)
-    elif changes:
-        note(str(changes))
-        assert is_valid(schema, used), f"what was mended is not what is advertised: {used}"
-        left = unreported(value, used, {each.partition(": ")[0] for each in changes})
-        assert not left, f"changed without a word: {left}"
-    else:
-        assert valid, f"what is not advertised was accepted, as {used}"
-        assert means(value, used), f"another value runs, without a word: {used}"
+            check_field(tool, value, taken, each)
+        named = [each.path for each in error.errors]
+        for place in wrong_places(schema, taken):
+            near = any(place[: len(path)] == path[: len(place)] for path in named)
+            assert near, f"{place} is wrong, too, and neither that nor a change of it is reported"
+        return
+    note(str(changes))
+    taken = changed(value, changes)
+    assert is_valid(schema, taken), (
+        f"with what is reported to have changed, {taken} is no valid call"
+    )
+    assert means(taken, used), f"another value runs than is reported: {used}"
+    if valid:
+        assert all(each.endswith(HARMLESS) for each in changes), "what is advertised was changed"
 
 
-def check_field(
-    tool: Tool[..., Any], value: Json, field: FieldError, error: InvalidArguments
-) -> None:
-    """Every word about one field is true."""
+DECIMAL_BOUND = re.compile("a decimal number as a string.*: Input should be ")
+"""No JSON Schema bounds a number that is sent as text."""
+HARMLESS = ("(integer_from_number)", "(inexact_number)")
+"""Changes of what is advertised: 1.0 is an integer to JSON Schema, too, and a float holds no more digits."""
+
+
+def wrong_places(schema: Json, value: Json) -> Iterator[Path]:
+    """Where a value breaks a schema, by the other validator."""
+    for fault in jsonschema.Draft202012Validator(schema, format_checker=FORMATS).iter_errors(value):
+        names: Iterable[str] = ()
+        if fault.validator == "required":
+            names = set(fault.validator_value) - fault.instance.keys()
+        elif fault.validator == "additionalProperties" and fault.validator_value is False:
+            names = fault.instance.keys() - fault.schema.get("properties", {}).keys()
+        yield from [(*fault.absolute_path, name) for name in names] or [tuple(fault.absolute_path)]
+
+
+def check_field(tool: Tool[..., Any], value: Json, taken: Json, field: FieldError) -> None:
+    """Every word about one field is true of the call as it was sent, and as it was taken."""
     *above, _ = field.path or (0,)
-    sent = value_at(value, field.path)
-    changed = error.details.get("coerced", ())
-    within = any(_is_taken(each, field.path) for each in changed)
-    if not within:
-        assert sent is not _MISSING or value_at(value, tuple(above)) is not _MISSING, field
-        if field.got and field.got != "an unknown key":
-            assert field.got == describe_value(sent), field
-        if sent is _MISSING:
-            assert not field.got and "required" in field.expected, field
+    sent, used = value_at(value, field.path), value_at(taken, field.path)
+    shown = used if sent is _MISSING else sent  # inside a text that was taken as JSON
+    assert used is not _MISSING or value_at(taken, tuple(above)) is not _MISSING, field
     if field.got == "an unknown key" or field.expected.startswith("a key that is "):
+        assert shown is not _MISSING, field
         check_key(tool, value, field)
         return
+    assert field.got == ("" if shown is _MISSING else describe_value(shown)), field
+    assert shown is not _MISSING or "required" in field.expected, field
     wanted = read_phrase(field.expected)
     if wanted is None:
         return
-    if sent is not _MISSING and not within:
-        assert not is_valid(wanted, sent), f"{field}: that is what was sent"
+    if used is not _MISSING:
+        assert not is_valid(wanted, used), f"{field}: that is what was sent"
     try:
-        better = put(value, field.path, instance_of(wanted))
+        better = put(taken, field.path, instance_of(wanted))
     except Unmade:
         return
     _, _, again = outcome(tool, better)
@@ -232,11 +280,6 @@ def check_key(tool: Tool[..., Any], value: Json, field: FieldError) -> None:
             assert each.path != (*above, name) or (each.got, each.expected) != (
                 field.got, field.expected
             ), f"{field}: {name} is no key either"  # fmt: skip
-
-
-def _is_taken(change: str, path: tuple[str | int, ...]) -> bool:
-    where = change.partition(": ")[0]
-    return bool(path) and FieldError(path, "").where.startswith(where)
 
 
 # — as each provider is sent it —
@@ -342,7 +385,7 @@ def check_work(case: tuple[Tool[..., Any], list[Json]]) -> None:
     assert many <= 2.2 * max(few, more) + 2_000, (few, more, many)
 
 
-QUICK = settings(max_examples=500, suppress_health_check=list(HealthCheck))
+QUICK = settings(max_examples=200, suppress_health_check=list(HealthCheck))
 NIGHTLY = settings(max_examples=20_000, suppress_health_check=list(HealthCheck))
 
 
@@ -358,13 +401,13 @@ def test_a_described_tool_accepts_what_it_advertises_and_says_what_is_so(case: C
     check(case)
 
 
-@QUICK
+@settings(QUICK, max_examples=100)
 @given(sent_calls(TYPED | DESCRIBED))
 def test_a_call_that_a_providers_form_allows_is_one_of_the_tool(case: SentCase) -> None:
     check_sent(case)
 
 
-@settings(QUICK, max_examples=50)
+@settings(QUICK, max_examples=20)
 @given(long_calls())
 def test_twice_the_items_take_twice_the_work(case: tuple[Tool[..., Any], list[Json]]) -> None:
     check_work(case)
