@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import inspect
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from toolkeel._common.checked_arguments import ArgumentKind, check_values, kinds_of
@@ -92,3 +93,20 @@ async def maybe_await(answer: Any, name: str = "") -> Any:
     if not inspect.isawaitable(answer):
         return answer
     return await (await_callback(answer, CALLBACK_TIMEOUT, name) if name else answer)
+
+
+async def call_in_thread(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Call a function in a thread, so that it may block, and return its result.
+
+    Raises:
+        RuntimeError: It raised `StopIteration`, which no future can hold, so that the caller would wait
+            forever.
+    """
+
+    def call() -> Any:
+        try:
+            return function(*args, **kwargs)
+        except StopIteration as error:
+            raise RuntimeError("generator raised StopIteration") from error
+
+    return await asyncio.to_thread(call)

@@ -181,9 +181,9 @@ def test_what_a_tool_writes_is_told_as_it_is() -> None:
 
 
 def test_middleware_and_options_that_nobody_honours_are_refused() -> None:
-    personal = type("PIIMiddleware", (), {})()
-    with pytest.raises(SetupError, match=r"PIIMiddleware is not here: model_steps=\[Redact"):
-        create_agent("offline", middleware=[personal])
+    chooses = type("LLMToolSelectorMiddleware", (), {})()
+    with pytest.raises(SetupError, match=r"LLMToolSelectorMiddleware is not here: .*search_tools"):
+        create_agent("offline", middleware=[chooses])
     with pytest.raises(SetupError, match="object has no counterpart"):
         create_agent("offline", middleware=[object()])
     with pytest.raises(TypeError, match="no option 'midleware'"):

@@ -7,7 +7,7 @@ import pytest
 from toolkeel_compat import langchain
 
 NAMES = [
-    "StateGraph", "AgentExecutor", "ContextEditingMiddleware", "SqliteSaver",
+    "StateGraph", "AgentExecutor", "ShellToolMiddleware", "SqliteSaver",
     "RunnableLambda", "AzureChatOpenAI", "ChatPromptTemplate",
     "StrOutputParser", "create_retriever_tool",
 ]  # fmt: skip

@@ -57,6 +57,8 @@ def test_a_run_stops_before_a_call_that_needs_approval_and_goes_on_with_it() -> 
     [item] = waiting.interruptions
     assert (item.name, item.arguments, item.call_id) == ("cancel_order", '{"order_id":7}', "c1")
     assert waiting.final_output is None and results(waiting) == []
+    assert [one.type for one in waiting.new_items] == ["tool_call_item", "tool_approval_item"]
+    assert (item.qualified_name, item.tool_namespace) == ("cancel_order", None)
     state = waiting.to_state()
     state.approve(item)
     result = Runner.run_sync(clerk, state)

@@ -114,11 +114,6 @@ def test_a_block_overrides_the_model_and_the_deps() -> None:
 
 
 def test_what_has_no_counterpart_is_refused() -> None:
-    def end(text: str) -> str:
-        return text
-
-    with pytest.raises(SetupError, match="end is a function"):
-        Agent("test", output_type=end).run_sync("go")
     with pytest.raises(SetupError, match="docs/streaming"):
         Agent("test").iter("go")
     with pytest.raises(SetupError, match="give a model"):

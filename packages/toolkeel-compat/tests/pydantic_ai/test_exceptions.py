@@ -13,11 +13,11 @@ from toolkeel_compat.pydantic_ai.exceptions import (
 
 
 def test_an_error_of_a_run_is_the_one_that_programs_catch() -> None:
-    assert isinstance(to_run_error(OutputError("no answer"), "m"), UnexpectedModelBehavior)
-    refused = to_run_error(ModelError("busy", status=429), "m")
+    assert isinstance(to_run_error(OutputError("no answer"), "m", 1), UnexpectedModelBehavior)
+    refused = to_run_error(ModelError("busy", status=429), "m", 1)
     assert isinstance(refused, ModelHTTPError) and refused.status_code == 429
     other = ValueError("x")
-    assert to_run_error(other, "m") is other
+    assert to_run_error(other, "m", 1) is other
 
 
 def test_a_retry_has_its_message() -> None:

@@ -32,7 +32,7 @@ def test_a_missing_attribute_says_what_to_write(owner: object, name: str, text: 
     ("name", "text"),
     [
         ("DeltaToolCall", "Scripted of toolkeel.testing"),
-        ("OpenAIChatModel", "toolkeel.models.connect"),
+        ("CohereModel", "toolkeel.models.connect"),
         ("VercelAIUIAdapter", "AGUIAdapter.dispatch_request"),
         ("RetryPromptPart", "outcome 'retried'"),
         ("FunctionToolResultEvent", "Agent.stream"),

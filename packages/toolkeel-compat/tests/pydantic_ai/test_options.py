@@ -7,16 +7,15 @@ from typing import Any
 import pytest
 
 from toolkeel import SetupError
-from toolkeel.testing import Scripted
 from toolkeel_compat.pydantic_ai import Agent, Caching
 
 
 @pytest.mark.parametrize(
     "option",
     [
-        {"history_processors": [print]},
         {"capabilities": [object()]},
         {"end_strategy": "exhaustive"},
+        {"end_strategy": "early"},
         {"instrument": True},
         {"retries": "3"},
         {"tools": 3},
@@ -35,12 +34,3 @@ def test_an_unknown_option_is_told() -> None:
     with pytest.raises(SetupError, match="no vendor"):
         Agent("nobody:model")
     assert Agent("nobody:model", defer_model_check=True, capabilities=[Caching()]).name is None
-
-
-def test_settings_of_the_run_come_before_those_of_the_agent() -> None:
-    model = Scripted(["a"])
-    agent = Agent(model, model_settings={"temperature": 0.5, "max_tokens": 9})
-    agent.run_sync("go", model_settings={"temperature": 0.1, "seed": 3})
-    [request] = model.requests
-    assert (request.settings.temperature, request.settings.max_tokens) == (0.1, 9)
-    assert (request.settings.seed, request.settings.extra_body) == (3, {})

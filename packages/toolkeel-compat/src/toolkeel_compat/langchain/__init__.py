@@ -7,8 +7,7 @@ runtime           values injected into a running tool: ids, state, config, runti
 serialization     messages as LangChain's JSON: `dumpd`, `load`, `messages_to_dict`
 history           which messages the model gets: `trim_messages`, `RemoveMessage`
 middleware        agent middleware: steps around model requests and tool calls
-ready_middleware  built-in middleware: call limits, retries, model fallback, a to-do list
-summarization     `SummarizationMiddleware`: a summary in place of older messages
+ready             ready middleware: limits, retries, summaries, edits of the context, personal data
 fields            pydantic fields and validators in a tool's class
 store             in-memory stores: flat keys, and LangGraph's namespaces
 mcp_client        `MultiServerMCPClient`: tools of MCP servers
@@ -46,7 +45,11 @@ if TYPE_CHECKING:
     from toolkeel_compat.langchain.messages import *
     from toolkeel_compat.langchain.middleware import *
     from toolkeel_compat.langchain.models.chat_models import *
-    from toolkeel_compat.langchain.ready_middleware import *
+    from toolkeel_compat.langchain.ready.context_editing import *
+    from toolkeel_compat.langchain.ready.limits import *
+    from toolkeel_compat.langchain.ready.pii import *
+    from toolkeel_compat.langchain.ready.retries import *
+    from toolkeel_compat.langchain.ready.summarization import *
     from toolkeel_compat.langchain.recursion_limit import (
         GraphRecursionError as GraphRecursionError,
     )
@@ -55,7 +58,6 @@ if TYPE_CHECKING:
     from toolkeel_compat.langchain.store import *
     from toolkeel_compat.langchain.streaming.message_chunks import *
     from toolkeel_compat.langchain.streaming.stream_modes import GraphOutput as GraphOutput
-    from toolkeel_compat.langchain.summarization import *
     from toolkeel_compat.langchain.threads.checkpoints import *
     from toolkeel_compat.langchain.threads.human_review import *
     from toolkeel_compat.langchain.threads.interrupts import *

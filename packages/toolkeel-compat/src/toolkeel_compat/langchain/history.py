@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TypedDict, Unpack
 
 from toolkeel._records.record import record
+from toolkeel.content import Image
 from toolkeel.errors import SetupError
 from toolkeel.messages import Message, SystemMessage
 from toolkeel_compat.check_options import check_options
@@ -119,9 +121,43 @@ def _drop_until(messages: list[Message], kinds: MessageTypes, at: int) -> list[M
     return messages
 
 
-def count_tokens_approximately(messages: Sequence[Message]) -> int:
-    """Estimate tokens: one for four characters, and four for each message."""
-    return sum(len(one.text) // 4 + 4 for one in messages)
+def count_tokens_approximately(
+    messages: Sequence[Message],
+    *,
+    chars_per_token: float = 4.0,
+    extra_tokens_per_message: float = 3.0,
+    count_name: bool = True,
+    tokens_per_image: int = 85,
+) -> int:
+    """Estimate tokens, as LangChain does: of texts, calls, ids of calls, roles and names.
+
+    Args:
+        messages: The messages.
+        chars_per_token: Characters that are one token.
+        extra_tokens_per_message: Tokens of each message besides.
+        count_name: Count the names of messages.
+        tokens_per_image: Tokens of a picture.
+    """
+    total = 0.0
+    for one in convert_to_messages(messages):
+        content: Any = one.content
+        blocks = [] if isinstance(content, str) else [*content]
+        images = sum(isinstance(block, Image) for block in blocks)
+        size = len(one.text) + len(_ROLES.get(one.type, one.type))
+        if isinstance(content, str) and getattr(one, "tool_calls", ()):
+            calls = [
+                {"name": call.name, "args": call.args, "id": call.id, "type": "tool_call"}
+                for call in one.tool_calls
+            ]
+            size += len(repr(calls))
+        size += len(getattr(one, "tool_call_id", "")) + len((count_name and one.name) or "")
+        total += math.ceil(size / chars_per_token) + extra_tokens_per_message
+        total += images * tokens_per_image
+    return math.ceil(total)
+
+
+_ROLES: Mapping[str, str] = {"ai": "assistant", "human": "user"}
+"""Roles of OpenAI by a message's type, if they differ."""
 
 
 def _matches(message: Any, kinds: MessageTypes) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
 import inspect
 from collections.abc import Callable, Mapping, Sequence
@@ -20,6 +19,7 @@ from toolkeel.errors import SetupError
 from toolkeel.events import Emitted
 from toolkeel.messages import AssistantMessage
 from toolkeel.model_interface import ModelRequest as CoreRequest
+from toolkeel_compat.check_options import call_in_thread
 from toolkeel_compat.langchain.command import (
     Reducers,
     call_wrapper,
@@ -208,7 +208,7 @@ async def call_hook(function: Callable[..., Any], *args: Any) -> Any:
     """Call a hook and return its result; run a sync hook in a thread, so that it may block."""
     if inspect.iscoroutinefunction(function):
         return await function(*args)
-    return await asyncio.to_thread(function, *args)
+    return await call_in_thread(function, *args)
 
 
 def split_instructions(

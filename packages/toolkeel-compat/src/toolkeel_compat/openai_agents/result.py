@@ -73,7 +73,7 @@ class RunResult:
     Args:
         input: The run's input.
         final_output: The output.
-        new_items: The items it added, in order.
+        new_items: The items it added, in order; those that wait for approval are the last.
         last_agent: The agent that owned the run at its end.
         context_wrapper: The user's own object, and the usage.
         messages: The complete transcript.
@@ -84,7 +84,7 @@ class RunResult:
 
     input: Any
     final_output: Any
-    new_items: list[Item]
+    new_items: list[Item | ToolApprovalItem]
     last_agent: Any
     context_wrapper: RunContextWrapper[Any]
     messages: list[Message]
@@ -160,7 +160,9 @@ def to_result(result: core_result.RunResult[Any], run_input: RunInput) -> RunRes
     answer = result.output_value if result.has_output else None
     if isinstance(answer, str):
         answer = _pick_answer(result.messages[-1], answer)
-    return make_result(answer, result.messages, result.state, run_input)
+    made = make_result(answer, result.messages, result.state, run_input)
+    made.new_items.extend(made.interruptions)
+    return made
 
 
 def _pick_answer(reply: Message, text: str) -> str:
@@ -185,7 +187,7 @@ def make_result(
     return RunResult(
         original_input,
         answer,
-        new,
+        [*new],
         agent,
         run_input.context,
         messages,

@@ -58,6 +58,8 @@ class ToolApprovalItem(RunItem):
     """
 
     type: ClassVar[str] = "tool_approval_item"
+    tool_namespace: ClassVar[None] = None
+    tool_origin: ClassVar[None] = None
     ticket: Ticket | None
 
     @property
@@ -65,7 +67,7 @@ class ToolApprovalItem(RunItem):
         """The name of the called tool."""
         return str(self.raw_item.name)
 
-    tool_name = name
+    tool_name = qualified_name = name
 
     @property
     def arguments(self) -> str:

@@ -18,6 +18,7 @@ from toolkeel_compat.check_options import maybe_await
 from toolkeel_compat.openai_agents.context import RawItem, RunContextWrapper, to_raw_call
 from toolkeel_compat.openai_agents.items import HandoffOutputItem, Item, to_input_list, to_items
 from toolkeel_compat.openai_agents.run_lifecycle import RunLifecycle
+from toolkeel_compat.openai_agents.state import ToolApprovalItem
 
 __all__ = [
     "AgentToolStreamEvent", "AgentUpdatedStreamEvent", "RawResponsesStreamEvent",
@@ -72,7 +73,7 @@ class RunResultStreaming:
 
     def __init__(self, agent: Any, lifecycle: RunLifecycle) -> None:
         self.current_agent = self.last_agent = agent
-        self.new_items: list[Item] = []
+        self.new_items: list[Item | ToolApprovalItem] = []
         self.is_complete = False
         self.current_turn = 0
         self.final_output: Any = None
@@ -113,6 +114,7 @@ class RunResultStreaming:
         self._result = await self._begun.result(self._stream.result)
         if self._cancelled != "immediate":
             self.final_output = self._result.final_output
+            self.new_items = [*self._result.new_items]
         self.context_wrapper = self._result.context_wrapper
 
     def _record(self, event: StreamEvent) -> None:

@@ -1,22 +1,22 @@
 """Pydantic AI's names over this core: change the import lines, keep agents and tools.
 
-names         which module exports each name, and replacements for missing names
-usage         `RunUsage` and `UsageLimits`
-context       `RunContext`: a tool's view of its run
-messages      messages with parts: `ModelRequest`, `ModelResponse`
-exceptions    `ModelRetry`, `ApprovalRequired`, and the exceptions that end a run
-retries       how often the model may correct calls of a tool
-failures      what a model reads of its failed calls
-toolsets      tools of functions that take a `RunContext` or nothing: `Tool`, `FunctionToolset`
-deferred      calls that wait: `DeferredToolRequests`, `DeferredToolResults`
-test_model    `TestModel`: calls each tool once, then answers
-function_model  `FunctionModel`: a function answers
-options       options of agents and runs, `Caching`
-validators    output validators
-output_types  the core's output type of types, lists and unions: `ToolOutput`, `NativeOutput`
-result        `AgentRunResult`, `StreamedRunResult`
-agent         `Agent` with its decorators
-ag_ui         `AGUIAdapter`: agents for front ends that speak AG-UI
+names               which module exports each name, and replacements for missing names
+usage               `RunUsage` and `UsageLimits`
+context             `RunContext`: a tool's view of its run
+media               pictures and files in prompts: `BinaryContent`, `ImageUrl`, `DocumentUrl`
+messages            messages with parts: `ModelRequest`, `ModelResponse`
+exceptions          `ModelRetry`, `ApprovalRequired`, and the exceptions that end a run
+retries             how often the model may correct calls of a tool
+failures            what a model reads of its failed calls
+history_processors  `ProcessHistory`: functions that change the history before each request
+toolsets            tools of functions that take a `RunContext` or nothing: `Tool`, `FunctionToolset`
+deferred            calls that wait: `DeferredToolRequests`, `DeferredToolResults`
+models              vendors' models and their settings, `TestModel`, `FunctionModel`
+output              output types, functions and validators
+options             options of agents and runs, `Caching`
+result              `AgentRunResult`, `StreamedRunResult`
+agent               `Agent` with its decorators
+ag_ui               `AGUIAdapter`: agents for front ends that speak AG-UI
 """
 
 # ruff: noqa: F403
@@ -36,12 +36,16 @@ if TYPE_CHECKING:
     from toolkeel_compat.pydantic_ai.context import *
     from toolkeel_compat.pydantic_ai.deferred import *
     from toolkeel_compat.pydantic_ai.exceptions import *
-    from toolkeel_compat.pydantic_ai.function_model import *
+    from toolkeel_compat.pydantic_ai.history_processors import *
+    from toolkeel_compat.pydantic_ai.media import *
     from toolkeel_compat.pydantic_ai.messages import *
+    from toolkeel_compat.pydantic_ai.models.function_model import *
+    from toolkeel_compat.pydantic_ai.models.settings import *
+    from toolkeel_compat.pydantic_ai.models.test_model import *
+    from toolkeel_compat.pydantic_ai.models.vendors import *
     from toolkeel_compat.pydantic_ai.options import *
-    from toolkeel_compat.pydantic_ai.output_types import *
+    from toolkeel_compat.pydantic_ai.output.types import *
     from toolkeel_compat.pydantic_ai.result import *
-    from toolkeel_compat.pydantic_ai.test_model import *
     from toolkeel_compat.pydantic_ai.toolsets import *
     from toolkeel_compat.pydantic_ai.usage import *
 else:

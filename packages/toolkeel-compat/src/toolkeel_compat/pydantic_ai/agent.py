@@ -19,18 +19,21 @@ from toolkeel.call.body.sync_bridge import run_sync
 from toolkeel.context import RunContext as CoreRun
 from toolkeel.define.output_type import is_output_tool
 from toolkeel.errors import SetupError
-from toolkeel.model_interface import ModelRequest
+from toolkeel.model_interface import Model, ModelRequest, Settings
 from toolkeel_compat.check_options import check_options
 from toolkeel_compat.missing import refuse_attributes
 from toolkeel_compat.pydantic_ai.context import RunContext, current_run
 from toolkeel_compat.pydantic_ai.exceptions import UsageLimitExceeded, to_run_error
 from toolkeel_compat.pydantic_ai.failures import send_failures
+from toolkeel_compat.pydantic_ai.history_processors import ProcessHistory, make_history_step
 from toolkeel_compat.pydantic_ai.messages import (
     get_values,
     make_user_message,
     read_values,
     to_core_messages,
 )
+from toolkeel_compat.pydantic_ai.models.settings import to_settings
+from toolkeel_compat.pydantic_ai.models.vendors import SETTINGS_KEY
 from toolkeel_compat.pydantic_ai.names import AGENT_HINTS
 from toolkeel_compat.pydantic_ai.options import (
     REFUSED,
@@ -41,9 +44,15 @@ from toolkeel_compat.pydantic_ai.options import (
     as_list,
     check_model,
     to_core_model,
-    to_settings,
 )
-from toolkeel_compat.pydantic_ai.output_types import make_output_type, takes_text
+from toolkeel_compat.pydantic_ai.output.types import OutputPlan, plan_output, takes_text
+from toolkeel_compat.pydantic_ai.output.validators import (
+    call_with_context,
+    get_last_problem,
+    get_validated_text,
+    make_first_text_step,
+    make_text_step,
+)
 from toolkeel_compat.pydantic_ai.result import AgentRunResult, MessageHistory, StreamedRunResult
 from toolkeel_compat.pydantic_ai.retries import make_retry_step
 from toolkeel_compat.pydantic_ai.toolsets import (
@@ -53,12 +62,6 @@ from toolkeel_compat.pydantic_ai.toolsets import (
     to_core_tool,
 )
 from toolkeel_compat.pydantic_ai.usage import RunUsage, UsageLimits
-from toolkeel_compat.pydantic_ai.validators import (
-    call_with_context,
-    get_validated_text,
-    make_first_text_step,
-    make_text_step,
-)
 
 _D = TypeVar("_D", default=Any)
 _T = TypeVar("_T", default=Any)
@@ -79,13 +82,19 @@ class Agent(ToolCollection, Generic[_D, _T]):
 
     def __init__(self, model: Any = None, **options: Unpack[AgentOptions]) -> None:
         known = check_options(options, AgentOptions, "Agent", REFUSED)
+        self._processors = list(known.get("history_processors") or ())
         for one in known.get("capabilities") or ():
-            if not isinstance(one, Caching):
+            if isinstance(one, ProcessHistory):
+                self._processors.append(one.processor)
+            elif not isinstance(one, Caching):
                 raise SetupError(
                     f"Agent(capabilities=...): {type(one).__name__} has no counterpart"
                 )
-        if known.get("end_strategy", "early") != "early":
-            raise SetupError("Agent(end_strategy=...): the first valid answer ends the run")
+        if (strategy := known.get("end_strategy", "graceful")) != "graceful":
+            raise SetupError(
+                f"Agent(end_strategy={strategy!r}): leave it out: other calls beside an answer run, and "
+                "the first valid answer ends the run"
+            )
         self.name: str | None = known.get("name")
         self._options, self._overrides = known, dict[str, Any]()
         self.collected = [to_core_tool(one) for one in known.get("tools", ())]
@@ -175,7 +184,7 @@ class Agent(ToolCollection, Generic[_D, _T]):
         run, finish = self._start(user_prompt, options, [make_first_text_step()])
         run.buffer_events()
         asked = options.get("output_type") or self._output_type
-        typed = make_output_type(asked, self._validators) is not str
+        typed = plan_output(asked, self._validators).type_ is not str
         given = len(to_core_messages(options.get("message_history") or ()))
         streamed = StreamedRunResult(run, finish, typed, given)
         try:
@@ -220,18 +229,18 @@ class Agent(ToolCollection, Generic[_D, _T]):
             try:
                 await run
             except Exception as error:
-                made = to_run_error(error, agent.model.name)
+                made = to_run_error(error, agent.model.name, self.count_retries("output"))
                 if made is error:
                     raise
-                raise made from error
+                raise made from get_last_problem(run.context) or error
             finally:
                 if usage is not None and not outer:
                     usage.incr(RunUsage.from_core(run.context.usage, run.context.messages[known:]))
             if run.result.reason == "limit":
                 raise UsageLimitExceeded(limits.describe_limit(run.result.limit))
             raised = get_raised_approvals(run.context)
-            text, values = get_validated_text(run.context), get_values(run.context)
-            return AgentRunResult(run.result, known, text, raised, values)
+            text = get_validated_text(run.context)
+            return AgentRunResult(run.result, known, text, raised, run.context)
 
         return run, finish
 
@@ -286,41 +295,57 @@ class Agent(ToolCollection, Generic[_D, _T]):
         asked = self._output_type if run_type is None else run_type
         tools = self._overrides.get("tools", self.collected)
         sets = self._overrides.get("toolsets", own.get("toolsets") or ())
-        retries = own.get("retries", 1)
-        tool_retries = retries.get("tools", 1) if isinstance(retries, Mapping) else retries
-        output_retries = own.get("output_retries")
-        if output_retries is None:
-            output_retries = retries.get("output", 1) if isinstance(retries, Mapping) else retries
-        settings = {**(own.get("model_settings") or {}), **(options.get("model_settings") or {})}
+        output_retries = self.count_retries("output")
+        made, output = to_core_model(model), plan_output(asked, self._validators)
         all_tools = [
             *tools,
             *flatten_toolsets([*sets, *(options.get("toolsets") or ())]),
             *client_tools,
         ]
-        output_type = make_output_type(asked, self._validators)
-        check_text = [make_text_step(self._validators, output_retries), *text_steps]
+        check_text = make_text_step(
+            output.type_, output.read_text, self._validators, output_retries
+        )
         return core.Agent(
-            to_core_model(model),
+            made,
             all_tools,
-            instructions=self._make_instructions(options.get("instructions")),
+            instructions=self._make_instructions(options.get("instructions"), output.instructions),
             name=self.name or "agent",
-            output_type=output_type,
+            output_type=output.type_,
             output_retries=output_retries,
-            settings=to_settings(settings),
+            settings=self._make_settings(made, options, output),
             max_turns=10**6,
             model_steps=[
-                make_retry_step(all_tools, tool_retries),
+                make_retry_step(all_tools, self.count_retries("tools")),
                 make_limit_step(options),
                 _remember_run,
-                *(check_text if takes_text(output_type) else []),
+                *([make_history_step(self._processors)] if self._processors else []),
+                check_text,
+                *(text_steps if takes_text(output.type_) else []),
                 send_failures,
             ],
             steps=steps,
         )
 
-    def _make_instructions(self, more: str | None) -> Any:
+    def _make_settings(
+        self, model: Model, options: Mapping[str, Any], output: OutputPlan
+    ) -> Settings:
+        """Return the settings of a run over those of the agent, and those over the model's."""
+        own, given = self._options.get("model_settings"), options.get("model_settings")
+        settings = {**getattr(model, SETTINGS_KEY, {}), **(own or {}), **(given or {})}
+        if output.is_json and type(model).__name__ == "OpenAIChat":
+            settings.setdefault("response_format", {"type": "json_object"})
+        return to_settings(settings)
+
+    def count_retries(self, kind: str) -> int:
+        """Return how often the model may correct an answer (``output``) or the calls of a tool (``tools``)."""
+        own = self._options.get("output_retries") if kind == "output" else None
+        retries = self._options.get("retries", 1) if own is None else own
+        count: int = retries.get(kind, 1) if isinstance(retries, Mapping) else retries
+        return count
+
+    def _make_instructions(self, *more: str | None) -> Any:
         """Return the instructions as one text, or as a function of the core's run."""
-        parts = [*self._instructions, *([more] if more else [])]
+        parts = [*self._instructions, *(one for one in more if one)]
         if all(isinstance(one, str) for one in parts):
             return "\n\n".join(parts)
 

@@ -22,8 +22,6 @@ approved: ContextVar[bool] = ContextVar("pydantic_ai_approved", default=False)
 """True while a call runs that a person has approved after `ApprovalRequired`."""
 current_run: ContextVar[CoreRun[Any] | None] = ContextVar("pydantic_ai_run", default=None)
 """The run whose output is validated."""
-without_validators: ContextVar[bool] = ContextVar("pydantic_ai_without_validators", default=False)
-"""True while an answer is validated once more, for its errors alone."""
 
 
 @dataclasses.dataclass

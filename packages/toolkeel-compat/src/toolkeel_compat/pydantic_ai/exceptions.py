@@ -65,9 +65,21 @@ class ModelHTTPError(AgentRunError):
         self.status_code, self.model_name = status_code, model_name
 
 
-def to_run_error(error: Exception, model_name: str) -> Exception:
-    """Return the exception of Pydantic AI for one of the core that ended a run."""
+def make_retries_error(retries: int) -> UnexpectedModelBehavior:
+    """Return the exception for a model that may not correct its answer once more."""
+    return UnexpectedModelBehavior(f"Exceeded maximum output retries ({retries})")
+
+
+def to_run_error(error: Exception, model_name: str, retries: int) -> Exception:
+    """Return the exception of Pydantic AI for one of the core that ended a run.
+
+    Args:
+        error: The core's exception; another one is returned as it is.
+        model_name: Name of the model.
+        retries: How often the model may correct its answer.
+    """
     if isinstance(error, OutputError):
-        return UnexpectedModelBehavior(str(error))
+        is_wrong = error.text and not str(error).startswith("the model refused")
+        return make_retries_error(retries) if is_wrong else UnexpectedModelBehavior(str(error))
     status = error.status if isinstance(error, ModelError) else None
     return error if status is None else ModelHTTPError(status, model_name, str(error))

@@ -13,7 +13,6 @@ from toolkeel.context import RunContext as CoreRun
 from toolkeel.define.output_type import is_output_tool
 from toolkeel.messages import AssistantMessage, ToolMessage, UserMessage
 from toolkeel.model_interface import ModelRequest
-from toolkeel_compat.pydantic_ai.context import without_validators
 from toolkeel_compat.pydantic_ai.messages import find_latest_results, get_values
 
 _FRAMING: Final = (
@@ -28,7 +27,7 @@ async def send_failures(request: ModelRequest, run: CoreRun[Any], proceed: Any) 
     Of wrong arguments the model reads pydantic's list of errors, and where the wire has no flag for a
     failure, an object with the key ``error``.
     """
-    _describe_failures(request, run)
+    describe_failures(request, run)
     values, flagged = get_values(run), getattr(request.model, "flags_failures", True)
     latest = find_latest_results(request.messages)
 
@@ -66,7 +65,7 @@ def _describe_text(correction: UserMessage, reply: Any, tools: Iterable[Any]) ->
     return dataclasses.replace(correction, content=text) if problems else correction
 
 
-def _describe_failures(request: ModelRequest, run: CoreRun[Any]) -> None:
+def describe_failures(request: ModelRequest, run: CoreRun[Any]) -> None:
     """Keep what the model and the program read of calls with wrong arguments or an unknown name."""
     values, tools = get_values(run), {one.name: one for one in request.tools}
     failed: dict[str, ToolMessage] = {}
@@ -93,18 +92,24 @@ def _describe_failures(request: ModelRequest, run: CoreRun[Any]) -> None:
 def list_problems(tool: Any, arguments: Any) -> list[Any]:
     """Return pydantic's errors in the arguments of a call; none if it finds none in its lax mode."""
     text = arguments if isinstance(arguments, str) else to_json(arguments).decode()
-    token = without_validators.set(True)
     try:
         tool.arguments.validate(text or "{}", strict=False)
     except ValidationError as error:
-        details = error.errors(include_url=False, include_context=False)
+        is_open = is_output_tool(tool)
         return [
-            {**one, "loc": [*one["loc"]]}
-            for one in details
-            if not (is_output_tool(tool) and one["type"] == "extra_forbidden")  # allowed there
+            one for one in list_errors(error) if not (is_open and one["type"] == "extra_forbidden")
         ]
     except (TypeError, ValueError):  # a schema of the program's own, which pydantic does not check
         return []
-    finally:
-        without_validators.reset(token)
     return []
+
+
+def list_errors(error: ValidationError) -> list[dict[str, Any]]:
+    """Return pydantic's errors as a model reads them."""
+    details = error.errors(include_url=False, include_context=False)
+    return [{**one, "loc": [*one["loc"]]} for one in details]
+
+
+def describe_errors(error: ValidationError) -> str:
+    """Return pydantic's errors as JSON."""
+    return to_json(list_errors(error)).decode()

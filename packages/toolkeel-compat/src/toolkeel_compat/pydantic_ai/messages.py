@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Annotated, Any, Final, Literal, TypeAlias
 from uuid import uuid4
 
-from pydantic import Field, TypeAdapter
+from pydantic import BeforeValidator, Field, PlainSerializer, TypeAdapter
 from pydantic_core import to_json
 
 from toolkeel._records.record import NOTHING
@@ -25,6 +25,7 @@ from toolkeel.messages import (
     ToolMessage,
     UserMessage,
 )
+from toolkeel_compat.pydantic_ai.media import read_part, write_part
 from toolkeel_compat.pydantic_ai.usage import RunUsage
 
 _VALUES_KEY: Final = "pydantic_ai_values"
@@ -39,6 +40,16 @@ def _now() -> datetime:
 
 def _make_id() -> str:
     return f"pyd_ai_{uuid4().hex}"
+
+
+def _read_content(content: Any) -> Any:
+    """Return the content of a prompt with blocks for the media that JSON has."""
+    return [read_part(one) for one in content] if isinstance(content, list | tuple) else content
+
+
+def _write_content(content: Any) -> Any:
+    """Return the content of a prompt as JSON has it."""
+    return [write_part(one) for one in content] if isinstance(content, list | tuple) else content
 
 
 @dataclasses.dataclass
@@ -58,11 +69,13 @@ class UserPromptPart:
     """What the user says.
 
     Args:
-        content: A text, or texts and parts of toolkeel.
+        content: A text, or texts and media.
         timestamp: When this part was made: a transcript has no times.
     """
 
-    content: Any
+    content: Annotated[
+        Any, BeforeValidator(_read_content), PlainSerializer(_write_content, when_used="json")
+    ]
     timestamp: datetime = dataclasses.field(default_factory=_now, compare=False)
     part_kind: Literal["user-prompt"] = "user-prompt"
 
@@ -323,7 +336,7 @@ def _make_message(part: Any) -> Message:
 
 
 def make_user_message(content: Any) -> UserMessage:
-    """Return the message of a text, or of a list of texts and parts of toolkeel."""
+    """Return the message of a text, or of a list of texts and media."""
     if isinstance(content, str):
         return UserMessage(content)
     return UserMessage(tuple(Text(one) if isinstance(one, str) else one for one in content))
@@ -344,4 +357,5 @@ def make_reply(response: ModelResponse) -> AssistantMessage:
             if isinstance(one, ThinkingPart)
         ),
         model=response.model_name or "",
+        usage=response.usage.to_core(),
     )

@@ -7,13 +7,11 @@ from typing import Annotated, Any, TypedDict
 
 from toolkeel._common.checked_arguments import any_list
 from toolkeel.agent import agent as core
-from toolkeel.model_interface import Model, Settings
+from toolkeel.model_interface import Model
 from toolkeel_compat.pydantic_ai.deferred import DeferredToolResults
-from toolkeel_compat.pydantic_ai.test_model import TestModel
+from toolkeel_compat.pydantic_ai.models.test_model import TestModel
+from toolkeel_compat.pydantic_ai.models.vendors import connect_model
 from toolkeel_compat.pydantic_ai.usage import RunUsage, UsageLimits
-
-ModelSettings = dict
-"""Settings of requests are a dict: ``temperature``, ``max_tokens``, and options of the provider."""
 
 
 class Caching:
@@ -35,9 +33,10 @@ class AgentOptions(TypedDict, total=False):
         output_retries: The same.
         tools: Functions and tools.
         toolsets: Sets of tools.
-        capabilities: `Caching` only.
+        capabilities: `Caching` and `ProcessHistory` only.
+        history_processors: Functions of `ProcessHistory`, as earlier versions have them.
         defer_model_check: Create the model at the first run.
-        end_strategy: ``early`` only: the first valid answer ends the run.
+        end_strategy: ``graceful`` only: the first valid answer ends the run, after the calls beside it.
     """
 
     output_type: Any
@@ -51,12 +50,12 @@ class AgentOptions(TypedDict, total=False):
     tools: Annotated[Sequence[Any], any_list("a list of functions and tools")]
     toolsets: Sequence[Any] | None
     capabilities: Sequence[Any] | None
+    history_processors: Sequence[Any] | None
     defer_model_check: bool
     end_strategy: str
 
 
 REFUSED: Mapping[str, str] = {
-    "history_processors": "history= of toolkeel's Agent: docs/sessions.md",
     "builtin_tools": "toolkeel.tools has counterparts: docs/hosted.md",
     "prepare_tools": "@tool(enabled=...) of toolkeel offers a tool or not",
     "prepare_output_tools": "output_type takes types",
@@ -121,49 +120,17 @@ _VENDORS: Mapping[str, str] = {
 }
 
 
-def to_core_model(model: Any) -> str | Model:
-    """Return the core's model, or its name: ``openai:`` is the Responses API there."""
+def to_core_model(model: Any) -> Model:
+    """Return the core's model, also of a name: ``openai:`` is the Responses API there."""
     if not isinstance(model, str):
         known: Model = model
         return known
     vendor, colon, name = model.partition(":")
     if model == "test":
         return TestModel()
-    return f"{_VENDORS.get(vendor, vendor)}{colon}{name}"
+    return connect_model(f"{_VENDORS.get(vendor, vendor)}{colon}{name}", {})
 
 
 def check_model(model: Any) -> None:
     """Raise `SetupError` for a model that does not exist."""
     core.Agent(to_core_model(model))
-
-
-def to_settings(given: Mapping[str, Any]) -> Settings:
-    """Convert a dict of settings to the core's."""
-    rest = dict(given)
-    known = {ours: rest.pop(name) for name, ours in _SETTINGS.items() if name in rest}
-    extra = {**as_options(rest.pop("extra_body", None)), **rest}
-    return Settings(extra_body=extra, **known)
-
-
-_SETTINGS: Mapping[str, str] = {
-    **{
-        name: name
-        for name in (
-            "temperature",
-            "max_tokens",
-            "parallel_tool_calls",
-            "top_p",
-            "seed",
-            "frequency_penalty",
-            "presence_penalty",
-            "timeout",
-        )
-    },
-    "stop_sequences": "stop",
-    "openai_reasoning_effort": "reasoning_effort",
-}
-
-
-def as_options(value: object) -> Mapping[str, Any]:
-    """Return ``extra_body`` as a mapping; nothing if there is none."""
-    return value if isinstance(value, Mapping) else {}

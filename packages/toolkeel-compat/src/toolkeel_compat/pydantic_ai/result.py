@@ -10,10 +10,12 @@ from toolkeel._records.record import NOTHING
 from toolkeel.agent.result import RunResult
 from toolkeel.agent.run import Run
 from toolkeel.agent.run_state import RunState
+from toolkeel.context import RunContext as CoreRun
 from toolkeel.messages import Message
 from toolkeel_compat.missing import refuse_attributes
 from toolkeel_compat.pydantic_ai.deferred import DeferredToolRequests
 from toolkeel_compat.pydantic_ai.exceptions import UnexpectedModelBehavior
+from toolkeel_compat.pydantic_ai.history_processors import replace_processed
 from toolkeel_compat.pydantic_ai.messages import (
     ModelMessagesTypeAdapter,
     ModelResponse,
@@ -21,8 +23,8 @@ from toolkeel_compat.pydantic_ai.messages import (
     to_model_messages,
 )
 from toolkeel_compat.pydantic_ai.names import STREAM_HINTS
+from toolkeel_compat.pydantic_ai.output.validators import FIRST_TEXT
 from toolkeel_compat.pydantic_ai.usage import RunUsage
-from toolkeel_compat.pydantic_ai.validators import FIRST_TEXT
 
 
 class MessageHistory(list[Any]):
@@ -43,6 +45,12 @@ def leave_out_repeated(messages: Sequence[Message]) -> list[Message]:
     return [one for one in messages if getattr(one, "model", "") != FIRST_TEXT]
 
 
+def keep_added(messages: Sequence[Message], added: Sequence[Message]) -> list[Message]:
+    """Return those of the messages that are among the added ones: none that a processor made."""
+    known = {id(one) for one in added}
+    return [one for one in messages if id(one) in known]
+
+
 class AgentRunResult:
     """The result of a run.
 
@@ -51,7 +59,7 @@ class AgentRunResult:
         given: Number of messages that the run started with.
         text: What output validators made of the text; `NOTHING` for the text itself.
         raised: Metadata of the calls that asked for approval while they ran, by call id.
-        values: What the tools returned, by call id.
+        context: The core's run.
     """
 
     def __init__(
@@ -60,9 +68,12 @@ class AgentRunResult:
         given: int,
         text: Any = NOTHING,
         raised: Mapping[str, Any] = NOTHING,
-        values: Mapping[str, Any] = NOTHING,
+        context: CoreRun[Any] | None = None,
     ) -> None:
-        self._result, self._given, self._values = result, given, values
+        self._result, self._given = result, given
+        self._values = NOTHING if context is None else get_values(context)
+        said = list(result.messages)
+        self._messages = said if context is None else replace_processed(context, said)
         self.output: Any = None
         if result.reason == "waiting":
             self.output = DeferredToolRequests.from_tickets(result.pending, raised)
@@ -87,13 +98,13 @@ class AgentRunResult:
     def all_messages(self) -> MessageHistory:
         """Return the transcript, for `message_history` of another run."""
         waits = self._result.reason == "waiting"
-        made = to_model_messages(leave_out_repeated(self._result.messages), self._values)
+        made = to_model_messages(leave_out_repeated(self._messages), self._values)
         return MessageHistory(made, self._result.state if waits else None)
 
     def new_messages(self) -> list[Any]:
         """Return the messages that the run added, with its prompt."""
-        added = leave_out_repeated(self._result.messages)[self._given :]
-        return to_model_messages(added, self._values)
+        added = keep_added(self._messages, self._result.messages[self._given :])
+        return to_model_messages(leave_out_repeated(added), self._values)
 
     def all_messages_json(self) -> bytes:
         """Return `all_messages()` as JSON."""
@@ -164,9 +175,11 @@ class StreamedRunResult:
     def all_messages(self) -> list[Any]:
         """Return the transcript so far."""
         run = self._run.context
-        return to_model_messages(leave_out_repeated(run.messages), get_values(run))
+        said = replace_processed(run, run.messages)
+        return to_model_messages(leave_out_repeated(said), get_values(run))
 
     def new_messages(self) -> list[Any]:
         """Return the messages that the run has added so far, with its prompt."""
-        added, run = leave_out_repeated(self._run.context.messages), self._run.context
-        return to_model_messages(added[self._given :], get_values(run))
+        run = self._run.context
+        added = keep_added(replace_processed(run, run.messages), run.messages[self._given :])
+        return to_model_messages(leave_out_repeated(added), get_values(run))

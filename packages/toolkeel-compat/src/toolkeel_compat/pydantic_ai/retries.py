@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from toolkeel.context import RunContext as CoreRun
+from toolkeel.define.output_type import is_output_tool
 from toolkeel.messages import ToolMessage
 from toolkeel.model_interface import ModelRequest
 from toolkeel_compat.pydantic_ai.exceptions import ModelRetry, UnexpectedModelBehavior
@@ -40,7 +41,8 @@ def make_retry_step(tools: Sequence[Any], default: int) -> Any:
 
     async def step(request: ModelRequest, run: CoreRun[Any], proceed: Any) -> Any:
         run.loop_state.failed_calls.clear()
-        _count_turn(run, limits, default)
+        answers = {one.name: 10**6 for one in request.tools if is_output_tool(one)}
+        _count_turn(run, {**limits, **answers}, default)  # the core counts answers
         return await proceed(request)
 
     return step

@@ -23,6 +23,8 @@ _SHOWN = (
 """The order in which a usage is shown."""
 OUTPUT_ACCEPTED = "Final result processed."
 """Text of an accepted answer's result: it is no result of a tool of the program."""
+OUTPUT_NOT_USED = "Output tool not used - a final result was already processed."
+"""Text of the result of a further answer in the same turn."""
 
 
 @refuse_attributes(USAGE_HINTS)
@@ -72,9 +74,25 @@ class RunUsage:
     def from_core(cls, usage: Usage, messages: Sequence[Message]) -> RunUsage:
         """Convert the core's usage, and count the successful calls of the messages."""
         results = [one for one in messages if isinstance(one, ToolMessage)]
-        calls = sum(not (one.failed or one.text == OUTPUT_ACCEPTED) for one in results)
+        calls = sum(
+            not (one.failed or one.text in (OUTPUT_ACCEPTED, OUTPUT_NOT_USED)) for one in results
+        )
         tokens = (usage.input_tokens, usage.output_tokens)
         return cls(usage.requests, calls, *tokens, usage.cached_tokens, usage.cache_write_tokens)
+
+    def to_core(self) -> Usage:
+        """Return the core's usage."""
+        return Usage(
+            self.requests,
+            self.input_tokens,
+            self.output_tokens,
+            self.cache_read_tokens,
+            cache_write_tokens=self.cache_write_tokens,
+        )
+
+
+RequestUsage = RunUsage
+"""What one request has used."""
 
 
 @dataclasses.dataclass

@@ -110,6 +110,7 @@ def plan_output(
     [first, *_] = forms
     if (
         len(members) == 1
+        and read_output_tool(members[0]).by_text
         and isinstance(model, SupportsStructuredOutput)
         and model.supports_format(first.format, tools=tools)
     ):

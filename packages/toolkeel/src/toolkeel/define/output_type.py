@@ -32,7 +32,7 @@ from toolkeel.define.schema.argument_schema import (
 from toolkeel.define.schema.closed_objects import compile_core
 from toolkeel.define.schema.json_schema import GeneratedSchema, generate_schema
 from toolkeel.define.subschemas import resolve
-from toolkeel.define.tool import AnyTool, ErrorHandler, Tool
+from toolkeel.define.tool import AnyTool, ErrorHandler, Step, Tool
 from toolkeel.errors import DefinitionError
 from toolkeel.messages import ToolOutput
 from toolkeel.model_interface import OutputFormat
@@ -61,6 +61,9 @@ class OutputTool:
         on_invalid: What the model reads of a wrong answer: see `ToolOptions`.
         strict: False for a schema as pydantic makes it, whose objects are not closed, and which the
             provider does not enforce.
+        steps: Steps around each call of the tool; the artifact of what the first gives is the answer.
+        by_text: True if the answer is the reply's text where the server holds replies to a schema; False
+            for a call everywhere.
     """
 
     name: str = OUTPUT_TOOL
@@ -69,6 +72,8 @@ class OutputTool:
     key: str = _VALUE
     on_invalid: ErrorHandler = True
     strict: bool = True
+    steps: tuple[Step, ...] = ()
+    by_text: bool = True
 
 
 @record
@@ -185,8 +190,7 @@ def compile_output_form(output_type: TypeForm[Any], name: str = OUTPUT_TOOL) -> 
     description = wanted.description
     if description is None:
         description = f"{ANSWER_NOTE} {message}".strip()
-    accept = _Accept(wanted.describe_answer)
-    tool = _tool(name, description, arguments, accept, wanted.on_invalid)
+    tool = _tool(name, description, arguments, wanted)
     return OutputForm(tool, wrapped, wanted.key, wanted.strict)
 
 
@@ -218,22 +222,17 @@ def _compile_object(
     return replace(arguments, encode=None)  # the one key is no field of the type
 
 
-def _tool(
-    name: str,
-    description: str,
-    arguments: ArgumentSchema,
-    accept: _Accept,
-    on_invalid: ErrorHandler,
-) -> AnyTool:
+def _tool(name: str, description: str, arguments: ArgumentSchema, wanted: OutputTool) -> AnyTool:
     """Return the output tool, whose body accepts the answer."""
     return Tool(
         name=name,
         description=description,
-        function=accept,
+        function=_Accept(wanted.describe_answer),
         body="sync",
         arguments=arguments,
         inline=True,
-        on_invalid=on_invalid,
+        on_invalid=wanted.on_invalid,
+        steps=wanted.steps,
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import Any, Self
@@ -15,6 +14,7 @@ from toolkeel.call.toolset import Toolset
 from toolkeel.errors import SetupError
 from toolkeel.messages import AssistantMessage
 from toolkeel.model_interface import Delta, ModelRequest, Settings, TextDelta
+from toolkeel_compat.check_options import call_in_thread
 from toolkeel_compat.langchain.messages import AIMessage, convert_to_messages
 from toolkeel_compat.langchain.models.chat_models import ChatModel, OwnModel
 from toolkeel_compat.langchain.streaming.message_chunks import AIMessageChunk
@@ -58,7 +58,10 @@ class BaseChatModel(BaseModel, OwnModel):
     async def _agenerate(
         self, messages: list[Any], stop: Any = None, run_manager: Any = None, **kwargs: Any
     ) -> ChatResult:
-        return await asyncio.to_thread(self._generate, messages, stop, run_manager, **kwargs)
+        made: ChatResult = await call_in_thread(
+            self._generate, messages, stop, run_manager, **kwargs
+        )
+        return made
 
     def _split(self, text: str) -> list[str]:
         """Return the pieces in which a reply's text is streamed."""

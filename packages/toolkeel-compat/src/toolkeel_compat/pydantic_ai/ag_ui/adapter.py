@@ -88,7 +88,9 @@ async def _stream(agent: Agent, sent: Any, options: dict[str, Any]) -> AsyncIter
         async for one in _run(agent, sent, options, encoder):
             yield one
     except Exception as error:
-        for one in encoder.fail(to_run_error(error, str(getattr(agent, "name", "")))):
+        for one in encoder.fail(
+            to_run_error(error, str(agent.name or ""), agent.count_retries("output"))
+        ):
             yield one
 
 

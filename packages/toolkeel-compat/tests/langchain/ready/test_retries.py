@@ -1,4 +1,4 @@
-"""Middleware that is ready: limits, retries, another model, a list of tasks."""
+"""Middleware that is ready: retries, another model, a list of tasks."""
 
 from __future__ import annotations
 
@@ -6,17 +6,13 @@ from typing import Any
 
 import pytest
 
-from toolkeel import ModelError, SetupError, ToolCall
+from toolkeel import ModelError
 from toolkeel.testing import Scripted, call
 from toolkeel_compat.langchain import (
     InMemorySaver,
-    ModelCallLimitExceededError,
-    ModelCallLimitMiddleware,
     ModelFallbackMiddleware,
     ModelRetryMiddleware,
     TodoListMiddleware,
-    ToolCallLimitExceededError,
-    ToolCallLimitMiddleware,
     ToolRetryMiddleware,
     create_agent,
     tool,
@@ -34,42 +30,6 @@ def look() -> str:
 def run(*middleware: Any, lines: list[Any], tools: Any = (look,)) -> list[str]:
     agent = create_agent(Scripted(lines), tools, middleware=middleware)
     return [one.content for one in agent.invoke({"messages": "go"})["messages"]]
-
-
-def test_a_model_is_asked_no_more_than_the_limit() -> None:
-    looks = [call("look", id=str(n)) for n in range(9)]
-    told = "Model call limits exceeded: run limit (2/2)"
-    assert run(ModelCallLimitMiddleware(run_limit=2), lines=looks)[-1] == told
-    with pytest.raises(ModelCallLimitExceededError, match="thread limit"):
-        run(ModelCallLimitMiddleware(thread_limit=1, exit_behavior="error"), lines=looks)
-    with pytest.raises(ValueError, match="At least one limit"):
-        ModelCallLimitMiddleware()
-
-
-def test_a_limit_of_a_thread_counts_its_runs_together() -> None:
-    limit = ModelCallLimitMiddleware(thread_limit=2, run_limit=2)
-    agent = create_agent(Scripted(["x"] * 9), middleware=[limit], checkpointer=InMemorySaver())
-    said = [agent.invoke({"messages": "hi"}, ADA)["messages"][-1].content for _ in range(3)]
-    assert said == ["x", "x", "Model call limits exceeded: thread limit (2/2)"]
-
-
-def test_a_tool_is_called_no_more_than_the_limit_and_the_model_is_told() -> None:
-    turns: list[Any] = [[ToolCall(str(n), "look", "{}") for n in range(3)], "done"]
-    one = ToolCallLimitMiddleware(tool_name="look", run_limit=2)
-    told = "Tool call limit exceeded. Do not call 'look' again."
-    assert run(one, lines=turns)[2:] == ["seen", "seen", told, "done"]
-    every = ToolCallLimitMiddleware(run_limit=1)
-    assert run(every, lines=turns)[3].endswith("Do not make additional tool calls.")
-    other = ToolCallLimitMiddleware(tool_name="other", run_limit=1)
-    assert run(other, lines=turns)[2:5] == ["seen"] * 3 and other.name.endswith("[other]")
-    with pytest.raises(SetupError, match="exit_behavior='end'"):
-        ToolCallLimitMiddleware(run_limit=1, exit_behavior="end")
-
-
-def test_a_limit_of_tools_may_end_the_run() -> None:
-    limit = ToolCallLimitMiddleware(run_limit=1, exit_behavior="error")
-    with pytest.raises(ToolCallLimitExceededError, match=r"run limit \(1/1\)"):
-        run(limit, lines=[call("look", id="1"), call("look", id="2"), "done"])
 
 
 def flaky(fails: int) -> tuple[Any, list[int]]:

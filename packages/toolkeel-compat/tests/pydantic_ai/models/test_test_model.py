@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field, TypeAdapter
 
 from toolkeel_compat.pydantic_ai import Agent, TestModel
-from toolkeel_compat.pydantic_ai.test_model import generate
+from toolkeel_compat.pydantic_ai.models.test_model import generate
 
 
 class Part(BaseModel):

@@ -1,4 +1,4 @@
-"""Built-in middleware under LangChain's names: call limits, retries, model fallback, a to-do list."""
+"""Middleware that retries, asks another model, or keeps a to-do list, under LangChain's names."""
 
 from __future__ import annotations
 
@@ -11,116 +11,13 @@ from typing import Annotated, Any, Literal
 from typing_extensions import TypedDict
 
 from toolkeel.agent.turn.model_fallback import Fallback
-from toolkeel.errors import RunStopped, SetupError
+from toolkeel.errors import RunStopped
 from toolkeel_compat.langchain.command import Command
-from toolkeel_compat.langchain.messages import AIMessage, HumanMessage, ToolMessage
+from toolkeel_compat.langchain.messages import AIMessage, ToolMessage
 from toolkeel_compat.langchain.middleware import AgentMiddleware
 from toolkeel_compat.langchain.models.chat_models import ChatModel
 from toolkeel_compat.langchain.runtime import InjectedToolCallId
 from toolkeel_compat.langchain.tools import tool
-
-
-class ModelCallLimitExceededError(Exception):
-    """The limit of model calls is reached."""
-
-
-class ToolCallLimitExceededError(Exception):
-    """The limit of tool calls is reached."""
-
-
-class _CallLimit(AgentMiddleware):
-    """A limit on calls, counted in the messages.
-
-    Args:
-        thread_limit: Maximum in a thread; None for no limit.
-        run_limit: Maximum since the last user message.
-        exit_behavior: What to do at the limit.
-    """
-
-    _behaviors: tuple[str, ...] = ()
-
-    def __init__(
-        self, *, thread_limit: int | None = None, run_limit: int | None = None, exit_behavior: str
-    ) -> None:
-        if thread_limit is None and run_limit is None:
-            raise ValueError("At least one limit must be specified (thread_limit or run_limit)")
-        if exit_behavior not in self._behaviors:
-            raise SetupError(f"exit_behavior={exit_behavior!r}: here it is {self._behaviors}")
-        self._limits = {"thread": thread_limit, "run": run_limit}
-        self.exit_behavior = exit_behavior
-
-    def _describe_reached(self, counted: Sequence[bool]) -> str:
-        """Describe the limits that are reached. Each item of `counted` is True for a call of this run."""
-        have = {"thread": len(counted), "run": sum(counted)}
-        known = [(name, most) for name, most in self._limits.items() if most is not None]
-        return ", ".join(f"{n} limit ({have[n]}/{most})" for n, most in known if have[n] >= most)
-
-
-def _mark_current_replies(messages: Sequence[Any]) -> list[tuple[Any, bool]]:
-    """Return the model's replies, each with True if it follows the last user message."""
-    spoken = max((n for n, m in enumerate(messages) if isinstance(m, HumanMessage)), default=-1)
-    return [(one, n > spoken) for n, one in enumerate(messages) if isinstance(one, AIMessage)]
-
-
-class ModelCallLimitMiddleware(_CallLimit):
-    """A limit on model calls; at the limit the run ends with a message or an exception."""
-
-    _behaviors = ("end", "error")
-
-    def __init__(self, *, exit_behavior: Literal["end", "error"] = "end", **limits: Any) -> None:
-        super().__init__(exit_behavior=exit_behavior, **limits)
-
-    def before_model(self, state: Any, runtime: Any) -> dict[str, Any] | None:
-        """End the run if a limit is reached."""
-        reached = self._describe_reached(
-            [fresh for _, fresh in _mark_current_replies(state["messages"])]
-        )
-        if not reached:
-            return None
-        text = f"Model call limits exceeded: {reached}"
-        if self.exit_behavior == "error":
-            raise ModelCallLimitExceededError(text)
-        return {"jump_to": "end", "messages": [AIMessage(text)]}
-
-
-class ToolCallLimitMiddleware(_CallLimit):
-    """A limit on tool calls, or on calls of one tool. The model is informed at the limit.
-
-    Args:
-        tool_name: The tool to count; all by default.
-        exit_behavior: ``continue``, or ``error`` to end the run.
-        limits: ``thread_limit`` and ``run_limit``.
-    """
-
-    _behaviors = ("continue", "error")
-
-    def __init__(
-        self, *, tool_name: str | None = None, exit_behavior: str = "continue", **limits: Any
-    ) -> None:
-        super().__init__(exit_behavior=exit_behavior, **limits)
-        self.tool_name = tool_name
-
-    @property
-    def name(self) -> str:
-        """The display name."""
-        return super().name + (f"[{self.tool_name}]" if self.tool_name else "")
-
-    def wrap_tool_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
-        """Run the call unless a limit is reached."""
-        counted, named = list[bool](), self.tool_name
-        for reply, fresh in _mark_current_replies(request.state["messages"]):
-            for call in reply.tool_calls:
-                if call.id == request.tool_call.id:
-                    break
-                counted += [fresh] if named in (None, call.name) else []
-        reached = self._describe_reached(counted)
-        if not reached or named not in (None, request.tool_call.name):
-            return handler(request)
-        again = f"call {named!r} again" if named else "make additional tool calls"
-        text = f"Tool call limit exceeded. Do not {again}."
-        if self.exit_behavior == "error":
-            raise RunStopped(text, ToolCallLimitExceededError(f"{text} Reached: {reached}"))
-        return ToolMessage(text, request.tool_call.id, request.tool_call.name, "error")
 
 
 class _Retry(AgentMiddleware):

@@ -17,7 +17,7 @@ from toolkeel_compat.pydantic_ai.messages import (
     make_reply,
     to_model_messages,
 )
-from toolkeel_compat.pydantic_ai.test_model import OfferedTool, list_offered
+from toolkeel_compat.pydantic_ai.models.test_model import OfferedTool, list_offered
 
 
 @record

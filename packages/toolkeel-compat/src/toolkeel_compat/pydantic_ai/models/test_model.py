@@ -11,7 +11,7 @@ from toolkeel._records.record import record
 from toolkeel.define.output_type import is_output_tool
 from toolkeel.messages import AssistantMessage, ToolCall, ToolMessage, Usage
 from toolkeel.model_interface import Delta, ModelRequest, TextDelta
-from toolkeel_compat.pydantic_ai.output_types import OUTPUT_KEY
+from toolkeel_compat.pydantic_ai.output.types import OUTPUT_KEY
 
 
 @record

@@ -1,0 +1,102 @@
+"""Settings of requests, under the names of Pydantic AI, as the core's."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from toolkeel.errors import SetupError
+from toolkeel.model_interface import Settings
+
+ModelSettings = dict
+"""Settings of requests are a dict: ``temperature``, ``max_tokens``, and keys of the request's body."""
+OpenAIChatModelSettings = OpenAIModelSettings = OpenAIResponsesModelSettings = ModelSettings
+AnthropicModelSettings = GoogleModelSettings = GroqModelSettings = MistralModelSettings = (
+    ModelSettings
+)
+
+__all__ = [
+    "AnthropicModelSettings",
+    "GoogleModelSettings",
+    "GroqModelSettings",
+    "MistralModelSettings",
+    "ModelSettings",
+    "OpenAIChatModelSettings",
+    "OpenAIModelSettings",
+    "OpenAIResponsesModelSettings",
+]
+_SETTINGS: Mapping[str, str] = {
+    **{
+        name: name
+        for name in (
+            "temperature",
+            "max_tokens",
+            "parallel_tool_calls",
+            "top_p",
+            "top_k",
+            "seed",
+            "frequency_penalty",
+            "presence_penalty",
+            "timeout",
+        )
+    },
+    "stop_sequences": "stop",
+    "openai_reasoning_effort": "reasoning_effort",
+}
+"""The core's setting by the setting of Pydantic AI."""
+_BODY: Final = re.compile(
+    "(?:openai_)(user|logprobs|top_logprobs|store|service_tier|prediction|prompt_cache_key|"
+    "prompt_cache_retention|truncation|background)|"
+    "(?:anthropic_)(metadata|thinking|service_tier|container|context_management)"
+)
+"""Settings that are keys of the request's body, after the vendor."""
+_CACHING: Final = re.compile("anthropic_cache.*|openai_cache_instructions|cache")
+"""Settings that change nothing: what repeats is cached anyway."""
+_VENDOR: Final = re.compile(
+    "(openai|anthropic|google|groq|mistral|bedrock|openrouter|cohere|huggingface|xai|cerebras)_.*"
+)
+_REFUSED: Mapping[str, str] = {
+    "extra_headers": "give them to the client: OpenAIProvider(openai_client=AsyncOpenAI(default_headers=...))",
+    "max_retries": "openai_client=AsyncOpenAI(max_retries=...) of the provider",
+    "request_timeout": "write timeout",
+    "first_event_timeout": "write timeout",
+}
+
+
+def to_settings(given: Mapping[str, Any]) -> Settings:
+    """Convert a dict of settings to the core's.
+
+    Raises:
+        SetupError: A setting has no counterpart; the message says what to write.
+    """
+    known: dict[str, Any] = {}
+    body: dict[str, Any] = dict(as_options(given.get("extra_body")))
+    for name, value in given.items():
+        key = _BODY.fullmatch(name)
+        if name in _SETTINGS:
+            known[_SETTINGS[name]] = value
+        elif name == "thinking":
+            known["reasoning_effort"] = _EFFORTS.get(value, value)
+        elif name == "tool_choice" and (value is None or isinstance(value, str)):
+            known["tool_choice"] = value
+        elif key is not None:
+            body[key[key.lastindex or 1]] = value
+        elif name in _REFUSED or name == "tool_choice" or _is_strange(name):
+            instead = _REFUSED.get(name, "a key of the request's body is extra_body={...}")
+            raise SetupError(f"model_settings: {name!r} has no counterpart; {instead}")
+        elif name != "extra_body" and not _CACHING.fullmatch(name):
+            body[name] = value
+    return Settings(extra_body=body, **known)
+
+
+_EFFORTS: Mapping[Any, str] = {True: "medium", False: "none"}
+
+
+def _is_strange(name: str) -> bool:
+    return bool(_VENDOR.fullmatch(name)) and not _CACHING.fullmatch(name)
+
+
+def as_options(value: object) -> Mapping[str, Any]:
+    """Return ``extra_body`` as a mapping; nothing if there is none."""
+    return value if isinstance(value, Mapping) else {}

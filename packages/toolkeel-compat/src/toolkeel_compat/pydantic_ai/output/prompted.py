@@ -1,0 +1,144 @@
+"""Answers that the model writes as JSON because its instructions say so, under the names of Pydantic AI."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from pydantic import TypeAdapter
+
+from toolkeel._records.record import record
+from toolkeel_compat.pydantic_ai.exceptions import ModelRetry
+from toolkeel_compat.pydantic_ai.output.functions import NamedType
+
+TEMPLATE: Final = """\
+Always respond with a JSON object that's compatible with this schema:
+
+{schema}
+
+Don't include any text or Markdown fencing before or after."""
+"""The instructions of 2.68, which say the schema."""
+_KEY: Final = "response"
+"""Key of an answer that is no object."""
+
+
+@record
+class _Form:
+    """One type of a prompted answer.
+
+    Args:
+        name: Its name.
+        schema: Its JSON Schema, of an object.
+        is_wrapped: The answer is under `_KEY`.
+        adapter: Validates the answer.
+    """
+
+    name: str
+    schema: dict[str, Any]
+    is_wrapped: bool
+    adapter: TypeAdapter[Any]
+
+    def read(self, value: Any) -> Any:
+        """Return the valid answer, or raise `ValidationError`."""
+        if self.is_wrapped and isinstance(value, Mapping) and _KEY in value:
+            value = value[_KEY]
+        return self.adapter.validate_python(value)
+
+
+def prompt_output(
+    types: Sequence[NamedType], template: str | None
+) -> tuple[Callable[[str], Any], str]:
+    """Return the function that reads a text as an answer, and the instructions that ask for such a text.
+
+    The function raises pydantic's `ValidationError` for JSON of another form, and `ModelRetry` for a kind
+    of answer that there is not.
+
+    Args:
+        types: The types of the answer; of several, the answer says its kind.
+        template: The instructions, with ``{schema}``; None for those of Pydantic AI.
+    """
+    forms = [_make_form(one) for one in types]
+    schema = forms[0].schema if len(forms) == 1 else _join_schemas(forms, types)
+
+    def read(text: str) -> Any:
+        body = _strip_fences(text)
+        if len(forms) == 1 and not forms[0].is_wrapped:
+            return forms[0].adapter.validate_json(body)
+        value = TypeAdapter[dict[str, Any]](dict[str, Any]).validate_json(body)
+        if len(forms) == 1:
+            return forms[0].read(value)
+        result = value.get("result")
+        chosen = result if isinstance(result, Mapping) else {}
+        for form in forms:
+            if form.name == chosen.get("kind"):
+                return form.read(chosen.get("data"))
+        raise ModelRetry(f"kind is one of {', '.join(one.name for one in forms)}")
+
+    said = json.dumps(schema, ensure_ascii=False)
+    return read, (TEMPLATE if template is None else template).replace("{schema}", said)
+
+
+def _make_form(kind: NamedType) -> _Form:
+    adapter: TypeAdapter[Any] = TypeAdapter(kind.type_)
+    schema: Any = _without_titles(adapter.json_schema())
+    schema.pop("description", None)
+    is_wrapped = schema.get("type") != "object"
+    if is_wrapped:
+        definitions = {"$defs": schema.pop("$defs")} if "$defs" in schema else {}
+        schema = {"properties": {_KEY: schema}, "required": [_KEY], "type": "object", **definitions}
+    elif kind.is_function:
+        schema.pop("title", None)
+    return _Form(kind.name, schema, is_wrapped, adapter)
+
+
+def _join_schemas(forms: Sequence[_Form], types: Sequence[NamedType]) -> dict[str, Any]:
+    """Return the schema of an answer of one of several kinds."""
+    definitions: dict[str, Any] = {}
+    kinds: list[dict[str, Any]] = []
+    for form, kind in zip(forms, types, strict=True):
+        data = {name: value for name, value in form.schema.items() if name != "title"}
+        definitions |= data.pop("$defs", {})
+        shown = {"kind": {"type": "string", "const": form.name}, "data": data}
+        told = {"description": kind.description} if kind.description else {}
+        kinds.append({**_close(shown), "title": form.name, **told})
+    joined = _close({"result": {"anyOf": kinds}})
+    return {**joined, "$defs": definitions} if definitions else joined
+
+
+def _close(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the schema of an object with these properties and no others."""
+    required = [*properties]
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": False,
+    }
+
+
+def _without_titles(schema: Any, is_root: bool = True) -> Any:
+    """Return a schema without the titles that pydantic makes of names of fields."""
+    if isinstance(schema, list):
+        return [_without_titles(one, False) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    made: dict[str, Any] = {}
+    for name, value in schema.items():
+        if name in ("properties", "$defs"):
+            inside = name == "properties"
+            made[name] = {key: _without_titles(one, not inside) for key, one in value.items()}
+        elif name != "title" or is_root:
+            made[name] = _without_titles(value, False)
+    return made
+
+
+def _strip_fences(text: str) -> str:
+    """Return the JSON of a text: without the fence around it, if there is one.
+
+    >>> _strip_fences('```json\\n{"a": 1}\\n```')
+    '{"a": 1}'
+    """
+    fenced = re.search(r"```(?:\w+)?\s*\n(\{.*\})\s*\n?```", text, re.DOTALL)
+    return fenced[1] if fenced else text.strip()

@@ -1,0 +1,44 @@
+"""Settings of requests: the core's, keys of the body, or refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from toolkeel import SetupError
+from toolkeel.testing import Scripted
+from toolkeel_compat.pydantic_ai import Agent, OpenAIChatModelSettings
+from toolkeel_compat.pydantic_ai.models.settings import to_settings
+
+
+def test_settings_of_the_run_come_before_those_of_the_agent() -> None:
+    model = Scripted(["a"])
+    agent = Agent(model, model_settings={"temperature": 0.5, "max_tokens": 9})
+    agent.run_sync("go", model_settings={"temperature": 0.1, "seed": 3})
+    [request] = model.requests
+    assert (request.settings.temperature, request.settings.max_tokens) == (0.1, 9)
+    assert (request.settings.seed, request.settings.extra_body) == (3, {})
+
+
+def test_settings_of_a_vendor_are_keys_of_the_body() -> None:
+    given = OpenAIChatModelSettings(
+        openai_user="ada", openai_reasoning_effort="low", extra_body={"a": 1}, logit_bias={"7": 1}
+    )
+    made = to_settings(
+        {**given, "anthropic_thinking": {"type": "enabled"}, "anthropic_cache": True}
+    )
+    thinking = {"type": "enabled"}
+    body = {"a": 1, "user": "ada", "logit_bias": {"7": 1}, "thinking": thinking}
+    assert (made.extra_body, made.reasoning_effort) == (body, "low")
+    assert to_settings({"thinking": True}).reasoning_effort == "medium"
+    assert to_settings({"tool_choice": "required"}).tool_choice == "required"
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [{"extra_headers": {"x": "y"}}, {"google_thinking_config": {}}, {"tool_choice": ["look"]}],
+)
+def test_a_setting_without_a_counterpart_is_refused(setting: dict[str, Any]) -> None:
+    with pytest.raises(SetupError, match=f"'{next(iter(setting))}' has no counterpart"):
+        to_settings(setting)
