@@ -44,7 +44,6 @@ def test_a_model_is_where_its_provider_says() -> None:
 
 
 def test_another_vendors_model_takes_its_own_provider() -> None:
-    pytest.importorskip("anthropic")
     made = AnthropicModel("claude-sonnet-4-5", provider=AnthropicProvider(api_key="k"))
     assert place(made) == ("AnthropicMessages", "https://api.anthropic.com", "k")
 
