@@ -35,6 +35,7 @@ LAYERS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("skills",),
     ),
     "toolkeel_studio": (
+        ("markdown_html",),
         ("ray", "durable", "evals", "gateway", "notebook", "weather", "weather_fixture"),
         ("serve",),
         ("inspector",),

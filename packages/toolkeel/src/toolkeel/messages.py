@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 from toolkeel._records.record import NOTHING, notebook_html, record
 from toolkeel._records.reply_sources import read_sources
@@ -76,6 +76,7 @@ class ToolMessage:
         duration: Seconds from the call's start event to its end.
     """
 
+    role: ClassVar[Literal["tool"]] = "tool"
     content: Content
     tool_call_id: str = ""
     name: str = ""
@@ -183,6 +184,7 @@ class SystemMessage:
         metadata: For the program; see `UserMessage`.
     """
 
+    role: ClassVar[Literal["system"]] = "system"
     content: Content
     metadata: Mapping[str, object] = NOTHING
 
@@ -203,6 +205,7 @@ class UserMessage:
             speaks, is sent, on the wire of OpenAI's chat completions.
     """
 
+    role: ClassVar[Literal["user"]] = "user"
     content: Content
     origin: Origin = "person"
     metadata: Mapping[str, object] = NOTHING
@@ -228,6 +231,7 @@ class AssistantMessage:
         metadata: For the program; see `UserMessage`.
     """
 
+    role: ClassVar[Literal["assistant"]] = "assistant"
     content: Content = ""
     tool_calls: tuple[ToolCall, ...] = ()
     finish_reason: FinishReason = "stop"

@@ -12,6 +12,8 @@ import logging
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import Future
+from functools import partial
 from typing import Any
 
 import pytest
@@ -20,7 +22,7 @@ from hypothesis import strategies as st
 
 from toolkeel import Agent, RunContext, ToolCall, ToolContext, Toolset, tool
 from toolkeel.call.body.sync_bridge import run_sync
-from toolkeel.call.watchdog import WATCHDOG, blocking_frame, frames_of
+from toolkeel.call.watchdog import _PACKAGE, WATCHDOG, blocking_frame, frames_of
 from toolkeel.runs import Handoff
 from toolkeel.steps import Allow, input_guard
 from toolkeel.testing.scripted import Scripted, call
@@ -99,6 +101,34 @@ def test_a_tool_that_blocks_is_named_with_its_line_once(told: Told, how: str) ->
     assert told.count == 1 and f"({item.function.__name__}) has blocked" in told.text
     place = told.text.partition(f"{__file__}:")[2]
     assert last - 1 <= int(place.partition(" ")[0]) <= last
+
+
+LIBRARY = "def call(function): return function()\nasync def await_(function): return function()"
+
+
+@pytest.mark.parametrize(("name", "blames"), [("call", "program"), ("await_", None)])
+def test_who_calls_a_sync_function_of_the_library_is_named_and_who_awaits_one_is_not(
+    name: str, blames: str | None
+) -> None:
+    place: dict[str, Any] = {}
+    exec(compile(LIBRARY, f"{_PACKAGE}made_up.py", "exec"), place)
+    found: list[Any] = []
+    ready: Future[None] = Future()
+    ready.set_result(None)
+
+    def look(_: object) -> None:
+        found.append(blocking_frame(frames_of(threading.get_ident())[1:]))  # without its own
+
+    async def program() -> None:
+        waits = place[name](
+            partial(ready.add_done_callback, look)
+        )  # it waits in the standard library
+        if inspect.isawaitable(waits):
+            await waits
+
+    asyncio.run(program())
+    [frame] = found
+    assert (frame and frame.f_code.co_name) == blames
 
 
 @pytest.mark.parametrize("enabled", [True, lambda context: True])

@@ -29,6 +29,16 @@ def test_every_event_is_a_line_in_order_and_text_is_not_escaped(tmp_path: Path) 
     assert "你好" in text and not any(row["type"] == "streamed" for row in rows)
 
 
+def test_pieces_of_the_replies_of_inner_agents_are_left_out_too(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    inner = Agent(Scripted(["in"]), name="helper")
+    with JsonLines(path) as lines:
+        outer = Agent(Scripted([call("helper", {"input": "?"}), "out"]), [inner.as_tool()])
+        outer.run_sync("go", listeners=[lines])
+    text = path.read_text("utf-8")
+    assert '"type": "streamed"' not in text and text.count('"type": "replied"') == 3
+
+
 def test_a_file_is_appended_to_and_deltas_come_when_asked_for(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     for _ in range(2):

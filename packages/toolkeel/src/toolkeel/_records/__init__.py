@@ -15,6 +15,7 @@ run_counts     what a run has spent according to its entries: usage, cost, calls
 journal        where a run writes its entries, as a recorder needs it
 entries_json   entries of a journal as JSON and back
 state_changes  changes of a run's state since it was last recorded, and undoing those that cannot be saved
+tool_definitions  definitions of tools as the journal records them
 recorder       turns what a run does into entries of its journal
 result_pins    results that stay in view when a history policy leaves out their turn
 result_store   results too long to be shown, stored under a name that tools read by line and column

@@ -48,8 +48,7 @@ class RunBegan(RunEntry):
         instructions: As evaluated for this run; used again when it is resumed.
         parent: Id of the run around it; empty for none.
         call: Key of the call that this run is, or is started in; empty for none.
-        joined: True if code in that call, or in the run around, started it: only that code can
-            continue it.
+        joined: True if code in that call, or in the run around, started it and alone can continue it.
     """
 
     kind: ClassVar = "run_began"
@@ -83,6 +82,7 @@ class ModelAsked(RunEntry):
         model: Name of the model.
         settings: The settings that differ from those of the request before.
         tools: Names of the tools sent, if they differ from those of the request before.
+        definitions: Those of the tools that the journal did not have, as JSON text by name; 200 at most.
     """
 
     kind: ClassVar = "model_asked"
@@ -90,6 +90,7 @@ class ModelAsked(RunEntry):
     model: str = ""
     settings: Mapping[str, object] = NOTHING
     tools: tuple[str, ...] = ()
+    definitions: Mapping[str, object] = NOTHING
 
 
 @record

@@ -38,11 +38,9 @@ from toolkeel.messages import (
     Origin,
     Reasoning,
     Status,
-    SystemMessage,
     ToolCall,
     ToolMessage,
     Usage,
-    UserMessage,
 )
 
 T = TypeVar("T")
@@ -56,8 +54,7 @@ def dump_message(message: Message) -> Json:
     Raises:
         SetupError: the arguments of a call cannot be represented in JSON.
     """
-    role = next(role for role, kind in _ROLES.items() if isinstance(message, kind))
-    data = {"role": role, **dump_record(message)}
+    data = {"role": message.role, **dump_record(message)}
     if isinstance(message, AssistantMessage):
         data["finish_reason"] = message.finish_reason
     if isinstance(message, ToolMessage) and data.get("artifact", 0) is None:
@@ -171,12 +168,7 @@ def _load_block(data: object) -> Block:
 
 
 _BLOCKS: dict[str, type[Any]] = {kind.__name__.lower(): kind for kind in get_args(Block)}
-_ROLES: dict[str, type[Any]] = {
-    "system": SystemMessage,
-    "user": UserMessage,
-    "assistant": AssistantMessage,
-    "tool": ToolMessage,
-}
+_ROLES: dict[str, type[Any]] = {kind.role: kind for kind in get_args(Message)}
 
 
 def _load_a(kind: type[T]) -> Callable[[Any], T]:

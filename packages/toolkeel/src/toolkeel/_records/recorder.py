@@ -44,6 +44,7 @@ from toolkeel._records.record_json import describe_as_json, to_json_data
 from toolkeel._records.state_changes import StateChanges
 from toolkeel._records.taint_sources import Permit
 from toolkeel._records.tickets import Ticket, new_id
+from toolkeel._records.tool_definitions import definition_texts
 from toolkeel.messages import NO_USAGE, AssistantMessage, Message, ToolCall, ToolMessage, Usage
 from toolkeel.model_interface import ModelRequest, Settings
 
@@ -212,11 +213,11 @@ class RunRecorder:
         if turn != self._asked:
             self._asked, self._turn = turn, self._turn + 1
         place = self._run, self._turn, model
-        self.journal.append(entries.ModelAsked(*place, *self._changes(request)))
+        self.journal.append(entries.ModelAsked(*place, **self._changes(request)))
         await self.journal.commit()
 
-    def _changes(self, request: ModelRequest) -> tuple[dict[str, object], tuple[str, ...]]:
-        """Return settings and tool names that changed since the last request; this one becomes the last."""
+    def _changes(self, request: ModelRequest) -> dict[str, Any]:
+        """Return the fields of `ModelAsked` that changed since the last request; this one becomes the last."""
         settings: dict[str, object] = {}
         if request.settings is not self._sent.settings:
             old, new = self._sent.settings, request.settings
@@ -226,7 +227,9 @@ class RunRecorder:
                     settings[field.name] = to_json_data(value)
         same = request.tools is self._sent.tools
         self._sent = ModelRequest((), request.tools, request.settings)
-        return settings, () if same else tuple(tool.name for tool in request.tools)
+        tools = () if same else request.tools
+        names = tuple(tool.name for tool in tools)
+        return {"settings": settings, "tools": names, "definitions": definition_texts(tools)}
 
     def record_failed_request(
         self, attempt: int, error: str, model: str, usage: Usage = NO_USAGE

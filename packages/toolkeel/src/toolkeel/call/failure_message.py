@@ -77,7 +77,7 @@ def failure_message(
             **place,
             "traceback": "".join(traceback.format_exception(cause)),
         }
-        _log_cause(name, error, cause, place)
+        _log_cause(call, name, error, cause, place)
     limit = _text_limit(tool, error)
     if limit is not None and len(text) > limit:
         text = shorten(text, limit, keeper)
@@ -87,14 +87,20 @@ def failure_message(
 
 
 def _log_cause(
-    name: str, error: CallError, cause: BaseException, place: Mapping[str, object]
+    call: ToolCall,
+    name: str,
+    error: CallError,
+    cause: BaseException,
+    place: Mapping[str, object],
 ) -> None:
-    """Log an exception behind a failure with its traceback: a warning, or info for a `ToolError`."""
+    """Log an exception behind a failure with its traceback: a warning, or info for a `ToolError`.
+
+    The record has the call's id as `call_id`.
+    """
     level = logging.INFO if isinstance(error, ToolError) else logging.WARNING
     where = f" ({place['file']}, line {place['line']})" if place else ""
-    log.log(
-        level, "%r failed: %s: %s%s", name, error.kind, describe_error(cause), where, exc_info=cause
-    )
+    text, about = "%r failed: %s: %s%s", (name, error.kind, describe_error(cause), where)
+    log.log(level, text, *about, exc_info=cause, extra={"call_id": call.id})
 
 
 def _find_place(cause: BaseException) -> dict[str, object]:

@@ -2,17 +2,20 @@
 
 Every half second a thread schedules a callback on each event loop that has run a call. If it has not
 run half a second later, something blocks the loop. The stack of the loop's thread shows what: the
-outermost function that is not the library's own, but that the library called, such as a tool, a step, a
-guard, a listener or the instructions of an agent. Other code that blocks a loop is not reported.
+outermost function of the program that the library called, such as a tool, a step, a guard, a listener or
+the instructions of an agent; or the one that called a sync function of the library, such as
+`Sessions.delete`. Other code that blocks a loop is not reported.
 """
 
 from __future__ import annotations
 
 import asyncio
 import gc
+import inspect
 import logging
 import os
 import sys
+import sysconfig
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
@@ -28,6 +31,8 @@ from toolkeel.call.body.start_thread import NoThread, start_thread
 PERIOD = 0.5
 """Seconds between two checks."""
 
+_STANDARD = f"{sysconfig.get_path('stdlib')}{os.sep}"
+_ASYNC = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _PACKAGE = f"{Path(__file__).parents[1]}{os.sep}"
 _RUNNERS = frozenset(
     function.__code__
@@ -72,19 +77,35 @@ def frames_of(thread: int) -> list[FrameType]:
 
 
 def blocking_frame(frames: Sequence[FrameType]) -> FrameType | None:
-    """Return the outermost frame that the library called, or None if none is outside the library.
+    """Return the frame of the program that blocks, or None if the library blocks by itself.
 
     Args:
         frames: Frames of a thread, the innermost first.
+
+    Returns:
+        The outermost frame that the library called; where the library itself is at work, the one that
+        called a sync function of it.
     """
-    found: FrameType | None = None
+    called: FrameType | None = None
+    library: FrameType | None = None
     for frame in frames:
         if frame.f_code in _RUNNERS:
             return None
         if frame.f_code.co_filename.startswith(_PACKAGE):
-            return found  # None where the library itself is at work
-        found = frame
+            if called is not None and not _is_standard(called):
+                return called
+            library, called = frame, None
+        elif library is None or _is_standard(frame):
+            called = frame
+        else:
+            return None if library.f_code.co_flags & _ASYNC else frame
     return None
+
+
+def _is_standard(frame: FrameType) -> bool:
+    """Return True for code of the standard library."""
+    name = frame.f_code.co_filename
+    return name.startswith((_STANDARD, "<frozen")) and "site-packages" not in name
 
 
 class _Heartbeat:

@@ -6,6 +6,7 @@ attribute_names      attribute and metric names of OpenTelemetry's GenAI convent
 content              messages in the conventions' JSON form, for spans with content
 trace_links          the trace of a run, saved with it, and the link of the run that resumes it
 opentelemetry_spans  OpenTelemetry spans and metrics of runs, from their events
+event_entries        lines of JSON as journal entries, for stats of runs without a session
 json_lines           every event as a line of JSON, for files and logs
 slow_listener        a listener in a thread of its own, which delays no run (what is left out: _common/unread_events)
 """

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TextIO
 
 from toolkeel._records.messages_json import json_line
-from toolkeel.events import Event, Streamed, event_dict
+from toolkeel.events import Event, Nested, Streamed, event_dict
 
 
 class JsonLines:
@@ -39,7 +39,10 @@ class JsonLines:
         self._lock = threading.Lock()
 
     def __call__(self, event: Event) -> None:
-        if isinstance(event, Streamed) and not self._deltas:
+        inner = event
+        while isinstance(inner, Nested):
+            inner = inner.event
+        if isinstance(inner, Streamed) and not self._deltas:
             return
         line = json_line(event_dict(event))
         with self._lock:

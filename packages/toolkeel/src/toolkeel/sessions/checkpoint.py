@@ -47,6 +47,7 @@ def make_checkpoint(fold: JournalState) -> entries.Checkpoint:
         "runs": fold.run_count,
         "queued": [dump_entry(each) for each in fold.queued.values()],
         "deferred": [dump_entry(each) for each in fold.deferred.values()],
+        "definitions": dict(fold.definitions),
         "permits": [[p.name, p.value] for p in fold.permits if p.reach == SESSION],
     }
     return entries.Checkpoint(saved)
@@ -82,6 +83,7 @@ def restore_state(
     fold.reason, fold.turn = saved["reason"], saved["turn"]
     fold.agent, fold.run_count = saved["agent"], saved["runs"]
     fold.path = tuple(map(str, saved.get("path", ())))
+    fold.definitions = {str(name): str(d) for name, d in saved.get("definitions", {}).items()}
     queued = [_a(entries.Queued, load_entry(each)) for each in saved["queued"]]
     fold.queued = {each.id: each for each in queued}
     deferred = [_a(entries.Deferred, load_entry(each)) for each in saved.get("deferred", [])]
@@ -119,5 +121,8 @@ _SAVED: dict[str, Kinds] = {
     **dict.fromkeys(("state", "usage", "taint", "began"), (Mapping,)),
     **dict.fromkeys(("cuts", "queued"), (list,)),
 }
-_LATER: dict[str, Kinds] = dict.fromkeys(("path", "deferred", "permits"), (list,))
+_LATER: dict[str, Kinds] = {
+    **dict.fromkeys(("path", "deferred", "permits"), (list,)),
+    "definitions": (Mapping,),
+}
 """What checkpoints of earlier versions do not have."""

@@ -103,6 +103,7 @@ class SessionJournal:
         Raises:
             SetupError: the arguments of a call cannot be represented in JSON.
         """
+        entry = self.state.without_known_definitions(entry)
         text, large = self._store.artifacts.dump_entry({**more, **dump_entry(entry)})
         with self._lock:
             self._append(entry, text, large)

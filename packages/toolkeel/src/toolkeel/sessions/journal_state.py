@@ -26,6 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from hashlib import sha256
 from typing import Any
 
 from toolkeel._records import entries
@@ -73,6 +74,7 @@ class JournalState(RunCounts, TranscriptState):
         nested_runs: States of nested runs whose calls have no outcome, at any depth, by run id.
         closed_runs: Ids of nested runs whose calls have ended.
         senders: Senders of inbox messages that have joined the last run.
+        definitions: Digests of the tool definitions that the journal has, by name of the tool.
         suspended_state: Saved counters of a run that waits or stopped within an inner run.
         run_count: Number of runs so far.
     """
@@ -103,6 +105,7 @@ class JournalState(RunCounts, TranscriptState):
         )
         self.nested_runs: dict[str, JournalState] = {} if top is None else top.nested_runs
         self.closed_runs: set[str] = set() if top is None else top.closed_runs
+        self.definitions: dict[str, str] = {} if top is None else top.definitions
         self.senders: set[str] = set()
         self.suspended_state: object = None
         self.run_count = 0
@@ -175,6 +178,15 @@ class JournalState(RunCounts, TranscriptState):
     def _model_asked(self, seq: int, entry: entries.ModelAsked) -> None:
         """Record that the turn's request has no reply yet."""
         self.reason, self.turn, self.awaits_reply = "", entry.turn, True
+        self.definitions.update((name, _digest(text)) for name, text in entry.definitions.items())
+
+    def without_known_definitions(self, entry: entries.Entry) -> entries.Entry:
+        """Return an entry without the tool definitions that the journal has already; most have none."""
+        if not isinstance(entry, entries.ModelAsked) or not entry.definitions:
+            return entry
+        known, texts = self.definitions, entry.definitions.items()
+        new = {name: text for name, text in texts if known.get(name) != _digest(text)}
+        return entry if len(new) == len(texts) else replace(entry, definitions=new)
 
     def _model_replied(self, seq: int, entry: entries.ModelReplied) -> None:
         """Append the reply, which begins a turn of its own."""
@@ -351,6 +363,11 @@ class JournalState(RunCounts, TranscriptState):
             or self.outcome_tickets
             or self.deferred.keys() & self.decisions.keys()
         )
+
+
+def _digest(text: object) -> str:
+    """Return a short digest that tells one definition of a tool from another."""
+    return sha256(str(text).encode("utf-8", "replace")).hexdigest()[:16]
 
 
 _TAKE: dict[type, Callable[[JournalState, int, Any], None]] = {

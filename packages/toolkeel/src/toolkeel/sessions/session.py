@@ -133,11 +133,11 @@ class Session:
             return found
 
     @checked
-    def entries(self, after: int = 0, upto: int | None = None) -> list[StoredEntry]:
-        """Return its entries after number `after`, up to `upto` if set; raise `SessionError` if it does not exist."""
+    def entries(self, after: int = 0, upto: int | None = None, kind: str = "") -> list[StoredEntry]:
+        """Return its entries after number `after`, up to `upto` and of one kind if set; raise `SessionError` if it does not exist."""
         info = self.info
         last = info.head if upto is None else min(upto, info.head)
-        return list(read_entries(self._storage.store, info, after, last))
+        return list(read_entries(self._storage.store, info, after, last, kind))
 
     @checked
     def search(self, text: str) -> list[SearchMatch]:
