@@ -15,7 +15,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from toolkeel import Agent, Image, Rules, ToolMessage, ToolOutput, Toolset, tool
 from toolkeel.testing import Scripted, call
-from toolkeel_studio.notebook import MOST, html, watch
+from toolkeel_studio.notebook import MOST, _reply, html, watch
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(30)
 EVIL = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>"
@@ -37,6 +37,14 @@ def plot() -> ToolOutput:
     return ToolOutput((Image(PNG),))
 
 
+OURS = (
+    *("div", "b", "span", "details", "summary", "table", "thead", "tbody", "tr", "th", "td", "p"),
+    *("em", "strong", "s", "a", "code", "pre", "ul", "ol", "li", "blockquote"),
+    *("h1", "h2", "h3", "h4", "h5", "h6"),
+)
+VOID = ("img", "hr", "br")
+
+
 class Elements(HTMLParser):
     """The elements and attributes of a text."""
 
@@ -49,7 +57,7 @@ class Elements(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: Any) -> None:
         self.found.append((tag, dict(attrs)))
-        if tag != "img":
+        if tag not in VOID:
             self.open.append(tag)
 
     def handle_endtag(self, tag: str) -> None:
@@ -61,9 +69,22 @@ def harmless(text: str) -> None:
     read = Elements(text)
     assert read.open == []
     for tag, attributes in read.found:
-        assert tag in ("div", "b", "span", "details", "summary", "img", "table", "tr", "th", "td")
-        assert attributes.keys() <= {"style", "alt", "src", "open"}
+        assert tag in OURS or tag in VOID
+        assert attributes.keys() <= {
+            "style",
+            "alt",
+            "src",
+            "open",
+            "href",
+            "rel",
+            "title",
+            "class",
+            "start",
+        }
         assert attributes.get("src", "data:image/").startswith("data:image/")
+        assert not re.match(
+            r"\s*(javascript|vbscript|data|file):", attributes.get("href", ""), re.I
+        )
 
 
 def test_notebooks_find_it_on_tools_toolsets_results_and_runs() -> None:
@@ -183,6 +204,26 @@ def test_whatever_was_written_is_text(said: str) -> None:
     harmless(html(said))
 
 
+@given(st.text("ab *_`#|-[](){}<>!\"'\\:/&;=\n\t1.~javscript"))
+def test_whatever_a_model_wrote_as_markdown_is_harmless(said: str) -> None:
+    harmless(_reply(said))
+
+
 def test_a_long_text_is_cut_and_says_so() -> None:
     shown = html(ToolMessage("x" * (MOST + 5), "1", "a"))
     assert "5 characters more" in shown and len(shown) < MOST + 1000
+
+
+def test_what_a_model_wrote_is_markdown_and_what_a_tool_wrote_is_text() -> None:
+    @tool
+    def note() -> str:
+        """Write a note."""
+        return "**kept**"
+
+    table = "| a | b |\n|---|---|\n| 1 | **2** |"
+    reply = f"# Found\n\n{table}\n\n```python\nx = 1\n```\n![p](http://h.test/p.png) {EVIL}"
+    shown = html(Agent(Scripted([call("note"), reply]), [note]).run_sync("*go*"))
+    harmless(shown)
+    assert "<h1>Found</h1>" in shown and "<td><strong>2</strong></td>" in shown
+    assert '<code class="language-python">' in shown
+    assert "**kept**" in shown and "*go*" in shown  # the person's text, too

@@ -7,6 +7,7 @@ gateway          many MCP servers behind one, with rules
 durable          runs that outlive their worker, on DBOS
 ray              an executor: the nodes of a Ray cluster
 evals            cases, trials and reports: does a model call these tools right?
+markdown_html    Markdown of models as HTML in which nothing runs
 notebook         runs and results as HTML
 weather          the example tool: current weather from a public service
 weather_fixture  a stand-in for that service, on loopback

@@ -2,15 +2,15 @@
 
 The HTML is escaped, and has no script and no style sheet.
 
-Whatever a tool or a model wrote is text here. Pictures are shown if their bytes are a raster
-picture's; nothing is fetched.
+Whatever a tool wrote is text here, and what a model wrote is Markdown, without HTML and pictures of its
+own. Pictures are shown if their bytes are a raster picture's; nothing is fetched.
 """
 
 from __future__ import annotations
 
 import asyncio
 from base64 import b64encode
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from html import escape
 from importlib import import_module
 from time import perf_counter
@@ -38,6 +38,11 @@ from toolkeel.observe.wording import (
     table_of,
     title_of,
 )
+
+try:
+    from toolkeel_studio.markdown_html import MAX_MARKDOWN, markdown_html
+except ImportError:  # without markdown-it, every text is too long for it
+    MAX_MARKDOWN = -1
 
 T = TypeVar("T", default=str)
 MOST = 20_000
@@ -102,7 +107,7 @@ async def watch(run: Run[T]) -> RunResult[T]:
         elif isinstance(event, Replied):
             text = ""
         if perf_counter() - shown_at >= _SECONDS or not isinstance(event, Streamed):
-            place.update(page.HTML(html(run) + (_box([_text(text)]) if text else "")))
+            place.update(page.HTML(html(run) + (_box([_reply(text)]) if text else "")))
             shown_at = perf_counter()
     place.update(page.HTML(html(run)))
     return run.result
@@ -134,6 +139,11 @@ def _escaped(text: object) -> str:
 
 def _text(text: object) -> str:
     return f'<div style="{_PRE}">{_escaped(text)}</div>'
+
+
+def _reply(text: str) -> str:
+    """Render what a model wrote as Markdown; as text if it is too long, or without markdown-it."""
+    return _text(text) if len(text) > MAX_MARKDOWN else f"<div>{markdown_html(text)}</div>"
 
 
 def _bold(text: str) -> str:
@@ -193,10 +203,10 @@ def _table(table: ShownTable) -> Iterator[str]:
         yield _dim(f"{len(shown)} of {count(table.total, 'row')}")
 
 
-def _content(content: Content) -> Iterator[str]:
+def _content(content: Content, render: Callable[[str], str] = _text) -> Iterator[str]:
     for block in (Text(content),) if isinstance(content, str) else content:
         if not isinstance(block, Image):
-            yield _text(getattr(block, "text", f"[{type(block).__name__}]"))
+            yield render(getattr(block, "text", f"[{type(block).__name__}]"))
             continue
         kind = detect_media_type(block.data)
         if kind.startswith("image/") and len(block.data) <= _PICTURE_BYTES:
@@ -228,7 +238,7 @@ def _message(message: Message, results: Mapping[str, ToolMessage]) -> Iterator[s
     if not isinstance(message, AssistantMessage):
         return
     if message.text.strip():
-        yield f"<div>{_bold('model')} {''.join(_content(message.content))}</div>"
+        yield f"<div>{_bold('model')} {''.join(_content(message.content, _reply))}</div>"
     for call in message.tool_calls:
         result = results.get(call.id)
         inside = "".join(_outcome(result)) if result else _dim("no result yet")

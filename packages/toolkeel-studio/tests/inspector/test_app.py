@@ -15,7 +15,7 @@ import pytest
 from tests.inspector.serving import GATE, REMOVED, Served, busy, served
 from tests.mcp.peers import PEER
 from tests.shared import ROOT, cannot_run, peer
-from toolkeel import Agent
+from toolkeel import Agent, Effects, tool
 from toolkeel.define.tool import Tool
 from toolkeel.errors import SetupError
 from toolkeel.mcp.client import MCPServer
@@ -118,7 +118,7 @@ def test_a_newcomer_tries_talks_watches_approves_and_compares(
         page.click("nav >> text=Sessions")  # a session of before is found, and gone on with
         page.fill("#q", "猫.txt")
         page.keyboard.press("Enter")
-        page.click("ul.rows >> text=Remove-猫-txt-please")
+        page.click("table.listed >> text=Remove-猫-txt-please")
         page.wait_for_load_state()
         page.fill("#text", "and now?")
         page.keyboard.press("Enter")
@@ -207,6 +207,30 @@ def test_a_call_can_be_approved_when_all_of_it_was_on_the_screen(
         approve.click()
         server.until("/sessions/ada", "Removed.")
         assert REMOVED.pop() == path
+
+
+@pytest.mark.slow
+def test_a_call_approved_for_the_session_in_the_page_is_asked_about_once(
+    chromium: Any, tmp_path: Path
+) -> None:
+    @tool(approval=True, effects=Effects(destructive=False, open_world=False))
+    def note(text: str) -> str:
+        """Note a text."""
+        return f"noted {text}"
+
+    model = [call("note", {"text": n}) for n in "ab"]
+    with served(tmp_path, [*model, "Both are noted."], [note]) as server:
+        page = chromium.new_context().new_page()
+        page.goto(server.inspector.url)
+        server.post("/sessions", text="Note both.", name="ada")
+        server.until("/sessions/ada", "data-ticket")
+        page.goto(f"{server.base}/sessions/ada")
+        assert "later calls of note" in page.inner_text("form.ticket")
+        page.locator("form.ticket > pre").scroll_into_view_if_needed()  # the call is read
+        page.click("form.ticket >> text=Approve for the session")
+        page.wait_for_selector(".answer >> text=Both are noted.")
+        assert page.locator("form.ticket").count() == 0
+        assert page.locator(".call.done >> text=noted b").count() == 1
 
 
 LONG = "w" * 400

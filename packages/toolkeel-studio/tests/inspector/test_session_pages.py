@@ -388,3 +388,36 @@ def test_a_form_offers_to_send_an_empty_text_only_where_it_is_not_the_default(
         assert re.findall(r'name="/(\w+)~empty"', fresh) == ["title"]
         refused = page.post("/tools/note").text
         assert re.findall(r'name="/(\w+)~empty"', refused) == ["text", "title"]
+
+
+def test_a_request_shows_the_schemas_of_its_tools_also_in_a_later_window(tmp_path: Path) -> None:
+    with served(tmp_path, ["One."]) as page:
+        agent = Agent(Scripted(["One."] * 160, name="play"), [tool(search_harbour)])
+        for _ in range(160):
+            agent.run_sync("?", session=page.sessions["ada"])
+        first = page.client.get("/sessions/ada?before=40").text
+        latest = page.client.get("/sessions/ada").text
+    for text in (first, latest):
+        schema = html.unescape(text).partition('aria-label="Schema of search_harbour"')[2]
+        assert '"quay"' in schema.partition("</pre>")[0]
+        assert "as in an earlier request" in text
+    assert 'href="?before=' in latest
+
+
+def search_harbour(quay: int) -> str:
+    """Search the harbour."""
+    return "nothing"
+
+
+def test_the_list_shows_model_end_cost_and_error_of_each_session(tmp_path: Path) -> None:
+    with served(tmp_path, ["Hello.", ValueError("odd 猫")]) as page:
+        for name in ("good", "bad"):
+            page.post("/sessions", text="?", name=name)
+            page.until("/sessions", f">{name}</a>(?s:.*?)(answered|failed)")
+        listed = page.client.get("/sessions").text
+        bad, good = listed.split('<tr><th scope="row">')[1:]
+    assert "odd 猫" in bad and 'class="badge bad">failed' in bad
+    assert 'class="badge good">answered' in good and "odd 猫" not in good
+    for row in (bad, good):
+        assert 'data-label="Model">play</td>' in row
+        assert 'data-label="Cost">—</td>' in row and 'data-label="Turns">1</td>' in row

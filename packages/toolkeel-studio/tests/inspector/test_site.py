@@ -23,13 +23,12 @@ from toolkeel.testing import Scripted
 from toolkeel_studio.inspector.site import (
     FORM,
     LONGEST,
-    MARKED,
     markdown,
     picture_urls,
     read_body,
     truncate_for_page,
-    without_controls,
 )
+from toolkeel_studio.markdown_html import MAX_MARKDOWN, without_controls
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(8)
 
@@ -194,7 +193,9 @@ def test_no_text_keeps_what_a_terminal_would_obey(text: str) -> None:
 
 def test_long_texts_end_with_how_much_is_missing() -> None:
     assert truncate_for_page("x" * (LONGEST + 5)).endswith("… 5 more characters")
-    assert "<pre" in markdown("*" * (MARKED + 1)) and "<pre" not in markdown("[" * MARKED)
+    assert "<pre" in markdown("*" * (MAX_MARKDOWN + 1)) and "<pre" not in markdown(
+        "[" * MAX_MARKDOWN
+    )
 
 
 def test_only_bytes_of_a_picture_are_shown_as_one() -> None:

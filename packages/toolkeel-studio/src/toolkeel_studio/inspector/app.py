@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import secrets
 import socket
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from toolkeel.agent.agent import Agent
@@ -30,7 +30,7 @@ from toolkeel_studio.inspector.eval_pages import EvalPages
 from toolkeel_studio.inspector.runs import Runs
 from toolkeel_studio.inspector.server_pages import ServerPages
 from toolkeel_studio.inspector.session_pages import SessionPages
-from toolkeel_studio.inspector.site import LANGUAGES, render_page
+from toolkeel_studio.inspector.site import LANGUAGES, show_page
 from toolkeel_studio.inspector.stats_pages import StatsPages
 from toolkeel_studio.inspector.tool_pages import ToolPages
 
@@ -49,6 +49,7 @@ class Inspector:
         token: Secret that each request must bring; random by default.
         audit: Log file of a gateway, whose last calls are shown.
         desk: Approval queue of other programs, such as a gateway.
+        events: Files of `JsonLines`, whose stats are shown beside those of the sessions.
 
     Attributes:
         url: URL to open, with a one-time secret.
@@ -68,6 +69,7 @@ class Inspector:
         token: str = "",
         audit: Path | None = None,
         desk: ApprovalQueue | None = None,
+        events: Sequence[Path] = (),
     ) -> None:
         self.token = token or secrets.token_urlsafe(24)
         self._socket = _listening(port)
@@ -76,7 +78,9 @@ class Inspector:
         tools = ToolPages(self._runs, target, f"http://{ADDRESS}:{self._port}")
         servers = ServerPages(agent.tools, audit)
         desks = DeskPages(self._runs, desk)
-        self.app = _application(tools, SessionPages(self._runs), servers, desks, self._runs)
+        stats = StatsPages(sessions, events)
+        pages = tools, SessionPages(self._runs), servers, desks, stats
+        self.app = _application(*pages, self._lifespan)
         self._guard = Guard(self.app, self._port, self.token)
         self._server: _Server | None = None
 
@@ -84,6 +88,11 @@ class Inspector:
     def url(self) -> str:
         """URL to open, with a one-time secret."""
         return f"http://{ADDRESS}:{self._port}/login?key={self._guard.once}"
+
+    @asynccontextmanager
+    async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
+        yield
+        await self._runs.close()
 
     async def serve(self, ready: Callable[[], object] = bool) -> None:
         """Serve until `stop`, or until the process is interrupted.
@@ -135,13 +144,13 @@ def _listening(port: int) -> socket.socket:
 
 
 def _application(
-    tools: ToolPages, sessions: SessionPages, servers: ServerPages, desks: DeskPages, runs: Runs
+    tools: ToolPages,
+    sessions: SessionPages,
+    servers: ServerPages,
+    desks: DeskPages,
+    stats: StatsPages,
+    lifespan: Callable[[Starlette], AbstractAsyncContextManager[None]],
 ) -> Starlette:
-    @asynccontextmanager
-    async def living(app: Starlette) -> AsyncIterator[None]:
-        yield
-        await runs.close()
-
     name, evals = "{name:path}", EvalPages(reports_folder)
     made = Starlette(
         routes=[
@@ -164,12 +173,12 @@ def _application(
             Route("/evals", evals.show_all),
             Route(f"/evals/{name}", evals.show),
             Route("/servers", servers.show),
-            Route("/stats", StatsPages(runs.sessions).show),
+            Route("/stats", stats.show),
         ],
+        lifespan=lifespan,
         exception_handlers={HTTPException: _problem, SessionError: _problem, 500: _problem},
-        lifespan=living,
     )
-    made.state.count_waiting = desks.count
+    made.state.count_waiting = desks.waiting
     return made
 
 
@@ -209,4 +218,4 @@ async def _static(request: Request) -> Response:
 async def _problem(request: Request, error: Exception) -> Response:
     problem = str(error) if isinstance(error, SessionError) else ""
     code = 409 if problem else getattr(error, "status_code", 500)
-    return HTMLResponse(render_page("problem.html", request, code=code, told=problem), code)
+    return await show_page("problem.html", request, code, code=code, told=problem)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import chain
 
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import RedirectResponse, Response
 
-from toolkeel._records.tickets import Decision
+from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.errors import ToolkeelError
 from toolkeel.sessions.approval_queue import ApprovalQueue
 from toolkeel_studio.inspector.runs import SESSION, VERDICT_OF, WHO, Runs
-from toolkeel_studio.inspector.site import TOO_LATE, UNTOUCHED, PageText, read_form, render_page
+from toolkeel_studio.inspector.site import TOO_LATE, UNTOUCHED, PageText, read_form, show_page
+from toolkeel_studio.inspector.waiting_count import WaitingCount
 
 
 class DeskPages:
@@ -21,48 +24,50 @@ class DeskPages:
     Args:
         runs: Runs of the inspector, whose sessions may wait.
         desk: Queue of other programs, such as a gateway, or None.
+
+    Attributes:
+        waiting: The number of calls and questions that wait.
     """
 
     def __init__(self, runs: Runs, desk: ApprovalQueue | None) -> None:
         self._runs = runs
         self._desk = desk
+        self.waiting = WaitingCount(lambda: chain(runs.questions(), self._tickets()))
 
     async def show(self, request: Request) -> Response:
         """Show everything that waits for a person."""
-        return self._render(request)
+        return await self._render(request)
 
-    def _render(
+    def _tickets(self) -> Iterator[tuple[str, Ticket]]:
+        """Yield the calls that wait, as session name and ticket; those of other programs have no session."""
+        for ticket in self._desk.waiting() if self._desk else ():
+            yield "", ticket
+        yield from self._runs.waiting()
+
+    async def _render(
         self,
         request: Request,
         told: PageText = "",
         code: int = 200,
         typed: Mapping[str, str] = UNTOUCHED,
     ) -> Response:
-        beside = [("", ticket) for ticket in self._desk.waiting()] if self._desk else []
-        tickets = [*beside, *self._runs.waiting()]
-        questions, model = self._runs.questions(), self._runs.agent.model.name
-        fields = {"tickets": tickets, "questions": questions, "told": told, "model": model}
-        return HTMLResponse(render_page("approvals.html", request, typed=typed, **fields), code)
-
-    def count(self) -> int:
-        """Return how many calls and questions wait for a person; 0 if their store cannot be read."""
-        try:
-            queued = len(self._desk.waiting()) if self._desk else 0
-            return queued + len(self._runs.waiting()) + len(self._runs.questions())
-        except (ToolkeelError, ValueError):
-            return 0
+        tickets = await asyncio.to_thread(lambda: list(self._tickets()))
+        questions = self._runs.questions()
+        fields = {"tickets": tickets, "questions": questions, "told": told, "typed": typed}
+        return await show_page("approvals.html", request, code, **fields)
 
     async def decide(self, request: Request) -> Response:
         """Record a decision about a queued call; the second of two people sees the first decision."""
-        typed = await read_form(request)
+        typed, desk = await read_form(request), self._desk
         try:
             decision = _decision(typed)
-            first = self._desk.decide(decision, WHO) if self._desk else None
+            first = await asyncio.to_thread(desk.decide, decision, WHO) if desk else None
         except (ToolkeelError, ValueError, RecursionError) as error:
-            return self._render(request, str(error), 409, {**typed, "told": str(error)})
+            return await self._render(request, str(error), 409, {**typed, "told": str(error)})
         if first is not None:
             notice = TOO_LATE, {"who": first.who, "verdict": first.decision.verdict}
-            return self._render(request, notice, 409)
+            return await self._render(request, notice, 409)
+        request.app.state.count_waiting.forget()
         return RedirectResponse("/approvals", 303)
 
 

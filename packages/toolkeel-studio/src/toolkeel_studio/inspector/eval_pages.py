@@ -9,14 +9,14 @@ from typing import Any
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import Response
 
 from toolkeel.errors import SetupError
 from toolkeel.observe.wording import compact
 from toolkeel_studio.evals.comparison import Comparison, compare_reports
 from toolkeel_studio.evals.report import Report, Row, read_report
 from toolkeel_studio.evals.trials import Trial
-from toolkeel_studio.inspector.site import render_page
+from toolkeel_studio.inspector.site import show_page
 
 MAX_REPORTS = 50
 """Reports on the list, newest first."""
@@ -35,7 +35,7 @@ class EvalPages:
     async def show_all(self, request: Request) -> Response:
         """Show the saved reports, newest first."""
         found = await asyncio.to_thread(self._read_all)
-        return HTMLResponse(render_page("evals.html", request, found=found))
+        return await show_page("evals.html", request, found=found)
 
     async def show(self, request: Request) -> Response:
         """Show one report, and its difference to the one named by ``against``."""
@@ -47,7 +47,7 @@ class EvalPages:
         given: dict[str, Any] = {"title": name, "names": names, "against": other, "told": told}
         given |= {"report": report, "comparison": comparison}
         given["cases"] = _cases(report) if report else []
-        return HTMLResponse(render_page("eval.html", request, **given))
+        return await show_page("eval.html", request, **given)
 
     def _names(self) -> list[str]:
         paths = self._folder().glob("*.json")

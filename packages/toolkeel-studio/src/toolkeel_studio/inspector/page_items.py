@@ -58,9 +58,13 @@ class Prompt:
         tools: Names of the tools.
         settings: The settings of the request.
         changes: Which of the three differ from the request before.
+        seq: Number of the request's entry.
+        origins: For each of the three that the window shows, the entry of the request that sent it first.
     """
 
     instructions: str = ""
     tools: tuple[str, ...] = ()
     settings: dict[str, object] = field(default_factory=dict)
     changes: tuple[str, ...] = ()
+    seq: int = 0
+    origins: dict[str, int] = field(default_factory=dict)

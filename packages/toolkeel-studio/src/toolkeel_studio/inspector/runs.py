@@ -7,7 +7,7 @@ arrives, and forms as decisions.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, Final, cast
 
@@ -141,14 +141,12 @@ class Runs:
 
     # — what waits —
 
-    def waiting(self) -> list[tuple[str, Ticket]]:
-        """List what waits for a person in all sessions, as session name and ticket."""
-        return [
-            (info.name, ticket)
-            for info in self.sessions.list()
-            if info.ended == "waiting"
-            for ticket in self.open_tickets(self.sessions[info.name]).values()
-        ]
+    def waiting(self) -> Iterator[tuple[str, Ticket]]:
+        """Yield what waits for a person in all sessions, as session name and ticket."""
+        for info in self.sessions.list(scope=""):
+            if info.ended == "waiting":
+                for ticket in self.open_tickets(self.sessions[info.name]).values():
+                    yield info.name, ticket
 
     def open_tickets(self, session: Session) -> Mapping[str, Ticket]:
         """Return the undecided tickets by id."""

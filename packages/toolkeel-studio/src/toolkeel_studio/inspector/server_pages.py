@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import Response
 
 from toolkeel.call.toolset import Toolset
 from toolkeel_studio.gateway.status_files import running_gateways
-from toolkeel_studio.inspector.site import render_page
+from toolkeel_studio.inspector.site import show_page
 
 SHOWN = 200
 """Maximum number of gateway calls that the page shows."""
@@ -45,11 +45,9 @@ class ServerPages:
                 servers.setdefault((found.server, found.identity), []).append((tool.name, found))
         calls = list(islice(calls_in(self._audit), SHOWN)) if self._audit else []
         states = {key: Counter(each.state for _, each in rows) for key, rows in servers.items()}
-        return HTMLResponse(
-            render_page(
-                "servers.html", request, servers=servers, states=states, audit=self._audit, calls=calls,
-                gateways=running_gateways(),
-            )
+        return await show_page(
+            "servers.html", request, servers=servers, states=states, audit=self._audit, calls=calls,
+            gateways=running_gateways(),
         )  # fmt: skip
 
 

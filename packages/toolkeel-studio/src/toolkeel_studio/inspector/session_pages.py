@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
+from time import monotonic
 from typing import Any
 
 from starlette.exceptions import HTTPException
@@ -14,6 +15,7 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 from toolkeel._records.entries import ModelAsked, PersonSaid, RunBegan
 from toolkeel.errors import InvalidArguments, SetupError, ToolkeelError
 from toolkeel.sessions.session import Session
+from toolkeel.sessions.stores.store import SessionInfo
 from toolkeel_studio.inspector.compare import compare
 from toolkeel_studio.inspector.forms import (
     apply_button,
@@ -24,6 +26,7 @@ from toolkeel_studio.inspector.forms import (
 )
 from toolkeel_studio.inspector.run_summary import summarize_run
 from toolkeel_studio.inspector.runs import WHO, Live, Runs
+from toolkeel_studio.inspector.session_figures import SentTools, SessionFigures, SessionReader
 from toolkeel_studio.inspector.session_view import Story, fold_story
 from toolkeel_studio.inspector.site import (
     TOO_LATE,
@@ -32,10 +35,15 @@ from toolkeel_studio.inspector.site import (
     quote_segment,
     read_form,
     render_page,
+    show_page,
 )
 from toolkeel_studio.inspector.timeline import build_timeline
 from toolkeel_studio.serve.errors import InvalidDecision
 
+LISTED = 200
+"""Number of sessions on the list."""
+READ_SECONDS = 1.0
+"""Seconds that a view of the list takes to read sessions that it has not read before."""
 WINDOW = 600
 """Number of journal entries on one page."""
 STEP = 50
@@ -56,12 +64,20 @@ class SessionPages:
     def __init__(self, runs: Runs) -> None:
         self._runs = runs
         self._sessions = runs.sessions
+        self._figures = SessionReader(runs.sessions, SessionFigures)
+        self._sent = SessionReader(runs.sessions, SentTools)
 
     # — lists —
 
     async def list(self, request: Request) -> Response:
         """Show all sessions, newest first, or those that contain a text."""
-        return HTMLResponse(self._render_list(request, UNTOUCHED, ""))
+        return await self._show_list(request, UNTOUCHED, "")
+
+    async def _show_list(
+        self, request: Request, typed: Mapping[str, str], told: str, status: int = 200
+    ) -> HTMLResponse:
+        page = await asyncio.to_thread(self._render_list, request, typed, told)
+        return HTMLResponse(page, status)
 
     def _render_list(self, request: Request, typed: Mapping[str, str], told: str) -> str:
         wanted = request.query_params.get("q", "")
@@ -70,8 +86,18 @@ class SessionPages:
             low = wanted.lower()
             found = tuple(i for i in found if low in f"{i.name} {i.first} {i.last}".lower())
         running = {info.name for info in found if not info.ended} & set(self._runs.live)
-        fields = {"found": found[:200], "more": len(found) > 200, "q": wanted, "running": running}
+        rows = list(self._rows(found[:LISTED]))
+        fields = {"rows": rows, "count": len(found), "q": wanted, "running": running}
         return self._page("sessions.html", request, typed=typed, told=told, **fields)
+
+    def _rows(
+        self, found: Sequence[SessionInfo]
+    ) -> Iterator[tuple[SessionInfo, SessionFigures | None]]:
+        """Yield sessions with their figures; None for those that a later view of the list reads."""
+        end = monotonic() + READ_SECONDS
+        for info in found:
+            is_quick = self._figures.is_read(info) or monotonic() < end
+            yield info, self._figures.read(info) if is_quick else None
 
     async def begin(self, request: Request) -> Response:
         """Start a session with a message."""
@@ -79,18 +105,19 @@ class SessionPages:
         text = typed.get("text", "").strip()
         if not text:
             return RedirectResponse("/sessions", 303)
-        name = typed.get("name", "").strip() or self._new_name(text)
+        name = typed.get("name", "").strip() or await self._new_name(text)
         try:
             await self._runs.say(name, text)
         except ToolkeelError as error:  # such as an invalid name: the typed text stays
-            return HTMLResponse(self._render_list(request, typed, str(error)), 409)
+            return await self._show_list(request, typed, str(error), 409)
         return await self._to(name)
 
-    def _new_name(self, text: str) -> str:
+    async def _new_name(self, text: str) -> str:
         """Make an unused name from a message."""
         words = "-".join(part for part in "".join(c if c.isalnum() else " " for c in text).split())
         base = words[:32].rstrip("-") or "talk"
-        known = {info.name for info in self._sessions.list(scope="")}
+        infos = await asyncio.to_thread(self._sessions.list, scope="")
+        known = {info.name for info in infos}
         return next(
             n for n in chain([base], (f"{base}-{i}" for i in range(2, 9999))) if n not in known
         )
@@ -108,8 +135,20 @@ class SessionPages:
 
     async def show(self, request: Request) -> Response:
         """Show one session: messages, calls, the waterfall, and what waits."""
-        session = self._find(request)  # in a thread: a run on this loop does not wait for the page
-        return HTMLResponse(await asyncio.to_thread(self._render, request, session, ""))
+        return await self._show(request, self._find(request), "")
+
+    async def _show(
+        self,
+        request: Request,
+        session: Session,
+        told: PageText,
+        typed: Mapping[str, str] = UNTOUCHED,
+        status: int = 200,
+        errors: Mapping[str, str] = UNTOUCHED,
+    ) -> HTMLResponse:
+        """Respond with the page of a session; a run on this loop does not wait for it."""
+        page = await asyncio.to_thread(self._render, request, session, told, typed, errors)
+        return HTMLResponse(page, status)
 
     def _render(
         self,
@@ -143,6 +182,7 @@ class SessionPages:
         }
         fields["activity"] = _activity_bars(session) if head > WINDOW else ()
         fields["unread"] = session.unread if upto == head else ()
+        fields["definitions"] = lambda tool, seq: self._sent.read(info).definition(tool, seq)
         fields |= {"told": told, "problem": told or self._runs.problem(name)}
         fields["running"] = running
         still = typed or fields["question"] or "still" in request.query_params
@@ -170,7 +210,7 @@ class SessionPages:
             elif do == "question" or do.startswith(("add:", "remove:")):
                 return await self._answer(request, session, typed)
         except (ToolkeelError, ValueError) as error:
-            return HTMLResponse(self._render(request, session, str(error), typed), 409)
+            return await self._show(request, session, str(error), typed, 409)
         return await self._to(name)
 
     async def _to(self, name: str) -> Response:
@@ -187,14 +227,17 @@ class SessionPages:
         if not text:
             raise SetupError("the message is empty; write a message to run again")
         turn = number_of(typed.get("turn", "")) or 0
-        made = self._sessions.edit(session.name, turn, self._new_name(session.name))
+        name = await self._new_name(session.name)
+        made = await asyncio.to_thread(self._sessions.edit, session.name, turn, name)
         await self._runs.say(made.name, text)
         return RedirectResponse(_session_url(made.name), 303)
 
     async def _fork(self, session: Session, typed: dict[str, str]) -> Response:
         turn = typed.get("turn", "")
-        name = typed.get("to", "").strip() or self._new_name(session.name)
-        made = self._sessions.fork(session.name, name, turn=number_of(turn))
+        name = typed.get("to", "").strip() or await self._new_name(session.name)
+        made = await asyncio.to_thread(
+            self._sessions.fork, session.name, name, turn=number_of(turn)
+        )
         if typed.get("text", "").strip():
             await self._runs.say(made.name, typed["text"].strip())
         return RedirectResponse(_session_url(made.name), 303)
@@ -205,30 +248,33 @@ class SessionPages:
             first = await self._runs.decide(session.name, ticket, seal, typed)
         except InvalidDecision as error:
             fields = {**typed, "told": str(error)}
-            return HTMLResponse(self._render(request, session, str(error), fields), 422)
+            return await self._show(request, session, str(error), fields, 422)
+        request.app.state.count_waiting.forget()
         if first is not None:
             by = first.who or "another person"
-            return self._too_late(request, session, by, first.decision.verdict)
+            return await self._too_late(request, session, by, first.decision.verdict)
         back = "/approvals" if typed.get("back") == "approvals" else _session_url(session.name)
         return RedirectResponse(back, 303)
 
-    def _too_late(self, request: Request, session: Session, who: str, verdict: str) -> Response:
+    async def _too_late(
+        self, request: Request, session: Session, who: str, verdict: str
+    ) -> Response:
         """Show the first decision to the second decider."""
         notice = TOO_LATE, {"who": who, "verdict": verdict}
-        return HTMLResponse(self._render(request, session, notice), 409)
+        return await self._show(request, session, notice, UNTOUCHED, 409)
 
     async def _answer(self, request: Request, session: Session, typed: dict[str, str]) -> Response:
         """Answer a server's question, or add or remove an item of its form."""
         if typed["_do"] != "question":
             typed = apply_button(typed, typed["_do"])
-            return HTMLResponse(self._render(request, session, "", typed))
+            return await self._show(request, session, "", typed)
         try:
             first = await self._runs.answer(session.name, typed.get("ticket", ""), typed)
         except InvalidArguments as error:
             wrong = {pointer_of(each.path): str(each) for each in error.errors}
-            return HTMLResponse(self._render(request, session, str(error), typed, wrong), 422)
+            return await self._show(request, session, str(error), typed, 422, wrong)
         if first:
-            return self._too_late(request, session, WHO, first)
+            return await self._too_late(request, session, WHO, first)
         return RedirectResponse(_session_url(session.name), 303)
 
     # — live —
@@ -264,12 +310,13 @@ class SessionPages:
 
     async def compare(self, request: Request) -> Response:
         """Show two sessions side by side."""
-        names = [info.name for info in self._sessions.list(scope="")]
+        known = await asyncio.to_thread(self._sessions.list, scope="")
+        names = [info.name for info in known]
         a, b = (request.query_params.get(side, "") for side in ("a", "b"))
         found = None
         if a in names and b in names:
             found = await asyncio.to_thread(compare, self._sessions[a], self._sessions[b])
-        return HTMLResponse(self._page("compare.html", request, names=names, a=a, b=b, found=found))
+        return await show_page("compare.html", request, names=names, a=a, b=b, found=found)
 
 
 def _begin(session: Session, seq: int) -> int:

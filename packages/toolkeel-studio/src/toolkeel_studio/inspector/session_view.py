@@ -227,6 +227,8 @@ class Story:
         if entry.settings:
             settings = {**sent.settings, **entry.settings}
             sent = replace(sent, settings=settings, changes=(*sent.changes, "settings"))
+        origins = sent.origins | dict.fromkeys(sent.changes, seq)
+        sent = replace(sent, seq=seq, origins=origins)
         self._prompt = replace(sent, changes=())
         self._begin(ReplyItem(seq, entry.turn, entry.model, at, prompt=sent))
 

@@ -9,6 +9,7 @@ with each page allows only its own script, by nonce, which cannot create HTML fr
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import json
 import re
@@ -19,11 +20,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import parse_qsl, quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markdown_it import MarkdownIt
 from markdown_it.common.utils import normalizeReference
 from markupsafe import Markup, escape
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
+from starlette.responses import HTMLResponse
 
 from toolkeel.content import Content, Image, Source, content_text, data_url, detect_media_type
 from toolkeel.effects import UNKNOWN, Effects
@@ -33,7 +34,6 @@ from toolkeel.observe.wording import (
     count,
     dollars,
     duration,
-    escaped,
     scope_words,
     table_of,
     visible_json,
@@ -41,14 +41,13 @@ from toolkeel.observe.wording import (
     visible_row,
 )
 from toolkeel_studio.inspector.forms import name_at
+from toolkeel_studio.markdown_html import MAX_MARKDOWN, markdown_html, without_controls
 
 if TYPE_CHECKING:
     from toolkeel_studio.inspector.session_view import CallItem
 
 LONGEST = 200_000
 """Maximum number of characters that a page shows of one text."""
-MARKED = 20_000
-"""Texts longer than this are not rendered as Markdown: unclosed brackets take quadratic time."""
 PICTURE = 4_000_000
 """Maximum size of a displayed picture in bytes."""
 SHORT_RESULT = 1200
@@ -100,22 +99,6 @@ async def read_body(request: Request, most: int = FORM) -> str:
 
 # — text —
 
-_MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
-_MARKDOWN.disable("image")  # no page fetches a URL from a reply
-_ANSI = re.compile(
-    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?"
-    r"|\x1b[ -/]*[0-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f]"
-)
-
-
-def without_controls(text: str) -> str:
-    r"""Remove terminal control characters from a text, and escape what changes its direction.
-
-    >>> without_controls("\x1b[31mred\x1b[0m\r\n\u202egnp.exe")
-    'red\n\\u202egnp.exe'
-    """
-    return escaped(_ANSI.sub("", text.replace("\r\n", "\n")))
-
 
 def markdown(text: str, references: Mapping[str, Mapping[str, str]] | None = None) -> Markup:
     """Render Markdown as HTML without the author's HTML, pictures and scripts.
@@ -124,10 +107,9 @@ def markdown(text: str, references: Mapping[str, Mapping[str, str]] | None = Non
         text: The text.
         references: Links that it may refer to, by their labels.
     """
-    if len(text) > MARKED:
+    if len(text) > MAX_MARKDOWN:
         return Markup('<pre tabindex="0">{}</pre>').format(truncate_for_page(text))
-    made = _MARKDOWN.render(without_controls(text), {"references": dict(references or {})})
-    return Markup(made.replace("<a href=", '<a rel="noopener noreferrer nofollow" href='))
+    return Markup(markdown_html(text, references))
 
 
 def markdown_with_sources(text: str, sources: Sequence[Source], place: str) -> Markup:
@@ -242,6 +224,18 @@ def page_language(request: Request) -> str:
     return "zh" if request.headers.get("accept-language", "").lower().startswith("zh") else "en"
 
 
+async def show_page(name: str, request: Request, status: int = 200, **values: Any) -> HTMLResponse:
+    """Render a page in a thread, so that runs on this loop do not wait for it.
+
+    Args:
+        name: File name of the template.
+        request: The request.
+        status: HTTP status of the response.
+        values: Variables of the template.
+    """
+    return HTMLResponse(await asyncio.to_thread(render_page, name, request, **values), status)
+
+
 def render_page(name: str, request: Request, **values: Any) -> str:
     """Render a page as HTML.
 
@@ -268,6 +262,6 @@ def render_page(name: str, request: Request, **values: Any) -> str:
     variables = {"t": say, "lang": lang, "nonce": request.state.nonce, "path": request.url.path}
     variables["here"] = request.state.here
     app = request.scope.get("app")  # none before a person has logged in
-    variables["waiting"] = app.state.count_waiting() if app is not None else 0
+    variables["waiting"] = app.state.count_waiting() if app is not None else ""
     made = _PAGES.get_template(name).render(**variables, **values)
     return made.encode("utf-8", "replace").decode()  # a lone surrogate cannot be encoded

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shlex
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from typing import Any, get_args
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.responses import JSONResponse, Response
 
 from toolkeel._records.tickets import Ticket
 from toolkeel.context import RunContext
@@ -30,7 +31,7 @@ from toolkeel_studio.inspector.forms import (
     submitted_value,
 )
 from toolkeel_studio.inspector.runs import Runs
-from toolkeel_studio.inspector.site import read_body, read_form, render_page
+from toolkeel_studio.inspector.site import read_body, read_form, show_page
 
 FORMS: tuple[Form, ...] = get_args(Form)
 VIEWS = ("form", "json")
@@ -73,13 +74,14 @@ class ToolPages:
             "tool": None,
             "model": self._runs.agent.model.name,
         }
-        shown["recent"] = self._runs.sessions.list(scope="")[:RECENT]
-        return HTMLResponse(render_page("tools.html", request, **shown))
+        sessions = await asyncio.to_thread(self._runs.sessions.list, scope="")
+        shown["recent"] = sessions[:RECENT]
+        return await show_page("tools.html", request, **shown)
 
     async def show(self, request: Request) -> Response:
         """Show one tool with its form."""
         tool = self._find(request)
-        return self._page(request, tool, {}, None)
+        return await self._page(request, tool, {}, None)
 
     async def call(self, request: Request) -> Response:
         """Call a tool with a form, or with JSON, which returns JSON."""
@@ -89,13 +91,13 @@ class ToolPages:
             return JSONResponse(tried.whole, 200 if tried.result.status == "success" else 422)
         typed = await read_form(request)
         if typed.get("_do", "").startswith(("add:", "remove:")):
-            return self._page(request, tool, apply_button(typed, typed["_do"]), None)
+            return await self._page(request, tool, apply_button(typed, typed["_do"]), None)
         arguments = _arguments(tool, typed)
         view = typed.get("_view", "form")
         if typed.get("_do") in VIEWS and typed["_do"] != view:
-            return self._page(request, tool, _switch_view(tool, typed, arguments), None)
+            return await self._page(request, tool, _switch_view(tool, typed, arguments), None)
         tried = await self._call_tool(tool, arguments, typed.get("_seal", ""))
-        return self._page(request, tool, typed, tried)
+        return await self._page(request, tool, typed, tried)
 
     def _find(self, request: Request) -> AnyTool:
         name = request.path_params["name"]
@@ -132,17 +134,22 @@ class ToolPages:
         waits = asked[-1] if asked and result.kind == "denied" else None
         return TrialCall(result, reports[-50:], waits, finished["message"])
 
-    def _page(
+    async def _page(
         self, request: Request, tool: AnyTool, typed: dict[str, str], tried: TrialCall | None
     ) -> Response:
         view, fields = typed.get("_view", "form"), build_form(tool.parameters, typed)
         arguments = _arguments(tool, typed)
         errors = _errors(tried.result) if tried is not None else {}
         line = shlex.join(["toolkeel", "call", self._target, tool.name, arguments])
-        shown = {"tools": list(self._tools), "q": "", "tool": tool, "providers": _providers(tool)}
+        shown: dict[str, Any] = {
+            "tools": list(self._tools),
+            "q": "",
+            "tool": tool,
+            "providers": _providers(tool),
+        }
         shown |= {"fields": fields, "typed": typed, "errors": errors, "tried": tried, "view": view}
         shown |= {"arguments": arguments, "line": line, "curl": self._curl(request, arguments)}
-        return HTMLResponse(render_page("tools.html", request, **shown))
+        return await show_page("tools.html", request, **shown)
 
     def _curl(self, request: Request, arguments: str) -> str:
         there = ["curl", f"{self._origin}{request.url.path}"]

@@ -156,7 +156,8 @@ class Channels:
     @property
     def active(self) -> dict[tuple[str, str], Runner]:
         """The runners of sessions that run in this process, by scope and name."""
-        return {key: each for key, each in self._runners.items() if each.is_busy}
+        runners = self._runners.copy()  # another thread may ask while this one adds a runner
+        return {key: each for key, each in runners.items() if each.is_busy}
 
     async def wait(self) -> None:
         """Return when nothing runs in this process."""

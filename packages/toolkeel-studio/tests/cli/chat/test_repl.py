@@ -72,6 +72,24 @@ def test_lines_of_a_pipe_are_messages_and_commands(tmp_path: Path) -> None:
     assert (again.code, again.out) == (0, "")
 
 
+def test_a_crash_is_shown_once_with_its_place_and_a_model_that_raises_ends_no_chat(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "tools.py").write_text(
+        'def look():\n    """Look."""\n    raise ValueError("dark")\n'
+    )
+    (tmp_path / "models.py").write_text(
+        "from toolkeel.testing.scripted import Scripted, call\n"
+        "one = Scripted([call('look'), 'It is dark.', RuntimeError('gone'), 'Back.'])\n"
+    )
+    words = ["chat", "-t", "tools.py", "-m", "models.py:one"]
+    env = {"TOOLKEEL_DATA": str(tmp_path / "data")}
+    ended = toolkeel(*words, cwd=tmp_path, stdin="look\nagain\nagain\n", env=env)
+    assert (ended.code, ended.out) == (0, "It is dark.\nBack.\n")
+    assert "ValueError: dark (tools.py, line 3)" in ended.err and ended.err.count("dark") == 1
+    assert ended.err.count("the run failed: RuntimeError: gone") == 1
+
+
 def test_a_file_of_tools_without_its_option_is_told_where_it_belongs(tmp_path: Path) -> None:
     ended = toolkeel("chat", "my_tools.py", cwd=tmp_path)
     assert (ended.code, ended.out) == (2, "")

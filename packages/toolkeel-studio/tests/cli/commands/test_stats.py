@@ -8,6 +8,7 @@ from pathlib import Path
 from tests.cli.conftest import Here
 from tests.inspector.serving import TOOLS
 from toolkeel import Agent
+from toolkeel.observe import JsonLines
 from toolkeel.sessions import Sessions
 from toolkeel.testing import Scripted, call
 
@@ -30,3 +31,17 @@ def test_stats_tell_first_tries_corrections_and_wrong_fields(here: Here, tmp_pat
     assert data["tools"]["search"]["fields"] == {"limit": 1}
     assert data["models"]["play"]["accepted"] == 0.5
     assert here("stats", "nobody", "-f", str(file)).code == 3
+
+
+def test_stats_of_a_file_of_events_need_no_session(here: Here, tmp_path: Path) -> None:
+    file = tmp_path / "events.jsonl"
+    with JsonLines(file) as lines:
+        model = Scripted([call("search", {"query": "猫"}), "ok"], name="play")
+        Agent(model, TOOLS).run_sync("Go.", listeners=[lines])
+    data = json.loads(here("stats", "--events", str(file), "--json").out)
+    assert data["tools"]["search"]["calls"] == 1 and data["models"]["play"]["requests"] == 2
+    assert here("stats", "ada", "--events", str(file)).code == 2
+    file.write_text("{}\n")
+    for wrong in (file, tmp_path / "gone.jsonl"):
+        ended = here("stats", "--events", str(wrong))
+        assert ended.code == 3 and wrong.name in ended.err

@@ -75,7 +75,7 @@ def test_plain_lines_tell_each_start_and_each_end(here: Here) -> None:
         "call    crash()",
     ]
     assert lines[4:7] == [
-        "failed  crash()  T  crashed: ZeroDivisionError: division by zero",
+        "failed  crash()  T  crashed: ZeroDivisionError: division by zero (tools.py, line 49)",
         "done    wait(seconds=0.3)  T  7 characters",
         'done    wait(seconds=0.9, name="first")  T  12 characters',
     ]
@@ -92,7 +92,7 @@ def test_a_terminal_stacks_the_calls_in_their_order_whichever_ends_first(folder:
     last = [line for line in readable(ended.err).rstrip().splitlines() if line.strip()][-6:]
     assert [line[:6] for line in last[:3]] == ["✓ wait", "✓ wait", "✗ cras"]
     assert last[2].endswith("  crashed")
-    assert last[3] == "    ZeroDivisionError: division by zero"
+    assert last[3] == "    ZeroDivisionError: division by zero (tools.py, line 49)"
     assert last[4] == "both waited"  # the answer, as it came
     assert last[5].startswith("3 calls, 2 turns, ")
     assert "\x1b[2K" in ended.err  # lines were redrawn in place

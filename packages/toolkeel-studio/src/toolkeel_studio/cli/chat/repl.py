@@ -47,8 +47,9 @@ from toolkeel_studio.cli.exit_codes import UsageProblem, too_many_words
 from toolkeel_studio.cli.history_option import HistoryOption
 from toolkeel_studio.cli.terminal.approve import TerminalApprover, argument_check, can_ask
 from toolkeel_studio.cli.terminal.interrupt import run_interruptible
-from toolkeel_studio.cli.terminal.progress import Pausable, PlainView
+from toolkeel_studio.cli.terminal.progress import Pausable, PlainView, failure_line
 from toolkeel_studio.cli.terminal.reply import ReplyView
+from toolkeel_studio.cli.terminal.standard_streams import OutputLost
 from toolkeel_studio.cli.terminal.streams import (
     DIM,
     RED,
@@ -277,8 +278,10 @@ class Chat:
         except KeyboardInterrupt:
             note("stopped", YELLOW)
             return
-        except ToolkeelError as error:
-            note(f"{error}", RED)
+        except OutputLost:
+            raise
+        except Exception as error:  # a model of the program's own raises anything; the chat goes on
+            note(failure_line(error), RED)
             return
         finally:
             watched.close()

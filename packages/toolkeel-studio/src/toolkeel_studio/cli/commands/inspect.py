@@ -15,7 +15,22 @@ from toolkeel_studio.cli.commands.approvals import Store
 from toolkeel_studio.cli.commands.launch import OFFLINE, Instructions, Launch, ModelName, RulesFile
 from toolkeel_studio.cli.commands.serve import TOKEN_VARIABLE
 from toolkeel_studio.cli.commands.sessions import File
+from toolkeel_studio.cli.commands.stats import EventFiles
 from toolkeel_studio.cli.terminal.streams import DIM, echo, note, stdout_kept_clean
+
+Audit = Annotated[
+    Path | None,
+    typer.Option("--audit", metavar="FILE", help="A gateway's log, to show its last calls."),
+]
+Token = Annotated[
+    str,
+    typer.Option(
+        metavar="TEXT",
+        envvar=TOKEN_VARIABLE,
+        help="The token; with it and --port, open pages survive a restart. Random by default.",
+        show_default=False,
+    ),
+]
 
 
 def command(
@@ -28,23 +43,13 @@ def command(
     instructions: Instructions = "",
     rules: RulesFile = None,
     file: File = None,
-    audit: Annotated[
-        Path | None,
-        typer.Option("--audit", metavar="FILE", help="A gateway's log, to show its last calls."),
-    ] = None,
+    audit: Audit = None,
+    events: EventFiles = None,
     store: Store = "",
     port: Annotated[
         int, typer.Option(metavar="N", min=0, max=65535, help="Where to listen; any by default.")
     ] = 0,
-    token: Annotated[
-        str,
-        typer.Option(
-            metavar="TEXT",
-            envvar=TOKEN_VARIABLE,
-            help="The token; with it and --port, open pages survive a restart. Random by default.",
-            show_default=False,
-        ),
-    ] = "",
+    token: Token = "",
 ) -> None:
     """Open a page to try tools, watch runs, approve and compare.
 
@@ -58,7 +63,14 @@ def command(
         agent = Launch(chosen, model, instructions, rules=rules).agent()
     desk = ApprovalQueue(KeyValueStore(store)) if store else None
     page = Inspector(
-        agent, Sessions(file), target=chosen[0], port=port, token=token, audit=audit, desk=desk
+        agent,
+        Sessions(file),
+        target=chosen[0],
+        port=port,
+        token=token,
+        audit=audit,
+        desk=desk,
+        events=events or (),
     )
 
     def ready() -> None:

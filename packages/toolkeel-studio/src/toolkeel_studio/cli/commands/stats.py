@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from toolkeel._records.entries import Entry
+from toolkeel.errors import SetupError
+from toolkeel.observe.event_entries import read_event_file
 from toolkeel.observe.stats import ModelStats, Stats, ToolStats, stats_of
 from toolkeel.observe.wording import dollars, duration, pretty, visible_line
+from toolkeel.sessions import Sessions
 from toolkeel_studio.cli.commands.sessions import AsJson, File, open_existing
+from toolkeel_studio.cli.exit_codes import UsageProblem
 from toolkeel_studio.cli.terminal.streams import DIM, YELLOW, layout, note
 from toolkeel_studio.cli.terminal.text import table
 
+EventFiles = Annotated[
+    list[Path] | None,
+    typer.Option("--events", metavar="FILE", help="Stats of a file of JsonLines; may be repeated."),
+]
 TOOL_HEAD = (
     "tool",
     "calls",
@@ -32,29 +42,54 @@ def command(
         typer.Argument(metavar="[SESSION]...", help="Which sessions; all by default."),
     ] = None,
     file: File = None,
+    events: EventFiles = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say how well models call tools, over sessions.
+    """Say how well models call tools, over sessions or files of events.
 
     For each tool: calls, how often the first try was right, how often a wrong call was corrected, how
     long calls took, failures by kind, and the arguments that were invalid.
     """
-    sessions = open_existing(file)
-    infos = [sessions[name].info for name in names or ()] or sessions.list(scope="")
-    stats = stats_of(
-        (each.at, each.entry)
-        for info in infos
-        for each in sessions[info.name].entries(0 if names else info.base)
-    )
+    if events and names:
+        raise UsageProblem("name sessions or give --events, not both")
+    if events:
+        place, found = ", ".join(map(str, events)), _event_entries(events)
+    else:
+        sessions = open_existing(file)
+        place, found = sessions.path, _session_entries(sessions, names or ())
+    stats = stats_of(found)
     if as_json:
         layout([pretty(_data(stats))])
         return
     if not stats.models:
-        note(f"no run in {sessions.path}", YELLOW)
+        note(f"no run in {place}", YELLOW)
         return
     layout(table(TOOL_HEAD, [_tool(each) for each in stats.tools.values()]))
     note("", DIM)
     layout(table(MODEL_HEAD, [_model(each) for each in stats.models.values()]))
+
+
+def _session_entries(sessions: Sessions, names: Sequence[str]) -> Iterator[tuple[float, Entry]]:
+    """Yield the entries of the named sessions, or of all, those shared by forks once."""
+    infos = [sessions[name].info for name in names] or sessions.list(scope="")
+    for info in infos:
+        for each in sessions[info.name].entries(0 if names else info.base):
+            yield each.at, each.entry
+
+
+def _event_entries(paths: Sequence[Path]) -> Iterator[tuple[float, Entry]]:
+    """Yield the entries of files of events.
+
+    Raises:
+        SetupError: a file cannot be read.
+    """
+    for path in paths:
+        try:
+            yield from read_event_file(path)
+        except OSError as error:
+            raise SetupError(f"{path} cannot be read: {error.strerror}") from None
+        except ValueError as error:
+            raise SetupError(str(error)) from None
 
 
 def _tool(stats: ToolStats) -> list[str]:

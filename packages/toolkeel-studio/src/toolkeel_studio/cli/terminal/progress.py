@@ -7,9 +7,13 @@ outcome. Elsewhere each start and each end is a line of its own, written once.
 from __future__ import annotations
 
 import sys
+import sysconfig
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from time import monotonic
+from types import FrameType
 from typing import Protocol
 
 from rich.console import Console, Group
@@ -17,15 +21,18 @@ from rich.live import Live
 from rich.text import Text
 
 from toolkeel import events
+from toolkeel.builtin.loading import shorten_path
+from toolkeel.errors import ToolkeelError, describe_error
 from toolkeel.messages import ToolCall, ToolMessage
 from toolkeel.model_interface import TextDelta
-from toolkeel.observe.wording import compact, count, duration, escaped, one_line
+from toolkeel.observe.wording import compact, count, duration, escaped, one_line, visible_line
 from toolkeel_studio.cli.terminal.standard_streams import OutputLost
-from toolkeel_studio.cli.terminal.streams import echo, is_interactive, note
+from toolkeel_studio.cli.terminal.streams import echo, is_interactive, note, shown_calls
 from toolkeel_studio.cli.terminal.text import fit, signature, wrapped
 
 EVERY = 1.0
 """Seconds between two plain lines about how far one call is."""
+OURS = ("toolkeel", "toolkeel_workspace", "toolkeel_studio", "toolkeel_compat")
 REASON = 160
 """Most cells of the reason why a call failed."""
 _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
@@ -133,6 +140,7 @@ class PlainView(Display):
         """Write what happened."""
         match event:
             case events.ToolStarted(call_id=id, call=call):
+                shown_calls.add(id)
                 self._calls[id] = signature(call)
                 self._reported_at[id] = monotonic()
                 note(f"call    {self._calls[id]}")
@@ -144,6 +152,7 @@ class PlainView(Display):
                 self._reported_at[id] = monotonic()
                 note(f"...     {self._calls.get(id, '')}  {progress_line(event)}")
             case events.ToolFinished(call_id=id, message=message):
+                shown_calls.discard(id)
                 word = "failed" if message.failed else "done"
                 note(f"{word:7} {self._calls.get(id, message.name)}  {outcome_line(message)}")
             case events.ToolSuspended(call_id=id):
@@ -156,16 +165,43 @@ def outcome_line(message: ToolMessage) -> str:
     """Describe how a call ended, on one line."""
     took = duration(message.duration)
     if message.failed:
-        return f"{took}  {message.kind}: {fit(one_line(_reason(message)), REASON)}"
+        return f"{took}  {message.kind}: {_reason(message)}"
     return f"{took}  {count(len(message.text), 'character')}"
 
 
 def _reason(message: ToolMessage) -> str:
-    """Describe why a call failed, for people rather than for the model."""
-    errors, error = message.details.get("errors"), message.details.get("error")
+    """Describe on one line why a call failed, for people rather than for the model, and where."""
+    details = message.details
+    errors, error, file = details.get("errors"), details.get("error"), details.get("file")
     if isinstance(errors, tuple) and errors:
-        return "; ".join(map(str, errors))
-    return str(error) if error else message.text
+        error = "; ".join(map(str, errors))
+    place = f" ({_place(str(file))}, line {details.get('line')})" if file else ""
+    return f"{fit(one_line(str(error or message.text)), REASON)}{place}"
+
+
+def failure_line(error: Exception) -> str:
+    """Describe why a run raised, on one line: the library's own text, or exception, file and line.
+
+    >>> failure_line(ValueError("no seat"))
+    'the run failed: ValueError: no seat'
+    """
+    if isinstance(error, ToolkeelError):
+        return str(error)
+    own = [row for row in traceback.walk_tb(error.__traceback__) if _is_own(row[0])]
+    place = f" ({_place(own[-1][0].f_code.co_filename)}, line {own[-1][1]})" if own else ""
+    return f"the run failed: {one_line(describe_error(error))}{place}"
+
+
+def _place(file: str) -> str:
+    """Return the path of a file as short as it can be written here."""
+    return visible_line(shorten_path(Path(file)))
+
+
+def _is_own(frame: FrameType) -> bool:
+    """Return True for code of the user's program: of no installed package, and not the standard library's."""
+    module, file = str(frame.f_globals.get("__name__")), frame.f_code.co_filename
+    is_installed = file.startswith(sysconfig.get_path("stdlib")) or "site-packages" in file
+    return not is_installed and module.partition(".")[0] not in OURS
 
 
 def _waits(event: events.ToolSuspended) -> str:
@@ -206,7 +242,7 @@ class _Row:
         if not self.message.failed:
             return [_line(("✓", "green"), shown, f"  {outcome_line(self.message)}", width)]
         head = f"  {duration(self.message.duration)}  {self.message.kind}"
-        reason = wrapped(fit(one_line(_reason(self.message)), REASON), max(width - 4, 8))
+        reason = wrapped(_reason(self.message), max(width - 4, 8))
         below = [Text(f"    {line}", "dim", no_wrap=True) for line in reason]
         return [_line(("✗", "red"), shown, head, width), *below]
 
@@ -256,11 +292,13 @@ class LiveView:
                 if message.tool_calls and message.text.strip():
                     self._console.print(Text(escaped(message.text.strip()), "dim"))
             case events.ToolStarted(call_id=id, call=call):
+                shown_calls.add(id)
                 self._rows[id] = _Row(call)
                 self._show()
             case events.Progress(call_id=id) if id in self._rows:
                 self._rows[id].far = progress_line(event)
             case events.ToolFinished(call_id=id, message=message) if id in self._rows:
+                shown_calls.discard(id)
                 self._rows[id].message = message
             case events.ToolSuspended(call_id=id) if id in self._rows:
                 self._rows[id].waits = f"  waits {_waits(event)}"

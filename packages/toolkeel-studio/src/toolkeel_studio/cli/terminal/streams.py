@@ -84,11 +84,16 @@ def note(text: str, style: str = "") -> None:
     print(f"{line}\n", end="", file=sys.stderr, flush=True)
 
 
+shown_calls: set[str] = set()
+"""Ids of the calls whose outcome a view shows, so that its warning is not printed, too."""
+
+
 class _Warnings(logging.Handler):
     """What the library warns of, as lines on stderr; a program that takes logs itself has them."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        if not logging.root.handlers:
+        is_shown = getattr(record, "call_id", None) in shown_calls
+        if not logging.root.handlers and not is_shown:
             note(f"toolkeel: {record.getMessage()}", YELLOW)
 
 
