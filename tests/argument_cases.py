@@ -363,11 +363,11 @@ _SPELLINGS = (_as_text, _nested_text, _with_fractions)
 def argument_values(draw: st.DrawFn, schema: Json) -> Json:
     """Arguments for a schema: right, right in another spelling, mutated, or anything."""
     value = draw(right_values(schema, schema))
-    how = draw(st.integers(0, 9))
-    if isinstance(value, dict) and how < len(_SPELLINGS):
-        value = _within(value, _SPELLINGS[how])
-    elif isinstance(value, dict) and how == 9:  # null for each parameter that is not sent
-        value = {**dict.fromkeys(schema.get("properties", ())), **value}
+    if isinstance(value, dict):
+        if not draw(st.integers(0, 3)):  # null for each parameter that is not sent
+            value = {**dict.fromkeys(schema.get("properties", ())), **value}
+        spell = draw(st.sampled_from([*_SPELLINGS, *[None] * 6]))
+        value = _within(value, spell) if spell else value
     for _ in range(draw(st.integers(0, 2))):
         value = draw(_mutated(value))
     return value if isinstance(value, dict) else {"a": value}
