@@ -18,6 +18,7 @@ from toolkeel_compat.openai_agents.models.named import (
     OpenAIResponsesModel,
     _Defaults,
     get_default_model,
+    get_default_settings,
     resolve_model,
     set_default_openai_api,
     set_default_openai_client,
@@ -91,3 +92,9 @@ def test_a_client_of_ones_own_is_asked() -> None:
 def test_a_gateways_name_is_asked_at_the_vendor_itself() -> None:
     model = LitellmModel("openai/gpt-5", base_url="http://127.0.0.1:9/v1", api_key="k")
     assert (model.name, model.hosts) == ("openai:gpt-5", "")
+
+
+def test_default_settings_are_those_of_a_name_and_none_of_a_model_itself() -> None:
+    given = OpenAIChatCompletionsModel("gpt-5", openai_client=object())
+    for model, verbosity in [(None, "low"), ("gpt-5", "low"), ("gpt-4.1", None), (given, None)]:
+        assert get_default_settings(model).verbosity == verbosity

@@ -220,9 +220,10 @@ def is_gpt_5_default() -> bool:
 
 
 def get_default_settings(model: str | Model | None) -> ModelSettings:
-    """Return the settings of an agent that sets none."""
-    name = model.name if isinstance(model, LazyModel) else model
-    return get_default_model_settings(name) if isinstance(name, str | None) else ModelSettings()
+    """Return the settings of an agent that sets none: those of a name, none of a model itself."""
+    if isinstance(model, str | None):
+        return get_default_model_settings(model)
+    return ModelSettings()
 
 
 class ModelProvider(ABC):
