@@ -57,6 +57,18 @@ def test_calls_and_failures_of_a_tool_are_counted_over_the_tree() -> None:
         root.check_failures("look")
 
 
+def test_a_call_that_one_pool_refuses_is_counted_in_none() -> None:
+    root = Spending(RunLimits(calls={"pay": 1}), 10)
+    strict, free = Spending(RunLimits(calls={"pay": 0}), 10, root), Spending(RunLimits(), 10, root)
+    with pytest.raises(LimitReached, match="called 0 times"):
+        strict.count_call("pay")
+    free.count_call("pay")
+    with pytest.raises(LimitReached, match="called 1 times"):
+        free.count_call("pay")
+    assert root.counts == free.counts == {"calls pay": 1}
+    assert strict.counts == {}
+
+
 def test_a_bound_that_is_no_number_is_refused_by_its_name() -> None:
     for limits in (
         RunLimits(tokens=-1),

@@ -37,7 +37,7 @@ def door(module: str, places: Mapping[str, str], others: Mapping[str, str] = NOW
     space = vars(sys.modules[module])
 
     def get(name: str) -> Any:
-        """Import and return a name.
+        """Import a name, store it in the module and return it.
 
         Raises:
             AttributeError: the module has no such name.

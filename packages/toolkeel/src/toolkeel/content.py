@@ -137,7 +137,7 @@ def detect_media_type(data: bytes) -> str:
 
 
 def block_from_bytes(data: bytes, name: str = "file") -> Block:
-    """Wrap bytes in the block that fits them.
+    """Wrap bytes in the block that fits their beginning: `Image`, `Audio`, or for anything else `File`.
 
     Args:
         data: A file's bytes.
@@ -152,7 +152,7 @@ def block_from_bytes(data: bytes, name: str = "file") -> Block:
 
 
 def content_text(content: Content) -> str:
-    """Return the text in `content`, with a short note for each other block.
+    """Return the text in `content`, a block a line, with a short note for each picture, sound and file.
 
     >>> content_text((Text("see"), Image(b"", "image/png")))
     'see\\n[image/png, 0 bytes]'

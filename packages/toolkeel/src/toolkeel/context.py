@@ -158,7 +158,7 @@ class RunContext(Generic[C]):
         return seq, time(), self.id
 
     def make_inner(self, call: ToolContext | None, name: str, deps: D) -> RunContext[D]:
-        """Return the context of a run inside this one: with its limits, rules, taint, cancel token and approver.
+        """Return the context of a run inside this one: with its store, limits, taint and so on, not its state.
 
         Args:
             call: The running call that it is inside of; None for other code of this run.
@@ -346,7 +346,7 @@ class ToolContext(Generic[C]):
             self._get_reporter().progress(message, done, total)
 
     def emit(self, value: object) -> None:
-        """Send a value to listeners, as an `Emitted` event, and to the journal, from any thread."""
+        """Send a value to listeners, as `Emitted`, and the journal; after the call's end without its id."""
         if self.run.recorder is not None:
             self.run.recorder.record_emitted(self.run.mask_value(value))
         if self.run.listeners:

@@ -29,8 +29,7 @@ class Native:
 
     Args:
         body: The JSON in the request's ``tools``.
-        include: Names to add to the request's ``include`` so that results are sent; only the
-            Responses
+        include: Names to add to the request's ``include`` so that results are sent; only the Responses
             wire has such a list.
         betas: Features to name in the header ``anthropic-beta``; only Anthropic's wire has them.
         to_tool_arguments: Converts the arguments of a native call that the program answers, such as a

@@ -90,7 +90,7 @@ class ToolMessage:
 
     @property
     def text(self) -> str:
-        """The content as text, with a short note for each picture and file."""
+        """The content as text, with a short note for each picture, sound and file."""
         return content_text(self.content)
 
     @property
@@ -256,7 +256,7 @@ Message: TypeAlias = SystemMessage | UserMessage | AssistantMessage | ToolMessag
 
 
 def unanswered(messages: Sequence[Message]) -> tuple[ToolCall, ...]:
-    """Return the calls at the transcript's end that have no result yet, in order.
+    """Return the last reply's calls without a result, in order; none if anything but results follows it.
 
     Calls and results are matched by id, and equal ids by position.
 

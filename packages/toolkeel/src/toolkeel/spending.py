@@ -115,7 +115,7 @@ class Spending:
         self.counts_tokens: bool = bounded or (parent is not None and parent.counts_tokens)
 
     def find_price(self, model: str) -> PriceOf | None:
-        """Return the price function of a model, or None if the price is unknown and not needed.
+        """Return the price function of a model; None if cost is not limited and no `prices` have it.
 
         Raises:
             SetupError: cost is limited, and the price is unknown.
@@ -222,7 +222,7 @@ class Spending:
         return {name: count for name, count in counts.items() if count}
 
     def restore_counts(self, counts: Mapping[str, int], cost: float) -> None:
-        """Add the counts and cost of a saved run to these."""
+        """Add the counts and cost of a saved run to those of this pool alone."""
         self.cost += cost
         for name, count in counts.items():
             what, _, tool = name.partition(" ")
@@ -233,13 +233,11 @@ class Spending:
                 counted[tool] = counted.get(tool, 0) + count
 
     def count_call(self, tool: str) -> None:
-        """Count a call that is about to run, in the pools around first.
+        """Count a call that is about to run, here and in the pools around; in none if one is at its limit.
 
         Raises:
             LimitReached: tells the model that this tool is used up.
         """
-        if self.parent is not None:
-            self.parent.count_call(tool)
         most = self.limits.calls.get(tool)
         with self._lock:
             made = self.calls.get(tool, 0)
@@ -249,9 +247,16 @@ class Spending:
                     "Answer with what you have."
                 )
             self.calls[tool] = made + 1
+        try:
+            if self.parent is not None:
+                self.parent.count_call(tool)
+        except LimitReached:
+            with self._lock:
+                self.calls[tool] -= 1
+            raise
 
     def check_failures(self, tool: str) -> None:
-        """Refuse a call of a tool that has failed too often, also by its arguments.
+        """Raise if a tool's calls have failed as often as a limit here or around allows.
 
         Raises:
             LimitReached: tells the model that this tool is used up.

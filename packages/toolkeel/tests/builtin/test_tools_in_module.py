@@ -10,11 +10,11 @@ import pytest
 from toolkeel import BaseTool, Prepared, Proceed, Rules, ToolContext, Toolset, tool
 from toolkeel.builtin.tools_in_module import (
     collect_tools,
-    did_you_mean,
     find_tools,
     flatten,
     is_defined_in,
     merge_parts,
+    suggest_or_list,
 )
 from toolkeel.errors import DuplicateToolError, SetupError
 from toolkeel.messages import ToolCall
@@ -143,9 +143,9 @@ def test_what_a_module_imported_from_a_neighbour_is_not_its_own() -> None:
     ],
 )
 def test_only_what_is_near_enough_is_meant(wrong: str, said: str) -> None:
-    assert did_you_mean(wrong, ["search", "echo", "read_pages", "read_paper"]) == said
+    assert suggest_or_list(wrong, ["search", "echo", "read_pages", "read_paper"]) == said
 
 
 def test_long_lists_are_cut_and_empty_ones_said() -> None:
-    assert did_you_mean("x", [f"name{n}" for n in range(20)]).endswith("name11 ...")
-    assert did_you_mean("x", ["__doc__"]) == "there is none"
+    assert suggest_or_list("x", [f"name{n}" for n in range(20)]).endswith("name11 ...")
+    assert suggest_or_list("x", ["__doc__"]) == "there is none"

@@ -174,6 +174,19 @@ def test_after_a_strangers_text_an_approved_host_is_asked_about_once_until_the_t
     assert run(description, *then).count("look") == questions
 
 
+def test_a_permit_is_taken_back_in_the_scope_of_its_session(sessions: Sessions) -> None:
+    session = sessions.open("a", "team")
+    model = Scripted([call("do", {"where": "x"}), "done"])
+
+    async def approve(ticket: Ticket) -> Decision:
+        return ticket.approve("session")
+
+    Agent(model, tools=[asking(INSIDE)]).run_sync("go", session=session, approver=approve)
+    [permit] = session_permits(session)
+    revoke_permit(sessions, "a", permit, scope="team")
+    assert not session_permits(session) and not sessions["a"].exists
+
+
 class Protected:
     """Asks about everything, and about one place whatever rules say."""
 

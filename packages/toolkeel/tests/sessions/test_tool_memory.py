@@ -102,6 +102,7 @@ def test_what_shall_not_last_is_gone_in_time(store: KeyValueStore) -> None:
     store._clock.now += 10  # type: ignore[attr-defined]
     assert store.get(("n",), "short") is None
     assert [item.key for item in store.search(("n",))] == ["long"]
+    assert [store.delete(("n",), key) for key in ("short", "long")] == [False, True]
 
 
 def test_many_are_put_all_or_none_and_a_put_keeps_when_it_began(store: KeyValueStore) -> None:

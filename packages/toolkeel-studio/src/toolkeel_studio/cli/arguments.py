@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from toolkeel._common.data_folder import expand_home
-from toolkeel.builtin.tools_in_module import did_you_mean
+from toolkeel.builtin.tools_in_module import suggest_or_list
 from toolkeel.define.subschemas import (
     applicable_schemas,
     json_equal,
@@ -66,7 +66,7 @@ def _split_word(word: str, tool: AnyTool) -> tuple[str, str, bool]:
     is_json = key.endswith(":") and key not in known
     key = key.removesuffix(":") if is_json else key
     if key not in known and not _takes_any(tool):
-        raise UsageProblem(f"{tool.name} has no argument {key!r}; {did_you_mean(key, known)}")
+        raise UsageProblem(f"{tool.name} has no argument {key!r}; {suggest_or_list(key, known)}")
     if text == "-" or (text[:1] == "@" and text[:2] != "@@"):
         return key, _read_source(text), is_json
     return key, text.removeprefix("@") if text[:2] == "@@" else text, is_json
@@ -87,7 +87,7 @@ def _read_source(word: str) -> str:
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         siblings = _siblings(path)
-        hint = f"; {did_you_mean(path.name, siblings)}" if siblings else ""
+        hint = f"; {suggest_or_list(path.name, siblings)}" if siblings else ""
         raise UsageProblem(
             f"cannot read {str(path)!r}: {why}{hint} (for text that begins with @, write @@)"
         ) from None

@@ -43,8 +43,7 @@ class ArgumentKind(NamedTuple):
     Args:
         accepts: Returns True for an admitted value.
         expected: What to pass, in words.
-        is_quotable: True if the error may quote a wrong text. False for other libraries' objects,
-            such
+        is_quotable: True if the error may quote a wrong text. False for other libraries' objects, such
             as a client or a login, in place of which people pass a secret.
         accepts_item: Checks one item of a list; None for other kinds.
     """
@@ -59,8 +58,7 @@ def checked(made: F) -> F:
     """Decorate a class or function to check each call's argument names, count and values.
 
     Values are checked by annotation: flags, numbers, texts, paths, functions, choices, classes,
-    protocols, lists and dicts of these, and an `ArgumentKind` in an `Annotated`. Other annotations
-    are
+    protocols, lists and dicts of these, and an `ArgumentKind` in an `Annotated`. Other annotations are
     not checked.
 
     Raises:
@@ -159,7 +157,7 @@ def _describe_value(value: object, quoted: bool) -> str:
 
 
 def any_list(wanted: str, or_function: bool = False) -> ArgumentKind:
-    """Return the kind of any iterable except text and dict, optionally also of functions."""
+    """Return the kind of any iterable except text, bytes and mappings, optionally also of functions."""
 
     def fits(value: Any) -> bool:
         """Return True for an iterable that is no text, bytes or mapping, and if `or_function` for a callable."""
@@ -305,7 +303,7 @@ def _items_kind(each: ArgumentKind, once: bool) -> ArgumentKind:
 
 
 def _plural(kind: ArgumentKind) -> str:
-    """Return the words for several values of a kind."""
+    """Return what a kind expects in the plural: "numbers" for "a number"."""
     return re.sub(r"\ban? ([\w ]+?)(?= or |$)", r"\1s", kind.expected)
 
 

@@ -107,10 +107,8 @@ def render_html(value: object) -> str | None:
 def find_renderer(cls: type) -> Callable[[Any], Any] | None:
     """Return the function that shows values of a class to a model; None if none is installed.
 
-    It is stored by class.
-
-    It is registered for the class or for a base of it, by the name of the top-level package and of
-    the class. It takes a value and returns a `ToolOutput`.
+    It is registered for the class or for a base of it, the nearest first, by the name of the top-level
+    package and of the class. It takes a value and returns a `ToolOutput`. Each class is looked up once.
 
     Args:
         cls: The class of a result.

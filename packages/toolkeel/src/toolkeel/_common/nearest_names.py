@@ -16,7 +16,7 @@ MARGIN = 0.15
 
 
 def fold_name(name: str) -> str:
-    """Reduce a name to the one form that all of its spellings share.
+    """Return a name case-folded, without blanks, underscores, dots and dashes, as all its spellings share it.
 
     >>> fold_name("getHTTPWeather") == fold_name("get_http_weather") == fold_name("Get-HTTP-Weather")
     True

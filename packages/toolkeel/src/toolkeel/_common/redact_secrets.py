@@ -28,6 +28,9 @@ KEPT = 1000
 class Redactor:
     """A replacer of known secrets in texts, also where they are escaped, in URLs or in base64.
 
+    Args:
+        secrets: The first secrets, as for `add`.
+        limit: Most secrets; of more, the oldest are forgotten. 0 for any number.
     >>> known = Redactor(["hunter2"])
     >>> known.redact_text("login with hunter2 failed")
     'login with *** failed'

@@ -52,7 +52,7 @@ class UnreadEvents:
         return self._events.popleft().pop()
 
     def put(self, event: Event) -> None:
-        """Add an event. In a full buffer, deltas are joined to the last event and progress is dropped."""
+        """Add an event, also to a full buffer; that drops progress, and joins a delta to the last if it fits."""
         within, inmost = _parts(event)
         if len(self._events) >= self._most:
             if isinstance(inmost, Progress):

@@ -54,7 +54,7 @@ class WordIndex(Generic[T]):
                 self._postings[word].append((number, count))
 
     def find(self, words: Iterable[str], limit: int) -> list[T]:
-        """Return at most `limit` things that match a query's words, the best match first."""
+        """Return at most `limit` things with any of the words, the best match first, of equal ones the earlier."""
         scores: dict[int, float] = defaultdict(float)
         total = len(self._things)
         average = sum(self._lengths) / total if total else 1.0

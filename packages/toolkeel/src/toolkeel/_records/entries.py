@@ -352,7 +352,7 @@ class Forked:
 class Checkpoint:
     """The state of a session after all earlier entries, without the transcript.
 
-    A reader resumes from it and reads no earlier entry.
+    A reader resumes from it, and of the earlier entries reads those of messages that requests contain.
 
     Args:
         fold: As JSON; see `toolkeel.sessions.journal_state`.
@@ -369,7 +369,7 @@ class RunEnded(RunEntry):
     Args:
         reason: Why it ended, as `RunResult.reason`; ``waiting`` if it waits.
         error: What went wrong, if anything.
-        output: The answer, as far as JSON can represent it.
+        output: What resuming needs besides entries, as JSON text: see `dump_inner_runs`; else None.
     """
 
     kind: ClassVar = "run_ended"

@@ -26,7 +26,10 @@ def _nothing(value: object) -> None:
 def to_json_data(
     value: object, depth: int = DEPTH, other: Callable[[Any], object] = _nothing
 ) -> Any:
-    """Convert a value to JSON data, with `other(part)` for each part that JSON cannot represent."""
+    """Convert a value to JSON data: records become objects, and keys texts.
+
+    Each part that JSON cannot represent, or below `depth` levels, becomes `other(part)`, by default None.
+    """
     if value is None or isinstance(value, str | bool | int):
         return value
     if isinstance(value, float):
@@ -48,7 +51,7 @@ def describe_value(value: object) -> object:
 
 
 def describe_as_json(value: object) -> Any:
-    """Convert a value to JSON data, with a text that describes each part that JSON cannot represent."""
+    """Convert a value to JSON data; what JSON cannot represent becomes a text, such as ``nan`` or ``<3 bytes>``."""
     return to_json_data(
         value, other=lambda part: str(part) if isinstance(part, float) else describe_value(part)
     )
@@ -119,7 +122,7 @@ _CODECS: dict[str, Codec] = {
 
 
 def register_codecs(ways: Mapping[str, Codec]) -> None:
-    """Register codecs by annotation text, before a record with such fields is dumped or loaded."""
+    """Register codecs by annotation text, in place of earlier ones, before records with such fields are used."""
     _CODECS.update(ways)
 
 

@@ -195,7 +195,7 @@ class RunRecorder:
         self.journal.flush()
 
     def _position(self, message: ToolMessage) -> int:
-        """Return the index in the reply of the call that a result answers."""
+        """Return the index of the call that a result answers: the first open one of its id, or of all."""
         open = [n for n in range(len(self._reply.tool_calls)) if n not in self._answered]
         calls = self._reply.tool_calls
         same = (n for n in open if calls[n].id == message.tool_call_id)
@@ -254,7 +254,7 @@ class RunRecorder:
         self.journal.append(entries.Judged(self._run, by, verdict, reason=reason))
 
     def hide_last_messages(self, count: int) -> None:
-        """Record that later requests omit the last messages, because a guardrail refused them."""
+        """Record that a session's later requests omit the last messages, which a guardrail refused; not in a nested run."""
         self.record_new_messages()
         if places := self.places[-count:]:
             cut = entries.Compacted(self._run, places[0], places[-1] + 1, (), "guardrail")
@@ -278,7 +278,7 @@ class RunRecorder:
     def record_handoff(
         self, agent: str, instructions: str, messages: tuple[Message, ...], how: tuple[bool, int]
     ) -> None:
-        """Record that another agent owns the run from here on.
+        """Record new messages, then that another agent owns the run from here on.
 
         Args:
             agent: Its name.
@@ -292,7 +292,7 @@ class RunRecorder:
         self.journal.append(entries.HandedOver(self._run, agent, messages, how[0], instructions))
 
     async def record_intents(self, calls: Sequence[ToolCall], repeatable: Repeatable) -> None:
-        """Record that calls are about to run, and wait until that is durable.
+        """Record new messages, and that calls are about to run, and wait until that is durable.
 
         Args:
             calls: Calls of the last reply.
@@ -316,7 +316,7 @@ class RunRecorder:
         return None
 
     def call_key(self, call: ToolCall) -> str:
-        """Return the permanent key of a call. See `toolkeel._records.entries.call_key`."""
+        """Return the permanent key of a recorded call (`entries.call_key`); of another, run id and call id."""
         made = self.calls.get(id(call))
         return f"{self._run}-{call.id}" if made is None else entries.call_key_of(made)
 
@@ -361,7 +361,7 @@ class RunRecorder:
             self.journal.append(entries.StateChanged(self._run, key, data))
 
     def record_emitted(self, value: object) -> None:
-        """Record an event that a call has emitted."""
+        """Record an event that a call has emitted, as `describe_as_json` converts it."""
         self.journal.append(entries.Emitted(self._run, describe_as_json(value)))
 
     def record_taint(self, label: str, source: str) -> None:
@@ -392,7 +392,7 @@ class RunRecorder:
     def record_end(
         self, reason: str, error: str, state: Mapping[str, object], output: object = None
     ) -> None:
-        """Record new state, messages, and the run's end or wait. What cannot be saved is left out, and logged."""
+        """Record state, messages and the end or wait; `output` serves to resume. Unsavable state is left out, and logged."""
         self.calls.clear()
         self.record_state_changes(state)
         self.exclude_unsavable(state)

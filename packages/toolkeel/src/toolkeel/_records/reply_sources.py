@@ -56,7 +56,7 @@ def _joined(one: Source, other: Source) -> Source:
 
 
 def _numbered(wire: Any, text: str) -> Iterator[Source]:
-    """Yield the sources of a list that ``[1]`` marks in the text refer to, as of Perplexity and xAI."""
+    """Yield the sources of a list, as of Perplexity and xAI, with the places of the ``[1]`` marks for them."""
     marks = find_marks(text)
     for place, one in enumerate(wire if isinstance(wire, list) else (), 1):
         if isinstance(one, Mapping) and any(isinstance(one.get(key), int) for key in _STARTS):
@@ -122,7 +122,7 @@ def _with_documents(wire: Any, text: str) -> Iterator[Source]:
 
 
 def _vertex(key: str, wire: Any, text: str) -> Iterator[Source]:
-    """Yield the sources of Gemini's metadata, of which LiteLLM has a list."""
+    """Yield the sources of Gemini's metadata under a key, of which LiteLLM has a list."""
     for one in objects_in(wire if isinstance(wire, list) else [wire]):
         yield from _grounding({key: one}, text)
 

@@ -25,7 +25,7 @@ _IDS = ("file_id", "filepath", "document_index", "id")
 
 
 def make_source(data: Any, spans: Spans = (), mark: str = "") -> Source | None:
-    """Return the source that a citation, a search result or an address describes, or None.
+    """Return the source of a citation, a search result or an address; None if nothing names it.
 
     >>> make_source({"link": "https://a.example", "title": "A", "media": "news"}).url
     'https://a.example'
@@ -48,7 +48,7 @@ def _first(data: Json, keys: tuple[str, ...]) -> str:
 
 
 def find_marks(text: str) -> Mapping[int, tuple[str, Spans]]:
-    """Return each mark of a text with its places, by number.
+    """Return the marks of a text with their places, by number; ``[1]`` only if there is no ``[ref_1]`` or the like.
 
     >>> find_marks("a[0] is cold [ref_1].")
     {1: ('[ref_1]', ((13, 20),))}

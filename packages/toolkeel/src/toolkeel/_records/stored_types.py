@@ -37,7 +37,7 @@ class Unsavable(Exception):
 
 
 def name_of(kind: type) -> str:
-    """Return a class's name with its module."""
+    """Return a class's name with its module, unless that is `builtins`."""
     name = kind.__qualname__
     return name if kind.__module__ == "builtins" else f"{kind.__module__}.{name}"
 
@@ -212,7 +212,7 @@ def _dump_model(value: BaseModel) -> Any:
 
 
 def _load_model(kind: Any, stored: Any) -> Any:
-    """Validate the fields as the class does, then restore exactly the stored ones."""
+    """Return a model with exactly the stored state, once its class has validated the fields."""
     state = dict(stored)
     fields = {name: state["__dict__"][name] for name in kind.model_fields}
     extra = state.get("__pydantic_extra__") or {}

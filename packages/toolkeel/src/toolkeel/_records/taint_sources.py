@@ -202,7 +202,7 @@ def mark_file(path: str, whose: str, below: str = "") -> None:
 
 
 def read_file_mark(path: str) -> str:
-    """Return the origin of the strangers' text in a file, or "" if the file is not marked."""
+    """Return the origin of the strangers' text in a file, or "" if it has no mark or cannot be read."""
     with suppress(OSError, ValueError, AttributeError):
         return os.getxattr(path, FILE_MARK).decode("utf-8", "replace") or "unknown"
     return ""

@@ -211,7 +211,7 @@ def mark_used(decisions: Mapping[str, tuple[Ticket, Decision]]) -> None:
 def decisions_by_call(
     tickets: Iterable[Ticket], decisions: Mapping[str, tuple[Ticket, Decision]]
 ) -> dict[tuple[str, str], tuple[Ticket | None, Decision | None]]:
-    """Return each ticket with its decision, None if undecided, by call id and digest."""
+    """Return each ticket with its decision, None if undecided, by call id and digest before any edit."""
     return {
         (ticket.call_id, ticket.origin or ticket.digest): decisions.get(ticket.id, (ticket, None))
         for ticket in tickets

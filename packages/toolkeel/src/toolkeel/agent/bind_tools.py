@@ -69,7 +69,7 @@ class Bound:
         return assembly.build()
 
     def invoke(self, messages: str | Sequence[Message]) -> AssistantMessage:
-        """`ainvoke` for sync code."""
+        """Do as `ainvoke` from sync code."""
         return run_sync(lambda: self.ainvoke(messages))
 
 

@@ -180,7 +180,7 @@ class Handoff:
 
 
 def to_tool_name(agent: str) -> str:
-    """Derive a tool's name from an agent's.
+    """Derive a tool's name from an agent's: lower case, ``_`` for other signs; ``agent`` if nothing is left.
 
     >>> to_tool_name("Billing agent (EU)")
     'billing_agent_eu'

@@ -210,7 +210,7 @@ class TranscriptWindow:
         self._messages: list[Message] | None = None
 
     def restore(self, cuts: Sequence[Cut]) -> None:
-        """Restore the cuts of a saved run."""
+        """Replace the cuts by those of a saved run."""
         self.cuts, self._view, self._messages = list(cuts), None, None
 
     def view(self, run: RunContext) -> HistoryView:
@@ -246,7 +246,10 @@ class TranscriptWindow:
         return self._messages
 
     def apply_cut(self, cut: Cut) -> None:
-        """Replace a part of the transcript in requests from now on. `add_cut` also writes the journal."""
+        """Replace a part of the transcript, and earlier cuts inside it, in requests from now on.
+
+        `add_cut` also writes the journal.
+        """
         self.cuts = [c for c in self.cuts if not (cut.start <= c.start and c.stop <= cut.stop)]
         self.cuts.append(cut)
         self._messages = None
@@ -328,7 +331,7 @@ class ShortenedTranscript:
         return any(cut.name for cut in self.get_cuts())
 
     def find(self, name: str) -> bytes | None:
-        """Return a result's text, or the lines of an omitted part, by name, or None."""
+        """Return a result's text, or the lines of an omitted part, in UTF-8; None for an unknown name."""
         cut = next((cut for cut in self.get_cuts() if cut.name == name), None) if name else None
         if cut is None:
             return None

@@ -250,7 +250,7 @@ class RunLoop(Generic[T]):
         self._attempts = None if output is None else OutputAttempts(output)
 
     def _record_end(self, reason: EndReason, problem: str) -> None:
-        """Journal why the run ended, with its state if calls wait; do nothing without a recorder."""
+        """Journal why the run ended, with its inner runs if calls wait or go on later; do nothing without a recorder."""
         run = self.context
         if run.recorder is None:
             return
@@ -339,7 +339,7 @@ class RunLoop(Generic[T]):
             self._attempts.take_results(self.context.transcript)
             if self._attempts.has_value:
                 return "answered"
-        return "returned" if self._calls.end_run(results) else None
+        return "returned" if self._calls.are_final(results) else None
 
     async def _apply_changes(self) -> None:
         """Make a pending handoff, and move the inbox to the transcript, to be checked by guardrails."""
@@ -361,7 +361,7 @@ class RunLoop(Generic[T]):
             self._calls.tools = self._caller.use_tools(tools)
 
     def _has_more_input(self, reason: EndReason) -> bool:
-        """Return True and restart output attempts if a message or follow-up, moved to the inbox, continues a run."""
+        """Return True, and restart output attempts, if a message or the next follow-up continues an answered run."""
         state = self.context.loop_state
         if reason not in ("answered", "returned") or not (state.inbox or state.follow_ups):
             return False
@@ -384,7 +384,7 @@ class RunLoop(Generic[T]):
         is_refused = any(cut.stop >= count for cut in self._caller.window.cuts)
         if is_refused or not isinstance(self._start, RunState):
             return None
-        is_final = self._is_answer, self._calls.end_run
+        is_final = self._is_answer, self._calls.are_final
         recorder = self.context.recorder
         killed = recorder is not None and recorder.is_resumed
         return find_end(self.context.transcript, self._attempts, is_final, was_killed=killed)

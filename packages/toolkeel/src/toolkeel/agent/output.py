@@ -69,7 +69,10 @@ class OutputPlan:
         return next((form.tool for form in self.forms if form.tool.name == name), None)
 
     def apply_to(self, settings: Settings) -> Settings:
-        """Return settings that constrain replies to the type, or force a call if `tool_choice` is unset."""
+        """Return settings that constrain replies to the type, or force a call.
+
+        No call is forced if `tool_choice` is set, or text is an answer: then settings stay as they are.
+        """
         if self.native:
             return dataclasses.replace(settings, output=self.native)
         if settings.tool_choice is None and not self.takes_text:

@@ -151,7 +151,10 @@ class Plan:
 
 
 def add_limits(run: RunContext, plan: Plan, limits: RunLimits) -> None:
-    """Give a run limits of its own, inside those of the run around it, or raise `SetupError` for one below 0."""
+    """Give a run limits of its own, inside those of the run around it; raise `SetupError` for one below 0.
+
+    Without a limit of requests there is one of `TREE_REQUESTS` times the plan's `max_turns`.
+    """
     run.scope.spending = Spending(limits, TREE_REQUESTS * plan.max_turns, run.scope.spending)
     run.scope.owns_spending = True
 

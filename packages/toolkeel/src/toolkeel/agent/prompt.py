@@ -88,6 +88,8 @@ async def insert_instructions(
 ) -> str:
     """Insert the instructions at the start of the run's transcript, replacing earlier ones.
 
+    An empty text only removes those.
+
     Args:
         text: Their text as evaluated before, in a resumed run; None to evaluate them now.
 

@@ -98,7 +98,7 @@ class ReplyBuilder:
         self._whole: AssistantMessage | None = None
 
     def add(self, delta: Delta | AssistantMessage) -> None:
-        """Add the next delta, or a complete reply, which replaces all deltas. A `RetryDelta` discards all before it."""
+        """Add the next delta, or a complete reply, which replaces all deltas. A `RetryDelta` discards the reasoning so far."""
         if isinstance(delta, CallDelta):
             call = self._calls.get(delta.index)
             if call is None:
@@ -227,7 +227,7 @@ def make_unique_ids(ids: Iterable[str]) -> list[str]:
 
 
 def make_call_id() -> str:
-    """Create an id for a call that arrived without one."""
+    """Return a new random id for a call that arrived without one."""
     return f"call_{secrets.token_hex(12)}"
 
 

@@ -157,7 +157,7 @@ class Run(NotebookDisplay, RunLoop[T], Generic[T]):
         return iter(SyncIterator(self.__aiter__))
 
     def stream_outputs(self) -> SyncIterator[PartialItem]:
-        """Start the run, and yield its answer while it arrives, each time more complete.
+        """Return an iterator that starts the run and yields its answer while it arrives, ever more complete.
 
         Partial answers are not validated, and a correction starts over. Use ``async for`` or ``for``.
 
@@ -165,12 +165,14 @@ class Run(NotebookDisplay, RunLoop[T], Generic[T]):
             SetupError: the run has no `output_type`.
         """
         if self._active.plan.output is None:
-            raise SetupError("outputs() shows answers of an output_type, and none was asked for")
+            raise SetupError(
+                "stream_outputs() shows answers of an output_type, and none was asked for"
+            )
         see = self._active.plan.output.make_partial().take_event
         return SyncIterator(lambda: self._stream_values(see))
 
     def stream_text(self) -> SyncIterator[str]:
-        """Start the run, and yield the model's text piece by piece, also between its calls."""
+        """Return an iterator that starts the run and yields the model's text as it arrives, also between calls."""
         return SyncIterator(partial(self._stream_values, _text_delta_of))
 
     async def _stream_values(self, see: Callable[[Event], S | None]) -> AsyncGenerator[S, None]:
@@ -181,7 +183,7 @@ class Run(NotebookDisplay, RunLoop[T], Generic[T]):
                     yield seen
 
     async def aclose(self) -> None:
-        """Cancel the run if it still goes on, and wait until its task has ended. Nothing is raised."""
+        """Cancel the run and wait for its end. Nothing is raised, or done before its start or after its end."""
         if self._task is None:
             return
         if not self._task.done():

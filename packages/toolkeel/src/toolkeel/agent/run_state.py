@@ -217,7 +217,7 @@ def _dump_inner(inner: InnerRun) -> Json:
 
 
 def _dump_state(state: RunState) -> Json:
-    """Return a state as JSON-ready data; `messages` and `pending` also if they are empty."""
+    """Return the fields of a state that differ from their defaults, and `messages` and `pending`, as JSON-ready data."""
     return {"messages": [], "pending": [], **dump_record(state)}
 
 

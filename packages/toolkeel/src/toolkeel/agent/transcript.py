@@ -90,7 +90,7 @@ def _find_call(waiting: dict[tuple[int, int], ToolCall], id: str) -> tuple[int, 
 
 
 def order_last_results(messages: list[Message]) -> None:
-    """Reorder the last turn's results, in place, to the order of its calls."""
+    """Reorder and repair the last turn's results, in place, as `repair` does."""
     start = len(messages) - 1
     while start > 0 and isinstance(messages[start], ToolMessage):
         start -= 1

@@ -23,7 +23,9 @@ def media_size(message: Message) -> int:
 
 
 def without_media(message: Message) -> Message:
-    """Replace media by text that names them, for a model that accepts text only.
+    """Return a message with text in place of media, for a model that accepts text only.
+
+    An assistant's message, or one without media, is returned itself.
 
     >>> from toolkeel.messages import UserMessage
     >>> without_media(UserMessage((Text("see"), Image(b"1234")))).content[1].text
@@ -42,7 +44,8 @@ def within_limit(messages: Sequence[Message], limit: int = MEDIA_LIMIT) -> list[
     Q54). The newest block stays, however large.
 
     Args:
-        messages: The transcript; unchanged messages are returned as the same objects.
+        messages: The transcript; unchanged messages, and all of the assistant, are returned as the
+            same objects.
         limit: In bytes of base64.
     """
     kept = 0

@@ -342,7 +342,7 @@ def _describe_syntax_error(expression: str) -> str:
 
 
 def _format_number(value: Number) -> str:
-    """Format whole numbers exactly, others to 15 significant digits, which hides binary noise."""
+    """Format whole numbers exactly, truth values in lower case, others to 15 digits, which hides binary noise."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):

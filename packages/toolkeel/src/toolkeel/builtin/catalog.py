@@ -29,7 +29,7 @@ ORDER = (
 
 
 def builtin_names() -> tuple[str, ...]:
-    """List the builtins that are installed."""
+    """List the builtins that are installed: those of `ORDER` in its order, then the others."""
     names = [*BUILTINS, *installed("toolkeel.builtins")]
     return tuple(
         sorted(names, key=lambda name: (name not in ORDER, name in ORDER and ORDER.index(name)))
@@ -46,7 +46,7 @@ REMOTE_FACTORIES: Mapping[str, str] = MappingProxyType(
 
 
 def load_remote(kind: str, text: str, **options: object) -> Any:
-    """Load the tools of something outside this process.
+    """Call the factory of a kind of things outside this process, and return what it makes.
 
     Args:
         kind: A key of `REMOTE_FACTORIES`.

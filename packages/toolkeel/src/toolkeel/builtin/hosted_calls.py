@@ -178,7 +178,7 @@ def _read_gemini(extra: Json) -> Iterator[Json]:
 
 
 def _read_gemini_code(parts: list[Json]) -> Iterator[Json]:
-    """Yield an item for each code execution, paired with its result by order."""
+    """Yield an item for each code execution, paired with its result by order; ``failed`` without a result."""
     results = [
         as_dict(part["codeExecutionResult"]) for part in parts if "codeExecutionResult" in part
     ]

@@ -233,7 +233,7 @@ class HostedMCP:
 
 
 def get_mcp_name(tool: AnyTool) -> str:
-    """Return a tool's name on its MCP server."""
+    """Return a tool's name on its MCP server, or its own if it is of none."""
     known = tool.metadata.get("mcp")
     return str(known.get("tool") if isinstance(known, Mapping) else tool.name)
 

@@ -84,12 +84,12 @@ def load_module(name: str, folder: Path | None = None) -> ModuleType | None:
 
 
 def list_python_files(folder: Path) -> list[Path]:
-    """List the public Python files directly in a folder, by name."""
+    """List the Python files directly in a folder, by name, without those that begin with ``_`` or a dot."""
     return sorted(path for path in folder.glob("*.py") if path.name[0] not in "_.")
 
 
 def shorten_path(path: Path) -> str:
-    """Return a path relative to the current folder, if it is below it."""
+    """Return a path relative to the current folder if it is below it, else unchanged."""
     try:
         return str(path.resolve().relative_to(Path.cwd()))
     except ValueError:

@@ -38,13 +38,13 @@ from toolkeel.builtin.loading import list_python_files, load_file, load_module, 
 from toolkeel.builtin.tools_in_module import (
     Part,
     collect_tools,
-    did_you_mean,
     find_tools,
     flatten,
     is_defined_in,
     list_functions,
     list_public,
     merge_parts,
+    suggest_or_list,
 )
 from toolkeel.call.toolset import Toolset
 from toolkeel.define.tool import AnyTool, Tool
@@ -86,7 +86,7 @@ def load_target(text: str) -> Toolset:
 
 
 def is_mcp_target(text: str) -> bool:
-    """Return True if a target is a file of MCP servers, one of them, or the address of one."""
+    """Return True if a target has the form of a file of MCP servers, one of them, or the address of one."""
     return _MCP.fullmatch(text) is not None
 
 
@@ -228,7 +228,7 @@ def _pick_tool(tools: Toolset, name: str, base: str) -> AnyTool:
     """
     if name in tools:
         return tools[name]
-    raise SetupError(f"{base} has no tool {name!r}; {did_you_mean(name, tools.names)}")
+    raise SetupError(f"{base} has no tool {name!r}; {suggest_or_list(name, tools.names)}")
 
 
 # — files and modules —
@@ -245,7 +245,9 @@ def _import_module(base: str) -> types.ModuleType:
             if path.parent.is_dir()
             else []
         )
-        raise SetupError(f"there is no file {base!r}; {did_you_mean(shorten_path(path), siblings)}")
+        raise SetupError(
+            f"there is no file {base!r}; {suggest_or_list(shorten_path(path), siblings)}"
+        )
     module = load_module(base) if _MODULE.fullmatch(base) else None
     if module is None:
         raise SetupError(_describe_unknown_target(base))
@@ -317,11 +319,13 @@ def _describe_missing_attribute(
 ) -> str:
     """Return the error text for an attribute that does not exist."""
     if value is not module:
-        return f"{type(value).__name__} in {base} has no {part!r}; {did_you_mean(part, dir(value))}"
+        return (
+            f"{type(value).__name__} in {base} has no {part!r}; {suggest_or_list(part, dir(value))}"
+        )
     for variable, item in list_public(module).items():
         if isinstance(item, Tool) and item.name == part:  # the tool's name is not the variable's
             return f"{base} keeps the tool {part!r} as {variable!r}; say {base}:{variable}"
-    return f"{base} has no {part!r}; {did_you_mean(part, list_public(module))}"
+    return f"{base} has no {part!r}; {suggest_or_list(part, list_public(module))}"
 
 
 def _describe_no_tools(module: types.ModuleType, base: str) -> str:
@@ -348,4 +352,6 @@ def _describe_unknown_target(base: str) -> str:
         *builtin_names(),
         *(shorten_path(path) for path in list_python_files(Path())),
     ]
-    return f"{base!r} is no file, no folder, no module and no builtin; {did_you_mean(base, names)}"
+    return (
+        f"{base!r} is no file, no folder, no module and no builtin; {suggest_or_list(base, names)}"
+    )

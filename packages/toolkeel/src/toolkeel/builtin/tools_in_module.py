@@ -182,10 +182,10 @@ def _rename_tool(value: object, name: object, label: str) -> AnyTool:
 # — did you mean —
 
 
-def did_you_mean(wrong: str, names: Iterable[str]) -> str:
+def suggest_or_list(wrong: str, names: Iterable[str]) -> str:
     """Return a hint with similar names, or else with the existing ones.
 
-    >>> did_you_mean("serch", ["search", "read"]), did_you_mean("x", ["search", "read"])
+    >>> suggest_or_list("serch", ["search", "read"]), suggest_or_list("x", ["search", "read"])
     ("did you mean 'search'?", 'there is search, read')
     """
     known: Sequence[str] = [name for name in names if not name.startswith("__")]

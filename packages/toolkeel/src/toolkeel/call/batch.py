@@ -192,7 +192,7 @@ class Batch:
             task.add_done_callback(ended)
 
     def _is_exclusive(self, call: ToolCall) -> bool:
-        """Return True if no other call of the turn may run beside this one."""
+        """Return True if no other call may run beside this one; False also for one that cannot be prepared."""
         try:
             tools = self._lenders.get(call.id, self._tools)
             tool = tools.find(call.name, self._run.loop_state.disabled_tools).tool
@@ -227,7 +227,7 @@ class Batch:
             task.cancel(GRACE_ONLY)
 
     async def _stop_tasks(self) -> None:
-        """Cancel the running calls and wait a while for their cleanup, however often this task is cancelled."""
+        """Cancel the running calls and give them `2 * GRACE` seconds, however often this task is cancelled."""
         loop = asyncio.get_running_loop()
         self._cancel_tasks()
         end = loop.time() + 2 * GRACE
@@ -239,7 +239,7 @@ class Batch:
 
 
 def skip_call(call: ToolCall, run: RunContext) -> ToolMessage:
-    """Return the result of a call that never started, and emit its events."""
+    """Return the result of a call that was cancelled or skipped before its start, and emit its events."""
     if run.listeners:
         run.emit(ToolStarted(*run.next_event_fields(), call.id, call))
     error: CallError = not_started_error(call.name, run.cancel.reason)

@@ -38,7 +38,10 @@ class Corrections:
         self._counts: dict[str, list[int]] = {}  # failed, corrected, open
 
     def record(self, results: Iterable[ToolMessage]) -> None:
-        """Count a turn's calls with rejected arguments, and those that an accepted call of the tool followed."""
+        """Count a turn's calls with rejected arguments as failed, in order of the results.
+
+        Each later accepted call of the same tool counts one of them as corrected.
+        """
         for result in results:
             if result.kind in CORRECTABLE:
                 self.any = True

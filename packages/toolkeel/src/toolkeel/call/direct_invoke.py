@@ -116,7 +116,7 @@ def as_call(value: object) -> ToolCall | None:
 
 
 def _arguments(tool: AnyTool, value: object) -> str | Mapping[str, object]:
-    """Return a call's arguments: a dict, JSON text, or the value of the only parameter.
+    """Return a call's arguments: a dict, a text that is blank or begins with ``{``, or the only parameter's value.
 
     Raises `CallError` for another value if there are several parameters.
     """

@@ -60,7 +60,8 @@ def find_enclosing() -> tuple[RunContext, ToolContext | None] | None:
 def enclose(run: RunContext) -> Iterator[None]:
     """Make `run` the enclosing run of a block, then add its usage to its outer run, if any.
 
-    Its `event_loop` is set meanwhile; at the end its `end` is resolved for those who wait for it.
+    Its `event_loop` is set meanwhile; at the end its `end` is resolved for those who wait for it, and
+    the strangers' texts that it has read are noted for the call or run around the block.
     """
     before = ENCLOSING.get()
     ENCLOSING.set(run)
@@ -101,7 +102,7 @@ def join_run(run: RunContext | None) -> RunContext:
 
 @contextmanager
 def refuse_waiting(run: RunContext) -> Iterator[None]:
-    """Refuse calls in the block that would wait for a person, if a call's body makes them."""
+    """Refuse, in the block, calls of an agent's run that would wait for a person; do nothing for other runs."""
     if not run.can_wait:
         yield
         return
@@ -214,7 +215,7 @@ def check_depth(name: str, depth: int, max_depth: int = MAX_DEPTH) -> None:
 def _make_joined(
     outer: RunContext, call: ToolContext | None, name: str, given: Mapping[str, Any]
 ) -> RunContext:
-    """Return the context of a run inside another; its own approver and cancel token count, too.
+    """Return the context of a run inside another; its own approver replaces the outer one, its token is added.
 
     Raises `LimitReached` if too many runs are nested.
     """

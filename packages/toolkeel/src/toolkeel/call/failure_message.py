@@ -154,7 +154,7 @@ def crash_error(error: Exception) -> Crashed:
 
 
 def _handler(tool: AnyTool | None, error: CallError) -> ErrorHandler:
-    """Return the tool's error option for this kind of error; True if none applies."""
+    """Return the tool's error option for this kind of error; True, for the error's own text, if none applies."""
     if tool is None:
         return True
     if isinstance(error, (InvalidArguments, MalformedArguments)):
@@ -207,7 +207,7 @@ def _handled(handler: ErrorHandler, error: CallError, name: str) -> str:
 
 
 def _list_exceptions(handler: ErrorHandler) -> tuple[type[Exception], ...] | None:
-    """Return the exception classes that a handler names, or None if it is another one."""
+    """Return the exception classes that a handler lists, or None if it is no list or class."""
     if isinstance(handler, tuple | list):
         return tuple(handler)
     if isinstance(handler, type) and issubclass(handler, Exception):

@@ -187,7 +187,7 @@ def _finish(
     message: ToolMessage,
     fatal: BaseException | None,
 ) -> CallOutcome:
-    """Emit and record the end of a call; return its message, with notes on edits, and what to raise."""
+    """End a call: emit and record that, or that it waits; return its message, with edits and labels, and what to raise."""
     if context is not None:
         context.end()
         if context.edits:
@@ -289,7 +289,7 @@ def _failure(
 
 
 def _fatal_error(error: BaseException) -> BaseException | None:
-    """Return the error that must end the run, or None if the model can correct the call."""
+    """Return the error to raise for a call: `SetupError`, no `Exception`, or a `RunStopped`'s own; else None."""
     if isinstance(error, RunStopped):
         return error.error
     return error if isinstance(error, SetupError) or not isinstance(error, Exception) else None

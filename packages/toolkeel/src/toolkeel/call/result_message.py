@@ -118,7 +118,7 @@ def _render_content(content: object) -> ToolOutput:
 
 
 def plain_text(prepared: Prepared, value: object) -> str | None:
-    """Return the text of a result that needs no rendering, or None for any other value."""
+    """Return a text that is shown as it is, without lone surrogates; None if it is no text, or too long."""
     tool = prepared.tool
     if type(value) is not str or tool.returns != "content":
         return None
@@ -128,7 +128,7 @@ def plain_text(prepared: Prepared, value: object) -> str | None:
 
 
 def clean_text(text: str) -> str:
-    """Return `text` without lone surrogates, which UTF-8 cannot encode."""
+    """Return `text` with ``?`` for lone surrogates, which UTF-8 cannot encode."""
     if text.isascii():
         return text
     try:
@@ -189,7 +189,7 @@ def _is_block(item: object) -> bool:
 
 
 def _block(tool: AnyTool, item: object) -> Block:
-    """Return one content block, or raise `InvalidOutput` if no provider could send it."""
+    """Return one content block, `Data` for other values; raise `InvalidOutput` without its text, bytes or JSON form."""
     match item:
         case Text(str(text), extra):
             return Text(clean_text(text), extra)
@@ -211,7 +211,7 @@ def _block(tool: AnyTool, item: object) -> Block:
 
 
 def _json(tool: AnyTool, value: object) -> str:
-    """Return a value as JSON text, or raise `InvalidOutput` if it has no JSON form."""
+    """Return a value as JSON, NaN and infinities as texts, or raise `InvalidOutput` if it has no JSON form."""
     try:
         try:
             text = to_json(value, inf_nan_mode="strings", fallback=_as_data)

@@ -28,17 +28,14 @@ class ToolSource(Protocol):
 
     The first parameter gets the `RunContext` if it has no default or is called ``run``.
 
-    An agent reads its sources when a run starts, in parallel. One that fails, or takes longer than
-    the
+    An agent reads its sources when a run starts, in parallel. One that fails, or takes longer than the
     agent's `callback_timeout` or its own `tools_timeout` in seconds (None for no limit), is left out
-    with a warning. With a true attribute `required` its failure ends the run; so does an error of
-    this
+    with a warning. With a true attribute `required` its failure ends the run; so does an error of this
     library, unless `required` is False.
 
     A source whose tools change during a run has an attribute `changes`: True to be read again before
     each model request, or a value that changes with its tools. If it fails then, its earlier tools
-    stay,
-    with a warning, unless it is `required`.
+    stay, with a warning, unless it is `required`.
 
     If a source has a text `prefix`, it is put before names that another source has, too; so no source
     can replace another's tool.
@@ -56,7 +53,7 @@ ToolOrSource: TypeAlias = Toolish | ToolSource
 def static_tools(
     sources: Toolset | Iterable[ToolOrSource],
 ) -> tuple[Toolset, tuple[ToolOrSource, ...]]:
-    """Return the tools known now as a set, and all sources if some are known only in a run, else ().
+    """Return the tools known now as a set; and all items, if some are tool sources, else ().
 
     Raises `SetupError` if something is no tool, or two tools have the same name.
     """
@@ -163,7 +160,10 @@ class _NotTools(SetupError):
 
 
 def _is_required(source: object, error: Exception) -> bool:
-    """Return True if a source's error ends the run: a mistake in the program, or the source is required."""
+    """Return True if a source's error ends the run: a mistake in the program, else as its `required` says.
+
+    Without `required`, errors of this library do.
+    """
     if isinstance(error, TypeError | DefinitionError | _NotTools):  # a mistake in the program
         return True
     required = getattr(source, "required", None)

@@ -256,7 +256,7 @@ class Toolset(NotebookDisplay):
         return self._within[1]
 
     def with_extra_tool(self, extra: AnyTool) -> Toolset:
-        """Return a set with one more tool, outside its steps and rules. Raises `SetupError` if its own do not fit."""
+        """Return a set with a further tool, outside its steps and rules, in place of one of its name. May raise `SetupError`."""
         other = copy.copy(self)
         other._entries = {**self._entries, extra.name: Entry(extra, compose_tool(extra))}
         other._aliases = other._within = None
@@ -266,7 +266,7 @@ class Toolset(NotebookDisplay):
 
     @checked
     def filter(self, wanted: Callable[[AnyTool], bool]) -> Toolset:
-        """Return the tools for which `wanted` is true."""
+        """Return a copy with only the tools for which `wanted` is true; steps and rules stay."""
         return self.with_tools(item for item in self if wanted(item))
 
     @checked

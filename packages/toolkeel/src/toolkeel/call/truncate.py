@@ -28,7 +28,9 @@ NOT_READABLE = "no call gives them: go on with what is here, and say that it is 
 
 
 def shorten(text: str, limit: int, keeper: Keeper | None = None, rest: str = NARROW) -> str:
-    """Shorten a text to `limit` characters, with its size and how to read the rest, which `keeper` stores.
+    """Shorten a longer text to `limit` characters, and add a note of its size and how to read the rest.
+
+    The keeper, if any, stores the complete text.
 
     JSON is reduced to the first items of each list and object, other text to its head and tail.
 
@@ -116,9 +118,9 @@ def content_length(blocks: tuple[Block, ...]) -> int:
 def limit_content(
     content: Content, limit: int, keeper: Keeper | None, rest: str = NARROW
 ) -> Content:
-    """Return the content with at most `limit` characters of text, the first blocks first.
+    """Return longer content with its first `limit` characters of text, and a note on the rest.
 
-    If something is left out, the keeper, if any, stores the complete text.
+    Other blocks stay. A text alone is cut as by `shorten`. The keeper, if any, stores the complete text.
     """
     if isinstance(content, str):
         return shorten(content, limit, keeper, rest)

@@ -69,7 +69,7 @@ def request_attributes(messages: Sequence[Message], most: int) -> dict[str, str 
 
 
 def arguments_json(call: ToolCall) -> str:
-    """Return a call's arguments as the model wrote them."""
+    """Return a call's arguments as text: as the model wrote them, or an object as JSON."""
     if isinstance(call.arguments, Mapping):
         return json.dumps(dict(call.arguments), ensure_ascii=False, default=str)
     return str(call.arguments)
@@ -93,7 +93,7 @@ def _parts(content: Content) -> list[Json]:
 
 
 def _part(block: Text | Image | Audio | File | Data) -> Json:
-    """Convert a block. The bytes of media are omitted."""
+    """Return a block as a part: its text, the URI of media that has one, or the type and size of its bytes."""
     if isinstance(block, Text | Data):
         return {"type": "text", "content": block.text}
     what = type(block).__name__.lower()

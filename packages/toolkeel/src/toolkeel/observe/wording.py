@@ -25,7 +25,7 @@ _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u
 
 
 def escaped(text: str) -> str:
-    r"""Return `text` with control characters visible; tabs and newlines stay.
+    r"""Return `text` with control characters as escapes; tabs and line ends stay, these as newlines.
 
     >>> escaped("\x1b]52;c;cm0gLXJm\x07 ok\r\n")
     '\\x1b]52;c;cm0gLXJm\\x07 ok\n'
@@ -49,7 +49,7 @@ def dollars(cost: float) -> str:
 
 
 def one_line(text: str) -> str:
-    r"""Return `text` on one line, with runs of white space as one space.
+    r"""Return `text` on one line, with each white space as one blank and control characters as escapes.
 
     >>> one_line("a\n\tb  c")
     'a b c'
@@ -139,7 +139,7 @@ def _json_escape(char: str) -> str:
 
 
 def arguments_of(call: ToolCall) -> Mapping[str, Any] | str:
-    """Return a call's arguments as an object, or the raw text if they are none."""
+    """Return a call's arguments as an object, an empty one for no text, or the raw text if it is not an object."""
     if not isinstance(call.arguments, str):
         return call.arguments
     try:
@@ -150,12 +150,12 @@ def arguments_of(call: ToolCall) -> Mapping[str, Any] | str:
 
 
 def compact(value: object) -> str:
-    """Format a JSON value on one line, its text unescaped."""
+    """Format a JSON value on one line, letters of all scripts as they are; other objects as their `str`."""
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def pretty(value: object) -> str:
-    """Format a JSON value on several lines, its text unescaped."""
+    """Format a JSON value on several lines, letters of all scripts as they are; other objects as their `str`."""
     return json.dumps(value, ensure_ascii=False, indent=2, default=str)
 
 
@@ -189,7 +189,7 @@ def table_of(details: Mapping[str, object]) -> ShownTable | None:
 
 
 def title_of(schema: Mapping[str, Any]) -> str:
-    """Return a short name for a JSON Schema: its title, else what distinguishes it.
+    """Return a short name for a JSON Schema: its title, else what distinguishes it; empty if nothing does.
 
     >>> title_of({"type": "object", "properties": {"kind": {"const": "cat"}, "lives": {}}})
     'kind "cat", lives'
@@ -305,7 +305,7 @@ def describe_call(ticket: Ticket) -> list[str]:
 
 
 def _put_in(name: re.Match[str], arguments: Mapping[str, object]) -> str:
-    """Return the argument that a placeholder names, on one line; unchanged if there is none."""
+    """Return the argument that a placeholder names, on one line; the placeholder itself if there is none."""
     value = arguments.get(name[1])
     return name[0] if value is None else visible_line(str(value))
 

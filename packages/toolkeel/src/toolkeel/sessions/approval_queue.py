@@ -91,7 +91,7 @@ class ApprovalQueue:
             return decided.decision
 
     def waiting(self) -> list[Ticket]:
-        """List the latest `SHOWN` undecided calls that have not expired, the one that has waited longest first."""
+        """List the calls that still wait, the longest first; of more than `SHOWN` in the store the latest."""
         found = self._store.search(_PLACE, limit=SHOWN)
         open = [item.value for item in reversed(found) if item.value.get("until", 0.0) > time()]
         return [_ticket(value["ticket"]) for value in open]
@@ -104,7 +104,7 @@ class ApprovalQueue:
             who: Name of the person.
 
         Returns:
-            The earlier decision, or None if this one counts.
+            The earlier decision, or None if this one counts or is equal to it.
 
         Raises:
             SetupError: no such call waits, or the ticket differs from the one shown.

@@ -182,7 +182,7 @@ class CodeCallJournal:
 
 
 def _effects(tools: Toolset, call: ToolCall) -> Effects:
-    """Return the effects of a call, or none for an unknown tool or a nested run."""
+    """Return a call's effects, idempotent for an agent, which continues; read-only for an unknown tool."""
     try:
         tool = tools.find(call.name).tool
         return (
@@ -207,6 +207,6 @@ def _text(call: ToolCall) -> str:
 
 
 def code_call_digest(call: ToolCall) -> str:
-    """Return the digest by which a call is recognized when code makes it again."""
+    """Return the SHA-256 of a call's name and arguments, by which it is recognized when code repeats it."""
     text = f"{call.name} {_text(call)}"
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

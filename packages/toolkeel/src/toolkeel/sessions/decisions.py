@@ -26,7 +26,10 @@ from toolkeel.sessions.stores.store import Post, SessionInfo, SessionStore
 
 
 def read_decisions(store: SessionStore, info: SessionInfo) -> tuple[dict[str, Decided], int]:
-    """Return the decisions on open tickets, by ticket id, and the number of the last post read.
+    """Return the first decision by ticket id, and the number of the last post read; 0 if there is none.
+
+    Those are the decisions that the journal has on calls that have not run, then those in the inbox
+    that no open ticket rejects.
 
     Raises:
         SessionError: the session cannot be read.

@@ -10,7 +10,7 @@ class SessionError(SetupError):
 
 
 class SessionBusy(SessionError):
-    """Raised if another run, often of another process, writes to the session. The message says which."""
+    """Raised if another run, often of another process, writes to the session, which the message names."""
 
 
 class SessionIdle(SessionError):

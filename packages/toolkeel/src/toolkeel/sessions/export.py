@@ -154,6 +154,8 @@ def import_lines(
 def _renew(entry: Entry, tickets: dict[str, str]) -> Entry:
     """Return an entry of a copy: its tickets have new ids, so that no decision fits two sessions.
 
+    A saved run in it loses approvals and permits, as `RunState.from_json` without a key.
+
     Args:
         entry: The entry as exported.
         tickets: The new ids by the old ones; ids made here are added.

@@ -26,7 +26,8 @@ IMAGE_TOKENS = 1500
 def estimated_tokens(messages: Sequence[Message]) -> int:
     """Estimate the tokens of messages.
 
-    A quarter of their ASCII letters, half of their digits and signs, and all other characters.
+    A quarter of their ASCII letters, half of their digits and signs, and all other characters; 4 for
+    each message, and `IMAGE_TOKENS` for one with media.
 
     >>> estimated_tokens([UserMessage("What is the capital?")]), estimated_tokens([UserMessage("北京")])
     (8, 6)
@@ -240,7 +241,10 @@ class Summarize:
         return *short, *(cut for cut in made if cut is not None)
 
     async def _summary(self, view: HistoryView, start: int, stop: int) -> Cut | None:
-        """Ask the model for a summary, and return the replacement of a range; None if the range stays."""
+        """Return the cut of a range: with the model's summary if it is whole and shorter, else without; None if the range stays.
+
+        It stays if there is no summary and no tool to read omitted parts.
+        """
         old = view.messages[start:stop]
         short = map(view.shorten_result, range(start, stop) if view.reader_tool else ())
         told = [cut.messages[0] if cut else old[n] for n, cut in enumerate(short)] or old

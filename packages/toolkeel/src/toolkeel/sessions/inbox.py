@@ -155,7 +155,7 @@ def post_cancel(store: SessionStore, session: int, who: str, reason: str, sender
 
 
 def take_posts(journal: SessionJournal, run: str, posts: list[Post]) -> Iterator[CancelRequest]:
-    """Yield the cancel requests among posts, which it moves into the journal one by one.
+    """Move messages and decisions from posts into the journal; remove and yield cancel requests, in order.
 
     Raises:
         SessionError: a post cannot be read.
@@ -205,7 +205,7 @@ async def watch_inbox(
 ) -> None:
     """Poll the inbox until this is cancelled: queue messages for the run, apply cancels, and commit.
 
-    While the store cannot be read, it is polled again.
+    Decisions stay in it. While the store cannot be read, it is polled again.
 
     Raises:
         SessionError: a post cannot be understood, or the journal cannot be written.
@@ -228,7 +228,7 @@ async def watch_inbox(
 
 
 def is_of_last_run(journal: SessionJournal, request: CancelRequest) -> bool:
-    """Return True if a cancel is of the session's last run: of whichever is, or of one a message has joined."""
+    """Return True if a cancel concerns the last run: it names no sender, or one whose message joined that run."""
     return not request.sender or request.sender in journal.state.senders
 
 
@@ -257,7 +257,7 @@ def withdraw(journal: SessionJournal, run: RunContext | None, sender: str) -> bo
 
 
 def cancel_last_run(journal: SessionJournal, reason: str) -> None:
-    """End the unfinished last run, which no process is running, as canceled."""
+    """End the unfinished last run, which no process is running, as cancelled, with results for its open calls."""
     fold, reason = journal.state, reason or DEFAULT_REASON
     for call in unanswered(fold.view.messages):
         end_call(journal, call, reason)
@@ -353,7 +353,7 @@ def post_message_once(
 
 
 def take_early_messages(journal: SessionJournal, run: RunContext) -> tuple[Message, ...]:
-    """Take the messages that were sent to a run before it had a journal; follow-ups are written to it."""
+    """Remove and return the messages sent to a run before it had a journal; follow-ups stay, and are written."""
     state, recorder = run.loop_state, run.recorder
     for message in state.follow_ups:
         queued = Queued(run.id, new_id(), message, "", "follow_up")
@@ -366,7 +366,10 @@ def take_early_messages(journal: SessionJournal, run: RunContext) -> tuple[Messa
 
 
 def deliver(journal: SessionJournal, run: RunContext) -> None:
-    """Queue the session's undelivered messages for a run, which appends them before its next request."""
+    """Queue the session's undelivered messages, once each, in a run's inbox or among its follow-ups.
+
+    Do nothing without a recorder.
+    """
     if run.recorder is None:
         return
     for queued in journal.state.queued.values():

@@ -94,7 +94,7 @@ class SessionJournal:
         self._lock = threading.Lock()
 
     def append(self, entry: Entry, more: Mapping[str, object] = NOTHING) -> None:
-        """Add an entry; callable from any thread. See `Journal.append`.
+        """Add an entry; callable from any thread. Do nothing once closed. See `Journal.append`.
 
         Args:
             entry: The entry.
@@ -174,7 +174,7 @@ class SessionJournal:
         return True
 
     def _note(self, entry: Entry) -> None:
-        """Update the facts that a list of sessions shows."""
+        """Update the facts that a list of sessions shows: number of turns, excerpts, last end and checkpoint."""
         facts = self._facts
         message = entry.message if isinstance(entry, PersonSaid | Steered) else None
         if isinstance(message, UserMessage) and message.origin == "person":
@@ -225,7 +225,7 @@ class SessionJournal:
 
     @property
     def head(self) -> int:
-        """Number of the last entry when the session was opened."""
+        """Number of the last entry when the session was opened; 0 if it was new."""
         return 0 if self._info is None else self._info.head
 
     @property
@@ -278,7 +278,7 @@ class SessionJournal:
 
 
 def make_excerpt(text: str) -> str:
-    """Return the beginning of a text as one line."""
+    """Return the beginning of a text as one line, of at most `EXCERPT_LENGTH` characters."""
     known = (
         text[: 2 * EXCERPT_LENGTH].encode("utf-8", "replace").decode()
     )  # half a surrogate pair is no text

@@ -118,7 +118,7 @@ class Session:
         return self._find_info() is not None
 
     def _find_info(self) -> SessionInfo | None:
-        """Return the session's record in the store, or None before its first run."""
+        """Return the session's record in the store, or None before its first write."""
         return self._storage.store.find(self.scope, self.name)
 
     def _find_or_make(self) -> SessionInfo:
@@ -144,7 +144,7 @@ class Session:
         """Return the messages that contain every word of a text, in any letter case, in order.
 
         Messages of people, models and tools and the arguments of calls are searched, also those that
-        requests omit. Damaged entries are skipped.
+        requests omit. Damaged entries are skipped; a session without entries has no messages.
 
         Raises:
             SessionError: the text has no words.
@@ -257,7 +257,7 @@ class Session:
         return True
 
     def deliver(self) -> bool:
-        """Let this process's active run take the inbox now, in the run's thread. Return False if none is active."""
+        """Let this process's active run take the inbox now; call it in the run's thread. Return False without a run."""
         info = self._find_info()
         if info is None or (take := self._storage.live.inboxes.get(info.id)) is None:
             return False

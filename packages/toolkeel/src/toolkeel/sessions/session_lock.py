@@ -243,7 +243,7 @@ def record_writer(store: SessionStore, id: int) -> None:
 
 
 def user_name() -> str:
-    """Return the name of the process's user, or an empty string if it is unknown."""
+    """Return the user's name as `getpass.getuser` does, or an empty string if it is unknown."""
     with suppress(Exception):
         return getpass.getuser()
     return ""

@@ -348,7 +348,7 @@ class Sessions:
     def prune(
         self, older_than: float, *, scope: str | None = "", waiting: bool = False, dry: bool = True
     ) -> tuple[SessionInfo, ...]:
-        """Delete sessions not written for some days, except active ones; return them. Raise as `delete`.
+        """Return sessions not written for some days; unless `dry`, delete them but active ones. Raise as `delete`.
 
         Args:
             older_than: Number of days.
@@ -369,7 +369,7 @@ class Sessions:
         return tuple(found)
 
     def close(self) -> None:
-        """Close the store. The last process that closes a file compacts it."""
+        """Close the store, for all of this process. The last process that closes a file compacts it."""
         self._storage.store.close()
 
 

@@ -65,7 +65,7 @@ class Store(Protocol):
         ...
 
     def get(self, namespace: Namespace, key: str) -> Item | None:
-        """Return the value of a key, or None."""
+        """Return the value of a key; None if it is missing or expired."""
         ...
 
     def search(
@@ -81,7 +81,7 @@ class Store(Protocol):
         ...
 
     def delete(self, namespace: Namespace, key: str) -> bool:
-        """Delete a key. Return True if it existed."""
+        """Delete a key. Return True if it existed and had not expired."""
         ...
 
 
@@ -214,7 +214,7 @@ class KeyValueStore:
         record_stored_labels(self._database.write_now(do))
 
     def get(self, namespace: Namespace, key: str) -> Item | None:
-        """Return the value of a key, or None. The run whose code reads it gets its labels.
+        """Return the value of a key; None if it is missing or expired. The run whose code reads it gets its labels.
 
         Raises:
             SessionError: the store cannot be read.
@@ -222,7 +222,7 @@ class KeyValueStore:
         return self.get_all(namespace, [key]).get(key)
 
     def get_all(self, namespace: Namespace, keys: Sequence[str]) -> dict[str, Item]:
-        """Return the values of many keys. Missing ones are omitted. The run gets the labels of the others.
+        """Return the values of many keys, without missing and expired ones. The run gets their labels.
 
         Raises:
             SessionError: the store cannot be read.
@@ -270,16 +270,17 @@ class KeyValueStore:
         return _read(self._database.read(do))
 
     def delete(self, namespace: Namespace, key: str) -> bool:
-        """Delete a key, also from the disk. Return True if it existed.
+        """Delete a key, also from the disk. Return True if it existed and had not expired.
 
         Raises:
             SessionError: the key cannot be deleted.
         """
-        place = _namespace_text(namespace, key)
+        place, now = _namespace_text(namespace, key), self._clock()
 
         def do(connection: sqlite3.Connection) -> bool:
-            """Delete the item. Return True if there was one."""
+            """Delete all expired items, then this one. Return True if there still was one."""
             self._database.lock_writes(connection)
+            _delete_expired(connection, now)
             gone = connection.execute(
                 "DELETE FROM item WHERE namespace = ? AND key = ?", (place, key)
             )
@@ -288,16 +289,21 @@ class KeyValueStore:
         return self._database.write_now(do, erases=True)
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file or database, for all of this process that use it."""
         self._database.close()
 
 
 _COLUMNS = "namespace, key, value, created, updated"
 
 
+def _delete_expired(connection: sqlite3.Connection, now: float) -> None:
+    """Delete the items that have expired before or at `now`."""
+    connection.execute("DELETE FROM item WHERE expires <= ?", (now,))
+
+
 def _insert(connection: sqlite3.Connection, now: float, rows: Sequence[Sequence[object]]) -> None:
     """Delete all expired items, and insert or replace the rows (creation times of existing items remain)."""
-    connection.execute("DELETE FROM item WHERE expires <= ?", (now,))
+    _delete_expired(connection, now)
     connection.executemany(
         "INSERT INTO item (namespace, key, value, created, updated, expires) "
         "VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (namespace, key) DO UPDATE SET "

@@ -58,7 +58,10 @@ class TranscriptState:
         self.entry_numbers.insert(place, self.entry_numbers.pop())
 
     def cut(self, cut: Cut) -> None:
-        """Replace a part of the transcript in requests, and add the cut in place of those inside it."""
+        """Replace a part of the transcript in requests, and add the cut in place of those inside it.
+
+        A nested run only adds the cut: its complete transcript stays in view.
+        """
         if not self._is_nested:
             start, stop = self.view.span(cut)
             self.view.apply_cut(cut)

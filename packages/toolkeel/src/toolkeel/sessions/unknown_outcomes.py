@@ -117,7 +117,7 @@ def _waits_inside(fold: JournalState, call: CallIntended) -> bool:
 
 
 def _original_call(fold: JournalState, call: CallIntended) -> ToolCall:
-    """Return the call as the model or the code made it."""
+    """Return the call as the model made it, before any edit; as its intent says if it is not in the last reply."""
     said = fold.nested_runs.get(call.run, fold).view.messages
     replies = (m.tool_calls for m in reversed(said) if isinstance(m, AssistantMessage))
     calls = next(replies, ())

@@ -61,4 +61,4 @@ def test_a_turn_ends_the_run_if_each_of_its_calls_answers_the_person() -> None:
     calls, _ = calls_of(Toolset([act, answer]))
     both = [ToolCall("1", "answer"), ToolCall("2", "act")]
     results = asyncio.run(calls.run(both, resumed=False))
-    assert (calls.end_run(results), calls.end_run(results[:1])) == (False, True)
+    assert (calls.are_final(results), calls.are_final(results[:1])) == (False, True)

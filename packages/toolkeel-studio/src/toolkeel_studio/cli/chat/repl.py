@@ -21,7 +21,7 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
 from toolkeel._common.data_folder import sessions_file
 from toolkeel.agent.agent import Agent
-from toolkeel.builtin.tools_in_module import did_you_mean
+from toolkeel.builtin.tools_in_module import suggest_or_list
 from toolkeel.content import Content
 from toolkeel.context import CancelToken
 from toolkeel.errors import ToolkeelError
@@ -229,7 +229,7 @@ class Chat:
             return False
         try:
             if known is None:
-                hint = did_you_mean(word, [name for name, _ in self._command_names()])
+                hint = suggest_or_list(word, [name for name, _ in self._command_names()])
                 raise UsageProblem(f"there is no {word}; {hint} (/help lists the commands)")
             known[1](self, rest.strip())
         except (UsageProblem, ToolkeelError, OSError, ValueError) as error:

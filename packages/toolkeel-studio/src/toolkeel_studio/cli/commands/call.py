@@ -9,7 +9,7 @@ import typer
 
 from toolkeel._common.nearest_names import nearest_names
 from toolkeel.builtin.tools_by_place import load_target
-from toolkeel.builtin.tools_in_module import did_you_mean
+from toolkeel.builtin.tools_in_module import suggest_or_list
 from toolkeel.call.toolset import Toolset
 from toolkeel.context import CancelToken, RunContext
 from toolkeel.define.tool import AnyTool
@@ -106,7 +106,7 @@ def _choose_tool(tools: Toolset, words: list[str], target: str) -> tuple[AnyTool
         return tools[names[0]], words  # no tool's name, so a word that lacks its key
     if is_argument:
         raise UsageProblem(f"say which tool of {target}: {', '.join(names)}")
-    raise UsageProblem(f"{target} has no tool {first!r}; {did_you_mean(first, names)}")
+    raise UsageProblem(f"{target} has no tool {first!r}; {suggest_or_list(first, names)}")
 
 
 def _run(tools: Toolset, call: ToolCall, yes: bool) -> tuple[ToolMessage, Any, CancelToken]:

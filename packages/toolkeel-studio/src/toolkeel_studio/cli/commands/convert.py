@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from toolkeel._records.record import NOTHING, record
-from toolkeel.builtin.tools_in_module import did_you_mean
+from toolkeel.builtin.tools_in_module import suggest_or_list
 from toolkeel.define.import_definition import parse_definition
 from toolkeel.errors import DefinitionError, ModelError
 from toolkeel.messages import AssistantMessage, Message, ToolMessage
@@ -95,7 +95,7 @@ def _read(file: str) -> object:
 def _wire(name: str) -> Any:
     wire = WIRES.get(name.lower())
     if wire is None:
-        raise UsageProblem(f"there is no provider {name!r}; {did_you_mean(name, list(WIRES))}")
+        raise UsageProblem(f"there is no provider {name!r}; {suggest_or_list(name, list(WIRES))}")
     return wire
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, get_args
 import typer
 
 from toolkeel.builtin.tools_by_place import load_target
-from toolkeel.builtin.tools_in_module import did_you_mean
+from toolkeel.builtin.tools_in_module import suggest_or_list
 from toolkeel.define.dialect.definition import Form, definition
 from toolkeel.define.names import POLICIES, wire_names
 from toolkeel.define.tool import AnyTool
@@ -44,12 +44,12 @@ def command(
     form = FORMS.get(provider.lower())
     if form is None:
         raise UsageProblem(
-            f"there is no provider {provider!r}; {did_you_mean(provider, list(FORMS))}"
+            f"there is no provider {provider!r}; {suggest_or_list(provider, list(FORMS))}"
         )
     with stdout_kept_clean():
         tools = load_target(target)
     if tool and tool not in tools:
-        raise UsageProblem(f"{target} has no tool {tool!r}; {did_you_mean(tool, tools.names)}")
+        raise UsageProblem(f"{target} has no tool {tool!r}; {suggest_or_list(tool, tools.names)}")
     aliases = wire_names(tools.names, POLICIES[form])
     chosen = [tools[tool]] if tool else list(tools)
     bodies = [_body(each, aliases[each.name], form, strict) for each in chosen]

@@ -57,7 +57,7 @@ class ActiveAgent:
         return [each for plan in (*self.before, self.plan) for each in plan.input_guardrails]
 
     def restore(self, state: RunState, *, resumed: bool) -> None:
-        """Make the agent active that owned the run when it was saved.
+        """Make the agent active that owned the run when it was saved; do nothing if that was the first one.
 
         Args:
             state: The saved run.

@@ -105,7 +105,7 @@ class RequestBudget:
         return not self.reached_limit
 
     def settle(self, reply: AssistantMessage | None, model: str) -> None:
-        """Replace a reservation by the reply's cost, and journal that. None means that there was no reply."""
+        """Replace a reservation by the reply's cost, none for None, and journal that, if tokens or cost are limited."""
         pool, price = self._run.scope.spending, self._price(model)
         if pool is not None and pool.counts_tokens:
             usage = reply.usage if reply is not None else Usage()

@@ -41,7 +41,9 @@ class TurnCalls:
         run.loop_state.is_repeatable = self._is_repeatable
 
     async def run(self, calls: Sequence[ToolCall], *, resumed: bool) -> list[ToolMessage]:
-        """Run the calls of a turn, and store what waits. Append results to transcript and journal; return them.
+        """Run the calls of a turn, store what waits, append results to transcript and journal, and return them.
+
+        Results are appended also if it raises.
 
         Args:
             calls: In the model's order.
@@ -100,7 +102,7 @@ class TurnCalls:
         tools = self.tools_for(call.id)
         return _is_repeatable(tools, call) or RESUMABLE in tools.find(call.name).tool.metadata
 
-    def end_run(self, results: Sequence[ToolMessage]) -> bool:
+    def are_final(self, results: Sequence[ToolMessage]) -> bool:
         """Return True if every result is a success of a tool with `ends_run`, so that it is the answer."""
         if not (self.tools.has_ends_run or self.lenders):
             return False
@@ -119,7 +121,7 @@ class TurnCalls:
     async def _record_intents(
         self, recorder: RunRecorder, calls: Sequence[ToolCall], resumed: bool
     ) -> None:
-        """Write the intents of calls to the journal. If that fails, no call starts and all are skipped."""
+        """Write the intents of calls to the journal. If that raises, no call starts and all are skipped."""
         try:
             await recorder.record_intents(calls, self._is_resumable)
         except BaseException:

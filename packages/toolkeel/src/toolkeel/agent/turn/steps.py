@@ -22,8 +22,7 @@ class ModelStep(Protocol):
 
     It may change the request and pass it on (``await proceed(request)``), return a reply itself,
     repeat the request or ask another model, or raise a `ModelError`. Its changes are sent and do not
-    enter the transcript.
-    Each request that is sent counts for the run's limits.
+    enter the transcript. Each request that is sent counts for the run's limits.
 
     ::
 

@@ -55,7 +55,9 @@ def _put_null(value: Any, path: tuple[str | int, ...]) -> Any:
 def as_sent(
     error: InvalidArguments, tool: AnyTool, sent: dict[str, object], changes: tuple[Coercion, ...]
 ) -> InvalidArguments:
-    """Return the error with the values that were sent, and the coercions before it, secrets masked.
+    """Return the error with values as sent instead of coerced ones, and the coercions before it.
+
+    Secrets are masked in the coercions, but not in the values: see `mask_error`.
 
     Args:
         error: The error about the coerced arguments.

@@ -74,7 +74,7 @@ def drop_defaults(shown: dict[str, object], tool: AnyTool) -> dict[str, object]:
 
 
 def _drop_nulls(shown: dict[str, object], schema: Mapping[str, object]) -> dict[str, object]:
-    """Return arguments without nulls that mean "not sent": defaults of None filled in before."""
+    """Return arguments without nulls of optional parameters that do not take null: they mean "not sent"."""
     known, needed = properties_of(schema), required_of(schema)
     return {
         name: value
@@ -120,7 +120,8 @@ def as_json(prepared: Prepared) -> dict[str, object]:
 class ArgumentsView(Mapping[str, object]):
     """A lazy `as_json`: each argument is converted when it is read.
 
-    Arguments can be read by their advertised names and by the function's own.
+    Arguments can be read by their advertised names and by the function's own; iteration and `in` know
+    the advertised names alone.
     """
 
     __slots__ = ("_arguments", "_encode", "_keys")

@@ -124,7 +124,8 @@ def is_final(
 
     Args:
         errors: Errors as pydantic lists them.
-        schema: The advertised JSON Schema. unknown_keys: As in `coerce`.
+        schema: The advertised JSON Schema.
+        unknown_keys: As in `coerce`.
     """
     properties = schema.get("properties")
     for error in errors:
@@ -212,7 +213,7 @@ class _Coercer:
     def _mend_integers(
         self, value: object, branches: Sequence[object], path: Path, within: tuple[int, ...]
     ) -> object:
-        """Return the value with 5.0 as 5, and record that, if exactly one branch then fits."""
+        """Return the value with 5.0 as 5, and record that, if exactly one branch then fits; else unchanged."""
         fitting: list[tuple[object, list[Coercion]]] = []
         for branch in branches:
             if next(self.left, None) is None:

@@ -20,6 +20,8 @@ STEP = "a step"
 def validate_change(shown: Prepared, passed: Prepared, context: ToolContext) -> Prepared:
     """Validate the arguments that a step passes on, record the change, and return the valid call.
 
+    A call passed on to another tool is validated but not recorded.
+
     Args:
         shown: The call as the step saw it.
         passed: The call as the step passes it on.
@@ -38,7 +40,7 @@ def record_edit(before: Prepared, after: Prepared, context: ToolContext, by: str
     """Add an `Edit` to the call's context, and emit it as an event. Do nothing if nothing differs.
 
     Args:
-        before: The call before the change.
+        before: The call before the change; not read if the context has edits: the last one counts.
         after: The call with its new, valid arguments.
         context: The context of the call.
         by: Author of the change, such as ``a person`` or ``the guard small``.

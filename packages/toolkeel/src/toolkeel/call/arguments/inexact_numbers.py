@@ -23,7 +23,7 @@ _LONG_NUMBER = re.compile(r"[0-9]{16}")
 
 
 def find_inexact_numbers(text: str, values: object, mask: Mask | None = None) -> tuple[str, ...]:
-    """Return a phrase for each number whose validated float differs from the number in the text.
+    """Return a phrase for each number whose validated float differs from the one sent; none if `text` is no JSON.
 
     Args:
         text: The arguments as the model wrote them.
@@ -47,7 +47,7 @@ def find_inexact_numbers(text: str, values: object, mask: Mask | None = None) ->
 
 
 def _members(value: Any) -> object:
-    """Return the members of an object of any class by their JSON names, and a tuple as a list."""
+    """Return a record of any class as a dict by JSON names, a plain tuple as a list, other values unchanged."""
     if isinstance(value, RootModel):
         return _members(value.root)
     if isinstance(value, BaseModel):

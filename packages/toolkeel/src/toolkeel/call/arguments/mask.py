@@ -119,7 +119,7 @@ def mask_tools(
     Args:
         run: The run; it gets a `SecretMask` if it has none.
         tools: All callable tools.
-        aliases: Tool names by wire name.
+        aliases: Wire names by tool name, where they differ or not.
         calls: Calls whose secrets are masked in logs at once.
     """
     masking = run.mask

@@ -78,7 +78,7 @@ class PartialArguments:
         self._fresh.append(text)
 
     def value(self) -> PartialValue:
-        """Return the value so far: complete members, and the beginning of an unfinished string."""
+        """Return a live view of the value so far: complete members, and the beginning of an unfinished string."""
         self._parse()
         return PartialValue(self._root, self)
 
@@ -96,7 +96,7 @@ class PartialArguments:
 
     @property
     def open_text(self) -> str:
-        """The unfinished string at the end, or "" if there is none."""
+        """The unfinished string at the end of what has been parsed, or "" if there is none."""
         return self._text
 
     def _parse(self) -> None:
@@ -299,7 +299,7 @@ class PartialArguments:
             top.append(value)
 
     def _fail(self, why: str) -> int:
-        """End the preview: return a position behind any text."""
+        """Store why the preview ends, and return a position behind any text."""
         self._error = why
         return _NOWHERE
 
@@ -314,7 +314,7 @@ _IN_TEXT: Final[tuple[_State, ...]] = (
 
 
 def _leaf(token: str) -> object:
-    """Return the value of a number or a literal, or `OPEN` if the token is incomplete."""
+    """Return the value of a number or a literal, or `OPEN` if the token is neither."""
     if token in _WORDS:
         return _WORDS[token]
     found = _NUMBER.fullmatch(token)

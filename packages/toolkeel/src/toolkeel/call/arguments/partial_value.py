@@ -50,7 +50,7 @@ class PartialValue:
         return self._value_of(self._data[str(key)])
 
     def get(self, key: str, default: PartialItem = None) -> PartialItem:
-        """Return an object's value under a key, or the default if it has not arrived."""
+        """Return an object's value under a key; the default if it has not arrived, and for a list."""
         data = self._data
         return self._value_of(data[key]) if isinstance(data, dict) and key in data else default
 

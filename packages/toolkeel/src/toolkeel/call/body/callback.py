@@ -63,6 +63,7 @@ async def run_callback(
 
     Raises:
         CallbackTimeout: the function takes longer. It may still be running.
+        LimitReached: there is no thread for a sync function.
         BaseException: what the function raised.
     """
     loop = asyncio.get_running_loop()
@@ -184,7 +185,7 @@ async def _awaited(work: Awaitable[T]) -> T:
 
 
 async def _stop(future: asyncio.Future[Any]) -> None:
-    """Cancel work and let it clean up; leave it behind if it resists."""
+    """Cancel work; leave it behind after `GRACE` seconds, its error logged once it ends."""
     future.cancel()
     await asyncio.wait({future}, timeout=GRACE)
     if not future.done():

@@ -150,7 +150,7 @@ class CallStopper(Stopper):
             self._loop.call_soon_threadsafe(self.request_stop, "cancelled")
 
     def pause(self, paused: bool) -> None:
-        """Stop the deadline while a person is asked, or continue with the time that was left."""
+        """Stop the deadline, if any, while a person is asked, or continue with the time that was left."""
         if self._timeout is None or self._closed:
             return
         self._stop_timer()

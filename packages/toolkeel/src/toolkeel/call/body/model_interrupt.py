@@ -44,7 +44,10 @@ class Interrupt:
             self._task.cancel()
 
     def is_own(self) -> bool:
-        """Return True if the cancellation just caught came only from the run, and undo it."""
+        """Undo the run's cancellation of the task, and return True if no other is left.
+
+        Return False if the run has not cancelled the task.
+        """
         if not self._is_interrupted or self._task is None:
             return False
         self._is_interrupted = False

@@ -16,7 +16,7 @@ _T = TypeVar("_T")
 
 
 class NoThread(SetupError):
-    """Raised if the system has no thread left."""
+    """Raised if the system has no thread left, or Python is ending."""
 
 
 def is_exiting() -> bool:

@@ -34,7 +34,7 @@ def step_name(step: object) -> str:
 
 
 def step_timeout(step: object, run: RunContext) -> float | None:
-    """Return the seconds that a step may take itself, or None for no limit."""
+    """Return the step's `step_timeout`, else the run's `callback_timeout`; None for no limit."""
     seconds: float | None = getattr(step, "step_timeout", run.scope.callback_timeout)
     return seconds
 

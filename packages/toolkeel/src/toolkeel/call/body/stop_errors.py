@@ -63,14 +63,16 @@ def late_step_error(context: ToolContext, step: str, seconds: float, work: WorkS
 
 
 def _known_state(context: ToolContext, observed: WorkState) -> WorkState:
-    """Return the most that is known about a body without a waiting caller."""
+    """Return what became of a stopped call's body: as its context knows, else as `observed`."""
     if context.body_state in ("", "done"):
         return "done" if context.body_state else "not started"
     return "running" if context.remote_count else observed
 
 
 def detached_error(context: ToolContext, timeout: float | None) -> TimedOut | Cancelled:
-    """Return the error for a timed-out body whose executor cannot kill it.
+    """Return the error for a stopped body whose executor cannot kill it.
+
+    It is `Cancelled` if the run was cancelled or the call has no timeout, else `TimedOut`.
 
     Args:
         context: The call.

@@ -169,7 +169,7 @@ class SyncIterator(Generic[T]):
 
 
 def _another_loop(blocked: asyncio.AbstractEventLoop) -> asyncio.AbstractEventLoop:
-    """Replace the loop for sync calls, once, and return the new one; raise `SetupError` without a thread for it."""
+    """Return the loop for sync calls, a new one in place of `blocked`; raise `SetupError` without a thread for it."""
     global _loop
     with _lock:
         if _loop is blocked:
@@ -178,7 +178,7 @@ def _another_loop(blocked: asyncio.AbstractEventLoop) -> asyncio.AbstractEventLo
 
 
 async def on_own_loop(make: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Run a coroutine on the bridge's loop, from any loop, and return its result.
+    """Run a coroutine on the bridge's first loop, from any loop, and return its result.
 
     Connections and processes that outlive a run live there: it outlives the
     loop of the program, and can be used from several.

@@ -134,7 +134,7 @@ class ThreadPool:
         _pools.add(self)
 
     def _reset(self) -> None:
-        """Drop all threads, as a child process must after a fork."""
+        """Forget all threads, jobs and counts, as a child process must after a fork."""
         self.leaked = 0
         self._count = 0
         self._spare = 0
@@ -248,7 +248,7 @@ _shared: ThreadPool | None = None
 
 
 def shared_pool() -> ThreadPool:
-    """Return the pool of all toolsets that have none of their own."""
+    """Return the process's pool for toolsets without their own; the first call makes it."""
     global _shared
     if _shared is None:
         _shared = ThreadPool()

@@ -150,7 +150,7 @@ def _plain(text: str) -> str:
 
 
 def _read_headers(text: str) -> list[str]:
-    """Return the recipients in lines such as ``Bcc: ...`` of a text."""
+    """Return the recipients in lines such as ``Bcc: ...`` of a text; of a ``Bcc`` that lists none, its text."""
     found: list[str] = []
     for header, recipients in _HEADER.findall(text):
         hidden = [recipients.strip()] if header.lower() == "bcc" else []
@@ -220,7 +220,7 @@ def mentioned_addresses(text: str) -> frozenset[str]:
 
 
 def host_of(address: str) -> str:
-    """Return the canonical host of an address, or an empty string if it has none."""
+    """Return the canonical host of a web address, or "" for any other text, also a mail address."""
     try:
         return canonical_host(urlsplit(address.strip()).hostname or "")
     except ValueError:  # such as a bracket without its other half

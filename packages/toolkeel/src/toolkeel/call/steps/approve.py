@@ -61,8 +61,7 @@ class Approval:
     Args:
         needs: The tool's `approval`: never, always, or a predicate; see `ApprovalOption`. A predicate
             that fails counts as yes. Its method `despite_rules` is called if a rule allows the
-            call. None:
-            the tool has none.
+            call. None: the tool has none.
         rules: Rules of the run.
         guards: Guards that check arguments a person has edited; what they change is asked about
             again.
@@ -78,7 +77,7 @@ class Approval:
         self._passed: dict[ToolContext, str] = {}
 
     def require_approval(self, inner: Handler) -> Handler:
-        """Return a handler that runs `inner` for allowed calls, and raises `Denied` or `Suspend` for others."""
+        """Return a handler that runs `inner` for allowed calls, and raises `Denied`, `Refused` or `Suspend` for others."""
 
         async def asking(prepared: Prepared, context: ToolContext) -> object:
             """Get approval if needed; run the call as edited, or return its answer. Raises as `_approved_call`."""

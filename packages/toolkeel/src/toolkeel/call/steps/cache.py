@@ -124,7 +124,10 @@ class Cache:
             )
 
     async def __call__(self, prepared: Prepared, context: ToolContext, proceed: Proceed) -> object:
-        """Return the cached result, or that of a running body for the same key, or run the body. Raises as `key`."""
+        """Return the cached result, or that of a running body for the same key, or run the body. Raises as `key`.
+
+        A call that writes runs, and then invalidates what was read from its resources.
+        """
         resources = branches_of(resource_keys(prepared))
         if prepared.tool.effects.writes:
             try:
@@ -221,7 +224,7 @@ class Cache:
         prepared: Prepared,
         sources: tuple[Source, ...],
     ) -> bool:
-        """Cache a copy of a result, and drop old ones beyond `size`. Return False if it cannot be cached."""
+        """Cache a copy of a result, and drop old ones beyond `size`. Return False if it is stale or cannot be copied."""
         try:
             mine = copy.deepcopy(value)
         except Exception:  # what cannot be copied cannot be shared

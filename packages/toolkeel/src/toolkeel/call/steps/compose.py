@@ -150,7 +150,7 @@ async def guard_changes(
 
 
 def read_only(prepared: Prepared) -> Prepared:
-    """Return the call with copies of its arguments that cannot be changed in place."""
+    """Return the call with a read-only view of its arguments; lists and objects inside can still change."""
     if type(prepared.arguments) is MappingProxyType:
         return prepared
     arguments = MappingProxyType(prepared.arguments)  # a view of a dict that nothing else refers to

@@ -18,7 +18,7 @@ ALWAYS_ASKS, ASKS = "the tool always asks", "the tool asks for these arguments"
 
 
 def takes_context(needs: Callable[..., object]) -> bool:
-    """Return True if a predicate has a parameter for the `ToolContext`."""
+    """Return True if a predicate requires a second argument, the `ToolContext`; an optional one stays unset."""
     try:
         inspect.signature(needs).bind(None)
     except (TypeError, ValueError) as error:  # functions in C may have no signature

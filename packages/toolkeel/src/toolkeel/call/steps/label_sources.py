@@ -160,7 +160,7 @@ def collect_sources() -> Iterator[dict[Source, None]]:
 
 
 def as_read_by_others(sources: Iterable[Source]) -> tuple[Source, ...]:
-    """Return the last sources of each label as they count for other runs.
+    """Return the last `MOST_SOURCES` sources of each label, newest first, as they count for other runs.
 
     Attachments of a run's caller lose that origin, as they may be a stranger's for another caller.
     """
@@ -177,6 +177,8 @@ def record_source(
     run: RunContext, source: Source, context: ToolContext | None = None, *, is_read: bool = True
 ) -> None:
     """Add a source of labels to the run, its journal and events, if it is new. Any thread may call this.
+
+    New or not, it counts for `collect_sources` and, if a stranger's, for the call.
 
     Args:
         run: The run.

@@ -117,7 +117,7 @@ def _free_keys(tool: AnyTool, arguments: Mapping[str, object]) -> list[str]:
 def unmentioned_targets(
     prepared: Prepared, values: Sequence[str], approved: Collection[str], taint: Taint
 ) -> list[str]:
-    """Return the targets and addresses in the arguments that no trusted text mentions.
+    """Return the targets and addresses in the arguments that nobody approved and no trusted text mentions.
 
     If one of `values` is mentioned by more than a short word, those that the run wrote itself are left out.
 
@@ -211,7 +211,7 @@ def _given(arguments: object) -> str:
 
 
 def _words_of(message: Message) -> str:
-    """Return the text of a message, without attachments and without untrusted parts."""
+    """Return the text of a message; of one that is no result, without attachments and untrusted parts."""
     content = message.content
     if isinstance(content, str) or isinstance(message, ToolMessage):
         return message.text

@@ -26,6 +26,7 @@ class Claim:
     Attributes:
         before: Claims that must end first; it is granted once there are none.
         live: True until the claim has ended.
+        wanted: True until the claim is released; one released before it is granted ends when it is.
         suspended_tool: Name of the tool, here or earlier, whose call waits for a person.
     """
 
@@ -49,7 +50,7 @@ class Claim:
         return not self.before
 
     def with_outer(self) -> Iterator[Claim]:
-        """Yield the claim and the live claims of the calls around it."""
+        """Yield the claim and those of the calls around it, without ended ones."""
         claim: Claim | None = self
         while claim is not None:
             if claim.live:

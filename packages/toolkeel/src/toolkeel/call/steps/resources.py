@@ -80,7 +80,7 @@ def resolve_argument(tool: AnyTool, name: str, path: str) -> tuple[str, ...]:
 
 
 def is_write(prepared: Prepared) -> bool:
-    """Return True if the call counts as a write of its resources."""
+    """Return True if the call may write and not all of its tool's resources are `Shared`."""
     effects = prepared.tool.effects
     return effects.writes and not all(isinstance(one, Shared) for one in effects.resources)
 

@@ -136,7 +136,7 @@ def spelling(name: str) -> str:
 
 
 def _place(path: str) -> str:
-    """Normalize a path: no marks, doubled slashes or detours.
+    """Normalize a path: no leading ``@``, doubled slashes or detours.
 
     >>> _place(" @./a//b/../c"), _place("//etc")
     ('a/c', '/etc')
@@ -205,8 +205,9 @@ class Rules:
     If no rule matches a call, the tool's own `approval` decides.
 
     Args:
-        deny: Rules for calls that never run; texts as `parse_rule` reads them. ask: Rules for calls
-        that need approval. allow: Rules for calls that run without approval.
+        deny: Rules for calls that never run; texts as `parse_rule` reads them.
+        ask: Rules for calls that need approval.
+        allow: Rules for calls that run without approval.
         strict: True to treat results of functions without declared effects as private and a
             stranger's.
 

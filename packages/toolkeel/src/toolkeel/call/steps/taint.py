@@ -69,7 +69,7 @@ _Labels = dict[str, list[Source]]
 
 
 def can_act(tool: AnyTool) -> bool:
-    """Return True if taint labels can matter to a tool: it reaches outside or changes something."""
+    """Return True if a taint label can matter to a tool: it reaches outside, or changes what is not `is_local` or is built."""
     effects = tool.effects
     if set(effects.safe_after) >= {"private", "stranger", "secret"}:
         return False
@@ -254,7 +254,7 @@ def words_to_allow(prepared: Prepared) -> str:
 
 
 def visible_labels(run: RunContext) -> tuple[str, ...]:
-    """Return the labels in view for a ticket, each with its source."""
+    """Return the untrusted sources in view, each once as ``label: source``, for a ticket."""
     found = run.taint.sources_before(run.loop_state.visible_taint) if run.taint is not None else {}
     texts = (f"{label}: {source}" for label, sources in found.items() for source in sources)
     return tuple(dict.fromkeys(texts))
@@ -299,7 +299,7 @@ def _permits(prepared: Prepared, run: RunContext, reach: str) -> Iterator[Permit
 
 
 def server_of(tool: AnyTool) -> str:
-    """Return the name of the server that a tool belongs to, if its approval can be extended to it."""
+    """Return the name of a tool's MCP server, if its approval can be extended to it; else ""."""
     known: Any = tool.metadata.get("mcp")
     return str(known.get("server", "")) if origin_of(tool) and isinstance(known, Mapping) else ""
 

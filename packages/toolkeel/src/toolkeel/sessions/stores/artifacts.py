@@ -102,7 +102,7 @@ class Artifacts:
         return data
 
     def find(self, digest: str) -> bytes | None:
-        """Return the bytes of one value, or None if it is missing."""
+        """Return the bytes of one value, unchecked; None if it is missing or cannot be read."""
         data = self._kept.get(digest)
         if data is None and self.folder is not None:
             with suppress(OSError):

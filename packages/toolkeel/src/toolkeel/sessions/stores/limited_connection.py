@@ -128,14 +128,14 @@ def connect(address: str) -> Any:
 
 
 def server_process(connection: Any) -> ServerProcess:
-    """Return the process of the server that serves a connection."""
+    """Return the server process of a connection: its id and the time of its start."""
     sql = "SELECT pid, backend_start::text FROM pg_stat_activity WHERE pid = pg_backend_pid()"
     [(pid, began)] = connection.execute(sql, prepare=False)
     return int(pid), str(began)
 
 
 def end_server_process(connection: Any, process: ServerProcess) -> None:
-    """End the process of a lost connection, if it is still there, so that its locks are free.
+    """End the server process of a lost connection, if it still runs; wait shortly until its locks are free.
 
     Args:
         connection: Another connection of the same role.

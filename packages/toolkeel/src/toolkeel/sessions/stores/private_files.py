@@ -15,7 +15,7 @@ def make_private_file(path: Path) -> None:
 
 
 def make_folder(path: Path) -> None:
-    """Create a folder for its owner only, and sync its parent so that it survives a power cut."""
+    """Create a folder for its owner only, and missing parents; sync all so that they survive a power cut."""
     new = [each for each in (path, *path.parents) if not each.exists()]
     path.mkdir(0o700, parents=True, exist_ok=True)
     for each in new:

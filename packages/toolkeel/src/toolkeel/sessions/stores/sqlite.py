@@ -156,7 +156,9 @@ class Database:
         """Lock out other writers until the transaction ends: nothing to do, as SQLite's write transactions do."""
 
     def read(self, do: Callable[[sqlite3.Connection], T]) -> T:
-        """Read committed data. Does not wait for writers.
+        """Read committed data, in one state of all tables, and return the value of `do`.
+
+        Waits for no writer, except in memory, where the writing thread reads.
 
         Raises:
             SessionError: the file cannot be read.
@@ -345,7 +347,7 @@ _abandoned: list[Database] = []
 
 
 def shared_database(path: str, make: type[Database] | None = None) -> Database:
-    """Return this process's one database of a file. Each ``:memory:`` is separate.
+    """Return this process's one open database of a file, opened if there is none. Each ``:memory:`` is separate.
 
     Args:
         path: Path of the file, or an address that `make` understands.

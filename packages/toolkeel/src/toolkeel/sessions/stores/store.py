@@ -62,7 +62,7 @@ class SessionInfo:
 
 @record
 class Post:
-    """A row of a session's inbox: sender, time and content, as JSON."""
+    """A row of a session's inbox: a `NewPost` with its id, which is above those of earlier posts."""
 
     id: int
     at: float
@@ -78,7 +78,7 @@ class NewPost:
     Args:
         at: Time, in seconds since the epoch.
         who: The sender.
-        kind: Its kind.
+        kind: Its kind: ``message``, ``decision`` or ``cancel``.
         body: Its content, as JSON.
     """
 
