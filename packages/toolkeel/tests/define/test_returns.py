@@ -250,14 +250,8 @@ def test_what_may_be_sent_is_accepted(annotation: Any) -> None:
 def test_what_an_extra_would_show_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(returns, "find_renderer", lambda cls: None)  # as without the extra
     frame = type("DataFrame", (), {"__module__": "polars.frame", "to_dicts": None})
-    shown: tuple[Any, ...] = (
-        frame,
-        list[frame],
-        frame | None,
-        tuple[str, frame],
-        Annotated[frame, 1],
-    )  # type: ignore[valid-type]
-    for annotation in shown:
+    shown: list[Any] = [frame, list[frame], tuple[str, frame]]  # type: ignore[valid-type]
+    for annotation in (*shown, frame | None, Annotated[frame, 1]):
         with pytest.raises(
             DefinitionError, match=r"pip install 'toolkeel\[workspace\]', which shows"
         ):
