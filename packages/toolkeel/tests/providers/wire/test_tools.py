@@ -271,3 +271,9 @@ def test_where_the_rest_is_and_what_was_found_is_told_by_the_names_on_the_wire()
     call = ToolCall("c1", "search_tools", "{}")
     said = _sent("openai_chat", tools, AssistantMessage(tool_calls=(call,)), found)
     assert r"\"name\":\"long_one\",\"description\":\"long.one\"" in said
+
+
+def test_a_name_of_spaces_is_read_once_however_long_it_is() -> None:
+    tools = wire_tools([], "openai")
+    for name in (" " * 100_000 + "<", "a" + ":1" * 100_000 + "<"):
+        assert tools.name_of(name) == name

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
 from typing import TypeAlias
@@ -169,8 +168,7 @@ class WireTools:
         """Return the tool's name for an alias on the wire, also with a model's marks around it; else the alias."""
         if alias in self._by_alias:
             return self._by_alias[alias]
-        found = _BARE_NAME.fullmatch(alias)
-        return self._by_alias.get(found[1], alias) if found else alias
+        return self._by_alias.get(_bare_name(alias), alias)
 
     def with_wire_names(self, result: ToolMessage) -> ToolMessage:
         """Return a result with tool names in it replaced by those on the wire."""
@@ -265,9 +263,19 @@ Tools: TypeAlias = Iterable[ToolDefinition] | WireTools
 """The tools of a request, such as a `Toolset`, which is prepared once."""
 
 _TOOLSETS: WeakKeyDictionary[Toolset, dict[tuple[str, bool | None, bool], WireTools]]
-_BARE_NAME = re.compile(r"\s*(?:functions\.)?([^<]+?)(?::\d+)?\s*(?:<\|.*)?", re.DOTALL)
-"""A tool's name with what servers leave of a model's own format: ``functions.f:0``, ``f<|channel|>``."""
 _TOOLSETS = WeakKeyDictionary()
+
+
+def _bare_name(alias: str) -> str:
+    """Return a tool's name without what servers leave of a model's own format.
+
+    >>> _bare_name("functions.f:0"), _bare_name(" f<|channel|>")
+    ('f', 'f')
+    """
+    name = alias.partition("<|")[0].strip()
+    name = name.removeprefix("functions.") or name
+    stem, _, number = name.rpartition(":")
+    return stem if stem and number.isdecimal() else name
 
 
 def wire_tools(
