@@ -107,6 +107,24 @@ def test_geminis_openapi_spelling_becomes_json_schema() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("part", "source"),
+    [
+        ({"type": "STRING"}, "gemini-legacy"),
+        ({"type": "string", "nullable": False}, "gemini-legacy"),
+        ({"type": "array", "items": {"type": "STRING"}}, "gemini-legacy"),
+        ({"anyOf": [{"type": "null"}, {"type": "STRING"}]}, "gemini-legacy"),
+        ({"type": "string", "enum": ["STRING"]}, "bare"),
+        ({"type": ["string"], "items": True}, "bare"),
+    ],
+)
+def test_a_sign_of_geminis_openapi_spelling_is_found_wherever_it_is(
+    part: Json, source: str
+) -> None:
+    parameters = {"type": "object", "properties": {"a": part}}
+    assert parse_definition({"name": "w", "parameters": parameters}).source == source
+
+
 def test_types_of_other_languages_are_understood() -> None:
     found = parse_definition(
         {
