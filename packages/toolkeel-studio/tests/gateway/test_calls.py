@@ -52,6 +52,9 @@ def test_a_server_that_asks_without_end_is_given_up() -> None:
         async def send(self, method: str, params: Any, progressed: Any = None) -> Any:
             return {"resultType": "input_required", "inputRequests": {}, "requestState": "s"}
 
+        def name_resources(self, question: Any) -> None:
+            """There are none."""
+
     server: Any = Asking()
     exchange: Any = None
     with pytest.raises(MCPError, match="again and again"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from contextvars import Context, copy_context
 from time import monotonic
 from typing import Any
@@ -10,11 +11,12 @@ from typing import Any
 import mcp_types as types
 import pytest
 
-from tests.gateway.behind import Asked, config
+from tests.gateway.behind import Asked, client_of, config
 from tests.waiting import run, until
 from toolkeel.mcp.client import elicitation
 from toolkeel.mcp.client.elicitation import limit_concurrency
 from toolkeel.mcp.server.sessions import Sessions
+from toolkeel_studio.gateway.gateway import Gateway
 from toolkeel_studio.gateway.server_connection import ServerConnection, current_call
 
 ASKED = types.ElicitRequestFormParams(
@@ -141,3 +143,72 @@ def test_a_call_that_was_given_up_may_still_be_what_is_asked_about(
         return said
 
     assert asyncio.run(use()) == ["cancel", "accept", "cancel", "accept"]
+
+
+SAMPLES = """
+import json, sys
+def say(**said):
+    print(json.dumps({"jsonrpc": "2.0", **said}), flush=True)
+era, call = sys.argv[1], None
+link = {"type": "resource_link", "uri": "app://log", "name": "log"}
+shown = {"type": "tool_result", "toolUseId": "u", "content": [link]}
+asks = {"messages": [{"role": "user", "content": [shown]}], "maxTokens": 9}
+can = {"tools": {}, "resources": {}}
+results = {
+    "tools/list": {"tools": [{"name": "act", "inputSchema": {"type": "object"}}]},
+    "resources/list": {"resources": [{"uri": "app://log", "name": "log"}]},
+    "resources/templates/list": {"resourceTemplates": []},
+}
+for line in sys.stdin:
+    got = json.loads(line)
+    method, id = got.get("method"), got.get("id")
+    if method == "initialize" and era == "legacy":
+        say(id=id, result={"protocolVersion": "2025-11-25", "capabilities": can,
+                           "serverInfo": {"name": "samples", "version": "0"}})
+    elif method == "server/discover" and era != "legacy":
+        say(id=id, result={"supportedVersions": ["2026-07-28"], "capabilities": can, "resultType": "complete",
+                           "ttlMs": 0, "cacheScope": "private"})
+    elif method in results:
+        say(id=id, result={**results[method], "resultType": "complete", "ttlMs": 0, "cacheScope": "private"})
+    elif method == "tools/call" and era == "legacy":
+        call = id
+        say(id="q", method="sampling/createMessage", params=asks)
+    elif method == "tools/call":
+        asked = {"k": {"method": "sampling/createMessage", "params": asks}}
+        done = {"content": [], "resultType": "complete"}
+        more = {"resultType": "input_required", "inputRequests": asked}
+        say(id=id, result=done if "inputResponses" in got["params"] else more)
+    elif id == "q":
+        say(id=call, result={"content": []})
+    elif id is not None:
+        say(id=id, error={"code": -32601, "message": "no"})
+"""
+
+
+@pytest.mark.parametrize("client_era", ["legacy", "auto"])
+@pytest.mark.parametrize("server_era", ["legacy", "modern"])
+def test_a_question_to_the_model_names_resources_as_clients_know_them(
+    server_era: str, client_era: str
+) -> None:
+    shown: list[str] = []
+
+    async def answer(_: Any, params: types.CreateMessageRequestParams) -> types.CreateMessageResult:
+        [message] = params.messages
+        [result] = message.content_as_list
+        assert isinstance(result, types.ToolResultContent)
+        [link] = result.content
+        assert isinstance(link, types.ResourceLink)
+        shown.append(link.uri)
+        said = types.TextContent(text="ok")
+        return types.CreateMessageResult(role="assistant", content=said, model="m")
+
+    async def use() -> None:
+        command = [sys.executable, "-c", SAMPLES, server_era]
+        gateway = Gateway([config("a", command), config("b", command)])
+        tools = types.SamplingCapability(tools=types.SamplingToolsCapability())
+        options: Any = {"sampling_callback": answer, "sampling_capabilities": tools}
+        async with client_of(gateway, client_era, **options) as client:
+            assert not (await client.call_tool("b__act", {})).is_error
+
+    run(use)
+    assert shown == ["toolkeel+b:app://log"]

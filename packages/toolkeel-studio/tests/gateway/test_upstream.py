@@ -230,7 +230,7 @@ def test_calls_wait_for_a_server_that_restarts_and_are_not_sent_to_one_that_is_g
     ran: list[object] = []
 
     def reply(handler: BaseHTTPRequestHandler, message: dict[str, Any]) -> None:
-        ran.append(message["id"])
+        ran.extend([message["id"]] if message["method"] == "tools/call" else [])
         send(handler, answer(message, OK))
 
     async def use() -> list[str]:

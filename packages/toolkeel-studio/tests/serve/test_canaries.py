@@ -133,7 +133,8 @@ def test_what_goes_wrong_in_functions_of_the_application_is_masked(
         made = app(Agent(model, [pay]), protocols=[*REQUESTS], sessions=talk.sessions, **options)
         talk.close_later(made.state.channels)
         async with serve(made) as client:
-            sent = [await client.post(p, json=b) for p, b, _ in REQUESTS.values()]
+            bodies = [(p, {**b, "conversation": "other"}) for p, b, _ in REQUESTS.values()]
+            sent = [await client.post(p, json=b) for p, b in bodies]
             for waiting in made.state.channels.open("t").snapshot().pending:
                 answer = {"interruptId": waiting.approval_id, "status": "resolved"}
                 resume = [{**answer, "payload": {"approved": True}}]

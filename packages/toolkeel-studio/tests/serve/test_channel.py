@@ -428,3 +428,16 @@ async def test_a_cancel_counts_also_at_the_moment_at_which_a_run_starts_to_wait(
     await channel.say("Hi.", id="u2")
     await talk.idle()
     assert channel.session.messages[-1].text == "Bye." and RAN == []
+
+
+@talking
+async def test_of_messages_after_one_entry_that_come_to_several_processes_one_is_accepted(
+    talk: Talk,
+) -> None:
+    processes = [talk.channels([text("Hello.")]).open("t") for _ in range(4)]
+    said = [each.say("Hi.", after=0) for each in processes]
+    found = await asyncio.gather(*said)
+    await talk.idle()
+    assert sorted(found) == [False, False, False, True]
+    assert [m.text for m in processes[0].session.messages] == ["Hi.", "Hello."]
+    assert await processes[0].say("More.", after=processes[0].session.info.head)

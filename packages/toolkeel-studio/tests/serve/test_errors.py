@@ -15,6 +15,7 @@ def test_each_refusal_has_its_status() -> None:
         "ChannelError": 400,
         "UnknownSession": 404,
         "UnknownApproval": 409,
+        "SessionBusy": 409,
         "InvalidDecision": 422,
         "Forbidden": 403,
     }

@@ -443,3 +443,13 @@ def test_a_message_to_a_run_that_has_not_begun_follows_its_prompt_and_outlives_a
         agent.run_sync(None, session=session)
     said = [each.text for each in session.messages if isinstance(each, UserMessage)]
     assert (said, session.unread) == (["go", "late"], ())
+
+
+def test_of_several_messages_after_an_entry_the_first_is_posted(sessions: Sessions) -> None:
+    session = sessions["ada"]
+    assert [session.say(text, after=0) for text in ("a", "b")] == [True, False]
+    assert session.say("c")  # who names no entry is not refused
+    agent("hello", "hello").run_sync(None, session=session)
+    assert not session.say("d", after=0)
+    assert session.say("e", after=session.info.head)
+    assert [each.message.text for each in session.inbox] == ["e"]

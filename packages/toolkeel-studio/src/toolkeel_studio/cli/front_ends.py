@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Sequence
 from ipaddress import ip_address
 from pathlib import Path
+from time import monotonic
 from typing import Literal, cast, get_args
 
 import uvicorn
@@ -16,7 +18,7 @@ from toolkeel.builtin.tools_in_module import list_public
 from toolkeel.mcp.server.keep_alive import web_config
 from toolkeel.sessions.sessions import Sessions
 from toolkeel_studio.cli.exit_codes import UsageProblem
-from toolkeel_studio.serve.app import PROTOCOLS, app
+from toolkeel_studio.serve.app import PROTOCOLS, FrontEnds, app
 
 Decider = Literal["user", "operator"]
 
@@ -37,7 +39,7 @@ def serve_front_ends(
         place: Host and port.
         access: Bearer token, further host names, and origins of other pages.
         sessions: The file of the sessions, and who may decide calls that wait.
-        drain: Seconds to wait for streams, and then for runs, at the end.
+        drain: Seconds to wait for streams and runs at the end.
 
     Raises:
         UsageProblem: there is no agent, or no such front end.
@@ -61,7 +63,25 @@ def serve_front_ends(
         allowed_origins=origins,
         drain=drain,
     )
-    asyncio.run(uvicorn.Server(web_config(lambda: made, host, port, drain)).serve())
+    asyncio.run(_Server(web_config(lambda: made, host, port, drain), made).serve())
+
+
+class _Server(uvicorn.Server):
+    """A web server whose streams and runs have the same seconds to end, not one after the other.
+
+    Args:
+        config: Its configuration.
+        app: The application.
+    """
+
+    def __init__(self, config: uvicorn.Config, app: FrontEnds) -> None:
+        super().__init__(config)
+        self._app = app
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End as uvicorn does; the time of the runs starts now, as that of the streams."""
+        self._app.stopped = monotonic()
+        await super().shutdown(sockets)
 
 
 def is_loopback(host: str) -> bool:

@@ -337,6 +337,7 @@ async def send_asking_client(
         result = await server.send(method, sent, progressed)
         if result.get("resultType") != "input_required":
             return result
+        server.name_resources(result)
         responses = {}
         for key, asked in (result.get("inputRequests") or {}).items():
             question = _ASKED.validate_python(asked)

@@ -155,6 +155,8 @@ class Gateway(ToolServer):
     async def _offer_current(self) -> None:
         """Offer what the servers have now, and notify clients whose lists changed."""
         self._table = RoutingTable(self.servers.values(), self._prefixed, self._table)
+        for server in self.servers.values():
+            server.name_resources = partial(self._table.name_resources, server)
         await self._notifier.notify_changes()
         if self._prefixed:
             await self.resource_updated(STATUS_URI)
@@ -254,6 +256,7 @@ class Gateway(ToolServer):
             result = await self._enforcer.send(call, progress_sender(request))
             if result.get("resultType") == "input_required":
                 if is_modern(request):  # its own client can answer: the round is passed on
+                    server.name_resources(result)
                     if (state := result.get("requestState")) is not None:
                         result["requestState"] = f"{UPSTREAM_STATE}{state}"
                     return result

@@ -174,7 +174,8 @@ class RoutingTable:
     ) -> None:
         """Replace the URIs of resources in a server's result by those that clients know.
 
-        They stand in the content of tools, the messages of prompts and the contents of resources.
+        They stand in the content of tools, the messages of prompts and of questions to the client's
+        model, and the contents of resources.
         The server of a URI that nobody lists is remembered, so that clients can read it.
 
         Args:
@@ -190,16 +191,20 @@ class RoutingTable:
 
 
 def _parts(result: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the objects in a result, of any method, that may name a resource."""
+    """Yield the objects in a result of any method, or in a question, that may name a resource."""
+    asked = result.get("inputRequests")
+    for question in asked.values() if isinstance(asked, dict) else ():
+        if isinstance(question, dict) and isinstance(params := question.get("params"), dict):
+            yield from _parts(params)
     for key in ("content", "contents", "messages"):
         value = result.get(key)
         for part in value if isinstance(value, list) else (value,):
             if not isinstance(part, dict):
                 continue
-            if key != "messages":
-                yield part
-            else:
+            if key == "messages" or part.get("type") == "tool_result":
                 yield from _parts({"content": part.get("content")})
+            else:
+                yield part
 
 
 def _shown(listed: Shown, **changes: str) -> Shown:

@@ -67,6 +67,7 @@ class ServerConnection:
         config: The server's address or command.
         sessions: The clients' sessions, with the log level that each wants.
         asked: Called for each question of the server; True if the question named its call.
+        name_resources: Replaces the URIs of resources in a question by those that its client knows.
 
     Attributes:
         calls: The open calls.
@@ -79,8 +80,10 @@ class ServerConnection:
         config: ServerConfig,
         sessions: Sessions,
         asked: Callable[[bool], object],
+        name_resources: Callable[[dict[str, Any]], object] = lambda _: None,
     ) -> None:
         self.server = server
+        self._name_resources = name_resources
         self._name = config.name
         self._sessions = sessions
         self._on_question = asked
@@ -164,7 +167,9 @@ class ServerConnection:
         exchange = self._find_asked_call("sampling")
         if exchange is None:
             return types.ErrorData(code=-1, message="the client has no model to lend")
-        request = types.CreateMessageRequest(params=params)
+        named = params.model_dump(mode="json", by_alias=True, exclude_none=True)
+        self._name_resources(named)
+        request = types.CreateMessageRequest(params=type(params).model_validate(named))
         return await exchange.ask("sample", request, types.CreateMessageResult)
 
     async def _roots(

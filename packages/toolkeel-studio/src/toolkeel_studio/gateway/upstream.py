@@ -11,6 +11,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from contextvars import Context
 from functools import partial
 from time import monotonic, time
 from types import MappingProxyType
@@ -99,6 +100,7 @@ class Upstream:
         call_count: How many calls were sent to it.
         questions: How often it asked something.
         has_own_connections: True if each client has a connection of its own.
+        name_resources: Replaces the URIs of resources in a question to a client by those it knows.
     """
 
     def __init__(
@@ -118,7 +120,9 @@ class Upstream:
         self.listed = asyncio.Event()
         self.questions = 0
         self.has_own_connections = False
+        self.name_resources: Callable[[dict[str, Any]], object] = lambda _: None
         self._unreached_since: float | None = None
+        self._probe: asyncio.Task[None] | None = None
         self._shared = self._make_connection()
         self.link.on_lists_changed = changed
         self._client_connections: dict[object, ServerConnection] = {}
@@ -219,10 +223,29 @@ class Upstream:
             except (MCPError, Unreachable) as error:
                 if not (is_unreached(error) and is_first_round(params) and self._may_restart()):
                     raise
-                await asyncio.sleep(RESTART_PAUSE)
+                await self._wait_for_restart()
             else:
                 self._unreached_since = None
                 return result
+
+    async def _wait_for_restart(self) -> None:
+        """Return when the server answers again, or after `RESTART_SECONDS`; all calls wait for one probe."""
+        if self._probe is None or self._probe.done():
+            self._probe = asyncio.create_task(self._ping_until_answered(), context=Context())
+        await asyncio.shield(self._probe)
+
+    async def _ping_until_answered(self) -> None:
+        """Send a ping again and again, and begin a new session if the old one is forgotten."""
+        while self._may_restart():
+            await asyncio.sleep(RESTART_PAUSE)
+            try:
+                await asyncio.wait_for(self._send_in_session("ping", {}, None), RESTART_SECONDS)
+            except (MCPError, Unreachable) as error:
+                if is_unreached(error):
+                    continue
+            except (SetupError, TimeoutError):
+                pass  # each call finds out by itself
+            return
 
     def _may_restart(self) -> bool:
         """Return True for some seconds after a server on the network could be reached."""
@@ -310,7 +333,8 @@ class Upstream:
         return self._client_connections[key]
 
     def _make_connection(self) -> ServerConnection:
-        return ServerConnection(self, self._started, self._sessions, self._on_question)
+        name = lambda question: self.name_resources(question)  # noqa: E731 - it is replaced later
+        return ServerConnection(self, self._started, self._sessions, self._on_question, name)
 
     def _on_question(self, named: bool) -> None:
         self.questions += 1
@@ -333,6 +357,8 @@ class Upstream:
 
     async def close(self) -> None:
         """Close all connections; stop their processes."""
+        if self._probe is not None:
+            self._probe.cancel()
         self._close_idle(0.0)
         busy = [lane.link.close() for lane in (self._shared, *self._client_connections.values())]
         await asyncio.gather(*busy, *self._closing)

@@ -8,9 +8,11 @@ outer.mount("/chat", app(agent, protocols=["vercel"], sessions="talk.db", user=u
 from __future__ import annotations
 
 import importlib
+import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
+from time import monotonic
 from typing import Any, Final, Literal
 
 from starlette.applications import Starlette
@@ -19,6 +21,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute
+from starlette.types import Receive, Scope, Send
 
 from toolkeel._common.needs_extra import needs_extra
 from toolkeel._records.recorder import RESUMABLE
@@ -32,6 +35,7 @@ from toolkeel_studio.serve.guard import LOCAL, MAX_BODY, BodyTooLarge, Guard
 from toolkeel_studio.serve.json_responses import JsonResponse
 from toolkeel_studio.serve.service import Deciders, Protocol, Service, UserOf, mask_error
 
+log = logging.getLogger("toolkeel")
 PROTOCOLS: Final[dict[str, str]] = {
     "agui": "toolkeel_studio.serve.agui.routes:agui_routes",
     "openai": "toolkeel_studio.serve.openai_api.routes:openai_routes",
@@ -41,6 +45,11 @@ PROTOCOLS: Final[dict[str, str]] = {
 NO_DECIDERS: Final = (
     "app(deciders=...): calls of this agent can wait for approval; say who may decide them: "
     "'user', 'operator', or a function of the user's name and the ticket"
+)
+NO_LIFESPAN: Final = (
+    "nothing tells the application of front ends when the server ends, so its runs are cancelled then "
+    "instead of being left to continue: give the outer application its lifespan, as in "
+    "FastAPI(lifespan=chat.router.lifespan_context)"
 )
 EXTRAS: Final = frozenset({"agui"})
 """Front ends with an extra of their own."""
@@ -62,7 +71,7 @@ def app(
     on_disconnect: Literal["continue", "cancel"] = "continue",
     on_message: OnMessage = "queue",
     drain: float = 0.0,
-) -> Starlette:
+) -> FrontEnds:
     """Return an agent as a web application for front ends.
 
     Args:
@@ -104,7 +113,7 @@ def _build(
     limits: Mapping[str, Any],
     origins: tuple[str, ...],
     drain: float,
-) -> Starlette:
+) -> FrontEnds:
     """Return the application of some routes, behind a `Guard` with these limits."""
     guard = Middleware(Guard, origins=origins, **limits)
     cors = Middleware(
@@ -116,10 +125,12 @@ def _build(
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        made.is_told = True
         yield
-        await channels.close(grace=drain)
+        since = monotonic() - made.stopped if made.stopped else 0.0
+        await channels.close(grace=max(drain - since, 0.0))
 
-    made = Starlette(
+    made = FrontEnds(
         routes=routes,
         middleware=[guard, *([cors] if origins else [])],
         exception_handlers={ChannelError: _refuse, BodyTooLarge: _too_large, Exception: _fail},
@@ -127,6 +138,25 @@ def _build(
     )
     made.state.channels = channels
     return made
+
+
+class FrontEnds(Starlette):
+    """An application that warns once if nobody tells it when the server ends.
+
+    Attributes:
+        is_told: True if its lifespan was used, or the warning was given.
+        stopped: Monotonic time at which the server stopped accepting, from which on the seconds of
+            ``drain`` count; 0 if unknown: then they count from the end of its lifespan.
+    """
+
+    is_told = False
+    stopped = 0.0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and not self.is_told:
+            self.is_told = True
+            log.warning(NO_LIFESPAN)
+        await super().__call__(scope, receive, send)
 
 
 def _find_protocol(named: str | Protocol) -> Protocol:

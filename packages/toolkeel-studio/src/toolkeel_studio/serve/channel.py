@@ -70,10 +70,8 @@ from toolkeel_studio.serve.items import Item, Position, approval_id_of, split_ap
 from toolkeel_studio.serve.runner import Runner, end_runs
 from toolkeel_studio.serve.snapshot import Snapshot, summarize, take_snapshot
 
-LINGER_SECONDS = 60.0
-"""Seconds for which the latest live items of a session stay readable after its last use."""
-MAX_ID = 200
-"""Characters of a client's message id."""
+LINGER_SECONDS = 60.0  # after its last use, the latest live items of a session stay readable
+MAX_ID = 200  # characters of a client's message id
 
 
 class Channels:
@@ -198,6 +196,7 @@ class Channel:
         id: str = "",
         who: str = "",
         tools: Sequence[ClientTool] | None = None,
+        after: int = -1,
     ) -> bool:
         """Accept a message; a run starts, or the active one takes it before its next request.
 
@@ -206,9 +205,10 @@ class Channel:
             id: The client's id of the message. It is accepted once, in all processes.
             who: Who sends it.
             tools: Tools that the client runs, from `check_client_tools`; those of before if None.
+            after: Number of an entry: only the first message after it is accepted. Ignored with an `id`.
 
         Returns:
-            True if it was accepted now, False if a message with this id was accepted before.
+            True if it was accepted now, False if one with this id, or after this entry, was before.
 
         Raises:
             ChannelError: the id is too long, or the message is empty.
@@ -217,7 +217,8 @@ class Channel:
             raise ChannelError(f"a message id has at most {MAX_ID} printable characters")
         if not content:
             raise ChannelError("the message is empty")
-        is_new = await asyncio.to_thread(self.session.say, content, who or "client", id=id)
+        say = self.session.say
+        is_new = await asyncio.to_thread(say, content, who or "client", id=id, after=after)
         runner = self._runner
         if runner.is_writing:
             self.session.deliver()

@@ -28,6 +28,12 @@ class UnknownApproval(ChannelError):
     status = 409
 
 
+class SessionBusy(ChannelError):
+    """A message for a session that answers another one."""
+
+    status = 409
+
+
 class InvalidDecision(ChannelError):
     """A decision that its call does not permit, or arguments and answers that do not fit."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from typing import Final, NamedTuple, cast
 
@@ -11,10 +12,11 @@ from toolkeel.content import Content
 from toolkeel_studio.serve.channel import Channel
 from toolkeel_studio.serve.client_tools import ClientTool, check_client_tools, check_result
 from toolkeel_studio.serve.decisions import Choice, decide_question, decide_ticket
-from toolkeel_studio.serve.errors import UnknownApproval
+from toolkeel_studio.serve.errors import SessionBusy, UnknownApproval
 from toolkeel_studio.serve.service import Service
 from toolkeel_studio.serve.snapshot import Snapshot
 
+BUSY: Final = "another message of this conversation is being answered"
 NO_ANSWERS: Final = cast("Mapping[str, Choice]", NOTHING)
 
 
@@ -29,6 +31,7 @@ class ClientRequest:
         results: Results of calls that the client ran, by call id. Those of calls that do not wait are
             ignored.
         tools: Tools that the client has; None if it names none.
+        after: Number of the entry after which no other message may have come; -1 for none.
     """
 
     content: Content = ""
@@ -36,6 +39,7 @@ class ClientRequest:
     answers: Mapping[str, Choice] = NO_ANSWERS
     results: Mapping[str, object] = NOTHING
     tools: tuple[ClientTool, ...] | None = None
+    after: int = -1
 
 
 class Applied(NamedTuple):
@@ -65,6 +69,7 @@ async def apply_request(
         user: Who sends it.
 
     Raises:
+        SessionBusy: another message was first; answers to calls are applied.
         ChannelError: a part of it is not allowed; nothing was applied.
     """
     own = service.channels.agent.tools
@@ -81,8 +86,25 @@ async def apply_request(
     for id, value in results.items():
         await channel.answer(id, value, who=user)
     if asked.content:
-        is_said = await channel.say(asked.content, id=asked.message_id, who=user, tools=tools)
+        is_said = await channel.say(
+            asked.content, id=asked.message_id, who=user, tools=tools, after=asked.after
+        )
+        if asked.after >= 0 and not is_said:
+            raise SessionBusy(BUSY)
     return Applied(tuple(late), is_new or is_said, is_said)
+
+
+async def check_idle(channel: Channel, now: Snapshot) -> None:
+    """Raise `SessionBusy` if a run of a session is active or about to start; one that waits is not active."""
+    if await is_answering(channel, now):
+        raise SessionBusy(BUSY)
+
+
+async def is_answering(channel: Channel, now: Snapshot) -> bool:
+    """Return True if a run is active that has not written its end, or is about to start."""
+    return await asyncio.to_thread(
+        lambda: channel.is_running and not (now.reason and not channel.session.inbox)
+    )
 
 
 async def _check_answers(

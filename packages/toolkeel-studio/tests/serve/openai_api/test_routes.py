@@ -110,7 +110,9 @@ async def test_only_the_json_value_true_approves_a_call(talk: Talk) -> None:
         for value in ("true", 1, None, "yes"):
             first = await client.responses.create(model="agent", input="Pay.")
             more: Any = {"model": "agent", "previous_response_id": first.id}
-            await client.responses.create(**more, input=[approve(asked_for(first), value)])
+            done = await client.responses.create(**more, input=[approve(asked_for(first), value)])
+            error: Any = done.output[0].error  # type: ignore[union-attr]
+            assert (error.type, error.content[0]["type"]) == ("mcp_tool_execution_error", "text")
     assert RAN == []
 
 
@@ -269,3 +271,46 @@ async def test_the_next_response_of_a_conversation_may_follow_at_once(talk: Talk
             (await client.responses.create(model="agent", **more)).output_text for _ in range(12)
         ]
     assert made == [f"{n}." for n in range(12)]
+
+
+@talking
+async def test_of_two_messages_of_a_conversation_at_once_one_is_refused_as_the_wire_does(
+    talk: Talk,
+) -> None:
+    async with serving(talk, [text("One."), text("Two."), text("Three.")]) as http:
+        client = client_of(http)
+        more: Any = {"conversation": "talk-1"}
+        messages: Any = [{"role": "user", "content": "Hi."}]
+        asks = [lambda: client.responses.create(model="agent", **more, input="Hi.")] * 2
+        header = {"x-session-id": "talk-2"}
+        asks += [
+            lambda: client.chat.completions.create(  # type: ignore[list-item]
+                model="agent", messages=messages, extra_headers=header
+            )
+        ] * 2
+        for pair in (asks[:2], asks[2:]):
+            found = await asyncio.gather(*(ask() for ask in pair), return_exceptions=True)
+            [refused] = [each for each in found if isinstance(each, openai.BadRequestError)]
+            assert refused.code == "conversation_locked" and len(found) == 2
+        again = await client.responses.create(model="agent", **more, input="Again.")
+    assert again.output_text == "Three."
+    told = [m.text for m in talk.sessions.open("talk-1").messages]
+    assert told == ["Hi.", "One.", "Again.", "Three."]
+
+
+@talking
+async def test_two_who_go_on_from_one_response_at_once_get_a_branch_each(talk: Talk) -> None:
+    gate = asyncio.Event()
+    lines = [text("One."), [*text("Two. ")[:-1], gate, *text("End.")], text("Other.")]
+    async with serving(talk, lines) as http:
+        client = client_of(http)
+        first = await client.responses.create(model="agent", input="A")
+        more: Any = {"model": "agent", "previous_response_id": first.id}
+        second = await client.responses.create(**more, input="B", background=True)
+        other = await client.responses.create(**more, input="C")
+        gate.set()
+        stream = await client.responses.retrieve(second.id, stream=True)
+        events: list[Any] = [event async for event in stream]
+        last = events[-1]
+    assert (other.output_text, last.response.output_text) == ("Other.", "Two. End.")
+    assert other.id.partition(".")[0] != second.id.partition(".")[0]

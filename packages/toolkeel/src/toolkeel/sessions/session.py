@@ -236,7 +236,7 @@ class Session:
         return self._storage.store.get_writer(info.id)
 
     @checked
-    def say(self, content: Content, who: str = "", *, id: str = "") -> bool:
+    def say(self, content: Content, who: str = "", *, id: str = "", after: int = -1) -> bool:
         """Post a message; callable from any process. Create the session if it does not exist.
 
         It joins the active run before the run's next request, or else the next run.
@@ -246,6 +246,7 @@ class Session:
             who: Who sends it; the name of the process's user by default.
             id: Id of the message, chosen by its sender. Of several messages with one id, also from
                 several processes at once, only the first is posted.
+            after: Number of an entry; of messages after it only the first is posted. Ignored with an `id`.
 
         Returns:
             True if it was posted.
@@ -253,8 +254,8 @@ class Session:
         info, who = self._find_or_make(), who or user_name()
         if id:
             return post_message_once(self._storage, info, content, (who, 0), id)
-        add_post(self._storage.store, info.id, (who, "message", message_body(content)))
-        return True
+        read = None if after < 0 else (after, 0)
+        return add_post(self._storage.store, info.id, (who, "message", message_body(content)), read)
 
     def deliver(self) -> bool:
         """Let this process's active run take the inbox now; call it in the run's thread. Return False without a run."""

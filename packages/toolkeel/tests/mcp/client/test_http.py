@@ -65,7 +65,7 @@ def old_server(reply: Reply, port: int = 0, version: str = "HTTP/1.1") -> Iterat
                 case "tools/list":
                     tool = {"name": "act", "inputSchema": {"type": "object"}}
                     send(self, answer(body, {"tools": [tool]}))
-                case "tools/call":
+                case "tools/call" | "ping":
                     reply(self, body)
                 case "resources/subscribe" | "resources/unsubscribe":
                     send(self, answer(body, {}))
@@ -430,3 +430,9 @@ def test_an_answer_is_read_whatever_stands_round_it(kind: str, form: str) -> Non
 
     [message] = calls(reply)
     assert message.content == "done"
+
+
+@pytest.mark.parametrize("status", [400, 500])
+def test_a_result_is_an_answer_whatever_the_status(status: int) -> None:
+    [message] = calls(lambda handler, body: send(handler, answer(body, OK), status))
+    assert (message.kind, message.content) == (None, "done")

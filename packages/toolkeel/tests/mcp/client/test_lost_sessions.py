@@ -50,6 +50,7 @@ def rpc(message: str, id: object = None) -> bytes:
         b'{"detail": "Session has expired"}',
         b'{"error": {"message": "invalid Mcp-Session-Id"}}',
         b'{"error": "session_not_found"}',
+        b"<html><body><h1>Bad Request</h1>\n<p>Invalid session ID</p></body></html>",
         *(
             rpc(each)
             for each in (
@@ -113,15 +114,23 @@ def test_an_ended_session_is_over_and_only_a_forgotten_one_did_nothing(code: int
 
 
 @pytest.mark.parametrize(
-    "body", [rpc("Bad Request: No valid session ID provided"), b"Invalid or missing session ID"]
+    ("status", "body"),
+    [
+        (400, rpc("Bad Request: No valid session ID provided")),
+        (400, b"Invalid or missing session ID"),
+        (410, b"Gone"),
+        (422, b'{"detail": "Session not found"}'),
+    ],
 )
-def test_a_call_of_a_session_forgotten_with_400_is_sent_again_in_a_new_one(body: bytes) -> None:
+def test_a_call_of_a_session_that_was_forgotten_is_sent_again_in_a_new_one(
+    status: int, body: bytes
+) -> None:
     sessions: list[str] = []
 
     def reply(handler: BaseHTTPRequestHandler, message: dict[str, Any]) -> None:
         sessions.append(handler.headers["mcp-session-id"])
         if len(sessions) == 1:
-            send(handler, body, 400)
+            send(handler, body, status)
         else:
             send(handler, answer(message, OK))
 
@@ -166,3 +175,21 @@ def test_a_call_that_still_runs_in_the_old_session_keeps_its_answer() -> None:
         thread.join()
         asyncio.run(server.close())
     assert slow[0].content == "done"
+
+
+@pytest.mark.parametrize("forgets", [True, False])
+def test_after_a_refusal_that_may_be_about_the_session_a_ping_shows_if_it_is(forgets: bool) -> None:
+    sessions: list[str] = []
+
+    def reply(handler: BaseHTTPRequestHandler, message: dict[str, Any]) -> None:
+        session = handler.headers["mcp-session-id"]
+        sessions.append(f"{message['method']} {session}")
+        if session == "s0" and (forgets or len(sessions) == 1):
+            send(handler, b"No.", 400)
+        else:
+            send(handler, answer(message, OK if message["method"] == "tools/call" else {}))
+
+    first, second = calls(reply, 2)
+    assert first.kind == "tool_error" and "HTTP 400: No." in first.text
+    assert second.content == "done"
+    assert sessions == ["tools/call s0", "ping s0", f"tools/call s{int(forgets)}"]

@@ -29,7 +29,7 @@ from toolkeel_studio.serve.json_responses import JsonResponse
 from toolkeel_studio.serve.openai_api.chat import ChatEncoder, Chunk
 from toolkeel_studio.serve.openai_api.decode import ChatRequest, decode_chat_request
 from toolkeel_studio.serve.openai_api.ids import parse_call_id
-from toolkeel_studio.serve.requests import ClientRequest, apply_request
+from toolkeel_studio.serve.requests import ClientRequest, apply_request, check_idle
 from toolkeel_studio.serve.service import Service, mask_error
 from toolkeel_studio.serve.snapshot import Snapshot
 from toolkeel_studio.serve.stream import DONE, encode_run, to_event
@@ -61,6 +61,9 @@ class Completions:
         asked = replace(sent.asked, results=results)
         if asked.content and not named:
             asked = replace(asked, content=_with_history(sent))
+        if named and asked.content:
+            await check_idle(channel, now)
+            asked = replace(asked, after=now.position.entry)
         _check(now, asked)
         await apply_request(self._service, channel, now, asked, user)
         encoder = self._encoder(channel.session.name, sent)

@@ -221,7 +221,9 @@ class ResponseEncoder:
             return
         ended = {"output": message.text, "error": None, "status": "completed"}
         if message.failed:
-            ended = {"output": None, "error": message.text, "status": "failed"}
+            said = [{"type": "text", "text": message.text}]
+            error = {"type": "mcp_tool_execution_error", "content": said}
+            ended = {"output": None, "error": error, "status": "failed"}
         made = {"type": "mcp_call", "id": f"mcp_{item.call_id}", "approval_request_id": None}
         yield from self._add(**made, **_named(call.name, call_arguments(call)), **ended)
         yield from self._pictures(message.content, item.call_id)

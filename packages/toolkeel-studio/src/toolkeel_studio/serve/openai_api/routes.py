@@ -13,6 +13,7 @@ import asyncio
 import secrets
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from time import time
 
 from starlette.requests import Request
@@ -24,7 +25,12 @@ from toolkeel.messages import AssistantMessage, ToolCall, ToolMessage
 from toolkeel.sessions.errors import SessionError
 from toolkeel_studio.serve.channel import Channel
 from toolkeel_studio.serve.client_tools import ClientTool
-from toolkeel_studio.serve.errors import ChannelError, UnknownApproval, UnknownSession
+from toolkeel_studio.serve.errors import (
+    ChannelError,
+    SessionBusy,
+    UnknownApproval,
+    UnknownSession,
+)
 from toolkeel_studio.serve.items import Item
 from toolkeel_studio.serve.json_responses import JsonResponse
 from toolkeel_studio.serve.numbering import number_journal
@@ -32,7 +38,12 @@ from toolkeel_studio.serve.openai_api.completions import Completions
 from toolkeel_studio.serve.openai_api.decode import ResponseRequest, decode_response_request
 from toolkeel_studio.serve.openai_api.ids import ResponseId, parse_response_id
 from toolkeel_studio.serve.openai_api.responses import Event, ResponseEncoder
-from toolkeel_studio.serve.requests import ClientRequest, apply_request
+from toolkeel_studio.serve.requests import (
+    ClientRequest,
+    apply_request,
+    check_idle,
+    is_answering,
+)
 from toolkeel_studio.serve.service import Service, mask_error
 from toolkeel_studio.serve.snapshot import Snapshot
 from toolkeel_studio.serve.stream import encode_run, to_event
@@ -65,6 +76,9 @@ def _with_errors(handler: Handler) -> Handler:
         except ChannelError as error:
             kind = "not_found_error" if error.status == 404 else "invalid_request_error"
             shown = {"message": str(error), "type": kind, "param": None, "code": None}
+            if isinstance(error, SessionBusy):  # the Agents SDK tries again after exactly this
+                locked = {"param": "conversation", "code": "conversation_locked"}
+                return JsonResponse({"error": shown | locked}, 400)
             return JsonResponse({"error": shown}, error.status)
 
     return handle
@@ -95,7 +109,8 @@ class _Responses:
         channel, id = await self._place(sent, user)
         now = await channel.status()
         await self._check(channel, now, sent.asked)
-        await apply_request(self._service, channel, now, sent.asked, user)
+        asked = replace(sent.asked, after=id.after)
+        await apply_request(self._service, channel, now, asked, user)
         if now.undecided and not sent.asked.content:
             await channel.resume()
         if sent.is_background and not sent.is_stream:
@@ -175,8 +190,7 @@ class _Responses:
             name = sent.conversation or f"response-{secrets.token_hex(12)}"
             channel = channels.open(name, user)
             now = await channel.status()
-            if await asyncio.to_thread(_is_being_made, channel, now):
-                raise UnknownApproval("a response of this conversation is still being made")
+            await check_idle(channel, now)
             return channel, ResponseId(name, now.position.entry)
         before = parse_response_id(sent.previous)
         channel = channels.open(before.session, user)
@@ -185,6 +199,8 @@ class _Responses:
         end, later = await asyncio.to_thread(_end_of, channel, before.after)
         if not end:
             raise UnknownApproval("the response before is still being made")
+        now = await channel.status()
+        later = later or await is_answering(channel, now)
         if not later or not sent.asked.content:
             return channel, ResponseId(before.session, end)
         name = f"response-{secrets.token_hex(12)}"
@@ -214,11 +230,6 @@ class _Responses:
             raise UnknownApproval(
                 "calls wait: send mcp_approval_response or function_call_output for all of them first"
             )
-
-
-def _is_being_made(channel: Channel, now: Snapshot) -> bool:
-    """Return True if a run is active that has not written its end, or is about to start."""
-    return channel.is_running and not (now.reason and not channel.session.inbox)
 
 
 def _has_begun(channel: Channel, after: int) -> bool:

@@ -48,6 +48,7 @@ from toolkeel.mcp.client.http import NetworkOptions, http
 from toolkeel.mcp.client.lost_sessions import (
     MAX_RENEWALS,
     RetiredClients,
+    has_session_ended,
     innermost_error,
     is_closed,
     is_session_lost,
@@ -68,8 +69,7 @@ from toolkeel.mcp.config import ServerConfig
 from toolkeel.mcp.consent import check_unchanged
 from toolkeel.mcp.messages import unreadable_reason
 
-MAX_TOOLS = 10_000
-"""Most tools of one server."""
+MAX_TOOLS = 10_000  # of one server
 LEGACY_SECONDS = 10.0
 """Seconds for a server on the network to answer in the older form, once the newer has failed."""
 log = logging.getLogger("toolkeel.mcp")
@@ -181,7 +181,7 @@ class Connection:
             error: Error of a request.
             client: The client that sent it. A client that was replaced already is ignored.
         """
-        if is_session_over(error):
+        if await has_session_ended(error, client):
             async with self._lock:
                 if self._client is client and self._task is not None:
                     self.watches.close()

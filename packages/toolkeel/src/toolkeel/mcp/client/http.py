@@ -31,6 +31,7 @@ from toolkeel.mcp.client.mend_responses import (
     LOST,
     NOT_SENT,
     REFUSED,
+    UNCLEAR,
     UNREACHED,
     transport_error,
 )
@@ -74,8 +75,9 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
         await request.aread()  # what a redirect leads to has its message as a stream
         try:
             response = await self._inner.handle_async_request(request)
-            if response.status_code in (400, 404) and "mcp-session-id" in request.headers:
-                return await self._read_session_error(response, request)
+            if response.status_code in (404, 410) and "mcp-session-id" in request.headers:
+                await response.aclose()
+                return _error_response(request, FORGOTTEN, "the server has ended the session")
             return await self._read(response, request)
         except _UNSENT as error:
             why = f"{request.url.host} cannot be reached: {error}"
@@ -85,23 +87,6 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
             return _error_response(
                 request, LOST, f"the connection to {request.url.host} broke: {why}"
             )
-
-    async def _read_session_error(
-        self, response: httpx2.Response, request: httpx2.Request
-    ) -> httpx2.Response:
-        """Read a 400 or 404 response; one about a forgotten session, as every 404 is, becomes that error."""
-        if response.status_code == 404:
-            await response.aclose()
-            return _error_response(request, FORGOTTEN, "the server has ended the session")
-        response = await self._read(response, request)
-        content = await response.aread()
-        code = session_error(content, request.content)
-        if code is None:
-            return response
-        said = content.decode("utf-8", "replace").strip()[:300]
-        return _error_response(
-            request, code, f"the server has ended the session (HTTP 400: {said})"
-        )
 
     async def _read(
         self, response: httpx2.Response, message: httpx2.Request | None = None
@@ -127,10 +112,11 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
             content, headers = repair_response_body(content, message.content), _as_json(headers)
         elif named:
             content = replace_lone_surrogates(content)
-        if message is not None and (response.status_code in _TOLD or response.status_code >= 500):
-            content, headers = _status_error(response.status_code, content, headers)
+        status = response.status_code
+        if message is not None and status >= 400 and status != 404:
+            status, content, headers = _status_error(status, content, headers, message)
         return httpx2.Response(
-            response.status_code,
+            status,
             headers=headers,
             stream=httpx2.ByteStream(content),
             extensions=response.extensions,
@@ -263,22 +249,30 @@ def _is_message(request: httpx2.Request) -> bool:
 
 
 def _status_error(
-    status: int, content: bytes, headers: httpx2.Headers
-) -> tuple[bytes, httpx2.Headers]:
-    """Convert an HTTP refusal, whose reason the SDK would drop, to a JSON-RPC error; one that is so stays unchanged."""
+    status: int, content: bytes, headers: httpx2.Headers, message: httpx2.Request
+) -> tuple[int, bytes, httpx2.Headers]:
+    """Convert an HTTP refusal, whose reason the SDK would drop, to a JSON-RPC error; keep one that is.
+
+    One about a forgotten session becomes that error. A result that is refused so is an answer (200).
+    """
+    reason = content.decode("utf-8", "replace").strip()[:300]
+    in_session = status in _OF_SESSIONS and "mcp-session-id" in message.headers
+    if in_session and (code := session_error(content, message.content)) is not None:
+        said = f"the server has ended the session (HTTP {status}: {reason})"
+        return status, _error(code, said), _as_json(headers)
     if headers.get("content-type", "").lower().startswith("application/json"):
         try:
-            if "jsonrpc" in json.loads(content):
-                return content, headers
+            if "jsonrpc" in (body := json.loads(content)):
+                return 200 if "result" in body else status, content, headers
         except (ValueError, TypeError, RecursionError):
             pass
-    reason = content.decode("utf-8", "replace").strip()[:300]
     text = f"HTTP {status}" + (f": {reason}" if reason and not reason.startswith("<") else "")
     text += _LOGIN if status == 401 else ""
-    body = _error(REFUSED, f"the server refused the request: {text}")
+    code = REFUSED if status in _UNREAD else UNCLEAR
+    error = _error(code, f"the server refused the request: {text}")
     if status >= 500:  # whatever stands between may have lost an answer that there was
-        body = _error(LOST, f"instead of an answer came {text}")
-    return body, _as_json(headers)
+        error = _error(LOST, f"instead of an answer came {text}")
+    return status, error, _as_json(headers)
 
 
 def _as_json(headers: httpx2.Headers) -> httpx2.Headers:
@@ -288,7 +282,10 @@ def _as_json(headers: httpx2.Headers) -> httpx2.Headers:
 
 
 _LOGIN = ' (to log in: auth="oauth", or toolkeel mcp login with its name or address)'
-_TOLD = (401, 403, 405, 406, 415, 429)
+_UNREAD = (401, 403, 405, 406, 415, 429)
+"""Refusals of a request that was surely not looked at."""
+_OF_SESSIONS = (400, 405, 422)
+"""Refusals that may be about the session, if their text says so."""
 _FRAMING = ("content-type", "content-length", "content-encoding", "transfer-encoding")
 
 

@@ -19,7 +19,12 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 from mcp_types import CONNECTION_CLOSED
 
-from toolkeel.mcp.client.mend_responses import FORGOTTEN, SESSION_ENDED, PeerErrorData
+from toolkeel.mcp.client.mend_responses import (
+    FORGOTTEN,
+    SESSION_ENDED,
+    UNCLEAR,
+    PeerErrorData,
+)
 
 MAX_RENEWALS = 8
 """How often one request is sent again because the server had forgotten the session.
@@ -27,6 +32,8 @@ MAX_RENEWALS = 8
 On a busy machine a server may restart several times while one request waits.
 """
 _MAX_BYTES = 4096
+_TAG = re.compile(r"<[^<>]*>")
+_PING_SECONDS = 5.0
 _SESSION = r"(?:(?:mcp|transport|http)[ -])?(?:session|transport)(?:[ -]?id)?"
 _ABSENT = (
     r"(?:no such|no|not|invalid|missing|unknown|expired|unrecognized|stale|closed|terminated|lost"
@@ -47,7 +54,7 @@ _FORGOTTEN = re.compile(
 
 
 def session_error(content: bytes, request: bytes) -> int | None:
-    """Return the error code of an HTTP 400 that is about the session, or None if it is not.
+    """Return the error code of an HTTP refusal that is about the session, or None if it is not.
 
     Args:
         content: The body of the response.
@@ -58,7 +65,7 @@ def session_error(content: bytes, request: bytes) -> int | None:
     """
     if len(content) > _MAX_BYTES:
         return None
-    text, id = content.decode("utf-8", "replace").strip(), None
+    text, id = _TAG.sub(" ", content.decode("utf-8", "replace")).strip(), None
     try:
         body = json.loads(content)
     except (ValueError, RecursionError):
@@ -108,6 +115,23 @@ def is_session_over(error: MCPError) -> bool:
     """Return True if the server ended our session, perhaps after executing the request."""
     ended = error.code in (FORGOTTEN, SESSION_ENDED)
     return ended and not isinstance(error.data, PeerErrorData)
+
+
+async def has_session_ended(error: MCPError, client: Client) -> bool:
+    """Return True if the server ended our session; after a refusal that may say so, send it a ping."""
+    if not _is_unclear(error) or client.session.initialize_result is None:
+        return is_session_over(error)
+    ping = client.session._dispatcher.send_raw_request  # pyright: ignore[reportPrivateUsage]
+    try:
+        await ping("ping", None, {"timeout": _PING_SECONDS})
+    except MCPError as later:
+        return is_session_over(later) or _is_unclear(later)
+    return False
+
+
+def _is_unclear(error: MCPError) -> bool:
+    """Return True for a refusal by HTTP that may be about the session."""
+    return error.code == UNCLEAR and not isinstance(error.data, PeerErrorData)
 
 
 class RetiredClients:

@@ -35,17 +35,18 @@ SESSION_ENDED = 1005
 """Code of our own: the server has ended our session, and may have looked at the request."""
 UNREACHED = 1006
 """Code of our own: there was no connection, so the request was not sent."""
+UNCLEAR = 1007
+"""Code of our own: the server refused the request by an HTTP status that may be about the session."""
 
 _OURS = secrets.token_hex(16)
-_TRANSPORT = (types.CONNECTION_CLOSED, types.REQUEST_TIMEOUT, *range(NOT_SENT, UNREACHED + 1))
+_TRANSPORT = (types.CONNECTION_CLOSED, types.REQUEST_TIMEOUT, *range(NOT_SENT, UNCLEAR + 1))
 _SDK_LOST = (
     *("SSE stream", "Failed to parse", "Unexpected content type", "Redirect to "),
     "server answered a request with 202",
 )  # what the SDK calls an invalid request, or one that cannot be parsed: the answer is
 _BLOCK: TypeAdapter[Any] = TypeAdapter(types.ContentBlock)
 _PART: TypeAdapter[Any] = TypeAdapter(types.TextResourceContents | types.BlobResourceContents)
-_MOST = 100
-"""Values of one completion (specification, "Completion")."""
+_MOST = 100  # values of one completion (specification, "Completion")
 _LISTS: Mapping[str, TypeAdapter[Any]] = {
     "prompts": TypeAdapter(types.Prompt),
     "resources": TypeAdapter(types.Resource),
@@ -53,8 +54,7 @@ _LISTS: Mapping[str, TypeAdapter[Any]] = {
 }
 _NO_ARGUMENTS: Mapping[str, object] = {"type": "object"}
 _BLOCK_TEXT = 100_000
-_FAULTS = 20
-"""Keywords taken out of one definition, beyond which its schema is none."""
+_FAULTS = 20  # keywords taken out of one definition, beyond which its schema is none
 
 log = logging.getLogger("toolkeel.mcp")
 
