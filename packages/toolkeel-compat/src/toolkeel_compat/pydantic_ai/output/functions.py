@@ -89,7 +89,7 @@ def read_output_function(function: Callable[..., Any]) -> NamedType:
     return NamedType(Annotated[made, AfterValidator(collect)], name, docs.description, True)
 
 
-def _is_model(kind: object) -> bool:
+def _is_model(kind: Any) -> bool:
     """Return True for a type whose form is an object with fields."""
     is_class = inspect.isclass(kind)
     return is_typeddict(kind) or (
