@@ -138,8 +138,7 @@ class CallIntended(RunEntry):
         digest: SHA-256 of tool, definition and effective arguments.
         repeatable: True if the call may run again when its outcome is unknown.
         within: Key of the call whose code makes this one; empty if the model made it.
-        arguments: JSON arguments of a call that code makes and that a person may be asked about;
-            others are in the reply.
+        arguments: JSON arguments of a call by code that a person may be asked about; else in the reply.
     """
 
     kind: ClassVar = "call_intended"

@@ -225,9 +225,8 @@ class RunRecorder:
                 value = getattr(new, field.name)
                 if value != getattr(old, field.name):
                     settings[field.name] = to_json_data(value)
-        same = request.tools is self._sent.tools
+        tools = () if request.tools is self._sent.tools else request.tools
         self._sent = ModelRequest((), request.tools, request.settings)
-        tools = () if same else request.tools
         names = tuple(tool.name for tool in tools)
         return {"settings": settings, "tools": names, "definitions": definition_texts(tools)}
 

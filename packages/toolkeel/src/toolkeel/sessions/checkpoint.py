@@ -83,7 +83,7 @@ def restore_state(
     fold.reason, fold.turn = saved["reason"], saved["turn"]
     fold.agent, fold.run_count = saved["agent"], saved["runs"]
     fold.path = tuple(map(str, saved.get("path", ())))
-    fold.definitions = {str(name): str(d) for name, d in saved.get("definitions", {}).items()}
+    fold.definitions = dict(saved.get("definitions", {}))
     queued = [_a(entries.Queued, load_entry(each)) for each in saved["queued"]]
     fold.queued = {each.id: each for each in queued}
     deferred = [_a(entries.Deferred, load_entry(each)) for each in saved.get("deferred", [])]

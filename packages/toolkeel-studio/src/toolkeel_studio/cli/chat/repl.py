@@ -286,9 +286,8 @@ class Chat:
         finally:
             watched.close()
             session = self.sessions[self.name]
-            for queued in session.load_state().queued.values() if session.exists else ():
-                told = visible_line(queued.message.text)
-                note(f"unread, sent with your next message: {told}", YELLOW)
+            for each in session.load_state().queued.values() if session.exists else ():
+                note(f"unread until your next message: {visible_line(each.message.text)}", YELLOW)
         if result.has_output and shown.text != result.output:
             echo(str(result.output))
         if result.reason not in ("answered", "returned"):
