@@ -89,6 +89,12 @@ def test_what_is_open_is_closed_before_a_run_ends() -> None:
     assert made == ["TOOL_CALL_END", "RUN_FINISHED"]
 
 
+def test_what_is_stored_to_resume_a_run_is_not_sent() -> None:
+    for reason in ("answered", "refused", "limit", "cancelled"):
+        ended = item(entries.RunEnded("r", reason, output={"saved": "CANARY"}))
+        assert "CANARY" not in repr(list(AguiEncoder("t", "r", str).encode(ended)))
+
+
 def test_clients_before_1_0_get_none_of_its_shapes() -> None:
     for reason in ("cancelled", "answered"):
         encoder = AguiEncoder("t", "r", str, is_current=False)

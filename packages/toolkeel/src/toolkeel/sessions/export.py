@@ -242,7 +242,9 @@ def search_entries(storage: Storage, info: SessionInfo, words: list[str]) -> Ite
         said = text_of_entry(storage.store.artifacts, body) if kind in SEARCHED_KINDS else ""
         folded = said.casefold()
         if said and all(word in folded for word in words):
-            start = max(0, folded.find(words[0]) - EXCERPT_LENGTH // 2)
+            before = folded.find(words[0])
+            # Folding lengthens some letters, such as ß: the excerpt begins where the word does, or before.
+            start = max(0, before - EXCERPT_LENGTH // 2 - (len(folded) - len(said)))
             yield SearchMatch(info, seq, at, make_excerpt(said[start:]))
 
 

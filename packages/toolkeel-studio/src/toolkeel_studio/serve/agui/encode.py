@@ -258,7 +258,7 @@ class AguiEncoder:
         else:
             is_odd = reason in ("refused", "cut_off", "cancelled")
             more: dict[str, Any] = {"metadata": {"reason": reason}} if is_odd else {}
-            yield self._finish(ui.RunFinishedSuccessOutcome(), result=_json(ended.output), **more)
+            yield self._finish(ui.RunFinishedSuccessOutcome(), **more)
 
     def _fail(self, message: str, code: str) -> Iterator[ui.BaseEvent]:
         self.is_done = True
