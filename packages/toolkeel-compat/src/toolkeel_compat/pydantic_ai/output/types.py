@@ -152,7 +152,7 @@ def plan_output(asked: Any, validators: Sequence[Callable[..., Any]]) -> OutputP
     named = [one for one in outputs if not _is_text(one)]
     tools = [_name_tool(one, len(named) > 1, validators) for one in named]
     kinds = [*tools, *([str] if len(named) < len(outputs) else [])]
-    return OutputPlan(reduce(or_, kinds) if kinds else str, *readers)
+    return OutputPlan(reduce(or_, kinds) if kinds else str, readers[0] if readers else None)
 
 
 def takes_text(output_type: Any) -> bool:

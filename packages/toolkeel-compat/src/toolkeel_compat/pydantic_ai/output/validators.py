@@ -129,6 +129,7 @@ def _read_answer(output_type: Any, request: ModelRequest, reply: AssistantMessag
     """Return the answer in a reply without calls; `NO_OUTPUT` if it is not valid."""
     if output_type is str:
         return reply.text
+    assert request.model is not None  # a request of an agent names it
     plan: OutputPlan | None = plan_output(output_type, request.model, Toolset(()), False, 0)
     return repeat_output([reply], "answered", plan)
 
