@@ -139,12 +139,13 @@ def count_tokens_approximately(
         tokens_per_image: Tokens of a picture.
     """
     total = 0.0
-    for one in convert_to_messages(messages):
-        content: Any = one.content
+    made: list[Any] = [*convert_to_messages(messages)]
+    for one in made:
+        content = one.content
         blocks = [] if isinstance(content, str) else [*content]
         images = sum(isinstance(block, Image) for block in blocks)
         size = len(one.text) + len(_ROLES.get(one.type, one.type))
-        if isinstance(content, str) and getattr(one, "tool_calls", ()):
+        if isinstance(content, str) and getattr(one, "tool_calls", None):
             calls = [
                 {"name": call.name, "args": call.args, "id": call.id, "type": "tool_call"}
                 for call in one.tool_calls

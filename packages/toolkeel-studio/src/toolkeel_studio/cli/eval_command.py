@@ -15,7 +15,7 @@ from toolkeel.context import CancelToken
 from toolkeel.errors import SetupError
 from toolkeel.model_interface import Model
 from toolkeel.observe.wording import count, visible_line
-from toolkeel.testing.cassette import Cassette, keys_of
+from toolkeel.testing.cassette import Cassette, find_api_keys
 from toolkeel.testing.taped import TapedModel
 from toolkeel_studio.cli.commands.launch import (
     MODEL_VARIABLE,
@@ -152,7 +152,7 @@ def _subjects(models: Sequence[str], ways: Sequence[str], cassette: Path | None)
         if len(models) > 1 or len(ways) > 1:
             raise UsageProblem("--cassette records one model with one way of calling; name one")
         way = ways[0] if ways else ""
-        tape = Cassette(cassette, "once", secrets=keys_of(os.environ))
+        tape = Cassette(cassette, "once", secrets=find_api_keys(os.environ))
         options = {"calls": way} if way else {}
         taped = TapedModel(tape, load_model(models[0], **options) if tape.records else "")
         return [Subject(cast("Model", taped), taped.name, way)]

@@ -12,7 +12,7 @@ import typer
 
 from toolkeel.messages import SystemMessage
 from toolkeel.observe.wording import count
-from toolkeel.testing.cassette import Cassette, CassetteMismatch, keys_of
+from toolkeel.testing.cassette import Cassette, CassetteMismatch, find_api_keys
 from toolkeel_studio.cli.commands.launch import (
     OFFLINE,
     Instructions,
@@ -44,7 +44,7 @@ def record(
     """
     if file.exists():
         raise UsageProblem(f"{file} is there; record into another file, or delete it")
-    tape = Cassette(file, "rewrite", secrets=keys_of(os.environ))
+    tape = Cassette(file, "rewrite", secrets=find_api_keys(os.environ))
     launch = Launch(
         tuple(targets or ()), model, instructions, yes_to=tuple(yes_to or ()), tape=tape
     )
@@ -72,7 +72,7 @@ def replay(
     The tools of -t are compared as the model is told of them. Their recorded results are played and
     nothing runs, unless --live is given. Exit code 1, with the difference, if anything has changed.
     """
-    tape = Cassette(file, secrets=keys_of(os.environ))
+    tape = Cassette(file, secrets=find_api_keys(os.environ))
     first = tape.first
     if first and isinstance(first[0], SystemMessage):
         instructions = instructions or first[0].text

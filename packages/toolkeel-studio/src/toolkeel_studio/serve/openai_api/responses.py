@@ -219,7 +219,7 @@ class ResponseEncoder:
         call = self._made.pop(item.call_id, None)
         if call is None or self._is_external(call.name):
             return
-        ended = {"output": message.text, "error": None, "status": "completed"}
+        ended: dict[str, Any] = {"output": message.text, "error": None, "status": "completed"}
         if message.failed:
             said = [{"type": "text", "text": message.text}]
             error = {"type": "mcp_tool_execution_error", "content": said}
