@@ -95,6 +95,26 @@ def test_a_run_that_is_cancelled_while_it_waits_holds_up_nobody(tmp_path: Path) 
     assert prompts(session) == ["p0", "p2", "p3"]
 
 
+def test_a_run_has_its_place_from_its_start_and_a_stream_from_its_first_read() -> None:
+    session = Sessions(":memory:")["ada"]
+    agent = Agent(Scripted(["ok"] * 6))
+
+    async def main() -> None:
+        unread = agent.stream("p3", session=session)
+        first = agent.start("p0", session=session)
+        never = agent.start("p9", session=session)
+        assert never._task is not None
+        never._task.cancel()  # before it began
+        streamed = agent.stream("p1", session=session)
+        reading = asyncio.ensure_future(anext(aiter(streamed)))
+        await asyncio.gather(first, reading, agent.run("p2", session=session))
+        await streamed
+        await unread
+
+    run_async(main)
+    assert prompts(session) == ["p0", "p1", "p2", "p3"]
+
+
 @settings(max_examples=50, deadline=None)
 @given(st.permutations(range(5)), st.sets(st.integers(0, 4)))
 def test_whoever_leaves_in_whatever_order_the_order_of_arrival_holds(

@@ -215,6 +215,14 @@ def test_a_search_finds_what_anybody_wrote_and_keeps_to_its_scope(sessions: Sess
         sessions.search("  ")
 
 
+def test_the_excerpt_of_a_match_has_the_word_behind_letters_that_fold_to_two() -> None:
+    sessions = Sessions(":memory:")
+    sessions["ada"].say("ß" * 200 + " Needle " + "z" * 300)
+    Agent(Scripted(["ok"])).run_sync(None, session=sessions["ada"])
+    [match] = sessions.search("needle")
+    assert "Needle" in match.text
+
+
 def test_a_search_finds_what_the_model_is_no_longer_shown_and_in_forks(sessions: Sessions) -> None:
     asyncio.run(sessions["ada"].compact(KeepTurns(1, at=1)))
     sessions.fork("ada", "fork", turn=1)

@@ -102,7 +102,8 @@ class RunResultStreaming:
                     for made in events:
                         self._record(made)
                         yield made
-            except asyncio.CancelledError:
+            except (asyncio.CancelledError, GeneratorExit):  # the latter if the reader has left
+                await self._stream.aclose()
                 await self._begun.save_cancelled()
                 raise
             except Exception as error:

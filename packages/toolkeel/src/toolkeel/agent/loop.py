@@ -26,7 +26,7 @@ from toolkeel.agent.plan import Plan
 from toolkeel.agent.prompt import Prompt, prompt_to_messages, session_prompt_to_messages
 from toolkeel.agent.result import END_REASONS, RunResult, find_end, output_of, repeat_output
 from toolkeel.agent.run_state import RunState
-from toolkeel.agent.session_interface import Conversation, SessionStart, dump_inner_runs
+from toolkeel.agent.session_interface import Conversation, Place, SessionStart, dump_inner_runs
 from toolkeel.agent.turn.active_agent import ActiveAgent
 from toolkeel.agent.turn.model_caller import ModelCaller, unanswered_messages
 from toolkeel.agent.turn.run_calls import TurnCalls
@@ -63,6 +63,7 @@ class RunLoop(Generic[T]):
     """
 
     enclosing_call: ToolContext | None = None
+    _place: Place | None = None
 
     def __init__(
         self,
@@ -166,7 +167,8 @@ class RunLoop(Generic[T]):
     async def _run_in(self, session: Conversation) -> RunResult[T]:
         """Run within a locked session; if its last run has ended or waits undecided, repeat its result instead."""
         run = self.context
-        async with session.open_run(run, run.transcript, self._new_decisions) as going:
+        opening = session.open_run(run, run.transcript, self._new_decisions, self._place)
+        async with opening as going:
             self._join(going)
             ended = going.ended or ("waiting" if going.pending else None)
             if ended is not None:  # there is nothing to do
@@ -299,8 +301,7 @@ class RunLoop(Generic[T]):
         if (ended := self._had_ended()) is not None and not self._has_more_input(ended):
             return ended
         calls = unanswered(run.transcript)
-        resumed, turns = bool(calls), 0
-        interrupt = Interrupt(run)
+        resumed, turns, interrupt = bool(calls), 0, Interrupt(run)
         try:
             while True:
                 reason = await self._run_calls(calls, resumed) if calls else None

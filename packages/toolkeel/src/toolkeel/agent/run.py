@@ -66,8 +66,10 @@ class Run(NotebookDisplay, RunLoop[T], Generic[T]):
         """Start the run in a task of the running loop; do nothing if it has started."""
         require_event_loop()
         if self._task is None:
+            if self._session is not None:  # other runs may begin before the task does
+                self._place = self._session.take_place()
             self._task = asyncio.create_task(self.run())
-            self._task.add_done_callback(self._wake_reader)
+            self._task.add_done_callback(self._end_task)
 
     def __await__(self) -> Generator[Any, None, RunResult[T]]:
         self.start()
@@ -131,7 +133,13 @@ class Run(NotebookDisplay, RunLoop[T], Generic[T]):
         self._events.put(event)
         self._wake_reader()
 
-    def _wake_reader(self, _: object = None) -> None:
+    def _end_task(self, _: object) -> None:
+        """Leave the place in the session's order, if the task was cancelled before it began; wake the reader."""
+        if self._place is not None:
+            self._place.leave()
+        self._wake_reader()
+
+    def _wake_reader(self) -> None:
         """Wake the task that reads events, if it waits."""
         if self._wake is not None and not self._wake.done():
             self._wake.set_result(None)

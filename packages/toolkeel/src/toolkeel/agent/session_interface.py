@@ -58,11 +58,36 @@ def _keep_approvals(inner: Mapping[str, InnerRun]) -> dict[str, InnerRun]:
     return {id: InnerRun(states[id], each.decision) for id, each in inner.items()}
 
 
+class Place(Protocol):
+    """A run's place in the order of a session's runs; a context manager that leaves it at the end."""
+
+    def __enter__(self) -> Place: ...
+    def __exit__(self, *_: object) -> None: ...
+
+    async def wait(self) -> None:
+        """Wait until the runs before this one wait for the session's lock, or have left."""
+
+    def leave(self) -> None:
+        """Let the next run continue. May be repeated."""
+
+
 class Conversation(Protocol):
-    """A session, as the agent's loop uses it: one method that starts a run."""
+    """A session, as the agent's loop uses it."""
+
+    def take_place(self) -> Place:
+        """Take the next place in the order of the session's runs in this process, for `open_run`.
+
+        Raises:
+            SetupError: Python is ending.
+        """
+        ...
 
     def open_run(
-        self, run: RunContext, said: Sequence[Message], decisions: Sequence[Decision]
+        self,
+        run: RunContext,
+        said: Sequence[Message],
+        decisions: Sequence[Decision],
+        place: Place | None = None,
     ) -> AbstractAsyncContextManager[SessionStart]:
         """Lock the session for a run that continues it.
 
@@ -70,6 +95,7 @@ class Conversation(Protocol):
             run: Receives its id, state and recorder from the session.
             said: The person's messages; empty to resume what waits.
             decisions: Decisions for waiting calls.
+            place: The run's place; by default it takes the next one when the context is entered.
 
         Raises:
             SetupError: another run has the session, there is nothing to do in it, or it cannot be

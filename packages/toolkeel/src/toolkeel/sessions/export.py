@@ -9,9 +9,11 @@ whole line. Who wrote the file decides nothing here: a call that waits in it wai
 from __future__ import annotations
 
 import json
+from bisect import bisect
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
+from itertools import accumulate
 from typing import Any, Final
 
 from toolkeel._records.entries import (
@@ -242,9 +244,8 @@ def search_entries(storage: Storage, info: SessionInfo, words: list[str]) -> Ite
         said = text_of_entry(storage.store.artifacts, body) if kind in SEARCHED_KINDS else ""
         folded = said.casefold()
         if said and all(word in folded for word in words):
-            before = folded.find(words[0])
-            # Folding lengthens some letters, such as ß: the excerpt begins where the word does, or before.
-            start = max(0, before - EXCERPT_LENGTH // 2 - (len(folded) - len(said)))
+            ends = list(accumulate(len(each.casefold()) for each in said))  # ß becomes two letters
+            start = max(0, bisect(ends, folded.find(words[0])) - EXCERPT_LENGTH // 2)
             yield SearchMatch(info, seq, at, make_excerpt(said[start:]))
 
 

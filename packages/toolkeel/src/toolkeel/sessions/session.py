@@ -15,7 +15,7 @@ from toolkeel._records.entries import Decided
 from toolkeel._records.tickets import Decision, Ticket
 from toolkeel._records.typed_values import load_state as load_values
 from toolkeel.agent.history import HistoryPolicy, ShortenedTranscript
-from toolkeel.agent.session_interface import SessionStart
+from toolkeel.agent.session_interface import Place, SessionStart
 from toolkeel.content import Content
 from toolkeel.context import RunContext
 from toolkeel.messages import Message, Usage
@@ -107,8 +107,7 @@ class Session:
         Raises:
             SessionError: the session has no entries yet, or was deleted.
         """
-        found = self._find_info()
-        if found is None:
+        if (found := self._find_info()) is None:
             raise SessionError(f"there is no session {self.name!r}")
         return found
 
@@ -149,12 +148,10 @@ class Session:
         Raises:
             SessionError: the text has no words.
         """
-        words = text.casefold().split()
-        if not words:
+        if not (words := text.casefold().split()):
             raise SessionError("search(...): give a word to search for")
-        if (info := self._find_info()) is None:
-            return []
-        return list(search_entries(self._storage, info, words))
+        info = self._find_info()
+        return list(search_entries(self._storage, info, words)) if info else []
 
     @checked
     def activity(self, parts: int) -> list[tuple[int, int, int]]:
@@ -179,9 +176,7 @@ class Session:
     def load_state(self) -> JournalState:
         """Load its state from the last checkpoint, or an empty one if nothing was written yet."""
         info = self._find_info()
-        if info is None:
-            return JournalState()
-        return load_state(self._storage.store, info)
+        return load_state(self._storage.store, info) if info else JournalState()
 
     @property
     def messages(self) -> list[Message]:
@@ -226,8 +221,7 @@ class Session:
     @property
     def writer(self) -> Writer | None:
         """The process that writes to the session now, or None; requests to cancel that wait are applied then."""
-        info = self._find_info()
-        if info is None:
+        if (info := self._find_info()) is None:
             return None
         if self._storage.locks.try_acquire(info.id):
             self._storage.locks.release(info.id)
@@ -260,10 +254,10 @@ class Session:
     def deliver(self) -> bool:
         """Let this process's active run take the inbox now; call it in the run's thread. Return False without a run."""
         info = self._find_info()
-        if info is None or (take := self._storage.live.inboxes.get(info.id)) is None:
-            return False
-        take()
-        return True
+        take = self._storage.live.inboxes.get(info.id) if info else None
+        if take is not None:
+            take()
+        return take is not None
 
     def watch(self, watcher: EntryWatcher) -> Callable[[], None]:
         """Call a function with entries that this process writes, once they are durable.
@@ -347,12 +341,20 @@ class Session:
 
     # — for an agent —
 
+    def take_place(self) -> Arrival:
+        """Take the next place in the order of its runs here, or raise `SessionError` if Python is ending."""
+        return self._storage.locks.arrivals.arrive((self.scope, self.name))
+
     @asynccontextmanager
     async def open_run(
-        self, run: RunContext, said: Sequence[Message], decisions: Sequence[Decision]
+        self,
+        run: RunContext,
+        said: Sequence[Message],
+        decisions: Sequence[Decision],
+        place: Place | None = None,
     ) -> AsyncIterator[SessionStart]:
         """Lock the session, and yield the start of the run that it continues or begins. See `Conversation.open_run`."""
-        with self._storage.locks.arrivals.arrive((self.scope, self.name)) as arrival:
+        with place or self.take_place() as arrival:
             info = await asyncio.to_thread(self._find_or_make)
             refuse_enclosing(run, self._storage.store, info)
             await arrival.wait()
@@ -367,9 +369,9 @@ class Session:
             going = await begin_run(journal, run, (said, late, posts), options)
             whole = ShortenedTranscript(lambda: journal.state.cuts, lambda: self.messages)
             going = replace(going, history=self._history, full_transcript=whole)
-            place = journal, self._storage.store, info.id, run
-            watching = asyncio.create_task(watch_inbox(*place))
-            self._storage.live.inboxes[info.id] = partial(take_inbox, *place)
+            taker = journal, self._storage.store, info.id, run
+            watching = asyncio.create_task(watch_inbox(*taker))
+            self._storage.live.inboxes[info.id] = partial(take_inbox, *taker)
             try:
                 yield going
             finally:
@@ -383,7 +385,7 @@ class Session:
             with suppress(SessionError):  # it is away, or closed: whoever has it next does this
                 await asyncio.to_thread(apply_cancels, self._storage, info.id)
 
-    async def _acquire(self, info: SessionInfo, arrival: Arrival) -> None:
+    async def _acquire(self, info: SessionInfo, arrival: Place) -> None:
         """Wait for the session's lock, or raise `SessionBusy` if `wait` is False."""
         if self._wait:
             await self._storage.locks.acquire(info.id, arrival)

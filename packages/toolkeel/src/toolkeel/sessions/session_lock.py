@@ -22,6 +22,7 @@ from functools import partial
 from time import time
 from typing import Generic, TypeVar
 
+from toolkeel.agent.session_interface import Place
 from toolkeel.call.body.start_thread import is_exiting
 from toolkeel.sessions.errors import SessionError
 from toolkeel.sessions.stores.store import SessionStore, Writer
@@ -114,7 +115,7 @@ class WriterLocks:
         self.arrivals = Arrivals()
         self._lock = threading.Lock()
 
-    async def acquire(self, session: int, arrival: Arrival | None = None) -> None:
+    async def acquire(self, session: int, arrival: Place | None = None) -> None:
         """Wait until this task is the session's only writer. If canceled, leave the queue.
 
         Args:
