@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import sqlite3
-from contextlib import closing
+from contextlib import aclosing, closing
 from pathlib import Path
 from typing import Any
 
@@ -309,6 +309,25 @@ def test_a_cancelled_run_leaves_the_results_of_its_parallel_calls(streamed: bool
     outputs = [one["output"] for one in items(session) if one.get("type") == "function_call_output"]
     assert outputs[0] == "found" and "may have taken effect" in outputs[1]
     assert Runner.run_sync(agent, "and?", session=session).final_output == "hello"
+
+
+def test_a_stream_that_is_left_leaves_the_calls_that_have_run() -> None:
+    @function_tool
+    def book() -> str:
+        """Book."""
+        return "booked"
+
+    async def leave_at_the_result() -> None:
+        streamed = Runner.run_streamed(agent, "go", session=session)
+        async with aclosing(streamed.stream_events()) as events:
+            async for event in events:
+                if getattr(event, "name", "") == "tool_output":
+                    break
+
+    session = SQLiteSession("ada")
+    agent = Agent("A", tools=[book], model=Scripted([call("book", {}), "Booked.", "hello"]))
+    asyncio.run(leave_at_the_result())
+    assert [one.get("output") for one in items(session)][:3] == [None, None, "booked"]
 
 
 class FourMethods:

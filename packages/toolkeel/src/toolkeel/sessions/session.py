@@ -324,8 +324,7 @@ class Session:
         Raises:
             SessionError: its last run has not ended, or another one is active.
         """
-        info = self.info
-        if not self._storage.locks.try_acquire(info.id):
+        if not self._storage.locks.try_acquire((info := self.info).id):
             raise SessionBusy(f"a run of the session {self.name!r} goes on")
         try:
             fold = self.load_state()
