@@ -14,8 +14,9 @@ import pytest
 from tests.durable.working import done_in, working
 from tests.waiting import until, until_sync
 from toolkeel.errors import SetupError
-from toolkeel.sessions.errors import LaterTables
+from toolkeel.sessions.errors import LaterTables, SessionError
 from toolkeel_studio.durable import Durable
+from toolkeel_studio.durable import worker as worker_module
 from toolkeel_studio.durable.orders import RunOrder
 from toolkeel_studio.durable.worker import Worker
 
@@ -63,6 +64,42 @@ def test_what_a_worker_cannot_do_is_left_unfinished_to_be_put_back(is_outdated: 
 
     asyncio.run(take())
     assert (worker.is_outdated, begun) == (is_outdated, ["late"] * is_outdated)
+
+
+def test_a_worker_ends_although_its_database_does_not_answer(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    answers = threading.Event()
+    worker = object.__new__(Worker)
+    worker._lock, worker.running, worker.put_back, worker.id = threading.Lock(), 0, [], "w1"
+    worker._is_reachable, worker._has_late = True, False
+    worker._engine = SimpleNamespace(background_thread_stop_events=[])  # type: ignore[assignment]
+    worker.queue = SimpleNamespace(unfinished=lambda _: answers.wait())  # type: ignore[assignment]
+    monkeypatch.setattr(worker_module, "END_SECONDS", 0.05)
+    assert not worker.stop(0)
+    assert "continue when it is started again as w1" in caplog.text
+    assert worker.put_back == []
+
+
+def test_a_session_that_cannot_be_read_is_why_a_run_has_failed(
+    make: Callable[..., Durable], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tries = list[str]()
+
+    async def run_order(*_: object) -> dict[str, str]:
+        tries.append("tried")
+        raise SessionError("its file is damaged")
+
+    monkeypatch.setattr(worker_module, "ATTEMPTS", 2)
+    monkeypatch.setattr("toolkeel_studio.durable.durable.run_order", run_order)
+    durable = make()
+    durable.start("run 1", id="first")
+    with working(durable):
+        end = durable.result("first", 20)
+    assert (end.reason, end.error) == ("failed", "SessionError: its file is damaged")
+    assert len(tries) == 2
+    shown = durable._metrics.render(0, 0)
+    assert 'reason="failed"} 1' in shown and 'reason="interrupted"} 1' in shown
 
 
 def test_runs_of_one_session_come_one_after_the_other(make: Callable[..., Durable]) -> None:

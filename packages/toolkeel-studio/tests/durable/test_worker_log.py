@@ -39,7 +39,7 @@ def test_a_line_of_text_has_time_level_event_and_fields_as_words() -> None:
     assert words == ["id=猫", "error=it broke\\n=bad"]
 
 
-def test_the_traceback_of_a_cancelled_run_is_left_out_and_others_are_not() -> None:
+def test_what_the_engine_says_of_a_cancelled_run_is_left_out_and_other_tracebacks_are_not() -> None:
     for error, shown in (
         (dbos_error.DBOSWorkflowCancelledError("x"), False),
         (ValueError("x"), True),
@@ -48,6 +48,8 @@ def test_the_traceback_of_a_cancelled_run_is_left_out_and_others_are_not() -> No
         made.exc_info = (type(error), error, None)
         assert _is_no_cancel(made) is shown
     assert _is_no_cancel(record())
+    parked = "Workflow one is no longer owned by this execution. Waiting for the owner's recorded outcome"
+    assert not _is_no_cancel(logging.LogRecord("dbos", logging.WARNING, "", 0, parked, (), None))
 
 
 def test_an_error_of_the_engine_is_a_line_with_its_message() -> None:

@@ -176,14 +176,24 @@ def decide_command(
     database: Database = "",
     sessions: InSessions = "",
 ) -> None:
-    """Decide calls of a waiting run, put it into the queue, and print the id of the resumed run."""
+    """Decide calls of a waiting run, put it into the queue, and print the id of the resumed run.
+
+    The first decision counts: the exit code is 1 if another one was made before.
+    """
     with _opened(database, sessions) as runs:
         run = runs.show(id)
         waiting = runs.sessions.open(run.session, run.scope).pending
         made = read_decisions(waiting, approve, deny, reason, answer)
         decisions = check_decisions(waiting, made)
+        lost = False
         for decision in decisions:
             echo(runs.decide(run.session, decision, scope=run.scope))
+            first = runs.sessions.open(run.session, run.scope).find_decision(decision.ticket)
+            if first is not None and first.decision != decision:
+                note(f"decided already by {first.who}: {first.decision.verdict}", YELLOW)
+                lost = True
+    if lost:
+        raise typer.Exit(FAILED)
 
 
 @app.command("export")

@@ -73,7 +73,6 @@ def command(
         )
     lines.info("runs of %r; Ctrl-C ends", durable.agent.name)
     if not durable.work(id, adopt=adopt or (), drain=drain, health=health, metrics=metrics):
-        lines.warning("runs that have not ended are put back for other workers")
         sys.stdout.flush()
         os._exit(0)  # as if it were killed: what goes on is in the journal
     durable.close()

@@ -33,7 +33,7 @@ from toolkeel_studio.durable.orders import (
 from toolkeel_studio.durable.recovery import Recovery, count_death, count_steps
 from toolkeel_studio.durable.runs import Runs
 from toolkeel_studio.durable.scope_costs import ScopeCosts, cost_of, with_cost_limit
-from toolkeel_studio.durable.worker import Worker
+from toolkeel_studio.durable.worker import Worker, is_retried
 from toolkeel_studio.durable.worker_log import log_event, quiet_engine
 
 if TYPE_CHECKING:
@@ -217,7 +217,8 @@ class Durable(Runs):
 
         Returns:
             Whether all runs have ended. Those that have not are put back for other workers, which go
-            on with them once this process is gone: end it.
+            on with them once this process is gone: end it. If the database does not answer, it returns
+            at most 15 seconds after `drain`, and they stay this worker's.
         """
         stopping = stop or threading.Event()
         name, room = id or socket.gethostname(), self._max_concurrency
@@ -265,9 +266,11 @@ class Durable(Runs):
             end = await self._run(order)
         except BaseException as error:
             why = f"{type(error).__name__}: {error}"
-            log_event("interrupted", logging.WARNING, **place, error=why)
-            self._metrics.record_end("interrupted", monotonic() - began)
-            raise
+            if is_retried(error):
+                log_event("interrupted", logging.WARNING, **place, error=why)
+                self._metrics.record_end("interrupted", monotonic() - began)
+                raise
+            end = {"reason": "failed", "text": "", "error": why}
         self._metrics.record_end(end["reason"], monotonic() - began)
         failed = end["reason"] == "failed"
         log_event(

@@ -207,7 +207,10 @@ class RunQueue:
                     f"another agent has a schedule {name!r} in this database: give schedule(name=...) "
                     "a name that no other agent uses"
                 ) from None
-            raise SetupError(f"the schedule {name!r} cannot be kept: {error}") from None
+            raise SetupError(
+                f"schedule({cron!r}): no times in UTC; write minute hour day month weekday, such as "
+                "'0 8 * * 1-5'"
+            ) from None
 
     def unfinished(self, worker: str) -> list[WorkflowStatus]:
         """Return what a worker has taken and not ended."""

@@ -29,7 +29,11 @@ POLL_SECONDS: Final = 0.2
 """Seconds between two polls of the queue."""
 CHOICE_SECONDS: Final = 0.1
 """Seconds between two choices of the runs that are next."""
+ATTEMPTS: Final = 9
+"""How many times a run is tried while its session cannot be read or written, in some two minutes."""
 _CONNECTIONS: Final = 8
+END_SECONDS: Final = 15.0
+"""Seconds in which an ending worker puts its runs back, or gives up."""
 _POLL_END_SECONDS: Final = 10.0
 """Seconds in which a poll of the queue ends, even if the database is silent."""
 
@@ -156,16 +160,30 @@ class Worker:
     def stop(self, seconds: float) -> bool:
         """Take no more runs, and wait for those in progress. Return True if all have ended.
 
-        Unfinished runs return to the queue; they stop only when this process ends.
+        Unfinished runs return to the queue; they stop only when this process ends. If the database does
+        not answer, they stay this worker's own, and this returns at most `END_SECONDS` later.
 
         Args:
             seconds: How long to wait.
         """
-        global _worker
-        assert self._engine is not None
         with self._lock:
             self._is_stopping = True
-        limit = monotonic() + seconds
+        ended = list[bool]()  # empty if the database is silent: the engine asks it again forever
+        drain = Thread(target=lambda: ended.append(self._drain(monotonic() + seconds)), daemon=True)
+        drain.start()
+        drain.join(seconds + END_SECONDS)
+        if not ended:
+            LOGGER.error(
+                "the database does not answer: runs of this worker continue when it is started again "
+                "as %s, or with --adopt",
+                self.id,
+            )
+        return ended == [True]
+
+    def _drain(self, limit: float) -> bool:
+        """Wait for runs until a time of the monotonic clock; see `stop`."""
+        global _worker
+        assert self._engine is not None
         for event in self._engine.background_thread_stop_events:
             event.set()
         for thread in threading.enumerate():
@@ -206,6 +224,15 @@ def _unreachable(error: BaseException) -> bool:
     return isinstance(error, SessionError)
 
 
+def is_retried(error: BaseException) -> bool:
+    """Return True if the run in progress is tried again after this error, by this worker or another."""
+    if not isinstance(error, Exception) or isinstance(error, LaterTables):
+        return True
+    step = DBOS.step_status
+    is_last = step is not None and step.current_attempt == ATTEMPTS - 1
+    return _unreachable(error) and not is_last
+
+
 @DBOS.workflow(name=RUN, max_recovery_attempts=None)  # `recovery` has a rule of its own
 async def _run(order: RunOrder) -> dict[str, str]:
     """Run an order in one step, which the session's journal makes safe to repeat."""
@@ -213,7 +240,7 @@ async def _run(order: RunOrder) -> dict[str, str]:
         {
             "name": "go_on",
             "retries_allowed": True,
-            "max_attempts": 9,  # two minutes in all
+            "max_attempts": ATTEMPTS,
             "interval_seconds": 0.25,
             "should_retry": _unreachable,
         },

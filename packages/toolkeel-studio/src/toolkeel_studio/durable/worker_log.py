@@ -14,6 +14,8 @@ _CANCELLED: Final = (
     dbos_error.DBOSWorkflowCancelledError,
     dbos_error.DBOSAwaitedWorkflowCancelledError,
 )
+_PARKED: Final = ("Waiting for the recorded outcome", "Waiting for the owner's recorded outcome")
+"""How the engine's warnings end that say a run has been cancelled or taken over meanwhile."""
 LogFormat = Literal["text", "json"]
 
 
@@ -67,13 +69,13 @@ def _one_line(text: str) -> str:
 
 
 def _is_no_cancel(record: logging.LogRecord) -> bool:
-    """Return False for the engine's traceback of a run that was cancelled."""
+    """Return False for what the engine says of a run that was cancelled, which has a line of ours."""
     error = record.exc_info[1] if record.exc_info else None
-    return not isinstance(error, _CANCELLED)
+    return not (isinstance(error, _CANCELLED) or record.getMessage().endswith(_PARKED))
 
 
 def quiet_engine() -> None:
-    """Leave the tracebacks of cancelled runs out of the engine's log."""
+    """Leave tracebacks and warnings of cancelled runs out of the engine's log."""
     engine = logging.getLogger("dbos")
     if _is_no_cancel not in engine.filters:
         engine.addFilter(_is_no_cancel)
