@@ -91,7 +91,7 @@ def _checking(make: Any, owner: str, told: Mapping[str, object]) -> Any:
 
     @wraps(make)
     def checking(*args: Any, **options: Any) -> Any:
-        """Call `make`, or raise SetupError naming `owner` if an argument's name, number or kind is wrong."""
+        """Call `make`; raise SetupError for arguments too many, unknown or of a wrong kind. Missing ones are left to it."""
         if not kinds:  # when it is first called: all names are there then
             kinds.update(kinds_of(told, make.__module__))
         check_argument_names(owner, make, len(args) - first, options)

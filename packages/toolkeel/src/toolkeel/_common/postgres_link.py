@@ -103,7 +103,7 @@ deadlines = Deadlines()
 
 
 def _forget() -> None:
-    """Reset `deadlines` in a forked child, which lacks the parent's thread."""
+    """Reset the one `deadlines` in place in a forked child, which lacks the parent's thread."""
     deadlines.__init__()  # type: ignore[misc]  # the thread is the parent's
 
 

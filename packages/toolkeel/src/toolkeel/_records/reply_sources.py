@@ -189,12 +189,12 @@ def _converse(wire: Any, text: str) -> Iterator[Source]:
         for one in objects_in(cited.get("citations")):
             passages = [str(each.get("text", "")) for each in objects_in(one.get("sourceContent"))]
             about = {"title": one.get("title"), "text": "\n".join(passages)}
-            if source := make_source({**about, **_location(one)}, span):
+            if source := make_source({**about, **_location_fields(one)}, span):
                 yield source
 
 
-def _location(citation: Json) -> Json:
-    """Return the address of what Bedrock cites, or the id or the number of a document."""
+def _location_fields(citation: Json) -> Json:
+    """Return fields that locate what Bedrock cites: those of a web page, else a `url`, else a document's `id` or number."""
     location = object_in(citation, "location")
     if web := object_in(location, "web"):
         return web

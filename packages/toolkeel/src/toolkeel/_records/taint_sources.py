@@ -202,7 +202,7 @@ def mark_file(path: str, whose: str, below: str = "") -> None:
 
 
 def read_file_mark(path: str) -> str:
-    """Return the origin of the strangers' text in a file, or "" if it has no mark or cannot be read."""
+    """Return the origin of the strangers' text in a file ("unknown" for an empty mark); "" if there is no mark to read."""
     with suppress(OSError, ValueError, AttributeError):
         return os.getxattr(path, FILE_MARK).decode("utf-8", "replace") or "unknown"
     return ""

@@ -23,10 +23,10 @@ def repair(messages: Iterable[Message]) -> list[Message]:
     """Return a transcript in which every call has its one result, in call order.
 
     Results move to their calls; results without a call and second results are dropped; an unanswered
-    call gets a result that says so, except in the last turn, where it may still run.
+    call gets a result that says so, except where only results follow its reply: there it may still run.
     A result belongs to the call of its turn with its id, else to the first earlier call with that id
-    that has no result; one without an id belongs to the first of its turn that has none. Empty replies
-    are dropped.
+    that has no result; one without an id belongs to the first of its turn that has none, and gets its id.
+    Replies without text, calls and `provider_options` are dropped, with their reasoning.
 
     >>> call = ToolCall("1", "add")
     >>> fixed = repair([AssistantMessage(tool_calls=(call,)), AssistantMessage("done")])

@@ -26,9 +26,9 @@ def revalidate(prepared: Prepared) -> Prepared:
 
 
 def revalidate_each_try(last: Handler) -> Handler:
-    """Return a handler that runs `last` with newly validated copies of the arguments.
+    """Return a handler that runs `last` with copies of the current arguments, validated anew.
 
-    So a try that changes them in place does not affect the next one.
+    A try that changes them in place does not affect the next one. Changes by earlier steps stay.
     """
 
     async def renewed(prepared: Prepared, context: ToolContext) -> object:

@@ -88,10 +88,10 @@ def json_copy(value: object) -> Any:
 
 
 def _copy(value: object, where: Where, depth: int) -> Any:
-    """Return a deep copy of a JSON value.
+    """Return a deep copy of a JSON value, with dicts for all mappings and lists for tuples.
 
     Raises:
-        DefinitionError: naming the place of anything else, or of too deep nesting.
+        DefinitionError: naming the place of anything else: a key that is no text, NaN, too deep nesting.
     """
     if depth > 4 * MAX_DEPTH:
         place = place_pointer(where)[:80]

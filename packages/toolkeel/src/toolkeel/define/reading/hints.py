@@ -85,7 +85,13 @@ def _raw_annotations(plain: Any) -> dict[str, Any]:
 
 
 def function_hints(plain: Any, title: str, caller: FrameType | None) -> dict[str, Any]:
-    """Return the resolved annotations of a function.
+    """Return the resolved annotations of a function, that of ``return`` included.
+
+    Args:
+        plain: The function.
+        title: Begins the error: what is defined.
+        caller: Frame of the code that defines it. Annotations as text may use its local names, those of
+            the frames around it, and the function's closure.
 
     Raises:
         DefinitionError: naming the parameter whose annotation cannot be resolved, and the fix.

@@ -104,7 +104,7 @@ def _to_plain_list(values: Collection[object]) -> list[object]:
 
 
 def _of_dataclass(value: Any) -> object:
-    """Return the fields that a dataclass is made of by name, each as `to_plain` does."""
+    """Return the fields by name that a dataclass's constructor takes, each as `to_plain` does."""
     fields = [field.name for field in dataclasses.fields(value) if field.init]
     return {name: to_plain(getattr(value, name)) for name in fields}
 

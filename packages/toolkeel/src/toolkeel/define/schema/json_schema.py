@@ -374,7 +374,7 @@ _PLAIN_KEYS = frozenset({"type", "enum", "const", "description", "title", "forma
 
 
 def _is_finite(value: object) -> bool:
-    """Return True if a value has no NaN or infinity in it."""
+    """Return True if a JSON value has no NaN or infinity in it, and does not contain itself."""
     import json
 
     try:

@@ -265,7 +265,7 @@ class ToolServer:
     # — tools —
 
     async def _list_tools(self, asked: Request, params: Paginated | None) -> types.ListToolsResult:
-        """Return one page of the served tools; raise MCPError for a wrong cursor."""
+        """Return one page of the served tools; raise MCPError for a cursor that is wrong or of an earlier list."""
         definitions = [served.definition for served in self._snapshot.served_tools.values()]
         tools, cursor = paginate(definitions, params, self._page_size)
         return types.ListToolsResult(tools=tools, next_cursor=cursor)

@@ -118,7 +118,9 @@ def is_from_server(message: AssistantMessage, asked: ModelProfile) -> bool:
 def is_own_thought(
     thought: Reasoning, message: AssistantMessage, own: bool, asked: ModelProfile
 ) -> bool:
-    """Return True if a part of a reply's reasoning is from the requested model: by its name, else as `own`.
+    """Return True if a part of a reply's reasoning is from the requested model.
+
+    A part that names another model than its reply counts by that name, every other as `own` says.
 
     Args:
         thought: A part of the reply's reasoning.
