@@ -140,3 +140,13 @@ def test_a_path_is_shown_relative_to_the_current_folder_if_it_is_below(
     monkeypatch.chdir(tmp_path)
     assert shorten_path(tmp_path / "sub" / "x.py") == os.path.join("sub", "x.py")
     assert shorten_path(Path("/elsewhere/x.py")) == str(Path("/elsewhere/x.py"))
+
+
+def test_the_line_of_a_tool_that_cannot_be_defined_is_the_users(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = "from toolkeel import tool\n\n@tool\ndef f(a: 'Nowhere') -> int:\n    return 1\n"
+    (tmp_path / "odd_module_of_test.py").write_text(text)
+    with pytest.raises(SetupError, match=r"odd_module_of_test\.py, line 3\n    @tool"):
+        load_module("odd_module_of_test")

@@ -134,12 +134,13 @@ def state_folder() -> Path:
 
 
 def register_state(path: str | Path) -> Path:
-    """Register a file or folder that a program chose for the library's state, and return its path.
+    """Register a file or folder that a program chose for the library's state, and return its real path.
 
-    Workspaces that contain it protect it, as they do the default folders.
+    Workspaces that contain it protect it, as they do the default folders. A leading ``~`` is expanded.
     """
-    _named_state.add(os.path.realpath(path))
-    return Path(path)
+    real = os.path.realpath(os.path.expanduser(path))
+    _named_state.add(real)
+    return Path(real)
 
 
 def list_state() -> list[str]:

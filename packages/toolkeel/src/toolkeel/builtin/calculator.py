@@ -81,7 +81,7 @@ def _reject_caret(left: Number, right: Number) -> Number:
 
 
 def _factorial(number: Number) -> int:
-    """Return a factorial, or raise `ToolError` before computing one that is too long."""
+    """Return the factorial of a whole number; raise `ToolError` for another one, or above 1,000 digits."""
     whole = _require_integer(number, "factorial")
     if whole > 449:  # 450! has 1001 digits
         raise _make_too_long_error()
@@ -109,7 +109,7 @@ def _require_integer(number: Number, function_name: str, limit: int | None = Non
     Raises:
         ToolError: if it is not one.
     """
-    if number != int(number) or number < 0:
+    if number < 0 or (isinstance(number, float) and not number.is_integer()):
         raise ToolError(f"{function_name} needs whole numbers that are not negative.")
     if limit is not None and number > limit:
         raise ToolError(f"{function_name} takes numbers up to {limit}.")

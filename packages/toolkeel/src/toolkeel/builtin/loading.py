@@ -11,6 +11,7 @@ import importlib
 import importlib.util
 import os
 import sys
+import sysconfig
 import traceback
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
@@ -117,9 +118,9 @@ def _describe_failure(name: str, error: BaseException, path: Path | None = None)
 def _locate_in_user_code(error: BaseException, path: Path | None) -> str:
     """Return where in the user's file an error arose, as ``: line 3`` and its code; empty if nowhere in it.
 
-    Without `path`, in any file that is no machinery of Python's, with its name.
+    Without `path`, in any file that is neither Python's nor an installed package's, with its name.
     """
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if not _is_machinery(f.filename)]
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if _is_users(f.filename)]
     own = [frame for frame in frames if path is None or Path(frame.filename) == path]
     if not own:
         return ""
@@ -129,9 +130,17 @@ def _locate_in_user_code(error: BaseException, path: Path | None) -> str:
     return f": {file}line {frame.lineno}{code}"
 
 
-def _is_machinery(filename: str) -> bool:
-    """Return true if a file is part of Python's import system or this module."""
-    return filename.startswith("<frozen") or filename == __file__ or "importlib" in filename
+_INSTALLED = (
+    str(Path(__file__).parents[1]),
+    *(sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib", "purelib", "platlib")),
+)
+"""Folders of code that is not the user's."""
+
+
+def _is_users(filename: str) -> bool:
+    """Return True if a file is neither part of Python or toolkeel nor of an installed package."""
+    is_below = (filename.startswith(f"{folder}{os.sep}") for folder in _INSTALLED)
+    return not filename.startswith("<frozen") and not any(is_below)
 
 
 def _describe_syntax_error(error: SyntaxError) -> str:

@@ -70,7 +70,9 @@ def is_tool_source(item: object) -> bool:
 
 
 class SourceReader:
-    """The tool sources of one agent in one run, read at its start and again when they change.
+    """The tool sources of one agent in one run, read at its start and again when they report a change.
+
+    One that fails is not asked again before it reports one; see `ToolSource`.
 
     Args:
         sources: Tools and tool sources.
@@ -85,7 +87,7 @@ class SourceReader:
         self._versions: dict[int, object] = {}
 
     def has_changed(self) -> bool:
-        """Return True if a source reports a change since it was read."""
+        """Return True if a source reports a change since it was read, which one without `changes` never does."""
         return any(map(self._is_changed, self._sources))
 
     def _is_changed(self, source: object) -> bool:

@@ -52,7 +52,7 @@ class OutputSchema:
 
 
 def output_schema_of(annotation: object) -> OutputSchema | None:
-    """Compile the schema of a return annotation: model, dataclass or TypedDict.
+    """Compile the schema of the JSON form of a return annotation: model, dataclass or TypedDict.
 
     None for other annotations, for toolkeel's own classes, and if there is no such schema.
     """

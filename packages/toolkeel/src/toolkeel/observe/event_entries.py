@@ -21,11 +21,11 @@ from toolkeel.messages import AssistantMessage, ToolMessage
 
 
 def read_event_file(path: Path) -> Iterator[tuple[float, Entry]]:
-    """Yield the entries of a file that `JsonLines` writes; see `entries_of_lines`.
+    """Yield the counted entries of a file that `JsonLines` writes, without an unfinished last line.
 
     Raises:
         OSError: The file cannot be read.
-        ValueError: It is not UTF-8, or a line is not an event.
+        ValueError: It is not UTF-8, or a finished line is not an event; with the path and the line.
     """
     with path.open(encoding="utf-8") as file:
         try:

@@ -46,7 +46,7 @@ _NAMELESS = frozenset({"offline"})
 
 @checked
 def connect(model: str | Model, **options: Any) -> Model:
-    """Return the model with a name; no request is sent.
+    """Return the model with a name. No request is sent, but for `auto` to model servers of this machine.
 
     Args:
         model: ``"vendor:model"``, such as ``openai:gpt-5`` or ``ollama:qwen3:8b``; ``offline``;
@@ -72,7 +72,7 @@ def connect(model: str | Model, **options: Any) -> Model:
         return model
     vendor, _, name = model.partition(":")
     vendor = vendor.strip().lower()
-    if model == AUTO:
+    if vendor == AUTO and not name:
         return connect(choose_auto(), **options)
     if vendor not in VENDORS and vendor not in PRESETS:
         raise SetupError(_explain_unknown(model, vendor, name))

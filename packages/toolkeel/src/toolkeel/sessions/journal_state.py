@@ -321,7 +321,7 @@ class JournalState(RunCounts, TranscriptState):
         self.queued.pop(entry.id, None)
 
     def _handed_over(self, seq: int, entry: entries.HandedOver) -> None:
-        """Set the active agent; replace the transcript in requests unless the agent receives all of it."""
+        """Set the active agent and the path to it; replace the transcript in requests unless it receives all of it."""
         self.path = (*(name for name in (*self.path, self.agent) if name != entry.agent),)
         self.agent, self.instructions = entry.agent, entry.instructions
         if not entry.whole:

@@ -91,7 +91,10 @@ class Tape:
         return TapedModel(self.cassette, model)
 
     def tools(self) -> TapedTools:
-        """Return a step that also replays tool results: ``Agent(..., steps=[cassette.tools()])``."""
+        """Return a step that also records or replays tool results: ``Agent(..., steps=[cassette.tools()])``.
+
+        In replay no body runs, and a call that was not recorded raises `CassetteMismatch`.
+        """
         return TapedTools(self.cassette)
 
 

@@ -181,6 +181,7 @@ def test_hostile_text_is_refused_in_linear_time(attack: str) -> None:
         ('```json\n{"a": "x\ny"}\n```', {"a": "x\ny"}, ("code_fence", "control_characters")),
         ('"{\\"a\\": 1}"', {"a": 1}, ("double_encoded",)),
         ('"{\\"a\\": \\"x\\ny\\"}"', {"a": "x\ny"}, ("double_encoded", "control_characters")),
+        ('"{\n\\"a\\": \\"x\\ny\\"}"', {"a": "x\ny"}, ("control_characters", "double_encoded")),
     ],
 )
 def test_the_three_declared_repairs_are_made_and_named(

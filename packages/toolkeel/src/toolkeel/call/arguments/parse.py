@@ -255,7 +255,7 @@ _FENCE = re.compile(r"\s*```[\w-]*[ \t]*\r?\n?(\{.*\})\s*```\s*", re.S)
 
 
 def _repair(raw: str) -> Parsed | None:
-    """Apply each declared repair at most once. Return None if none applied or the result is no object.
+    """Apply the declared repairs, to a text within a text as well. Return None if none applied or the result is no object.
 
     Raises `MalformedArguments` for JSON that is never accepted.
     """
@@ -268,7 +268,7 @@ def _repair(raw: str) -> Parsed | None:
     if isinstance(value, str):
         repairs.append("double_encoded")
         value = _mend(value, repairs)
-    return Parsed(value, tuple(repairs)) if type(value) is dict and repairs else None
+    return Parsed(value, tuple(dict.fromkeys(repairs))) if type(value) is dict and repairs else None
 
 
 def _mend(raw: str, repairs: list[str]) -> object:

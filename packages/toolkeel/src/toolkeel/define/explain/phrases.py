@@ -43,7 +43,7 @@ def describe_type(schema: object, root: Schema | None = None) -> str:
 
 
 def _phrase(schema: object, root: Schema, depth: int) -> str:
-    """Describe a schema's values in words; "any value" for one nested too deeply."""
+    """Describe a schema's values in words: "no value at all" for False, "any value" for one nested too deeply."""
     if not isinstance(schema, (dict, Mapping)):  # `dict` first: an abstract class is slow
         return "no value at all" if schema is False else "any value"
     if depth > _DEEPEST:

@@ -57,7 +57,7 @@ class Primitive(Generic[P, R]):
 
     @property
     def name(self) -> str:
-        """The name, unique among primitives of its kind."""
+        """The function's name as a tool. A server's prompts differ in it; its resources differ in their URI."""
         return self.tool.name
 
     @property

@@ -16,7 +16,7 @@ class FinishedCall:
 
     Args:
         name: Name of the tool.
-        arguments: Arguments of the call.
+        arguments: Arguments of the call; empty if they are no object.
         text: Text of the result.
         failed: True if the result is an error.
     """

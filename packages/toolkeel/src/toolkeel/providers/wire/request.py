@@ -182,7 +182,7 @@ class Encoder(Generic[P]):
 
     @classmethod
     def make_wire_tools(cls, tools: Tools, strict: bool | None, profile: P) -> WireTools:
-        """Convert the tools to the form in which they are sent, or raise as `wire_tools`."""
+        """Convert the tools to the form in which they are sent, cached and raising as `wire_tools`."""
         return wire_tools(tools, cls.wire, strict, hosting=profile.hosting)
 
     @staticmethod

@@ -198,10 +198,11 @@ class LoginFlow(OAuthClientProvider):
         return named
 
     def _probe_challenge(self, short: httpx2.Response | None) -> httpx2.Request | None:
-        """Build a request that checks the registration before the login page opens; None if unregistered.
+        """Build a request that checks the registration before the login page opens.
 
-        It names the scopes that the person will be asked for. Those granted before, and those that
-        the response `short` requires, are added to the client's metadata.
+        It names the scopes that the person will be asked for. With a response `short` that requires more,
+        these and the granted ones are first added to the client's metadata. Return None if the client is
+        not registered or the server's metadata is unknown.
         """
         client, server = self.context.client_info, self.context.oauth_metadata
         meta, tokens = self.context.client_metadata, self.context.current_tokens
