@@ -1,6 +1,6 @@
 """7. Observability: traces, metrics and JSON lines of runs.
 
-wording              text about runs for people: nothing hidden, nothing that controls a terminal
+wording              text about runs for people: what a call does, money, times; nothing hidden, nothing that controls a terminal
 stats                how well models call tools: first-try validity, correction rate, failing fields
 attribute_names      attribute and metric names of OpenTelemetry's GenAI conventions, as one dated table
 content              messages in the conventions' JSON form, for spans with content

@@ -14,7 +14,7 @@ prometheus_metrics  metrics of calls in Prometheus' text format
 tool_server         `ToolServer`: the server itself
 drain               graceful shutdown over HTTP, health and metrics endpoints
 readable_bodies     bodies over HTTP, mended as over stdio, and answered by their id
-keep_alive          HTTP connections with time limits, closed only when no request can be on its way
+keep_alive          HTTP connections: how many, time limits, closed only when no request can be on its way
 http                a `ToolServer` over HTTP: access control and the web server
 stdio               a `ToolServer` over stdin and stdout
 structured          structured results (``structuredContent``) and their output schema
