@@ -247,6 +247,17 @@ TRUE_ANSWERS: list[tuple[Any, Any, list[Any]]] = [
 ]
 
 
+@pytest.mark.parametrize("later", [str, list[str]])
+def test_a_repeated_answer_of_another_output_type_is_no_output(later: Any) -> None:
+    session = Sessions(":memory:")["ada"]
+    answer = call("final_result", {"result": [5]})
+    Agent(Scripted([answer]), output_type=list[int]).run_sync("hi", session=session)
+    again = Agent(Scripted([]), output_type=later).run_sync(None, session=session)
+    assert again.reason == "answered" and not again.has_output
+    same = Agent(Scripted([]), output_type=list[int]).run_sync(None, session=session)
+    assert same.output == [5]
+
+
 @pytest.mark.parametrize(("form", "output", "lines"), TRUE_ANSWERS)
 @pytest.mark.parametrize("how", ["run", "sync", "stream"])
 def test_a_run_where_nothing_waits_returns_the_last_result_without_a_request(

@@ -135,14 +135,16 @@ class OutputAttempts:
 
     Args:
         plan: How the model returns answers.
+        are_saved: True to read answers of an ended run, which may have had another output type.
 
     Attributes:
         has_value: True if there is a valid answer.
         value: That answer.
     """
 
-    def __init__(self, plan: OutputPlan) -> None:
+    def __init__(self, plan: OutputPlan, *, are_saved: bool = False) -> None:
         self._plan = plan
+        self._are_saved = are_saved
         self._failed = 0
         self._errors: Sequence[FieldError] = ()
         self.has_value = False
@@ -191,13 +193,17 @@ class OutputAttempts:
             self._count_failure(text, errors if isinstance(errors, tuple) else (), result.text)
 
     def _value(self, result: ToolMessage, said: Mapping[str, object]) -> object:
-        """Return the accepted answer, rebuilt from its call if it was not saved."""
+        """Return the accepted answer, rebuilt from its call if its value was not saved.
+
+        Raises:
+            InvalidArguments: a saved answer is not of this run's type.
+        """
         arguments, tool = said.get(result.tool_call_id), self._plan.find_tool(result.name)
         unsaved = isinstance(result.artifact, UnsavedValue | UnknownValue)
-        if not unsaved or arguments is None or tool is None:
+        if not (unsaved or self._are_saved) or arguments is None or tool is None:
             return result.artifact
         prepared = prepare(ToolCall("", result.name, cast("Any", arguments)), tool)
-        return tool.function(**prepared.arguments).artifact
+        return tool.function(**prepared.arguments).artifact if unsaved else result.artifact
 
     def check_reply(self, reply: AssistantMessage) -> Message | None:
         """Read a reply without calls as an answer: store it and return None, or return a correction.

@@ -14,7 +14,7 @@ from toolkeel._records.tickets import Ticket
 from toolkeel.agent.output import OutputAttempts, OutputPlan
 from toolkeel.agent.run_state import RunState
 from toolkeel.call.correction_counts import Correction
-from toolkeel.errors import OutputError
+from toolkeel.errors import InvalidArguments, OutputError
 from toolkeel.events import EndReason
 from toolkeel.messages import (
     AssistantMessage,
@@ -223,14 +223,16 @@ def repeat_output(transcript: list[Message], reason: EndReason, plan: OutputPlan
         reason: Why it ended.
         plan: How the model returns answers of a type; None for plain text.
     """
-    attempts = None if plan is None else OutputAttempts(plan)
+    attempts = None if plan is None else OutputAttempts(plan, are_saved=True)
+    is_text = isinstance(transcript[-1], AssistantMessage)
     if attempts is not None and reason in ("answered", "refused", "cut_off"):
-        last = transcript[-1]
-        with suppress(OutputError):  # of another form, as in a run that had another output type
-            if isinstance(last, AssistantMessage):
-                attempts.check_reply(last)
+        with suppress(OutputError, InvalidArguments):  # of another form: it had another output type
+            if is_text:
+                attempts.check_reply(cast("AssistantMessage", transcript[-1]))
             else:
                 attempts.take_results(transcript)
+    elif reason == "answered" and not is_text:  # by a tool: it had an output type
+        return NO_OUTPUT
     return output_of(transcript, reason, attempts, "return")
 
 
