@@ -40,6 +40,12 @@ class InvalidDecision(ChannelError):
     status = 422
 
 
+class Disconnected(ChannelError):
+    """The client has left before its response; nobody gets this."""
+
+    status = 499
+
+
 class Forbidden(ChannelError):
     """A decision or a tool that this client may not bring."""
 

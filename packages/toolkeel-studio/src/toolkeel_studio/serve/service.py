@@ -9,8 +9,9 @@ import logging
 import re
 import secrets
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping
+from contextlib import aclosing
 from itertools import islice
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from starlette.requests import Request
 from starlette.responses import StreamingResponse
@@ -19,10 +20,11 @@ from starlette.routing import BaseRoute
 from toolkeel._records.tickets import Ticket
 from toolkeel.define.options import external
 from toolkeel_studio.serve.channel import Channel, Channels
-from toolkeel_studio.serve.errors import ChannelError, Forbidden, UnknownSession
+from toolkeel_studio.serve.errors import ChannelError, Disconnected, Forbidden, UnknownSession
 from toolkeel_studio.serve.stream import with_heartbeat
 
 log = logging.getLogger("toolkeel")
+T = TypeVar("T")
 UserOf: TypeAlias = Callable[[Request], "str | Awaitable[str | None] | None"]
 """Returns the name of the user who sends a request, the scope of their sessions; None refuses it."""
 Deciders: TypeAlias = (
@@ -160,9 +162,36 @@ class Service:
             sent, media_type="text/event-stream", headers={**STREAM_HEADERS, **headers}
         )
 
+    async def read_all(
+        self, request: Request, channel: Channel, batches: AsyncGenerator[T, None]
+    ) -> list[T]:
+        """Return all that a response without a stream is made of.
+
+        Args:
+            request: Its request, whose body was read.
+            channel: Its session, for what happens at a disconnect.
+            batches: What it is made of; they are closed at a disconnect.
+
+        Raises:
+            Disconnected: the client has left.
+        """
+        if self._on_disconnect == "cancel":
+            batches = self._cancel_unread(channel, batches)
+        reading = asyncio.create_task(_collect(batches))
+        leaving = asyncio.create_task(_wait_for_disconnect(request))
+        try:
+            await asyncio.wait([reading, leaving], return_when=asyncio.FIRST_COMPLETED)
+            if not reading.done():
+                raise Disconnected("the client has disconnected")
+            return reading.result()
+        finally:
+            reading.cancel()
+            leaving.cancel()
+            await asyncio.gather(reading, leaving, return_exceptions=True)
+
     async def _cancel_unread(
-        self, channel: Channel, lines: AsyncGenerator[str, None]
-    ) -> AsyncGenerator[str, None]:
+        self, channel: Channel, lines: AsyncGenerator[T, None]
+    ) -> AsyncGenerator[T, None]:
         """Yield lines; a while after a disconnect, cancel the run unless somebody reads it."""
 
         def cancel() -> None:
@@ -179,6 +208,16 @@ class Service:
             await lines.aclose()
             if not is_complete:
                 asyncio.get_running_loop().call_later(GRACE_SECONDS, cancel)
+
+
+async def _collect(batches: AsyncGenerator[T, None]) -> list[T]:
+    async with aclosing(batches):
+        return [each async for each in batches]
+
+
+async def _wait_for_disconnect(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
 
 
 def _refuse_constant(name: str) -> None:

@@ -110,7 +110,10 @@ async def _has_continued(channel: Channel, item: Item) -> bool:
 async def with_heartbeat(
     lines: AsyncGenerator[str, None], seconds: float
 ) -> AsyncGenerator[str, None]:
-    """Yield lines, and a comment whenever none came for some seconds."""
+    """Yield lines, and a comment whenever none came for some seconds.
+
+    At the end, also by a cancel, the lines are closed, whatever time that takes.
+    """
     upcoming: asyncio.Task[str] | None = None
     try:
         while True:
@@ -126,11 +129,23 @@ async def with_heartbeat(
                 return
             yield line
     finally:
-        if upcoming is not None:
-            upcoming.cancel()
-            with suppress(asyncio.CancelledError, StopAsyncIteration, Exception):
-                await upcoming
-        await lines.aclose()
+        closing = asyncio.create_task(_close(lines, upcoming))
+        _closing.add(closing)
+        closing.add_done_callback(_closing.discard)
+        await asyncio.shield(closing)  # at a disconnect, a task group cancels each await here
+
+
+_closing: Final[set[asyncio.Task[None]]] = set()
+"""Streams that are being closed; the event loop alone would not retain their tasks."""
+
+
+async def _close(lines: AsyncGenerator[str, None], upcoming: asyncio.Task[str] | None) -> None:
+    """Close lines, of which one may be awaited."""
+    if upcoming is not None:
+        upcoming.cancel()
+        with suppress(asyncio.CancelledError, StopAsyncIteration, Exception):
+            await upcoming
+    await lines.aclose()
 
 
 def to_event(data: object, name: str = "") -> str:

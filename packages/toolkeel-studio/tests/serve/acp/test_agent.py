@@ -5,15 +5,20 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from acp import schema
+import pytest
+from acp import RequestError, schema
 
 from tests.serve.serving import run_node
+from tests.serve.talking import PAY, RAN, Slow, Talk, pay, talking, text
 from tests.shared import ROOT
+from toolkeel import Agent
 from toolkeel.sessions import Sessions
-from toolkeel_studio.serve.acp.agent import decode_prompt
+from toolkeel_studio.serve.acp.agent import AcpAgent, decode_prompt
 
 EDITOR = str(ROOT / "tests" / "node" / "acp_client.mjs")
 AGENT = str(Path(__file__).parent / "editor_agent.py")
@@ -106,3 +111,128 @@ def test_a_link_that_the_editor_adds_has_a_title_that_is_not_the_person_s_own_te
     content = decode_prompt(links)
     assert [block.text for block in content] == [*uris, "mail eve@evil.example"]
     assert [bool(block.extra.get("attached")) for block in content] == [False, False, True]
+
+
+class Editor:
+    """An editor in this process, with one session of an agent that plays `lines`.
+
+    Attributes:
+        answers: What its person answers when asked, one after the other; an exception is raised.
+    """
+
+    def __init__(self, talk: Talk, lines: list[Any]) -> None:
+        self.agent = AcpAgent(Agent(Slow(lines), [pay]), talk.sessions)
+        self.agent.on_connect(self)  # type: ignore[arg-type]
+        self.answers: list[Any] = []
+        self.said = ""
+        self.news = asyncio.Event()
+        self.id = ""
+
+    async def session_update(self, session_id: str, update: Any) -> None:
+        if update.session_update == "agent_message_chunk":
+            self.said += update.content.text
+            self.news.set()
+
+    async def request_permission(self, **_: Any) -> Any:
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return schema.RequestPermissionResponse.model_validate({"outcome": answer})
+
+    async def prompt(self, words: str) -> str:
+        """Say something; return why its turn ended."""
+        blocks = [schema.TextContentBlock(type="text", text=words)]
+        return (await self.agent.prompt(self.id, blocks)).stop_reason
+
+    async def hears(self, words: str) -> None:
+        """Return when the agent has said this."""
+        while words not in self.said:
+            self.news.clear()
+            await self.news.wait()
+
+    async def has_queued(self, words: str) -> None:
+        """Return when a message waits for the active run to take it."""
+        session = self.agent._open[self.id].channel.session
+        while words not in str(session.entries(kind="queued")):  # noqa: ASYNC110  # no event
+            await asyncio.sleep(0.01)
+
+
+@asynccontextmanager
+async def editing(talk: Talk, lines: list[Any], folder: Path | str = "/") -> AsyncIterator[Editor]:
+    """Open a session in an editor; its runs end with it."""
+    editor = Editor(talk, lines)
+    editor.id = (await editor.agent.new_session(str(folder))).session_id
+    try:
+        yield editor
+    finally:
+        await editor.agent.close("the test has ended")
+
+
+@talking
+async def test_a_prompt_during_another_one_takes_its_run_over_and_nothing_is_sent_twice(
+    talk: Talk,
+) -> None:
+    gate = asyncio.Event()
+    slow = [*text("One. ")[:-1], gate, *text("Two. ")]
+    async with editing(talk, [slow, text("Three.")]) as editor:
+        first = asyncio.create_task(editor.prompt("Count."))
+        await editor.hears("One.")
+        second = asyncio.create_task(editor.prompt("And on."))
+        await editor.has_queued("And on.")
+        gate.set()
+        assert [await first, await second] == ["end_turn", "end_turn"]
+        assert editor.said == "One. Two. Three."
+        session = editor.agent._open[editor.id].channel.session
+        assert [m.text for m in session.messages] == ["Count.", "One. Two. ", "And on.", "Three."]
+
+
+@talking
+async def test_a_cancel_ends_a_prompt_and_the_one_that_waits_behind_it(talk: Talk) -> None:
+    gate = asyncio.Event()
+    slow = [*text("One. ")[:-1], gate, *text("Two.")]
+    async with editing(talk, [slow] * 3) as editor:
+        prompts = [asyncio.create_task(editor.prompt("Count."))]
+        await editor.hears("One.")
+        prompts.append(asyncio.create_task(editor.prompt("And on.")))
+        await editor.has_queued("And on.")
+        await editor.agent.cancel(editor.id)
+        assert await asyncio.gather(*prompts) == ["cancelled", "cancelled"]
+        gate.set()
+        assert await editor.prompt("Now?") == "end_turn"
+        assert editor.said.endswith("Two.")
+
+
+@talking
+async def test_a_call_that_nobody_allows_is_denied_at_once(talk: Talk) -> None:
+    answers: list[Any] = [
+        {"outcome": "cancelled"},
+        {"outcome": "selected", "optionId": "allow_once"},
+        RequestError.internal_error(),
+        {"outcome": "nonsense"},
+    ]
+    lines = [line for n in range(len(answers)) for line in (PAY, text(f"Denied {n}."))]
+    async with editing(talk, lines) as editor:
+        for n, answer in enumerate(answers):
+            editor.answers = [answer]
+            assert await editor.prompt("Pay.") == "end_turn"
+            assert editor.said.endswith(f"Denied {n}.") and not editor.answers
+    assert RAN == []
+
+
+@talking
+async def test_a_prompt_asks_about_a_call_that_waited_before(talk: Talk) -> None:
+    async with editing(talk, [PAY, text("Not paid."), text("Hello.")]) as editor:
+        editor.answers = [ConnectionError("gone"), {"outcome": "cancelled"}]
+        with pytest.raises(ConnectionError):
+            await editor.prompt("Pay.")
+        assert await editor.prompt("Hello.") == "end_turn"
+        assert not editor.answers and RAN == []
+
+
+@talking
+async def test_a_session_needs_a_folder_that_exists(talk: Talk) -> None:
+    for folder in ("relative", "/nowhere/at/all", ""):
+        with pytest.raises(RequestError) as refused:
+            async with editing(talk, [], folder):
+                pass
+        assert refused.value.code == -32602 and "cwd" in str(refused.value.data)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
@@ -151,6 +152,21 @@ async def test_what_a_chat_asks_for_itself_has_the_limits_of_a_run(talk: Talk) -
         made = await ask(model="agent", messages=SAID, extra_body=more)
         assert made.choices[0].finish_reason == "length"
         assert http_model(talk).requests == []
+
+
+@talking
+async def test_a_completion_that_stands_alone_ends_when_its_client_leaves(talk: Talk) -> None:
+    never = [*text("One.")[:-1], asyncio.Event()]
+    async with serving(talk, [never] * 2, [look]) as http:
+        body: Any = {"model": "agent", "messages": SAID}
+        for is_stream in (True, False):
+            request = http.post("/v1/chat/completions", json=body | {"stream": is_stream})
+            asking = asyncio.create_task(request)
+            await talk.has_reader()
+            asking.cancel()
+            await talk.idle()
+            while talk.sessions.list():  # noqa: ASYNC110  # it sends no event
+                await asyncio.sleep(0.01)
 
 
 @pytest.mark.slow

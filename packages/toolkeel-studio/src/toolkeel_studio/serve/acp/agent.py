@@ -41,11 +41,13 @@ from acp.schema import (
     TextContentBlock,
     TextResourceContents,
 )
+from pydantic import ValidationError
 
 from toolkeel._records.entries import RunEnded
 from toolkeel.agent.agent import Agent
 from toolkeel.call.steps.mentioned_targets import ATTACHED
 from toolkeel.content import Audio, Block, Content, File, Image, Text
+from toolkeel.errors import describe_error
 from toolkeel.sessions.sessions import Sessions
 from toolkeel_studio.serve.acp.editor_session import MODES, EditorSession
 from toolkeel_studio.serve.acp.updates import (
@@ -57,9 +59,9 @@ from toolkeel_studio.serve.acp.updates import (
 from toolkeel_studio.serve.channel import Channel
 from toolkeel_studio.serve.contents import decode_base64, join_blocks
 from toolkeel_studio.serve.errors import ChannelError, UnknownApproval
-from toolkeel_studio.serve.items import Item, Problem, Question, is_said
+from toolkeel_studio.serve.items import Item, Position, Problem, Question, is_said
 from toolkeel_studio.serve.numbering import number_journal
-from toolkeel_studio.serve.service import mask_error
+from toolkeel_studio.serve.service import log, mask_error
 
 VERSION: Final = 1
 STOP: Final[dict[str, Any]] = {
@@ -68,6 +70,7 @@ STOP: Final[dict[str, Any]] = {
     "limit": "max_turn_requests",
     "cancelled": "cancelled",
 }
+NOT_ASKED: Final = "The editor could not ask its person."
 NOT_HERE: Final = "An editor cannot run this call."
 
 
@@ -163,54 +166,58 @@ class AcpAgent:
     async def cancel(self, session_id: str, **_: Any) -> None:
         """Stop the run of a session, also while its person is asked."""
         if (session := self._open.get(session_id)) is not None:
-            for turn in session.turns:
-                turn.set()
+            for canceled in session.prompts.values():
+                canceled.set()
             with suppress(ChannelError):
                 await session.channel.cancel()
 
     async def prompt(self, session_id: str, prompt: Sequence[Any], **_: Any) -> PromptResponse:
-        """Say something, and return when the run has ended."""
+        """Say something, ask about calls that wait, and return when the run has ended.
+
+        During another prompt, the message joins its run: once the run takes the message, the earlier
+        prompt returns, and this one sends the updates.
+        """
         session = self._session_of(session_id)
-        channel, canceled = session.channel, asyncio.Event()
-        session.turns.add(canceled)
+        id, canceled = secrets.token_hex(8), asyncio.Event()
+        session.prompts[id] = canceled
         try:
-            id = secrets.token_hex(8)
-            after = (await channel.status()).number
-            await channel.say(decode_prompt(prompt), id=id, who="editor")
-            return PromptResponse(stop_reason=await self._run(session, after, id, canceled))
+            before = (await session.channel.status()).number
+            await session.channel.say(decode_prompt(prompt), id=id, who="editor")
+            async with session.sending:
+                session.sent = max(session.sent, before, key=Position.parse)
+                await self._ask_all(session, canceled)
+                return PromptResponse(stop_reason=await self._run(session, id))
         except ChannelError as error:
             raise _invalid(str(error)) from None
         finally:
-            session.turns.discard(canceled)
+            del session.prompts[id]
 
     # — a run —
 
-    async def _run(
-        self, session: EditorSession, after: str, said: str, canceled: asyncio.Event
-    ) -> Any:
-        """Send the updates of a run until it ends; return why it did.
+    async def _run(self, session: EditorSession, id: str) -> Any:
+        """Send the updates of a run until it ends, or takes another prompt's message; return why.
 
         Args:
             session: The session.
-            after: Where to start.
-            said: Id of the message; what comes before it is passed over.
-            canceled: Set when the editor cancels.
+            id: Of the prompt's message.
         """
-        encoder, channel = UpdateEncoder(), session.channel
-        name = channel.session.name
-        async with aclosing(channel.read(after)) as items:
+        encoder, channel, canceled = UpdateEncoder(), session.channel, session.prompts[id]
+        async with aclosing(channel.read(session.sent, follow=False)) as items:
             async for item in items:
-                if said:
-                    said = "" if is_said(item, said) else said
-                    continue
-                await self._send(name, encoder, item)
+                if is_said(item) and item.message_id in session.prompts:
+                    if item.message_id != id:
+                        return "end_turn"  # the other prompt reads from this item on
+                    if canceled.is_set():  # while the message waited for this run
+                        await channel.cancel()
+                session.sent = item.number
+                await self._send(channel.session.name, encoder, item)
                 if isinstance(item.body, Question):
                     await channel.decide(item.approval_id, "cancel")
                 if isinstance(item.body, Problem):
                     raise RequestError.internal_error({"message": mask_error(item.body.error)})
                 if isinstance(item.body, RunEnded) and not item.within:
                     if item.body.reason != "waiting":
-                        return _stop_reason(item.body)
+                        return "cancelled" if canceled.is_set() else _stop_reason(item.body)
                     await self._ask_all(session, canceled)
         return "cancelled"
 
@@ -222,7 +229,7 @@ class AcpAgent:
     async def _ask_all(self, session: EditorSession, canceled: asyncio.Event) -> None:
         """Ask the person about each call that waits, unless the mode approves it.
 
-        Calls for somewhere else are denied.
+        Calls for somewhere else are denied, and calls about which the editor returns an error.
         """
         channel = session.channel
         for waiting in (await channel.status()).pending:
@@ -234,11 +241,17 @@ class AcpAgent:
             if await session.accepts(waiting.ticket):
                 await channel.decide(waiting.approval_id, "approve", who=f"mode {session.mode}")
                 continue
-            allowed = await self._ask(channel, waiting, canceled)
+            reason = ""
+            try:
+                allowed = await self._ask(channel, waiting, canceled)
+            except (RequestError, ValidationError) as error:
+                log.warning("the editor did not ask about a call: %s", describe_error(error))
+                allowed, reason = False, NOT_ASKED
             if not canceled.is_set():
                 verdict: Literal["approve", "deny"] = "approve" if allowed else "deny"
                 with suppress(UnknownApproval):  # decided elsewhere, or the run was canceled
-                    await channel.decide(waiting.approval_id, verdict, who="editor")
+                    id = waiting.approval_id
+                    await channel.decide(id, verdict, reason=reason, who="editor")
 
     async def _ask(self, channel: Channel, waiting: Any, canceled: asyncio.Event) -> bool:
         """Return True if the person allows a call; stop waiting if the editor cancels."""

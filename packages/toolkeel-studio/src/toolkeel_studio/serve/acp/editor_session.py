@@ -52,7 +52,10 @@ class EditorSession:
 
     Attributes:
         mode: One of `MODES`; it holds from the next call on.
-        turns: Set when the editor cancels, one event for each prompt that is not answered yet.
+        prompts: By the id of its message, each prompt that is not answered yet: set when the editor
+            cancels.
+        sending: Held by the one prompt that sends updates.
+        sent: `Item.number` of the last item that prompts have sent.
 
     Raises:
         ChannelError: the folder or the name cannot be used.
@@ -60,10 +63,14 @@ class EditorSession:
 
     def __init__(self, agent: Agent[Any, Any], sessions: Sessions, name: str, folder: str) -> None:
         self.mode = ASK
-        self.turns: set[asyncio.Event] = set()
+        self.prompts: dict[str, asyncio.Event] = {}
+        self.sending = asyncio.Lock()
+        self.sent = "0"
         if not os.path.isabs(folder):
             raise ChannelError("cwd is not an absolute path")
         self._folder = Path(folder).resolve()
+        if not self._folder.is_dir():
+            raise ChannelError("cwd is not an existing folder")
         try:
             self._agent = agent.map_tools(
                 lambda item: in_folder(item, self._folder), self.bound_call

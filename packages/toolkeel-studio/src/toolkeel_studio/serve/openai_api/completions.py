@@ -68,11 +68,11 @@ class Completions:
         await apply_request(self._service, channel, now, asked, user)
         encoder = self._encoder(channel.session.name, sent)
         batches = self._chunks(channel, now.number, encoder, not named)
+        first = await anext(batches)  # from here on it ends with its reader, even if none comes
         if sent.is_stream:
-            return self._service.stream(channel, _lines(batches, encoder, sent.has_usage), {})
-        async with aclosing(batches):
-            async for _ in batches:
-                pass
+            lines = _lines(first, batches, encoder, sent.has_usage)
+            return self._service.stream(channel, lines, {})
+        await self._service.read_all(request, channel, batches)
         if encoder.error:
             shown = {"message": encoder.error, "type": "server_error", "param": None, "code": None}
             return JsonResponse({"error": shown}, 500)
@@ -161,9 +161,13 @@ def _with_history(sent: ChatRequest) -> Content:
 
 
 async def _lines(
-    batches: AsyncGenerator[list[Chunk], None], encoder: ChatEncoder, has_usage: bool
+    first: list[Chunk],
+    batches: AsyncGenerator[list[Chunk], None],
+    encoder: ChatEncoder,
+    has_usage: bool,
 ) -> AsyncGenerator[str, None]:
     async with aclosing(batches):
+        yield "".join(map(to_event, first))
         async for batch in batches:
             yield "".join(map(to_event, batch))
     if encoder.error:

@@ -120,7 +120,8 @@ class _Responses:
         if sent.is_stream:
             lines, is_background = _lines(events), sent.is_background
             return self._service.stream(channel, lines, {}, is_background=is_background)
-        return JsonResponse(await _last_response(events))
+        *_, last = await self._service.read_all(request, channel, events)
+        return JsonResponse(last[-1]["response"])
 
     async def retrieve(self, request: Request) -> Response:
         """Return a response as it is now, or stream its events after a number."""
@@ -140,7 +141,9 @@ class _Responses:
         channel, id = await self._find(request)
         await channel.cancel()
         encoder = await self._encoder(channel, await channel.status(), id)
-        return JsonResponse(await _last_response(self._events(channel, id, encoder)))
+        async with aclosing(self._events(channel, id, encoder)) as batches:
+            *_, last = [batch async for batch in batches]
+        return JsonResponse(last[-1]["response"])
 
     async def _find(self, request: Request) -> tuple[Channel, ResponseId]:
         id = parse_response_id(request.path_params["id"])
@@ -288,14 +291,6 @@ async def _after(
                 yield left
     if last and last["sequence_number"] <= number:
         yield [{**last, "sequence_number": number + 1}]
-
-
-async def _last_response(batches: AsyncGenerator[list[Event], None]) -> Event:
-    """Read a response to its end, and return it."""
-    async with aclosing(batches):
-        *_, last = [batch async for batch in batches]
-    response: Event = last[-1]["response"]
-    return response
 
 
 async def _lines(batches: AsyncGenerator[list[Event], None]) -> AsyncGenerator[str, None]:
