@@ -167,8 +167,7 @@ class RunLoop(Generic[T]):
     async def _run_in(self, session: Conversation) -> RunResult[T]:
         """Run within a locked session; if its last run has ended or waits undecided, repeat its result instead."""
         run = self.context
-        opening = session.open_run(run, run.transcript, self._new_decisions, self._place)
-        async with opening as going:
+        async with session.open_run(run, run.transcript, self._new_decisions, self._place) as going:
             self._join(going)
             ended = going.ended or ("waiting" if going.pending else None)
             if ended is not None:  # there is nothing to do

@@ -92,8 +92,7 @@ class Session:
         self.scope = scope
         self._storage = storage
         self.resumes_only = False
-        self._wait = wait
-        self._history = history
+        self._wait, self._history = wait, history
         self.on_message: OnMessage = on_message
         self._recorded_pid = 0
 
@@ -303,8 +302,8 @@ class Session:
 
     def find_decision(self, ticket: str) -> Decided | None:
         """Return the decision that counts for a ticket's id, also if its call has run; None for none."""
-        info = self._find_info()
-        return None if info is None else find_decision(self._storage.store, info, ticket)
+        info, store = self._find_info(), self._storage.store
+        return find_decision(store, info, ticket) if info else None
 
     def _cancel(self, reason: str, who: str, sender: str) -> None:
         """Post a cancel request, and apply it if no process writes to the session; do nothing without one."""
