@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from tests.serve.serving import serve
-from tests.serve.talking import PAY, Talk, pay, read, talking
+from tests.serve.talking import PAY, Talk, pay, read, talking, text
 from toolkeel import Agent, ToolContext, ToolOutput, tool
 from toolkeel.messages import AssistantMessage, Reasoning, ToolCall
 from toolkeel_studio.serve.acp.updates import UpdateEncoder
@@ -117,6 +117,36 @@ async def test_nothing_leaves_for_an_editor(talk: Talk) -> None:
     encoder = UpdateEncoder(with_prompts=True)
     updates = [each for item in await read(channel) for each in encoder.encode(item)]
     check("\n".join(each.model_dump_json() for each in updates))
+
+
+@talking
+async def test_a_message_whose_run_could_not_start_is_answered_later(talk: Talk) -> None:
+    fails = True
+
+    def deps(user: str) -> object:
+        if fails:
+            raise RuntimeError(f"key {CANARIES[5]}")
+        return None
+
+    model = talk.channels([text(f"Answer {n}.") for n in range(4)]).agent.model
+    options: dict[str, Any] = {"deps": deps, "deciders": "user"}
+    made = app(Agent(model), protocols=[*REQUESTS], sessions=talk.sessions, **options)
+    talk.close_later(made.state.channels)
+    names = {"id": "v", "threadId": "a", "conversation": "o"}
+    bodies = {kind: {**b, **names} for kind, (_, b, _) in REQUESTS.items()}
+    async with serve(made) as client:
+
+        async def ask(kind: str) -> str:
+            return (await client.post(REQUESTS[kind][0], json=bodies[kind])).text
+
+        for kind in [*REQUESTS, "vercel", "agui"]:
+            answer = await ask(kind)
+            assert "Something went wrong" in answer and "CANARY" not in answer, kind
+        fails = False
+        for kind in REQUESTS:  # pages repeat the message under its id
+            while "conversation_locked" in (answer := await ask(kind)):
+                await made.state.channels.wait()  # the run of the message that was left
+            assert "Answer" in answer and "went wrong" not in answer, kind
 
 
 @pytest.mark.parametrize("function", ["user", "deps", "deciders"])

@@ -17,5 +17,6 @@ def test_each_refusal_has_its_status() -> None:
         "UnknownApproval": 409,
         "SessionBusy": 409,
         "InvalidDecision": 422,
+        "Disconnected": 499,
         "Forbidden": 403,
     }

@@ -47,7 +47,7 @@ class Applied(NamedTuple):
 
     Args:
         late: Approval ids on which somebody else had decided before.
-        is_new: False if everything in the request was known.
+        is_new: False if everything in the request was known, and a run has taken its message.
         is_said: True if its message was accepted now.
     """
 
@@ -86,6 +86,9 @@ async def apply_request(
     for id, value in results.items():
         await channel.answer(id, value, who=user)
     if asked.content:
+        if asked.message_id:
+            inbox = await asyncio.to_thread(lambda: channel.session.inbox)
+            is_new = is_new or asked.message_id in {each.id for each in inbox}
         is_said = await channel.say(
             asked.content, id=asked.message_id, who=user, tools=tools, after=asked.after
         )

@@ -14,7 +14,7 @@ from typing import Final, Protocol, TypeVar
 from toolkeel._records.entries import Decided, RunEnded
 from toolkeel.sessions.session import Session
 from toolkeel_studio.serve.channel import Channel
-from toolkeel_studio.serve.items import Item
+from toolkeel_studio.serve.items import Item, Problem
 from toolkeel_studio.serve.json_responses import to_json
 from toolkeel_studio.serve.numbering import number_journal
 
@@ -57,13 +57,17 @@ async def encode_run(
         channel: The session.
         after: Number of the item after which it starts.
         encoder: Makes it.
-        starts: Returns True for the first item that counts; what comes before it is passed over.
+        starts: Returns True for the first item that counts; what comes before it is passed over. If none
+            comes because no run could start, the reason is encoded.
         is_joined: Join pieces of a text that come together. Events that are numbered forbid it.
         is_across_waits: Pass over the end of a run that only waited there, and has continued since.
     """
     reading = channel.read_batches(after, follow=False, is_joined=is_joined)
+    problems: list[Item] = []
     async with aclosing(reading) as batches:
         async for batch in batches:
+            if starts is not None:
+                problems += [item for item in batch if isinstance(item.body, Problem)]
             items, starts = _from_first(batch, starts)
             made: list[T] = []
             for item in items:
@@ -75,7 +79,9 @@ async def encode_run(
                 yield made
             if encoder.is_done:
                 break
-    items = [] if encoder.is_done else await asyncio.to_thread(_waiting_decisions, channel.session)
+    items = [] if starts is None else problems[-1:]
+    if not (encoder.is_done or items):
+        items = await asyncio.to_thread(_waiting_decisions, channel.session)
     if last := [*(each for item in items for each in encoder.encode(item)), *encoder.finish()]:
         yield last
 
