@@ -150,6 +150,19 @@ def test_whoever_leaves_in_whatever_order_the_order_of_arrival_holds(
     run_async(main)
 
 
+def test_a_place_that_was_taken_in_a_closed_loop_holds_up_nobody() -> None:
+    arrivals = Arrivals()
+
+    async def arrive() -> Any:
+        return arrivals.arrive("s")
+
+    loop = asyncio.new_event_loop()
+    never = loop.run_until_complete(arrive())
+    loop.close()
+    assert not never.queued.done()
+    run_async(arrivals.arrive("s").wait)
+
+
 def test_threads_take_places_of_their_own() -> None:
     arrivals = Arrivals()
     places: list[Any] = []

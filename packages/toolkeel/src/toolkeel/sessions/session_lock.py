@@ -34,7 +34,7 @@ class Arrivals:
     """The order in which this process's runs asked for the sessions of a store."""
 
     def __init__(self) -> None:
-        self._last: dict[Hashable, Future[None]] = {}
+        self._last: dict[Hashable, Arrival] = {}
         self._lock = threading.Lock()
 
     def arrive(self, session: Hashable) -> Arrival:
@@ -49,14 +49,15 @@ class Arrivals:
                 "starts no more threads; run it before the program ends"
             )
         with self._lock:
-            arrival = Arrival(self, session, self._last.get(session))
-            self._last[session] = arrival.queued
+            last = self._last.get(session)
+            before = None if last is None or last.is_abandoned else last.queued
+            arrival = self._last[session] = Arrival(self, session, before)
         return arrival
 
     def forget(self, arrival: Arrival) -> None:
         """Forget an arrival, unless a later one has come."""
         with self._lock:
-            if self._last.get(arrival.session) is arrival.queued:
+            if self._last.get(arrival.session) is arrival:
                 del self._last[arrival.session]
 
 
@@ -73,6 +74,14 @@ class Arrival:
         self.session = session
         self._before = before
         self.queued: Future[None] = Future()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        with suppress(RuntimeError):  # outside of a loop
+            self._loop = asyncio.get_running_loop()
+
+    @property
+    def is_abandoned(self) -> bool:
+        """True if its event loop was closed before the run was in the queue: it will never be."""
+        return self._loop is not None and self._loop.is_closed()
 
     def __enter__(self) -> Arrival:
         return self
