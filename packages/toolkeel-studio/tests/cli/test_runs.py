@@ -10,9 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import typer
 
 from tests.durable.working import done_in, durable_of
 from tests.sessions.postgres_server import Server, serving
+from toolkeel_studio.cli.runs import decide_command
 from toolkeel_studio.durable import Durable
 
 pytestmark = pytest.mark.slow
@@ -78,6 +80,21 @@ def test_a_waiting_run_is_found_decided_exported_and_pruned_from_the_command_lin
     assert toolkeel("runs", "list", *place, cwd=tmp_path).stdout == ""
     assert toolkeel("runs", "delete", "客", "--really", *place, cwd=tmp_path).stdout == "ada\n"
     assert not durable.sessions.open("ada", "客").exists
+
+
+def test_who_decides_second_is_told_the_decision_that_counts(
+    durable: Durable, capsys: pytest.CaptureFixture[str]
+) -> None:
+    durable.start("pay 5", session="ada", id="paying")
+    assert durable.result("paying", 20).reason == "waiting"
+    session = durable.sessions["ada"]
+    [ticket] = session.pending
+    session.decide(ticket.approve(), "eve")
+    with pytest.raises(typer.Exit) as ended:
+        decide_command("paying", deny=[ticket.id], database=durable.sessions.path)
+    id, told = capsys.readouterr()
+    assert (ended.value.exit_code, told) == (1, "decided already by eve: approve\n")
+    assert durable.result(id.strip(), 20).text == "Paid."
 
 
 def test_a_run_is_cancelled_from_the_command_line_and_an_unknown_one_is_reported(
