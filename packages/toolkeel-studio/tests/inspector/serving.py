@@ -143,6 +143,7 @@ def served(
     audit: Path | None = None,
     port: int = 0,
     token: str = "",
+    durable: Any = None,
     **options: Any,
 ) -> Iterator[Served]:
     """An inspector of the tools above and of others, until the block ends."""
@@ -152,7 +153,14 @@ def served(
     agent = Agent(Scripted(lines, name="play"), [*TOOLS, *tools], **options)
     sessions = Sessions(folder / "talk.db")
     inspector = Inspector(
-        agent, sessions, target="tools.py", desk=desk, audit=audit, port=port, token=token
+        agent,
+        sessions,
+        target="tools.py",
+        desk=desk,
+        durable=durable,
+        audit=audit,
+        port=port,
+        token=token,
     )
     ready = threading.Event()
     thread = threading.Thread(target=lambda: asyncio.run(inspector.serve(ready.set)))

@@ -12,10 +12,12 @@ import pytest
 
 from tests.inspector.serving import served
 from tests.waiting import until_sync
-from toolkeel import Rules
+from toolkeel import Agent, Rules, tool
 from toolkeel._records.tickets import Decision, Ticket, new_id
-from toolkeel.sessions import ApprovalQueue, KeyValueStore
-from toolkeel.testing import call
+from toolkeel.sessions import ApprovalQueue, KeyValueStore, Sessions
+from toolkeel.testing import Scripted, call
+from toolkeel_studio.durable import Durable
+from toolkeel_studio.inspector.desk_pages import open_durable
 from toolkeel_workspace.files.workspace import Workspace
 
 
@@ -117,3 +119,48 @@ def test_nothing_of_what_is_asked_about_is_hidden(tmp_path: Path, desk: Approval
         assert r"-\u200bgone" in text
         page.post("/approvals", verdict="deny", **seal(text))
     assert waiting.decision.verdict == "deny"
+
+
+@tool(approval=True)
+def pay(amount: int) -> str:
+    """Pay."""
+    return f"paid {amount}"
+
+
+@pytest.mark.slow
+def test_runs_are_listed_cancelled_and_retried_on_their_page(tmp_path: Path) -> None:
+    sessions = Sessions(tmp_path / "talk.db")
+    assert open_durable(sessions) is None
+    durable = Durable(Agent(Scripted([]), name="clerk"), sessions)
+    durable.start("hi <b>", session="猫", id="one")
+    with served(tmp_path, durable=open_durable(sessions)) as page:
+        shown = page.client.get("/durable").text
+        assert "hi &lt;b&gt;" in shown and "queued" in shown and ">Durable runs</a>" in shown
+        refused = page.post("/durable", id="one", _do="retry")
+        assert refused.status_code == 409 and "only a failed run can be retried" in refused.text
+        page.post("/durable", id="one", _do="cancel")
+        assert durable.show("one").status == "cancelled"
+        assert "No durable run." in page.client.get("/durable?status=failed").text
+    durable.close()
+    with served(tmp_path) as page:
+        assert page.client.get("/durable").status_code == 404
+        assert "Durable runs" not in page.client.get("/stats").text
+
+
+@pytest.mark.slow
+def test_a_call_of_a_durable_run_that_is_approved_on_the_page_is_queued_and_not_run_here(
+    tmp_path: Path,
+) -> None:
+    sessions = Sessions(tmp_path / "talk.db")
+    clerk = Agent(Scripted([call("pay", {"amount": 5})]), [pay], name="clerk")
+    durable = Durable(clerk, sessions)
+    durable.start("pay 5", session="ada", id="paying")
+    clerk.run_sync("pay 5", session=sessions["ada"])
+    with served(tmp_path, tools=[pay], durable=open_durable(sessions)) as page:
+        found = seal(page.client.get("/approvals").text)
+        page.post("/sessions/ada", _do="decide", verdict="approve", **found)
+        again = page.post("/sessions/ada", _do="decide", verdict="deny", **found)
+        assert again.status_code == 409 and "already decided by inspector" in again.text
+        assert durable.show(f"decided-{found['ticket']}").status == "queued"
+        assert [message.text for message in sessions["ada"].messages].count("paid 5") == 0
+    durable.close()

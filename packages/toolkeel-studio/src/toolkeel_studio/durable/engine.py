@@ -31,7 +31,7 @@ from toolkeel_studio.durable.recovery import Recovery, load_recovery
 with needs_extra("Durable runs", "dbos"):
     from dbos import DBOS, DBOSClient, DBOSPortableJSONSerializer, EnqueueOptions, WorkflowStatus
     from dbos import error as dbos_error
-    from sqlalchemy import Engine
+    from sqlalchemy import Engine, inspect
     from sqlalchemy.exc import OperationalError
 
 RUN: Final = "toolkeel.run"
@@ -110,6 +110,20 @@ def address_of(database: str) -> str:
         ports = ports * hosts if len(ports) == 1 else ports
         parts["port"] = ",".join(each or "5432" for each in ports)
     return f"postgresql://{login}/{name}?{urlencode(parts, quote_via=quote)}"
+
+
+def has_tables(database: str) -> bool:
+    """Return True if a PostgreSQL database has DBOS's tables; nothing is created.
+
+    Raises:
+        SessionError: it cannot be reached.
+    """
+    with _as_unreachable():
+        engine = open_engine(address_of(database), 1)
+        try:
+            return bool(inspect(engine).has_table("workflow_status", schema="dbos"))
+        finally:
+            close_engine(engine)
 
 
 class RunQueue:

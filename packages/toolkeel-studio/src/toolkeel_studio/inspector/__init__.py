@@ -17,7 +17,7 @@ server_pages   the page of MCP servers: approved definitions, changes since, gat
 session_pages  pages of sessions: talk, watch, decide, fork, compare
 daily_stats    stats with numbers by day, and bar charts of them
 stats_pages    the page of stats, over all days or a range
-desk_pages     the page of approvals: what waits in sessions and in a shared queue, and its decision
+desk_pages     pages of what an operator decides: calls that wait in sessions and a shared queue, durable runs
 eval_pages     pages of saved reports of toolkeel eval
 app            all pages as one application, its address and its server
 

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import uvicorn
 from starlette.applications import Starlette
@@ -25,7 +25,7 @@ from toolkeel.sessions.errors import SessionError
 from toolkeel.sessions.sessions import Sessions
 from toolkeel_studio.evals.report import reports_folder
 from toolkeel_studio.inspector.access_guard import Guard
-from toolkeel_studio.inspector.desk_pages import DeskPages
+from toolkeel_studio.inspector.desk_pages import DeskPages, DurablePages
 from toolkeel_studio.inspector.eval_pages import EvalPages
 from toolkeel_studio.inspector.runs import Runs
 from toolkeel_studio.inspector.server_pages import ServerPages
@@ -33,6 +33,9 @@ from toolkeel_studio.inspector.session_pages import SessionPages
 from toolkeel_studio.inspector.site import LANGUAGES, show_page
 from toolkeel_studio.inspector.stats_pages import StatsPages
 from toolkeel_studio.inspector.tool_pages import ToolPages
+
+if TYPE_CHECKING:
+    from toolkeel_studio.durable.runs import Runs as DurableRuns
 
 ADDRESS = "127.0.0.1"
 KINDS = {"style.css": "text/css", "live.js": "text/javascript", "mark.svg": "image/svg+xml"}
@@ -50,6 +53,8 @@ class Inspector:
         audit: Log file of a gateway, whose last calls are shown.
         desk: Approval queue of other programs, such as a gateway.
         events: Files of `JsonLines`, whose stats are shown beside those of the sessions.
+        durable: Durable runs of the sessions, which have a page then, and whose calls are decided for
+            their workers.
 
     Attributes:
         url: URL to open, with a one-time secret.
@@ -70,17 +75,24 @@ class Inspector:
         audit: Path | None = None,
         desk: ApprovalQueue | None = None,
         events: Sequence[Path] = (),
+        durable: DurableRuns | None = None,
     ) -> None:
         self.token = token or secrets.token_urlsafe(24)
         self._socket = _listening(port)
         self._port: int = self._socket.getsockname()[1]
-        self._runs = Runs(agent, sessions)
+        self._runs = Runs(agent, sessions, durable)
         tools = ToolPages(self._runs, target, f"http://{ADDRESS}:{self._port}")
         servers = ServerPages(agent.tools, audit)
         desks = DeskPages(self._runs, desk)
         stats = StatsPages(sessions, events)
         pages = tools, SessionPages(self._runs), servers, desks, stats
         self.app = _application(*pages, self._lifespan)
+        runs = DurablePages(durable)
+        self.app.router.routes += [
+            Route("/durable", runs.show, methods=["GET"]),
+            Route("/durable", runs.act, methods=["POST"]),
+        ]
+        self.app.state.has_durable = durable is not None
         self._guard = Guard(self.app, self._port, self.token)
         self._server: _Server | None = None
 

@@ -1,4 +1,4 @@
-"""The page of approvals: what waits for a person, in sessions and in a shared queue."""
+"""Pages of what an operator decides: calls that wait in sessions and in a shared queue, and durable runs."""
 
 from __future__ import annotations
 
@@ -6,16 +6,27 @@ import asyncio
 import json
 from collections.abc import Iterator, Mapping
 from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from toolkeel._records.tickets import Decision, Ticket
-from toolkeel.errors import ToolkeelError
+from toolkeel.errors import MissingExtraError, SetupError, ToolkeelError
 from toolkeel.sessions.approval_queue import ApprovalQueue
+from toolkeel.sessions.sessions import Sessions
+from toolkeel.sessions.stores.postgres import is_postgres
 from toolkeel_studio.inspector.runs import SESSION, VERDICT_OF, WHO, Runs
 from toolkeel_studio.inspector.site import TOO_LATE, UNTOUCHED, PageText, read_form, show_page
 from toolkeel_studio.inspector.waiting_count import WaitingCount
+
+if TYPE_CHECKING:
+    from toolkeel_studio.durable.runs import Runs as DurableRuns
+
+SHOWN: Final = 200
+"""Maximum number of durable runs that their page shows."""
 
 
 class DeskPages:
@@ -86,3 +97,60 @@ def _decision(typed: Mapping[str, str]) -> Decision:
     return Decision.from_dict(
         {**fields, "verdict": verdict, "arguments": arguments, "reach": reach}
     )
+
+
+def open_durable(sessions: Sessions) -> DurableRuns | None:
+    """Open the durable runs beside sessions; None if there are none, or the extra is not installed.
+
+    Raises:
+        SetupError: The database cannot be used.
+    """
+    beside = is_postgres(sessions.path) or Path(f"{sessions.path}.runs").is_file()
+    if not beside:
+        return None
+    try:
+        from toolkeel_studio.durable.engine import has_tables
+        from toolkeel_studio.durable.runs import Runs as DurableRuns
+    except MissingExtraError:
+        return None
+    if is_postgres(sessions.path) and not has_tables(sessions.path):
+        return None
+    return DurableRuns(sessions)
+
+
+class DurablePages:
+    """Handlers of the page of durable runs.
+
+    Args:
+        durable: The runs, or None if there are none.
+    """
+
+    def __init__(self, durable: DurableRuns | None) -> None:
+        self._durable = durable
+
+    async def show(self, request: Request) -> Response:
+        """Show the latest runs, of one status if the query names one."""
+        return await self._render(request)
+
+    async def act(self, request: Request) -> Response:
+        """Cancel a run, or retry a failed one."""
+        if self._durable is None:
+            raise HTTPException(404)
+        typed = await read_form(request)
+        act = self._durable.retry if typed.get("_do") == "retry" else self._durable.cancel
+        try:
+            await asyncio.to_thread(act, typed.get("id", ""))
+        except SetupError as error:
+            return await self._render(request, str(error), 409)
+        return RedirectResponse("/durable", 303)
+
+    async def _render(self, request: Request, told: str = "", code: int = 200) -> Response:
+        if (durable := self._durable) is None:
+            raise HTTPException(404)
+        from toolkeel_studio.durable.runs import STATUSES
+
+        status = request.query_params.get("status", "")
+        wanted = status if status in STATUSES else None
+        found = await asyncio.to_thread(lambda: durable.list(status=wanted, limit=SHOWN))
+        fields = {"found": found, "told": told, "statuses": STATUSES, "chosen": wanted}
+        return await show_page("durable.html", request, code, **fields)

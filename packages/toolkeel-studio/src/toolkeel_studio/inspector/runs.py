@@ -6,28 +6,33 @@ arrives, and forms as decisions.
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from toolkeel import events
 from toolkeel._records.entries import Decided
-from toolkeel._records.tickets import VERDICTS, Ticket
+from toolkeel._records.tickets import VERDICTS, Reach, Ticket
 from toolkeel.agent.agent import Agent
 from toolkeel.agent.resume import fits_tool
 from toolkeel.define.schema.json_schema_validator import compile_json_schema
 from toolkeel.errors import InvalidArguments
 from toolkeel.model_interface import CallDelta, TextDelta
 from toolkeel.observe.wording import one_line
+from toolkeel.sessions.errors import DecisionRefused
 from toolkeel.sessions.session import Session
 from toolkeel.sessions.sessions import Sessions
 from toolkeel_studio.inspector.forms import build_form, submitted_value
 from toolkeel_studio.serve.channel import Channels
-from toolkeel_studio.serve.decisions import Verdict
+from toolkeel_studio.serve.decisions import Choice, Verdict, decide_ticket, find_ticket
 from toolkeel_studio.serve.errors import InvalidDecision, UnknownApproval
 from toolkeel_studio.serve.items import approval_id_of
 from toolkeel_studio.serve.runner import PendingQuestion
+
+if TYPE_CHECKING:
+    from toolkeel_studio.durable.runs import Runs as DurableRuns
 
 WHO = "inspector"
 TAIL = 20_000
@@ -89,9 +94,13 @@ class Runs:
     Args:
         agent: Who answers.
         sessions: Where they are kept.
+        durable: Durable runs of these sessions, which workers continue after a decision, or None.
     """
 
-    def __init__(self, agent: Agent[Any, Any], sessions: Sessions) -> None:
+    def __init__(
+        self, agent: Agent[Any, Any], sessions: Sessions, durable: DurableRuns | None = None
+    ) -> None:
+        self._durable = durable
         self.agent = agent
         self.sessions = sessions
         self._channels = Channels(agent, sessions, listener=self._listen)
@@ -156,7 +165,7 @@ class Runs:
     async def decide(
         self, name: str, id: str, seal: str, form: Mapping[str, str]
     ) -> Decided | None:
-        """Decide a ticket; go on when nothing else waits.
+        """Decide a ticket; go on when nothing else waits, by a worker if the run is a durable one.
 
         Args:
             name: The session's.
@@ -174,6 +183,14 @@ class Runs:
         verdict: Verdict = VERDICT_OF.get(form.get("verdict", ""), "deny")
         arguments = _object(form.get("arguments", "")) if verdict == "edit" else None
         extends = form.get("verdict") == SESSION
+        if (durable := self._durable) is not None and await asyncio.to_thread(
+            lambda: bool(durable.list(session=name, scope="", limit=1))
+        ):
+            reach: Reach = "session" if extends else "call"
+            choice = Choice(
+                verdict, form.get("reason", ""), arguments, form.get("value", ""), reach
+            )
+            return await asyncio.to_thread(self._queue_decision, durable, (name, id, seal), choice)
         waiting = self.open_tickets(self.sessions[name]) if extends else {}
         channel, ticket = self._channels.open(name), waiting.get(id)
         first = await channel.decide(
@@ -191,6 +208,24 @@ class Runs:
                 same = (each.tool, each.scope) == (ticket.tool, ticket.scope)
                 if each.id != id and same and fits_tool(each, tools):  # no other agent's tool
                     await channel.decide(f"{each.id}.{each.seal}", "approve", who=WHO)
+        return first
+
+    def _queue_decision(
+        self, durable: DurableRuns, shown: tuple[str, str, str], choice: Choice
+    ) -> Decided | None:
+        """Decide a ticket of a durable run, and leave the run to a worker. Return an earlier decision."""
+        name, id, seal = shown
+        session = self.sessions[name]
+        first = session.find_decision(id)
+        if first is None:
+            ticket = find_ticket(session, id, seal)
+            decision = decide_ticket(ticket, choice, self._channels.agent.tools)
+            try:
+                durable.decide(name, decision, who=WHO)
+            except DecisionRefused:  # it was canceled since it was read
+                raise UnknownApproval("the call that was shown is no longer pending") from None
+            found = session.find_decision(id)
+            first = None if found is None or found.decision == decision else found
         return first
 
     def questions(self) -> list[tuple[str, Ticket]]:

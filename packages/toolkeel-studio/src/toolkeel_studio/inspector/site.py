@@ -262,6 +262,7 @@ def render_page(name: str, request: Request, **values: Any) -> str:
     variables = {"t": say, "lang": lang, "nonce": request.state.nonce, "path": request.url.path}
     variables["here"] = request.state.here
     app = request.scope.get("app")  # none before a person has logged in
+    variables["has_durable"] = app is not None and app.state.has_durable
     variables["waiting"] = app.state.count_waiting() if app is not None else ""
     made = _PAGES.get_template(name).render(**variables, **values)
     return made.encode("utf-8", "replace").decode()  # a lone surrogate cannot be encoded

@@ -58,19 +58,22 @@ def command(
     """
     with needs_extra("toolkeel inspect", "inspect"):
         from toolkeel_studio.inspector.app import Inspector
+        from toolkeel_studio.inspector.desk_pages import open_durable
     chosen = tuple(targets or (ALL_TARGET,))
     with stdout_kept_clean():
         agent = Launch(chosen, model, instructions, rules=rules).agent()
     desk = ApprovalQueue(KeyValueStore(store)) if store else None
+    sessions = Sessions(file)
     page = Inspector(
         agent,
-        Sessions(file),
+        sessions,
         target=chosen[0],
         port=port,
         token=token,
         audit=audit,
         desk=desk,
         events=events or (),
+        durable=open_durable(sessions),
     )
 
     def ready() -> None:
