@@ -16,8 +16,8 @@ from toolkeel import Agent, Rules, tool
 from toolkeel._records.tickets import Decision, Ticket, new_id
 from toolkeel.sessions import ApprovalQueue, KeyValueStore, Sessions
 from toolkeel.testing import Scripted, call
+from toolkeel_studio.cli.commands.inspect import open_durable
 from toolkeel_studio.durable import Durable
-from toolkeel_studio.inspector.desk_pages import open_durable
 from toolkeel_workspace.files.workspace import Workspace
 
 

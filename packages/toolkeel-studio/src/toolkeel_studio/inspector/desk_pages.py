@@ -6,18 +6,16 @@ import asyncio
 import json
 from collections.abc import Iterator, Mapping
 from itertools import chain
-from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, get_args
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from toolkeel._records.tickets import Decision, Ticket
-from toolkeel.errors import MissingExtraError, SetupError, ToolkeelError
+from toolkeel.errors import SetupError, ToolkeelError
+from toolkeel.events import EndReason
 from toolkeel.sessions.approval_queue import ApprovalQueue
-from toolkeel.sessions.sessions import Sessions
-from toolkeel.sessions.stores.postgres import is_postgres
 from toolkeel_studio.inspector.runs import SESSION, VERDICT_OF, WHO, Runs
 from toolkeel_studio.inspector.site import TOO_LATE, UNTOUCHED, PageText, read_form, show_page
 from toolkeel_studio.inspector.waiting_count import WaitingCount
@@ -27,6 +25,8 @@ if TYPE_CHECKING:
 
 SHOWN: Final = 200
 """Maximum number of durable runs that their page shows."""
+STATUSES: Final = ("queued", "active", *get_args(EndReason))
+"""By which the page filters them."""
 
 
 class DeskPages:
@@ -99,25 +99,6 @@ def _decision(typed: Mapping[str, str]) -> Decision:
     )
 
 
-def open_durable(sessions: Sessions) -> DurableRuns | None:
-    """Open the durable runs beside sessions; None if there are none, or the extra is not installed.
-
-    Raises:
-        SetupError: The database cannot be used.
-    """
-    beside = is_postgres(sessions.path) or Path(f"{sessions.path}.runs").is_file()
-    if not beside:
-        return None
-    try:
-        from toolkeel_studio.durable.engine import has_tables
-        from toolkeel_studio.durable.runs import Runs as DurableRuns
-    except MissingExtraError:
-        return None
-    if is_postgres(sessions.path) and not has_tables(sessions.path):
-        return None
-    return DurableRuns(sessions)
-
-
 class DurablePages:
     """Handlers of the page of durable runs.
 
@@ -147,8 +128,6 @@ class DurablePages:
     async def _render(self, request: Request, told: str = "", code: int = 200) -> Response:
         if (durable := self._durable) is None:
             raise HTTPException(404)
-        from toolkeel_studio.durable.runs import STATUSES
-
         status = request.query_params.get("status", "")
         wanted = status if status in STATUSES else None
         found = await asyncio.to_thread(lambda: durable.list(status=wanted, limit=SHOWN))

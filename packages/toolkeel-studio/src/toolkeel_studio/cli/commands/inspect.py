@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from toolkeel._common.needs_extra import needs_extra
 from toolkeel.builtin.tools_by_place import ALL_TARGET
+from toolkeel.errors import MissingExtraError
 from toolkeel.sessions import ApprovalQueue, KeyValueStore, Sessions
+from toolkeel.sessions.stores.postgres import is_postgres
 from toolkeel_studio.cli.commands.approvals import Store
 from toolkeel_studio.cli.commands.launch import OFFLINE, Instructions, Launch, ModelName, RulesFile
 from toolkeel_studio.cli.commands.serve import TOKEN_VARIABLE
 from toolkeel_studio.cli.commands.sessions import File
 from toolkeel_studio.cli.commands.stats import EventFiles
 from toolkeel_studio.cli.terminal.streams import DIM, echo, note, stdout_kept_clean
+
+if TYPE_CHECKING:
+    from toolkeel_studio.durable.runs import Runs as DurableRuns
 
 Audit = Annotated[
     Path | None,
@@ -58,7 +63,6 @@ def command(
     """
     with needs_extra("toolkeel inspect", "inspect"):
         from toolkeel_studio.inspector.app import Inspector
-        from toolkeel_studio.inspector.desk_pages import open_durable
     chosen = tuple(targets or (ALL_TARGET,))
     with stdout_kept_clean():
         agent = Launch(chosen, model, instructions, rules=rules).agent()
@@ -82,3 +86,22 @@ def command(
         note(f"model: {agent.model.name}; Ctrl-C ends it", DIM)
 
     asyncio.run(page.serve(ready))
+
+
+def open_durable(sessions: Sessions) -> DurableRuns | None:
+    """Open the durable runs beside sessions; None if there are none, or the extra is not installed.
+
+    Raises:
+        SetupError: The database cannot be used.
+    """
+    beside = is_postgres(sessions.path) or Path(f"{sessions.path}.runs").is_file()
+    if not beside:
+        return None
+    try:
+        from toolkeel_studio.durable.engine import has_tables
+        from toolkeel_studio.durable.runs import Runs as DurableRuns
+    except MissingExtraError:
+        return None
+    if is_postgres(sessions.path) and not has_tables(sessions.path):
+        return None
+    return DurableRuns(sessions)
