@@ -44,7 +44,7 @@ from toolkeel.providers.offline.read_transcript import FinishedCall, Turn, is_sa
 Call: TypeAlias = tuple[str, dict[str, object]]
 
 _SMALL_TALK = re.compile(
-    r"\s*(?:hi|hello|hey|good (?:morning|afternoon|evening)|你好|您好)(?![A-Za-z])[\s!！.。,，]*(?:there|all)?[\s!！.。]*$"
+    r"\s*(?:hi|hello|hey|good (?:morning|afternoon|evening)|你好|您好)(?![A-Za-z])[\s!！.。,，]*+(?:there|all)?[\s!！.。]*+$"
     r"|.*\bwhat (?:can|do) you (?:do|offer)|.*\bwho are you|.*\bwhat tools|.*\bhelp\s*[!?.]*$"
     r"|.*你(?:能|会|可以)(?:做|干)(?:些)?什么|.*你是谁|.*有(?:哪些|什么)工具",
     re.IGNORECASE,
