@@ -66,16 +66,10 @@ async def encode_run(
     problems: list[Item] = []
     async with aclosing(reading) as batches:
         async for batch in batches:
+            items, starts = _from_first(batch, starts)
             if starts is not None:
                 problems += [item for item in batch if isinstance(item.body, Problem)]
-            items, starts = _from_first(batch, starts)
-            made: list[T] = []
-            for item in items:
-                if encoder.is_done:
-                    break
-                if not (is_across_waits and await _has_continued(channel, item)):
-                    made += encoder.encode(item)
-            if made:
+            if made := await _encode_items(channel, items, encoder, is_across_waits):
                 yield made
             if encoder.is_done:
                 break
@@ -84,6 +78,19 @@ async def encode_run(
         items = await asyncio.to_thread(_waiting_decisions, channel.session)
     if last := [*(each for item in items for each in encoder.encode(item)), *encoder.finish()]:
         yield last
+
+
+async def _encode_items(
+    channel: Channel, items: Sequence[Item], encoder: Encoder[T], is_across_waits: bool
+) -> list[T]:
+    """Return what an encoder makes of items until it is done; see `encode_run`."""
+    made: list[T] = []
+    for item in items:
+        if encoder.is_done:
+            break
+        if not (is_across_waits and await _has_continued(channel, item)):
+            made += encoder.encode(item)
+    return made
 
 
 def _waiting_decisions(session: Session) -> list[Item]:
