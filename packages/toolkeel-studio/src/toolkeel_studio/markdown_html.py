@@ -29,7 +29,7 @@ def without_controls(text: str) -> str:
 
 
 def markdown_html(text: str, references: Mapping[str, Mapping[str, str]] | None = None) -> str:
-    """Render Markdown as HTML without the author's HTML, pictures and scripts.
+    r"""Render Markdown as HTML without the author's HTML, pictures and scripts.
 
     Args:
         text: The text, of at most `MAX_MARKDOWN` characters.

@@ -13,6 +13,7 @@ from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from html import escape
 from importlib import import_module
+from importlib.util import find_spec
 from time import perf_counter
 from typing import Any
 
@@ -39,10 +40,9 @@ from toolkeel.observe.wording import (
     title_of,
 )
 
-try:
-    from toolkeel_studio.markdown_html import MAX_MARKDOWN, markdown_html
-except ImportError:  # without markdown-it, every text is too long for it
-    MAX_MARKDOWN = -1
+_MARKDOWN: Any = (
+    import_module("toolkeel_studio.markdown_html") if find_spec("markdown_it") else None
+)
 
 T = TypeVar("T", default=str)
 MOST = 20_000
@@ -143,7 +143,9 @@ def _text(text: object) -> str:
 
 def _reply(text: str) -> str:
     """Render what a model wrote as Markdown; as text if it is too long, or without markdown-it."""
-    return _text(text) if len(text) > MAX_MARKDOWN else f"<div>{markdown_html(text)}</div>"
+    if _MARKDOWN is None or len(text) > _MARKDOWN.MAX_MARKDOWN:
+        return _text(text)
+    return f"<div>{_MARKDOWN.markdown_html(text)}</div>"
 
 
 def _bold(text: str) -> str:

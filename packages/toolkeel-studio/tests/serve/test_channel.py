@@ -325,7 +325,7 @@ async def test_names_of_no_session_and_numbers_of_no_item_are_refused(talk: Talk
 @talking
 async def test_a_run_that_cannot_start_is_a_problem_for_its_readers(talk: Talk) -> None:
     channels = talk.channels([text("never")])
-    channels._options["model"] = 3  # no model
+    channels.options["model"] = 3  # no model
     channel = channels.open("t")
     await channel.say("Hi")
     items = await read(channel)

@@ -82,7 +82,7 @@ class Agent(ToolCollection, Generic[_D, _T]):
 
     def __init__(self, model: Any = None, **options: Unpack[AgentOptions]) -> None:
         known = check_options(options, AgentOptions, "Agent", REFUSED)
-        self._processors = list(known.get("history_processors") or ())
+        self._processors: list[Any] = [*(known.get("history_processors") or ())]
         for one in known.get("capabilities") or ():
             if isinstance(one, ProcessHistory):
                 self._processors.append(one.processor)

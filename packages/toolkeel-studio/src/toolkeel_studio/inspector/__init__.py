@@ -4,7 +4,7 @@ page_items     what a session's page shows beside replies and calls: messages, n
 session_view   a session's journal as the page shows it: turns, replies, calls, what waits
 run_summary    the header of a run: models, end reason, duration, tokens, cost, errors, agents
 compare        two sessions side by side: totals, events, and where they differ
-session_figures  models, cost and error of each session, and its tools as they were sent
+list_figures   models, cost and error of each session, and its tools as they were sent
 waiting_count  how many calls wait for a person, counted rarely enough
 timeline       the waterfall of a run: a row for each request and each call, on one axis
 alternatives   which alternatives of a JSON Schema a form offers (anyOf, ``$ref``)

@@ -24,9 +24,9 @@ from toolkeel_studio.inspector.forms import (
     number_of,
     pointer_of,
 )
+from toolkeel_studio.inspector.list_figures import SentTools, SessionFigures, SessionReader
 from toolkeel_studio.inspector.run_summary import summarize_run
 from toolkeel_studio.inspector.runs import WHO, Live, Runs
-from toolkeel_studio.inspector.session_figures import SentTools, SessionFigures, SessionReader
 from toolkeel_studio.inspector.session_view import Story, fold_story
 from toolkeel_studio.inspector.site import (
     TOO_LATE,

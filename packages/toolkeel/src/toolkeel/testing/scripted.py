@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from toolkeel._common.checked_arguments import checked
 from toolkeel.agent.bind_tools import Binds, count_in_run
@@ -78,7 +78,7 @@ class Scripted(Binds):
             raise TypeError(f"a script cannot say {line!r}")
         calls = [item for item in items if isinstance(item, ToolCall)]
         if not calls:
-            return list(items)
+            return cast("list[Delta]", list(items))
         if len(calls) < len(items):
             raise TypeError(f"a script cannot say calls and deltas in one line: {line!r}")
         return [self._message(calls)]

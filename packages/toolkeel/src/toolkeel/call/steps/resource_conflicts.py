@@ -25,13 +25,15 @@ class Claim:
 
     Attributes:
         before: Claims that must end first; it is granted once there are none.
+        was_queued: True if it was not granted at once.
         live: True until the claim has ended.
         wanted: True until the claim is released; one released before it is granted ends when it is.
         suspended_tool: Name of the tool, here or earlier, whose call waits for a person.
     """
 
     __slots__ = (
-        "_after", "_granted", "before", "live", "outer", "places", "suspended_tool", "wanted", "write",
+        "_after", "_granted", "before", "live", "outer", "places", "suspended_tool", "wanted",
+        "was_queued", "write",
     )  # fmt: skip
 
     def __init__(self, places: Sequence[Branch], write: bool, outer: Claim | None = None) -> None:
@@ -40,6 +42,7 @@ class Claim:
         self.outer = outer
         self.before: set[Claim] = set()
         self.live = self.wanted = True
+        self.was_queued = False
         self.suspended_tool = ""
         self._after: list[Claim] = []
         self._granted: asyncio.Future[None] | None = None

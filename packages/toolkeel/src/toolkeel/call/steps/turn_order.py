@@ -66,8 +66,9 @@ class _Turn(ResourceLocks):
         self.suspended_claims: list[Claim] = []
 
     def claim(self, places: Sequence[Branch], write: bool, outer: Claim | None = None) -> Claim:
-        """Claim resources; mark a claim that conflicts with a suspended call by its tool's name."""
+        """Claim resources; note whether others come first, and the tool of a suspended call it conflicts with."""
         claim = super().claim(places, write)
+        claim.was_queued = not claim.is_granted
         for past in self.suspended_claims:
             if claim.conflicts_with(past):
                 claim.suspended_tool = past.suspended_tool
@@ -139,11 +140,12 @@ def lock_resources(guards: Sequence[Step]) -> Step:
     async def lock(prepared: Prepared, context: ToolContext, proceed: Proceed) -> object:
         """Run the call once it holds its resources, after earlier calls of the turn that conflict.
 
-        Raises `Skipped` if an earlier one is suspended. After a wait, guards check the call again.
+        Raises `Skipped` if an earlier one is suspended. Guards check the call again if one came before it,
+        even if that one has ended since: they may have looked before.
         """
         waited = False
         if (place := _placed.get()) is not None:
-            waited = await place.wait()
+            waited = await place.wait() or place.was_queued
             if place.suspended_tool:
                 raise _skipped_error(prepared.tool.name, place.suspended_tool)
             _placed.set(None)  # what the body calls has a turn of its own

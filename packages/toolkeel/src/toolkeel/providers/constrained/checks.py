@@ -154,7 +154,7 @@ def is_same_name(answered: str, requested: str) -> bool:
 
     Only letters and digits count, in any case: servers report a file's path, or add a tag or an owner.
 
-    >>> is_same_name("/models/SmolLM2-135M.Q4_1.gguf", "smollm2"), is_named("qwen3", "llama3")
+    >>> is_same_name("/models/SmolLM2-135M.Q4_1.gguf", "smollm2"), is_same_name("qwen3", "llama3")
     (True, False)
     """
     names = [re.sub(r"[^a-z0-9]", "", one.lower()) for one in (answered, requested)]

@@ -56,8 +56,7 @@ def encode_tools(tools: Tools, *, strict: bool | None = None) -> list[Json]:
 
     Args:
         tools: The tools that the model may call.
-        strict: True if the server must hold arguments to the schema; None: False. The flag is
-            always sent, since its absence means True here.
+        strict: True if the server must hold arguments to the schema; None: False, which is sent, too.
 
     Returns:
         One dict a tool: functions in order, then the server's own tools. A name that the wire does not

@@ -7,7 +7,7 @@ from toolkeel import Agent, AssistantMessage, Usage, tool
 from toolkeel.define.tool import AnyTool
 from toolkeel.sessions import Sessions
 from toolkeel.testing import Scripted, call
-from toolkeel_studio.inspector.session_figures import SentTools, SessionFigures, SessionReader
+from toolkeel_studio.inspector.list_figures import SentTools, SessionFigures, SessionReader
 
 
 def test_figures_of_a_session_are_those_of_all_its_runs_and_the_error_that_of_the_last() -> None:
