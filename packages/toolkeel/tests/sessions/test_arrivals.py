@@ -163,6 +163,31 @@ def test_a_place_that_was_taken_in_a_closed_loop_holds_up_nobody() -> None:
     run_async(arrivals.arrive("s").wait)
 
 
+def test_behind_a_closed_loop_the_run_before_it_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("toolkeel.sessions.session_lock.LOOP_SECONDS", 0.01)
+    arrivals, loop, order = Arrivals(), asyncio.new_event_loop(), list[str]()
+
+    async def arrive() -> Any:
+        return arrivals.arrive("s")
+
+    async def main() -> None:
+        first = arrivals.arrive("s")
+        await asyncio.to_thread(lambda: loop.run_until_complete(arrive()))
+        last = asyncio.create_task(arrivals.arrive("s").wait())
+        last.add_done_callback(lambda _: order.append("last"))
+        await asyncio.sleep(0)
+        loop.close()  # while the last one waits
+        await asyncio.sleep(0.05)
+        order.append("first")
+        first.leave()
+        await last
+
+    run_async(main)
+    assert order == ["first", "last"]
+
+
 def test_threads_take_places_of_their_own() -> None:
     arrivals = Arrivals()
     places: list[Any] = []

@@ -120,8 +120,12 @@ def _locate_in_user_code(error: BaseException, path: Path | None) -> str:
 
     Without `path`, in any file that is neither Python's nor an installed package's, with its name.
     """
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if _is_users(f.filename)]
-    own = [frame for frame in frames if path is None or Path(frame.filename) == path]
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [
+        f for f in frames if (_is_users(f.filename) if path is None else Path(f.filename) == path)
+    ]
+    if path is None:
+        own = own or frames[-1:]  # of a package that is installed itself
     if not own:
         return ""
     frame = own[-1]

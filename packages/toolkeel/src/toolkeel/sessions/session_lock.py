@@ -28,6 +28,8 @@ from toolkeel.sessions.errors import SessionError
 from toolkeel.sessions.stores.store import SessionStore, Writer
 
 T = TypeVar("T")
+LOOP_SECONDS = 1.0
+"""How often who waits looks whether the event loop of a run before it was closed, of which nobody is told."""
 
 
 class Arrivals:
@@ -49,8 +51,7 @@ class Arrivals:
                 "starts no more threads; run it before the program ends"
             )
         with self._lock:
-            last = self._last.get(session)
-            before = None if last is None or last.is_abandoned else last.queued
+            before = self._last.get(session)
             arrival = self._last[session] = Arrival(self, session, before)
         return arrival
 
@@ -69,19 +70,20 @@ class Arrival:
         queued: Resolved when this run and all before it are in the queue or have left.
     """
 
-    def __init__(self, arrivals: Arrivals, session: Hashable, before: Future[None] | None) -> None:
+    def __init__(self, arrivals: Arrivals, session: Hashable, before: Arrival | None) -> None:
         self._arrivals = arrivals
         self.session = session
         self._before = before
         self.queued: Future[None] = Future()
+        self._has_left = False
         self._loop: asyncio.AbstractEventLoop | None = None
         with suppress(RuntimeError):  # outside of a loop
             self._loop = asyncio.get_running_loop()
 
     @property
-    def is_abandoned(self) -> bool:
-        """True if its event loop was closed before the run was in the queue: it will never be."""
-        return self._loop is not None and self._loop.is_closed()
+    def is_gone(self) -> bool:
+        """True if no run will come of it: it has left, or its event loop was closed before it was in the queue."""
+        return self._has_left or (self._loop is not None and self._loop.is_closed())
 
     def __enter__(self) -> Arrival:
         return self
@@ -90,16 +92,27 @@ class Arrival:
         self.leave()
 
     async def wait(self) -> None:
-        """Wait until the runs before this one are in the queue."""
-        if self._before is not None and not self._before.done():
-            await asyncio.shield(asyncio.wrap_future(self._before))
+        """Wait until the runs before this one are in the queue, or gone."""
+        while (before := self._find_before()) is not None:
+            queued = asyncio.wrap_future(before.queued)
+            while not queued.done() and not before.is_gone:
+                await asyncio.wait([queued], timeout=LOOP_SECONDS)
 
     def leave(self) -> None:
         """Let the next run continue: this one is in the queue, or will not be. May be repeated."""
-        if self._before is not None and not self._before.done():  # it was cancelled while it waited
-            self._before.add_done_callback(lambda _: self._leave())
-        else:
+        self._has_left = True
+        if (before := self._find_before()) is None:
             self._leave()
+        else:  # it was cancelled while it waited
+            before.queued.add_done_callback(lambda _: self._leave())
+
+    def _find_before(self) -> Arrival | None:
+        """Return the last run before this one that is still on its way to the queue, and forget all others."""
+        before = self._before
+        while before is not None and (before.queued.done() or before.is_gone):
+            before = None if before.queued.done() else before._before
+        self._before = before
+        return before
 
     def _leave(self) -> None:
         """Let the next run continue, and remove this one from the order."""

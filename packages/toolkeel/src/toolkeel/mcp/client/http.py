@@ -262,10 +262,13 @@ def _status_error(
         return status, _error(code, said), _as_json(headers)
     if headers.get("content-type", "").lower().startswith("application/json"):
         try:
-            if "jsonrpc" in (body := json.loads(content)):
-                return 200 if "result" in body else status, content, headers
-        except (ValueError, TypeError, RecursionError):
-            pass
+            body = json.loads(content)
+        except (ValueError, RecursionError):
+            body = None
+        if isinstance(body, dict) and "jsonrpc" in body:
+            is_answer = "result" in body
+            mended = repair_response_body(content, message.content) if is_answer else content
+            return 200 if is_answer else status, mended, headers
     text = f"HTTP {status}" + (f": {reason}" if reason and not reason.startswith("<") else "")
     text += _LOGIN if status == 401 else ""
     code = REFUSED if status in _UNREAD else UNCLEAR

@@ -1,8 +1,8 @@
 """Sessions that a server has forgotten: recognized by its answer, replaced without losing other calls.
 
 The protocol says 404. Many servers are copies of an example that answers 400 with a sentence about
-the session and no id. Both are given before the message is looked at, so the request can be sent
-again. An answer that carries the id of the request shows that somebody read it: then the next request
+the session and no id; others say 405, 410 or 422. All are given before the message is looked at, so the
+request can be sent again. Where a refusal does not say what it is about, a ping tells. An answer that carries the id of the request shows that somebody read it: then the next request
 begins a new session, and this one is not repeated.
 """
 
@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from mcp import Client
+from mcp import Client, types
 from mcp.shared.exceptions import MCPError
 from mcp_types import CONNECTION_CLOSED
 
@@ -121,11 +121,12 @@ async def has_session_ended(error: MCPError, client: Client) -> bool:
     """Return True if the server ended our session; after a refusal that may say so, send it a ping."""
     if not _is_unclear(error) or client.session.initialize_result is None:
         return is_session_over(error)
-    ping = client.session._dispatcher.send_raw_request  # pyright: ignore[reportPrivateUsage]
     try:
-        await ping("ping", None, {"timeout": _PING_SECONDS})
+        await client.session.send_request(types.PingRequest(), types.EmptyResult, _PING_SECONDS)
     except MCPError as later:
         return is_session_over(later) or _is_unclear(later)
+    except ValueError:  # an odd answer is one, too
+        pass
     return False
 
 
