@@ -81,6 +81,22 @@ def test_a_worker_ends_although_its_database_does_not_answer(
     assert worker.put_back == []
 
 
+def test_what_fails_while_a_worker_ends_is_not_said_to_be_its_database(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    worker = object.__new__(Worker)
+    worker._lock, worker.running, worker._is_reachable = threading.Lock(), 0, True
+    worker._engine = SimpleNamespace(background_thread_stop_events=[])  # type: ignore[assignment]
+
+    def fail(_: str) -> None:
+        raise ValueError("a row of another program")
+
+    worker.queue, worker.id = SimpleNamespace(unfinished=fail), "w1"  # type: ignore[assignment]
+    with pytest.raises(ValueError, match="another program"):
+        worker.stop(0)
+    assert "does not answer" not in caplog.text
+
+
 def test_a_session_that_cannot_be_read_is_why_a_run_has_failed(
     make: Callable[..., Durable], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -249,3 +249,29 @@ def test_calls_wait_for_a_server_that_restarts_and_are_not_sent_to_one_that_is_g
     found = asyncio.run(use())
     assert len(ran) == (21 if comes_back else 1)
     assert all(each == "done" if comes_back else "was not sent" in each for each in found)
+
+
+def test_calls_that_wait_for_a_restart_fail_as_not_sent_when_the_server_is_removed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    wait, begun = Upstream._wait_for_restart, list[None]()
+
+    async def counted(server: Upstream) -> None:
+        begun.append(None)
+        await wait(server)
+
+    monkeypatch.setattr(Upstream, "_wait_for_restart", counted)
+
+    async def use() -> list[str]:
+        async with AsyncExitStack() as stack:
+            with old_server(lambda h, m: send(h, answer(m, OK)), version="HTTP/1.0") as url:
+                gateway = Gateway([ServerConfig("far", url=url, kind="http")])
+                client = await stack.enter_async_context(client_of(gateway, "legacy"))
+                await client.call_tool("far__act", {})
+            waiting = asyncio.gather(*(client.call_tool("far__act", {}) for _ in range(3)))
+            await until(lambda: len(begun) == 3)
+            await gateway.servers["far"].close()
+            return [text(each) for each in await waiting]
+
+    found = asyncio.run(use())
+    assert len(found) == 3 and all("was not sent" in each for each in found)

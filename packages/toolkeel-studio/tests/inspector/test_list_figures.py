@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.shared import peer
 from toolkeel import Agent, AssistantMessage, Usage, tool
+from toolkeel._records.entries import ModelAsked
 from toolkeel.define.tool import AnyTool
 from toolkeel.sessions import Sessions
+from toolkeel.sessions.errors import SessionUnavailable
+from toolkeel.sessions.session import Session
 from toolkeel.testing import Scripted, call
 from toolkeel_studio.inspector.list_figures import SentTools, SessionFigures, SessionReader
 
@@ -52,3 +57,25 @@ def test_a_tool_is_shown_as_the_request_sent_it_and_recorded_once_while_it_stays
     sent = [tools.definition("ping", each.seq) for each in asked]
     assert [each["description"] for each in sent] == ["First.", "First.", "Second."]  # type: ignore[index]
     assert "times" in str(sent[0]) and tools.definition("pang", asked[0].seq) is None
+
+
+def test_a_session_that_cannot_be_read_for_a_moment_is_read_the_next_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sessions = Sessions(":memory:")
+    Agent(Scripted(["Hello."], name="play")).run_sync("?", session=sessions["s"])
+    info, reader = sessions["s"].info, SessionReader(sessions, SessionFigures)
+
+    def refuse(*_: object) -> None:
+        raise SessionUnavailable("the disk is busy")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Session, "entries", refuse)
+        assert reader.read(info).models == "" and not reader.is_read(info)
+    assert reader.read(info).models == "play"
+
+
+def test_a_definition_whose_description_is_no_text_is_none() -> None:
+    tools = SentTools()
+    tools.add(1, ModelAsked("r", 1, definitions={"ping": '{"description": 3}'}))
+    assert tools.definition("ping", 1) is None

@@ -43,3 +43,16 @@ def test_no_more_is_read_than_is_shown_and_a_store_that_fails_has_no_number() ->
         yield
 
     assert WaitingCount(failing)() == ""
+
+
+def test_a_decision_during_a_count_makes_the_next_one_count_again() -> None:
+    found = [object()]
+
+    def decided_meanwhile() -> Iterator[object]:
+        yield from found
+        if found:
+            found.clear()
+            count.forget()
+
+    count = WaitingCount(decided_meanwhile)
+    assert (count(), count()) == ("1", "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable
+from concurrent.futures import Future, wait
 from datetime import datetime
 from threading import Event, Lock, Thread
 from time import monotonic, sleep
@@ -12,7 +13,8 @@ from typing import Any, Final, NoReturn
 
 from dbos import DBOS, WorkflowStatus
 from sqlalchemy import Engine
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import OperationalError, SQLAlchemyError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from toolkeel.errors import SetupError
 from toolkeel.sessions.errors import LaterTables, SessionError
@@ -165,20 +167,33 @@ class Worker:
 
         Args:
             seconds: How long to wait.
+
+        Raises:
+            Exception: Whatever else fails meanwhile.
         """
         with self._lock:
             self._is_stopping = True
-        ended = list[bool]()  # empty if the database is silent: the engine asks it again forever
-        drain = Thread(target=lambda: ended.append(self._drain(monotonic() + seconds)), daemon=True)
-        drain.start()
-        drain.join(seconds + END_SECONDS)
-        if not ended:
-            LOGGER.error(
-                "the database does not answer: runs of this worker continue when it is started again "
-                "as %s, or with --adopt",
-                self.id,
-            )
-        return ended == [True]
+        ended = Future[bool]()
+
+        def drain() -> None:
+            try:
+                ended.set_result(self._drain(monotonic() + seconds))
+            except Exception as error:  # raised again below
+                ended.set_exception(error)
+
+        Thread(target=drain, daemon=True).start()
+        # The engine asks a silent database again forever.
+        if wait([ended], seconds + END_SECONDS).done:
+            try:
+                return ended.result()
+            except (OperationalError, PoolTimeout):  # it refuses, or is silent to our own requests
+                pass
+        LOGGER.error(
+            "the database does not answer: runs of this worker continue when it is started again as "
+            "%s, or with --adopt",
+            self.id,
+        )
+        return False
 
     def _drain(self, limit: float) -> bool:
         """Wait for runs until a time of the monotonic clock; see `stop`."""

@@ -123,6 +123,7 @@ class Upstream:
         self.name_resources: Callable[[dict[str, Any]], object] = lambda _: None
         self._unreached_since: float | None = None
         self._probe: asyncio.Task[None] | None = None
+        self._is_closed = False
         self._shared = self._make_connection()
         self.link.on_lists_changed = changed
         self._client_connections: dict[object, ServerConnection] = {}
@@ -224,15 +225,17 @@ class Upstream:
                 if not (is_unreached(error) and is_first_round(params) and self._may_restart()):
                     raise
                 await self._wait_for_restart()
+                if self._is_closed:  # a call would open it again
+                    raise
             else:
                 self._unreached_since = None
                 return result
 
     async def _wait_for_restart(self) -> None:
-        """Return when the server answers again, or after `RESTART_SECONDS`; all calls wait for one probe."""
+        """Return when the server answers again, after `RESTART_SECONDS`, or on `close`; all calls wait for one probe."""
         if self._probe is None or self._probe.done():
             self._probe = asyncio.create_task(self._ping_until_answered(), context=Context())
-        await asyncio.shield(self._probe)
+        await asyncio.wait([self._probe])  # `close` cancels the probe, not those who wait for it
 
     async def _ping_until_answered(self) -> None:
         """Send a ping again and again, and begin a new session if the old one is forgotten."""
@@ -251,7 +254,7 @@ class Upstream:
         """Return True for some seconds after a server on the network could be reached."""
         self._unreached_since = self._unreached_since or monotonic()
         recently = monotonic() - self._unreached_since < RESTART_SECONDS
-        return recently and self.is_ready and bool(self.config.url)
+        return recently and self.is_ready and bool(self.config.url) and not self._is_closed
 
     async def _send_in_session(
         self, method: str, params: Mapping[str, Any], progressed: Progressed | None
@@ -356,7 +359,8 @@ class Upstream:
         )
 
     async def close(self) -> None:
-        """Close all connections; stop their processes."""
+        """Close all connections; stop their processes; calls that wait for a restart fail as not sent."""
+        self._is_closed = True
         if self._probe is not None:
             self._probe.cancel()
         self._close_idle(0.0)

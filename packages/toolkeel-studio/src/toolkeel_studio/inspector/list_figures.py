@@ -10,7 +10,7 @@ from typing import ClassVar, Generic, Protocol, TypeVar
 from toolkeel._records.entries import Entry, ModelAsked, ModelReplied, RunBegan, RunEnded
 from toolkeel.messages import Usage
 from toolkeel.observe.stats import price_of_usage
-from toolkeel.sessions.errors import SessionError
+from toolkeel.sessions.errors import SessionError, SessionUnavailable
 from toolkeel.sessions.sessions import Sessions
 from toolkeel.sessions.stores.store import SessionInfo
 
@@ -57,6 +57,8 @@ class SessionReader(Generic[F]):
                     parts = [session.entries(head, info.head, kind) for kind in value.kinds]
                     for each in sorted((e for part in parts for e in part), key=lambda e: e.seq):
                         value.add(each.seq, each.entry)
+                except SessionUnavailable:  # the next call reads it
+                    return value
                 except SessionError:  # deleted meanwhile, or an entry is damaged
                     pass
                 self._known[key] = info.head, value
@@ -136,4 +138,5 @@ class SentTools:
             found = json.loads(known[-1])
         except (IndexError, ValueError, RecursionError):  # an imported session may hold anything
             return None
-        return found if isinstance(found, dict) and "description" in found else None
+        is_definition = isinstance(found, dict) and isinstance(found.get("description"), str)
+        return found if is_definition else None

@@ -273,6 +273,7 @@ class SessionPages:
         except InvalidArguments as error:
             wrong = {pointer_of(each.path): str(each) for each in error.errors}
             return await self._show(request, session, str(error), typed, 422, wrong)
+        request.app.state.count_waiting.forget()
         if first:
             return await self._too_late(request, session, WHO, first)
         return RedirectResponse(_session_url(session.name), 303)

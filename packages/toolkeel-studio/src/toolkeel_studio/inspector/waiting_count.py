@@ -31,12 +31,14 @@ class WaitingCount:
         self._lock = threading.Lock()
         self._text = ""
         self._until = 0.0
+        self._decisions = self._counted = 0  # of which the number is
 
     def __call__(self) -> str:
         """Return the number as text; empty for none, or if the store cannot be read. May block."""
         with self._lock:
             began = monotonic()
-            if began >= self._until:
+            if began >= self._until or self._counted != self._decisions:
+                self._counted = self._decisions
                 self._text = self._count()
                 ended = monotonic()
                 self._until = ended + REUSE * (ended - began)
@@ -44,7 +46,7 @@ class WaitingCount:
 
     def forget(self) -> None:
         """Count again the next time, because a decision was made here."""
-        self._until = 0.0
+        self._decisions += 1  # without the lock, which a count holds
 
     def _count(self) -> str:
         try:

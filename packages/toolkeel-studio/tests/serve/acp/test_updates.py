@@ -65,6 +65,17 @@ def test_a_permission_shows_what_a_call_changes_in_its_file(
     assert asked.kind == "edit" and "\u202e" not in str(asked.raw_input)
 
 
+def test_a_permission_shows_beside_a_diff_the_arguments_that_are_not_in_it() -> None:
+    change = {"old_text": "x", "new_text": "y"}
+    for more in ({"replace_all": True}, {"edits": [{**change, "replace_all": True}]}):
+        given = {"path": "a.py", **change, **more}
+        asked = permission_call(ticket(given, ("file:{path}",)), "c1", "/project")
+        shown = (asked.content or ())[-1].content.text
+        assert "replace_all" in shown and shown.count("old_text") == str(more).count("old_text")
+    asked = permission_call(ticket({"path": "a.py", **change}, ("file:{path}",)), "c1", "/project")
+    assert [each.type for each in asked.content or ()] == ["diff"]
+
+
 def test_a_permission_shows_a_call_to_its_end_where_it_has_no_diff() -> None:
     hidden = {"command": "ls\u202e", "more": [{"\u200bx": "y\u2066"}]}
     asked = permission_call(ticket(hidden, (), "rule: ask"), "c1", "/project")

@@ -35,6 +35,8 @@ MAX_TEXT: Final = 50_000
 """Characters of a result that an editor is sent."""
 CUT: Final = "\n[... {count} more characters]"
 FILE: Final = re.compile(r"file:\{(\w+)\}")
+CHANGE: Final = {"old_text", "new_text"}
+"""Arguments of a change of a file, which a diff shows."""
 ALLOW, REJECT = "allow.", "reject."
 
 
@@ -115,7 +117,7 @@ def permission_options(approval_id: str) -> list[PermissionOption]:
 
 
 def permission_call(ticket: Ticket, call_id: str, folder: str) -> ToolCallUpdate:
-    """Return the call that a permission is asked for: its changes, or else its arguments as they would run.
+    """Return the call that a permission is asked for: its changes as diffs, its other arguments as JSON.
 
     Invisible characters are shown as escapes. Editors need not show a raw input, so the content has all.
 
@@ -124,15 +126,18 @@ def permission_call(ticket: Ticket, call_id: str, folder: str) -> ToolCallUpdate
         call_id: The call's id.
         folder: That the editor has open, which paths are relative to.
     """
-    paths = [str(PurePath(folder, path)) for path in _paths(ticket)]
+    named = [str(ticket.arguments[name]) for name in _path_arguments(ticket)]
+    paths = [str(PurePath(folder, path)) for path in named]
     changes = list(_changes(ticket.arguments)) if len(paths) == 1 else []
     is_edit = bool(paths) and not ticket.effects.get("read_only")
     reason = visible_text(ticket.reason)
     shown: list[Any] = [helpers.tool_content(helpers.text_block(reason))]
+    rest = dict(ticket.arguments)
     if is_edit and changes:
         shown += [helpers.tool_diff_content(paths[0], new, old) for old, new in changes]
-    elif ticket.arguments:
-        text = f"```json\n{visible_json(dict(ticket.arguments))}\n```"
+        rest = _without_changes(ticket)
+    if rest:
+        text = f"```json\n{visible_json(rest)}\n```"
         shown.append(helpers.tool_content(helpers.text_block(text)))
     first = reason.partition("\n")[0]
     return ToolCallUpdate(
@@ -146,14 +151,29 @@ def permission_call(ticket: Ticket, call_id: str, folder: str) -> ToolCallUpdate
     )
 
 
-def _paths(ticket: Ticket) -> Iterator[str]:
-    """Yield the files that a call names, as its tool declares them (``file:{path}``)."""
+def _path_arguments(ticket: Ticket) -> Iterator[str]:
+    """Yield the names of the arguments that are files, as its tool declares them (``file:{path}``)."""
     declared = ticket.effects.get("resources")
     for key in declared if isinstance(declared, Sequence) else ():
         found = FILE.fullmatch(str(key))
-        path = ticket.arguments.get(found[1]) if found else None
-        if isinstance(path, str):
-            yield path
+        if found and isinstance(ticket.arguments.get(found[1]), str):
+            yield found[1]
+
+
+def _without_changes(ticket: Ticket) -> dict[str, object]:
+    """Return the arguments that a diff shows nothing of, or not all."""
+    given = ticket.arguments
+    shown = {*_path_arguments(ticket)}
+    if isinstance(given.get("content"), str):
+        shown.add("content")
+    if _is_change(given):
+        shown |= CHANGE
+    edits = given.get("edits")
+    if isinstance(edits, Sequence) and all(
+        _is_change(each) and each.keys() == CHANGE for each in edits
+    ):
+        shown.add("edits")
+    return {name: value for name, value in given.items() if name not in shown}
 
 
 def _changes(arguments: Mapping[str, object]) -> Iterator[tuple[str | None, str]]:
@@ -162,11 +182,13 @@ def _changes(arguments: Mapping[str, object]) -> Iterator[tuple[str | None, str]
         yield None, visible_text(content)
     edits = arguments.get("edits")
     for each in (arguments, *(edits if isinstance(edits, Sequence) else ())):
-        match each:
-            case {"old_text": str(old), "new_text": str(new)}:
-                yield visible_text(old), visible_text(new)
-            case _:
-                pass
+        if _is_change(each):
+            yield visible_text(each["old_text"]), visible_text(each["new_text"])
+
+
+def _is_change(value: Any) -> bool:
+    """Return True for an object with the old and the new text of a change."""
+    return isinstance(value, Mapping) and all(isinstance(value.get(key), str) for key in CHANGE)
 
 
 def is_allowed(answer: RequestPermissionResponse, approval_id: str) -> bool:
