@@ -31,7 +31,7 @@ from toolkeel_compat.langchain.messages import SystemMessage, convert_to_message
 from toolkeel_compat.langchain.models.chat_models import convert_tool_choice, use_model
 from toolkeel_compat.langchain.runtime import C, S
 from toolkeel_compat.langchain.streaming.stream_modes import HookUpdate
-from toolkeel_compat.langchain.threads.interrupts import CHANGES_KEY
+from toolkeel_compat.langchain.threads.interrupts import CHANGES_KEY, HIDDEN_KEYS
 from toolkeel_compat.langchain.threads.message_ids import (
     get_id,
     make_id_step,
@@ -58,11 +58,13 @@ class Runtime(Generic[C]):
         context: The user's own object.
         store: Memory that outlives the run.
         stream_writer: Emits a value to the run's listeners.
+        run_id: Id of the run, the same after it has waited; empty outside of runs.
     """
 
     context: C
     store: Any
     stream_writer: Callable[[object], None]
+    run_id: str = ""
 
 
 @dataclasses.dataclass(init=False)
@@ -222,9 +224,11 @@ def split_instructions(
 
 def build_runtime(run: RunContext[Any]) -> Runtime[Any]:
     """Return middleware's view of a run."""
-    return Runtime(
-        run.deps, run.store, lambda value: run.emit(Emitted(*run.next_event_fields(), "", value))
-    )
+
+    def emit(value: object) -> None:
+        run.emit(Emitted(*run.next_event_fields(), "", value))
+
+    return Runtime(run.deps, run.store, emit, run.id)
 
 
 class HookStep:
@@ -275,7 +279,9 @@ class HookStep:
                 elif key != "jump_to":
                     write_state(state, key, value, self._reducers)
                     run.state[key] = state[key]
-            (report or partial(_emit, run))(HookUpdate(f"{name}.{kind}", returned))
+            shown = {key: value for key, value in update.items() if key not in HIDDEN_KEYS}
+            told = HookUpdate(f"{name}.{kind}", returned if shown == update else shown or None)
+            (report or partial(_emit, run))(told)
             if goal is not None:
                 return "end"
         return None

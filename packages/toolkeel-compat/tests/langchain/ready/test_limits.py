@@ -12,6 +12,7 @@ from toolkeel_compat.langchain import (
     InMemorySaver,
     ModelCallLimitExceededError,
     ModelCallLimitMiddleware,
+    SummarizationMiddleware,
     ToolCallLimitExceededError,
     ToolCallLimitMiddleware,
     create_agent,
@@ -113,3 +114,30 @@ def test_a_run_that_ended_at_the_limit_does_not_count_for_the_thread() -> None:
 def test_a_limit_that_cannot_be_is_refused(options: Any) -> None:
     with pytest.raises(ValueError, match=r"exit_behavior|cannot exceed"):
         ToolCallLimitMiddleware(**options)
+
+
+@pytest.mark.parametrize(
+    ("limit", "reached"),
+    [
+        (ModelCallLimitMiddleware(run_limit=3), "Model call limits exceeded: run limit (3/3)"),
+        (
+            ToolCallLimitMiddleware(run_limit=2, exit_behavior="end"),
+            "Tool call limit reached: run limit exceeded (3/2 calls).",
+        ),
+    ],
+)
+def test_a_summary_in_place_of_messages_resets_no_limit(limit: Any, reached: str) -> None:
+    brief = SummarizationMiddleware(
+        Scripted(["brief"] * 9), trigger=("messages", 3), keep=("messages", 2)
+    )
+    assert run(brief, limit, lines=LOOKS)[-1] == reached
+    assert len(ran) < 4
+
+
+def test_the_counts_are_part_of_no_state_that_programs_see() -> None:
+    limits = [ModelCallLimitMiddleware(run_limit=9), ToolCallLimitMiddleware(run_limit=9)]
+    saver, lines = InMemorySaver(), [call("look"), "done"]
+    agent = create_agent(Scripted(lines), [look], middleware=limits, checkpointer=saver)
+    parts = [*agent.stream({"messages": "hi"}, ADA, stream_mode=["values", "updates"])]
+    assert "count" not in str(parts)
+    assert agent.get_state(ADA).values.keys() == {"messages"}

@@ -7,7 +7,17 @@ from typing import Any
 import pytest
 
 from toolkeel.testing import Scripted, call
-from toolkeel_compat.langchain import PIIDetectionError, PIIMiddleware, create_agent, tool
+from toolkeel_compat.langchain import (
+    PIIDetectionError,
+    PIIMiddleware,
+    create_agent,
+    detect_credit_card,
+    detect_email,
+    detect_ip,
+    detect_mac_address,
+    detect_url,
+    tool,
+)
 
 
 @tool
@@ -71,3 +81,24 @@ def test_a_run_may_be_refused() -> None:
     with pytest.raises(PIIDetectionError, match=r"1 instance.* of email") as caught:
         run("ada@x.org", PIIMiddleware("email", strategy="block"))
     assert caught.value.pii_type == "email" and caught.value.matches[0]["value"] == "ada@x.org"
+
+
+@pytest.mark.parametrize(
+    ("detect", "text", "values"),
+    [
+        (detect_url, "see...x.org/p,-y.org/q a.b.--z.c/d my-host.x--y.org/p?q=1", ["x.org/p,-y.org/q", "z.c/d", "my-host.x--y.org/p?q=1"]),
+        (detect_url, "x.https://a.b www.a.b.www.c a.www.b.c/d u@v.w/z x.y, http://", ["https://a.b", "www.a.b.www.c", "a.www.b.c/d", "v.w/z"]),
+        (detect_email, "...ada@x.org +b.c+d@y.z-w.com <%e@f.gh> @i.jk l@m", ["ada@x.org", "b.c+d@y.z-w.com", "e@f.gh"]),
+        (detect_url, "a." * 20_000, []),
+        (detect_url, "a-a.-" * 8_000 + "a--a." * 8_000, []),
+        (detect_email, "a." * 20_000, []),
+        (detect_email, "a@" * 20_000, []),
+        (detect_ip, "1.1.1111." * 5_000, []),
+        (detect_credit_card, "1111-" * 8_000 + "x", []),
+        (detect_mac_address, "aa:" * 13_000 + "g", ["aa:aa:aa:aa:aa:aa"] * 2_166),
+    ],
+)  # fmt: skip
+def test_places_are_found_between_punctuation_and_in_long_chains(
+    detect: Any, text: str, values: list[str]
+) -> None:
+    assert [one["value"] for one in detect(text)] == values

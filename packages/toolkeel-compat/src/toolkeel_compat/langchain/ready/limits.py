@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
-from toolkeel._records.record import record
-from toolkeel_compat.langchain.messages import AIMessage, HumanMessage, ToolMessage
+from toolkeel_compat.langchain.messages import AIMessage, ToolMessage
 from toolkeel_compat.langchain.middleware import AgentMiddleware
+from toolkeel_compat.langchain.threads.interrupts import COUNTS_KEY
 
 
 class _LimitExceededError(Exception):
@@ -15,9 +16,9 @@ class _LimitExceededError(Exception):
 
     Args:
         thread_count: Number of calls in the thread.
-        run_count: Number of calls since the last user message.
+        run_count: Number of calls in the run.
         thread_limit: Maximum in a thread; None for no limit.
-        run_limit: Maximum since the last user message; None for no limit.
+        run_limit: Maximum in a run; None for no limit.
     """
 
     def __init__(
@@ -29,20 +30,25 @@ class _LimitExceededError(Exception):
 
     def _describe(self) -> str:
         """Return the text with the limits that are reached."""
+        raise NotImplementedError
+
+    def _list_limits(self) -> list[tuple[str, int, int]]:
+        """Return name, count and maximum of each limit that is reached."""
         counts = (
             ("thread", self.thread_count, self.thread_limit),
             ("run", self.run_count, self.run_limit),
         )
-        reached = [
-            f"{name} limit ({have}/{most})"
-            for name, have, most in counts
-            if most is not None and have >= most
+        return [
+            (name, have, most) for name, have, most in counts if most is not None and have >= most
         ]
-        return f"{_ENDED}{', '.join(reached)}"
 
 
 class ModelCallLimitExceededError(_LimitExceededError):
     """The limit of model calls is reached."""
+
+    def _describe(self) -> str:
+        reached = [f"{name} limit ({have}/{most})" for name, have, most in self._list_limits()]
+        return f"Model call limits exceeded: {', '.join(reached)}"
 
 
 class ToolCallLimitExceededError(_LimitExceededError):
@@ -58,26 +64,40 @@ class ToolCallLimitExceededError(_LimitExceededError):
         super().__init__(*counts, **more)
 
     def _describe(self) -> str:
-        """Return the text with the limits that are exceeded."""
-        counts = (
-            ("thread", self.thread_count, self.thread_limit),
-            ("run", self.run_count, self.run_limit),
-        )
         exceeded = [
             f"{name} limit exceeded ({have}/{most} calls)"
-            for name, have, most in counts
-            if most is not None and have > most
+            for name, have, most in self._list_limits()
+            if have > most
         ]
         whose = f"'{self.tool_name}' tool" if self.tool_name else "Tool"
         return f"{whose} call limit reached: {' and '.join(exceeded)}."
 
 
+@dataclasses.dataclass(frozen=True)
+class _Count:
+    """What a limit has counted until now; the state has it as JSON.
+
+    Args:
+        run_id: The last run.
+        thread: Number of calls in the thread; of tool calls, those that ran.
+        run: Number of calls in that run.
+        blocked: Ids of the calls beyond the limit in the last reply with calls.
+        answer: What ends the run when that reply's calls have results; empty if nothing does.
+    """
+
+    run_id: str
+    thread: int = 0
+    run: int = 0
+    blocked: Sequence[str] = ()
+    answer: str = ""
+
+
 class _CallLimit(AgentMiddleware):
-    """A limit on calls, counted in the messages.
+    """A limit on calls, counted in the state of the thread: messages may be removed or summarized.
 
     Args:
         thread_limit: Maximum in a thread; None for no limit.
-        run_limit: Maximum since the last user message.
+        run_limit: Maximum in a run.
         exit_behavior: What to do at the limit.
 
     Raises:
@@ -105,9 +125,18 @@ class _CallLimit(AgentMiddleware):
             for have, most in ((thread, self.thread_limit), (run, self.run_limit))
         )
 
+    def _read_count(self, state: Mapping[str, Any], run_id: str) -> _Count:
+        """Return what this limit has counted in the thread, and in a run."""
+        known = (state.get(COUNTS_KEY) or {}).get(self.name)
+        if known is None:
+            return _Count(run_id)
+        count = _Count(**known)
+        return count if count.run_id == run_id else _Count(run_id, count.thread)
 
-_ENDED: Final = "Model call limits exceeded: "
-"""How the answer begins that a limit gave instead of the model."""
+    def _write_count(self, state: Mapping[str, Any], count: _Count) -> dict[str, Any]:
+        """Return the change of the state that keeps a count."""
+        known = state.get(COUNTS_KEY) or {}
+        return {COUNTS_KEY: {**known, self.name: dataclasses.asdict(count)}}
 
 
 class ModelCallLimitMiddleware(_CallLimit):
@@ -120,32 +149,20 @@ class ModelCallLimitMiddleware(_CallLimit):
 
     def before_model(self, state: Any, runtime: Any) -> dict[str, Any] | None:
         """End the run if a limit is reached."""
-        thread = run = 0
-        for one in state["messages"]:
-            is_reply = isinstance(one, AIMessage) and not one.text.startswith(_ENDED)
-            run = 0 if isinstance(one, HumanMessage) else run + is_reply
-            thread += is_reply
-        if not self._is_reached(thread, run):
+        count = self._read_count(state, runtime.run_id)
+        if not self._is_reached(count.thread, count.run):
             return None
-        error = ModelCallLimitExceededError(thread, run, self.thread_limit, self.run_limit)
+        limits = (self.thread_limit, self.run_limit)
+        error = ModelCallLimitExceededError(count.thread, count.run, *limits)
         if self.exit_behavior == "error":
             raise error
         return {"jump_to": "end", "messages": [AIMessage(str(error))]}
 
-
-@record
-class _Verdict:
-    """What a limit says of the last reply with calls.
-
-    Args:
-        blocked: Ids of its calls beyond the limit.
-        thread: Number of calls in the thread, with these.
-        run: Number of calls since the last user message, with these.
-    """
-
-    blocked: frozenset[str] = frozenset()
-    thread: int = 0
-    run: int = 0
+    def after_model(self, state: Any, runtime: Any) -> dict[str, Any]:
+        """Count the call."""
+        count = self._read_count(state, runtime.run_id)
+        more = dataclasses.replace(count, thread=count.thread + 1, run=count.run + 1)
+        return self._write_count(state, more)
 
 
 class ToolCallLimitMiddleware(_CallLimit):
@@ -176,60 +193,51 @@ class ToolCallLimitMiddleware(_CallLimit):
         """The display name."""
         return super().name + (f"[{self.tool_name}]" if self.tool_name else "")
 
-    def _judge(self, messages: Sequence[Any]) -> _Verdict:
-        """Count the calls of all replies, and return the verdict on the last one with calls."""
-        verdict, thread, run = _Verdict(), 0, 0
-        for one in messages:
-            if isinstance(one, HumanMessage):
-                run = 0
-            if not isinstance(one, AIMessage) or not one.tool_calls:
+    def after_model(self, state: Mapping[str, Any], runtime: Any) -> dict[str, Any] | None:
+        """Count the calls of the reply, and remember which of them exceed the limit; None without calls.
+
+        Raises:
+            ToolCallLimitExceededError: One does, and that ends the run with an exception.
+        """
+        calls = getattr(state["messages"][-1], "tool_calls", ())
+        if not calls:
+            return None
+        before = self._read_count(state, runtime.run_id)
+        thread, run = before.thread, before.run
+        blocked: list[str] = []
+        for each in calls:
+            if self.tool_name not in (None, each.name):
                 continue
-            counted = [each for each in one.tool_calls if self.tool_name in (None, each.name)]
-            before = thread
-            blocked: list[str] = []
-            for each in counted:
-                if self._is_reached(thread, run):
-                    blocked.append(each.id)
-                else:
-                    thread, run = thread + 1, run + 1
-            run += len(blocked)
-            verdict = _Verdict(frozenset(blocked), thread + len(blocked), run)
-            if blocked and self.exit_behavior == "end":
-                thread = before
-        return verdict
-
-    def _make_error(self, verdict: _Verdict) -> ToolCallLimitExceededError:
-        counts = (verdict.thread, verdict.run, self.thread_limit, self.run_limit)
-        return ToolCallLimitExceededError(*counts, tool_name=self.tool_name)
-
-    def after_model(self, state: Mapping[str, Any], runtime: Any) -> None:
-        """Raise if a call of the reply exceeds a limit that ends the run with an exception."""
-        last = state["messages"][-1]
-        if self.exit_behavior != "error" or not getattr(last, "tool_calls", ()):
-            return
-        verdict = self._judge(state["messages"])
-        if verdict.blocked:
-            raise self._make_error(verdict)
+            if self._is_reached(thread, run):
+                blocked.append(each.id)
+            else:
+                thread, run = thread + 1, run + 1
+        run += len(blocked)
+        answer = ""
+        if blocked and self.exit_behavior != "continue":
+            counts = (thread + len(blocked), run, self.thread_limit, self.run_limit)
+            error = ToolCallLimitExceededError(*counts, tool_name=self.tool_name)
+            if self.exit_behavior == "error":
+                raise error
+            thread, answer = before.thread, str(error)  # none of the calls runs
+        return self._write_count(state, _Count(runtime.run_id, thread, run, blocked, answer))
 
     def before_model(self, state: Mapping[str, Any], runtime: Any) -> dict[str, Any] | None:
         """End the run after a reply with a call beyond the limit, if that ends it."""
-        messages = state["messages"]
-        if self.exit_behavior != "end" or not isinstance(messages[-1], ToolMessage):
+        count = self._read_count(state, runtime.run_id)
+        if not count.answer or not isinstance(state["messages"][-1], ToolMessage):
             return None
-        verdict = self._judge(messages)
-        if not verdict.blocked:
-            return None
-        return {"jump_to": "end", "messages": [AIMessage(str(self._make_error(verdict)))]}
+        return {"jump_to": "end", "messages": [AIMessage(count.answer)]}
 
     def wrap_tool_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
         """Run the call unless it exceeds the limit, or another one of its reply does that ends the run."""
-        verdict, call = self._judge(request.state["messages"]), request.tool_call
-        if call.id in verdict.blocked:
+        call, known = request.tool_call, (request.state.get(COUNTS_KEY) or {}).get(self.name) or {}
+        if call.id in known.get("blocked", ()):
             again = (
                 f"call '{self.tool_name}' again" if self.tool_name else "make additional tool calls"
             )
             text = f"Tool call limit exceeded. Do not {again}."
-        elif verdict.blocked and self.exit_behavior == "end":
+        elif known.get("answer"):
             text = (
                 "Execution stopped before this tool call could run because another tool call in the "
                 "same batch exceeded the limit."

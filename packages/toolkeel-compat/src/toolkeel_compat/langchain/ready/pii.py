@@ -44,16 +44,19 @@ class PIIDetectionError(Exception):
 
 
 def _make_detector(
-    kind: str, pattern: str, accept: Callable[[str], bool] = lambda value: True
+    kind: str,
+    pattern: str,
+    accept: Callable[[str], bool] = lambda value: True,
+    group: int = 0,
 ) -> Callable[[str], list[PIIMatch]]:
-    """Return a function that finds what a pattern matches and a predicate accepts."""
+    """Return a function that finds what a pattern's group matches and a predicate accepts."""
     known = re.compile(pattern)
 
     def detect(content: str) -> list[PIIMatch]:
         return [
-            PIIMatch(type=kind, value=one.group(), start=one.start(), end=one.end())
+            PIIMatch(type=kind, value=one[group], start=one.start(group), end=one.end(group))
             for one in known.finditer(content)
-            if accept(one.group())
+            if accept(one[group])
         ]
 
     detect.__doc__ = f"Return the places of kind ``{kind}`` in a text."
@@ -75,15 +78,22 @@ def _is_address(text: str) -> bool:
     return True
 
 
-detect_email = _make_detector("email", r"\b[\w.%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,}\b")
+# Each pattern is tried once at a chain of names, not again at each of its names: a text of 40 kB that is
+# one chain takes no longer than any other.
+detect_email = _make_detector(
+    "email",
+    r"(?<![\w.%+-])[.%+-]*+([\w.%+-]++@[A-Za-z0-9.-]+\.[A-Za-z]{2,}\b)",
+    group=1,
+)
 detect_credit_card = _make_detector("credit_card", r"\b(?:\d{4}[\s-]?){3}\d{4}\b", _has_check_digit)
 detect_ip = _make_detector("ip", r"\b(?:\d{1,3}\.){3}\d{1,3}\b", _is_address)
 detect_mac_address = _make_detector("mac_address", r"\b(?:[0-9A-Fa-f]{2}[:-]){5}[0-9A-Fa-f]{2}\b")
-_LABEL: Final = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+_LABEL: Final = "[A-Za-z0-9]++(?:--?[A-Za-z0-9]++)*+"
+_CHAIN_START: Final = r"(?<![A-Za-z0-9])(?<![A-Za-z0-9][.-])(?<![A-Za-z0-9]--)"
 detect_url = _make_detector(
     "url",
     r"https?://[^\s<>\"{}|\\^`\[\]]+|"
-    rf"\bwww\.{_LABEL}(?:\.{_LABEL})+(?:/\S*)?|\b{_LABEL}(?:\.{_LABEL})+/\S*",
+    rf"\bwww\.{_LABEL}(?:\.{_LABEL})++(?:/\S*)?|{_CHAIN_START}{_LABEL}(?:\.{_LABEL})++/\S*",
 )
 _DETECTORS: Mapping[str, Callable[[str], list[PIIMatch]]] = {
     "email": detect_email,

@@ -29,7 +29,9 @@ INNER_KEY = "__inner_interrupts__"
 """Where the run's state keeps the interrupts of agents that its tools run, by id."""
 CHANGES_KEY = "__changed_messages__"
 """Where the run's state keeps changes of messages by hooks: see `message_ids.record_changes`."""
-HIDDEN_KEYS = (ANSWERS_KEY, CHANGES_KEY, INNER_KEY)
+COUNTS_KEY = "__call_counts__"
+"""Where the run's state keeps how many calls each limit has counted, by the limit's name."""
+HIDDEN_KEYS = (ANSWERS_KEY, CHANGES_KEY, INNER_KEY, COUNTS_KEY)
 """Keys of the run's state that programs do not see."""
 _REASON_PREFIX = "interrupt: "
 """How the reason of a ticket begins; the value follows, as JSON."""
