@@ -259,3 +259,21 @@ def test_a_run_that_kills_its_worker_is_failed_after_five_recoveries_and_retried
         assert durable.result(again, 1).reason == "answered"
         texts = [message.text for message in durable.sessions["ada"].messages]
         assert texts.count("always before 2") == 1
+
+
+def test_a_session_that_goes_on_without_its_cancelled_durable_run_awaits_no_durable_decision(
+    make: Callable[..., Durable],
+) -> None:
+    durable = make()
+    with opened(durable):
+        durable.start("pay 5", session="ada", id="one")
+        with working(durable):
+            durable.result("one", 20)
+            ada = durable.sessions["ada"]
+            first = ada.pending[0]
+            assert durable.awaits_decision("ada", first.id)
+            assert not durable.awaits_decision("bo", first.id)
+        durable.cancel("one")
+        durable.agent.run_sync("pay 6", session=ada)
+        later = ada.pending[0]
+        assert later.id != first.id and not durable.awaits_decision("ada", later.id)

@@ -10,6 +10,7 @@ from time import time
 
 import pytest
 
+from tests.durable.working import working
 from tests.inspector.serving import served
 from tests.waiting import until_sync
 from toolkeel import Agent, Rules, tool
@@ -18,6 +19,7 @@ from toolkeel.sessions import ApprovalQueue, KeyValueStore, Sessions
 from toolkeel.testing import Scripted, call
 from toolkeel_studio.cli.commands.inspect import open_durable
 from toolkeel_studio.durable import Durable
+from toolkeel_studio.inspector import desk_pages
 from toolkeel_workspace.files.workspace import Workspace
 
 
@@ -128,7 +130,9 @@ def pay(amount: int) -> str:
 
 
 @pytest.mark.slow
-def test_runs_are_listed_cancelled_and_retried_on_their_page(tmp_path: Path) -> None:
+def test_runs_are_listed_cancelled_and_retried_on_their_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     sessions = Sessions(tmp_path / "talk.db")
     assert open_durable(sessions) is None
     durable = Durable(Agent(Scripted([]), name="clerk"), sessions)
@@ -138,6 +142,10 @@ def test_runs_are_listed_cancelled_and_retried_on_their_page(tmp_path: Path) -> 
         assert "hi &lt;b&gt;" in shown and "queued" in shown and ">Durable runs</a>" in shown
         refused = page.post("/durable", id="one", _do="retry")
         assert refused.status_code == 409 and "only a failed run can be retried" in refused.text
+        assert page.post("/durable", id="one", _do="other").status_code == 400
+        monkeypatch.setattr(desk_pages, "SHOWN", 0)
+        assert '<span class="count">0+</span>' in page.client.get("/durable").text
+        monkeypatch.undo()
         page.post("/durable", id="one", _do="cancel")
         assert durable.show("one").status == "cancelled"
         assert "No durable run." in page.client.get("/durable?status=failed").text
@@ -155,7 +163,8 @@ def test_a_call_of_a_durable_run_that_is_approved_on_the_page_is_queued_and_not_
     clerk = Agent(Scripted([call("pay", {"amount": 5})]), [pay], name="clerk")
     durable = Durable(clerk, sessions)
     durable.start("pay 5", session="ada", id="paying")
-    clerk.run_sync("pay 5", session=sessions["ada"])
+    with working(durable):
+        assert durable.result("paying", 20).reason == "waiting"
     with served(tmp_path, tools=[pay], durable=open_durable(sessions)) as page:
         found = seal(page.client.get("/approvals").text)
         page.post("/sessions/ada", _do="decide", verdict="approve", **found)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -12,7 +15,9 @@ from toolkeel import Agent, Effects, ToolContext, tool
 from toolkeel.events import Streamed
 from toolkeel.model_interface import CallDelta, TextDelta
 from toolkeel.sessions import Sessions
+from toolkeel.sessions.errors import SessionUnavailable
 from toolkeel.testing import Scripted, call
+from toolkeel_studio.inspector import runs as runs_module
 from toolkeel_studio.inspector.runs import Live, Runs
 from toolkeel_studio.serve.errors import UnknownApproval
 
@@ -182,4 +187,61 @@ async def test_an_approval_for_a_session_decides_no_call_of_another_agents_tool(
     await runs.idle()
     assert [ticket.arguments["text"] for _, ticket in runs.waiting()] == ["all"]
     assert "all" not in ran
+    sessions.close()
+
+
+class Waited:
+    """Durable runs of which one waits, as the page asks for them; what it has queued is kept."""
+
+    def __init__(self, sessions: Sessions, waits: bool = True) -> None:
+        self.sessions, self.waits, self.queued = sessions, waits, list[str]()
+
+    def awaits_decision(self, session: str, ticket: str) -> bool:
+        return self.waits
+
+    def decide(self, session: str, decision: Any, who: str) -> None:
+        self.sessions[session].decide(decision, who)
+        self.queued.append(decision.ticket)
+
+
+@in_loop
+async def test_a_decision_is_queued_only_for_a_durable_run_that_waits_and_again_if_its_run_is_missing(
+    tmp_path: Path,
+) -> None:
+    sessions = Sessions(tmp_path / "talk.db")
+    durable: Any = Waited(sessions)
+    agent = Agent(Scripted([call("remove", {"path": "a"}), "ok"]), TOOLS)
+    await agent.run("Go.", session=sessions["ada"])
+    runs = Runs(agent, sessions, durable)
+    ticket = sessions["ada"].pending[0]
+    with pytest.raises(UnknownApproval):
+        await runs.decide("ada", ticket.id, "another seal", {"verdict": "approve"})
+    sessions["ada"].decide(ticket.approve(), "bo")  # and died before the run was in the queue
+    with pytest.raises(UnknownApproval):
+        await runs.decide("ada", ticket.id, "another seal", {"verdict": "deny"})
+    first = await runs.decide("ada", ticket.id, ticket.seal, {"verdict": "deny"})
+    assert (first and first.who, durable.queued) == ("bo", [ticket.id])
+    durable.waits = False
+    await runs.decide("ada", ticket.id, ticket.seal, {"verdict": "deny"})
+    await runs.idle()
+    assert len(durable.queued) == 1 and sessions["ada"].info.ended == "answered"
+    sessions.close()
+
+
+@in_loop
+async def test_a_silent_database_of_durable_runs_is_an_error_after_a_while(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runs_module, "DURABLE_SECONDS", 0.01)
+    never = threading.Event()
+    sessions = Sessions(tmp_path / "talk.db")
+    silent: Any = SimpleNamespace(awaits_decision=lambda *_: never.wait())
+    agent = Agent(Scripted([call("remove", {"path": "a"}), "ok"]), TOOLS)
+    await agent.run("Go.", session=sessions["ada"])
+    runs = Runs(agent, sessions, silent)
+    ticket = sessions["ada"].pending[0]
+    with pytest.raises(SessionUnavailable, match="does not answer"):
+        await runs.decide("ada", ticket.id, ticket.seal, {"verdict": "approve"})
+    assert sessions["ada"].find_decision(ticket.id) is None
+    never.set()
     sessions.close()

@@ -100,7 +100,7 @@ def list_command(
 
 
 def _check_status(status: str | None) -> None:
-    from toolkeel_studio.durable.runs import STATUSES
+    from toolkeel_studio.durable.orders import STATUSES
 
     if status not in (None, *STATUSES):
         raise UsageProblem(f"--status {status}: write one of {', '.join(STATUSES)}")
@@ -190,7 +190,10 @@ def decide_command(
             echo(runs.decide(run.session, decision, scope=run.scope))
             first = runs.sessions.open(run.session, run.scope).find_decision(decision.ticket)
             if first is not None and first.decision != decision:
-                note(f"decided already by {first.who}: {first.decision.verdict}", YELLOW)
+                note(
+                    f"decided already by {first.who or 'another person'}: {first.decision.verdict}",
+                    YELLOW,
+                )
                 lost = True
     if lost:
         raise typer.Exit(FAILED)

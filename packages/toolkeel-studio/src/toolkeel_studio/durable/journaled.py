@@ -28,7 +28,7 @@ from toolkeel.sessions.errors import SessionError
 from toolkeel.sessions.journal import StoredEntry
 from toolkeel.sessions.session import Session
 from toolkeel.sessions.sessions import Sessions
-from toolkeel_studio.durable.orders import RunOrder
+from toolkeel_studio.durable.orders import DECIDED, RETRY, RunOrder
 
 WITH_TEXT: Final = ("answered", "returned")
 """Ends of a run that has an answer."""
@@ -157,7 +157,7 @@ def _end(session: Session, order: RunOrder) -> dict[str, str] | None:
     entries = _entries(session, order)
     if order["prompt"] is None:
         fold = session.load_state()
-        run = fold.last_run.run
+        run = _resumed_run(entries, order) or fold.last_run.run
         if not entries and fold.reason not in ("", "waiting"):  # another process has continued it
             text = fold.view.messages[-1].text if fold.reason in WITH_TEXT else ""
             return _end_fields(fold.reason, text)
@@ -168,6 +168,19 @@ def _end(session: Session, order: RunOrder) -> dict[str, str] | None:
     else:
         run = joined.run
     return _end_of_run(entries, run)
+
+
+def _resumed_run(entries: Sequence[StoredEntry], order: RunOrder) -> str:
+    """Return the run that a decision or a retry has resumed, if another has begun since; else an empty text."""
+    if not order["id"].startswith((DECIDED, RETRY)):
+        return ""  # it may have been queued while yet another run was active
+    ended = ""
+    for each in (stored.entry for stored in entries):
+        if isinstance(each, RunEnded):
+            ended = each.run
+        elif isinstance(each, RunBegan) and not each.parent:
+            return ended or each.run
+    return ""
 
 
 def _end_of_run(entries: Sequence[StoredEntry], run: str) -> dict[str, str] | None:

@@ -5,13 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any, Final, NotRequired, TypedDict
+from typing import Any, Final, NotRequired, TypedDict, get_args
 
 from toolkeel.errors import SetupError
+from toolkeel.events import EndReason
 from toolkeel.spending import Price, RunLimits
 
 MAX_PRIORITY: Final = 1000
 """Highest priority of a run."""
+STATUSES: Final = ("queued", "active", *get_args(EndReason))
+"""What a run's status may be."""
+DECIDED: Final = "decided-"
+"""With which the ids of runs begin that a decision has resumed; the ticket's id follows."""
+RETRY: Final = "retry-"
+"""With which the ids of runs begin that retry a failed one."""
 
 
 class PerRun(TypedDict, total=False):

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from time import monotonic, sleep
-from typing import TYPE_CHECKING, Annotated, Any, Final, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from toolkeel._common.checked_arguments import ArgumentKind, checked
 from toolkeel._records.record import record
 from toolkeel._records.tickets import Decision, new_id
 from toolkeel.errors import SetupError
-from toolkeel.events import EndReason
 from toolkeel.sessions.sessions import Sessions
 from toolkeel.sessions.stores.postgres import is_postgres
 from toolkeel_studio.durable.engine import (
@@ -30,13 +29,11 @@ from toolkeel_studio.durable.journaled import (
     current_end,
     is_delivered,
 )
-from toolkeel_studio.durable.orders import RunOrder, check_text
+from toolkeel_studio.durable.orders import DECIDED, RETRY, STATUSES, RunOrder, check_text
 
 if TYPE_CHECKING:
     from dbos import WorkflowStatus
 
-STATUSES: Final = ("queued", "active", *get_args(EndReason))
-"""What a run's status may be."""
 _STATUS: Final = ArgumentKind(lambda value: value in STATUSES, f"one of {', '.join(STATUSES)}")
 _PAGE = 500
 _ENDED = ["SUCCESS", "ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED"]
@@ -114,10 +111,10 @@ class Runs:
         """
         found = []
         for row in self._rows(RUN):
-            run = self._describe(row)
-            wanted = (session in (None, run.session)) and (scope in (None, run.scope))
-            if wanted and status in (None, run.status):
-                found.append(run)
+            of_scope, of_session = _place(row)
+            if session in (None, of_session) and scope in (None, of_scope):
+                run = self._describe(row)
+                found += [run] if status in (None, run.status) else []
             if len(found) == limit:
                 break
         return tuple(found)
@@ -161,6 +158,22 @@ class Runs:
     # — what is done to them —
 
     @checked
+    def awaits_decision(self, session: str, ticket: str, *, scope: str = "") -> bool:
+        """Return True if a durable run of a session waits for a person, or a decision of the ticket resumed one.
+
+        Args:
+            session: Name of the session.
+            ticket: Id of a ticket of the session.
+            scope: Scope of the session.
+        """
+        if self._queue.status(DECIDED + ticket) is not None:
+            return True
+        ended = (
+            row for row in self._rows(RUN, status="SUCCESS") if _place(row) == (scope, session)
+        )
+        return any(self._describe(row).status == "waiting" for row in ended)
+
+    @checked
     def decide(self, session: str, decision: Decision, *, scope: str = "", who: str = "") -> str:
         """Decide a ticket of a session, and have a worker resume the run.
 
@@ -172,7 +185,7 @@ class Runs:
         Raises:
             SetupError: no durable run of the session waits.
         """
-        id = f"decided-{decision.ticket}"
+        id = DECIDED + decision.ticket
         check_text(session=session, scope=scope, who=who)
         queue = self._queue.name or self._queue_of(session, scope)
         order = self._order(id, session, scope, None)
@@ -214,7 +227,7 @@ class Runs:
             raise SetupError(f"retry({id!r}): the run is {now}; only a failed run can be retried")
         old = parse_order(status)
         prompt = None if is_delivered(self.sessions, old) else old["prompt"]
-        order = self._order(f"retry-{new_id()}", old["session"], old["scope"], prompt)
+        order = self._order(RETRY + new_id(), old["session"], old["scope"], prompt)
         if "options" in old:
             order["options"] = old["options"]
         if "priority" in old:

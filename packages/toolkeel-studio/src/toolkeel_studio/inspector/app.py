@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import uvicorn
 from starlette.applications import Starlette
@@ -21,7 +21,7 @@ from toolkeel.agent.agent import Agent
 from toolkeel.errors import SetupError
 from toolkeel.mcp.server.keep_alive import BACKLOG, BoundedConnection
 from toolkeel.sessions.approval_queue import ApprovalQueue
-from toolkeel.sessions.errors import SessionError
+from toolkeel.sessions.errors import SessionError, SessionUnavailable
 from toolkeel.sessions.sessions import Sessions
 from toolkeel_studio.evals.report import reports_folder
 from toolkeel_studio.inspector.access_guard import Guard
@@ -85,13 +85,10 @@ class Inspector:
         servers = ServerPages(agent.tools, audit)
         desks = DeskPages(self._runs, desk)
         stats = StatsPages(sessions, events)
-        pages = tools, SessionPages(self._runs), servers, desks, stats
-        self.app = _application(*pages, self._lifespan)
-        runs = DurablePages(durable)
-        self.app.router.routes += [
-            Route("/durable", runs.show, methods=["GET"]),
-            Route("/durable", runs.act, methods=["POST"]),
-        ]
+        pages = _Pages(
+            tools, SessionPages(self._runs), servers, desks, stats, DurablePages(durable)
+        )
+        self.app = _application(pages, self._lifespan)
         self.app.state.has_durable = durable is not None
         self._guard = Guard(self.app, self._port, self.token)
         self._server: _Server | None = None
@@ -155,14 +152,19 @@ def _listening(port: int) -> socket.socket:
     return made
 
 
+class _Pages(NamedTuple):
+    tools: ToolPages
+    sessions: SessionPages
+    servers: ServerPages
+    desks: DeskPages
+    stats: StatsPages
+    durable: DurablePages
+
+
 def _application(
-    tools: ToolPages,
-    sessions: SessionPages,
-    servers: ServerPages,
-    desks: DeskPages,
-    stats: StatsPages,
-    lifespan: Callable[[Starlette], AbstractAsyncContextManager[None]],
+    pages: _Pages, lifespan: Callable[[Starlette], AbstractAsyncContextManager[None]]
 ) -> Starlette:
+    tools, sessions, servers, desks, stats, durable = pages
     name, evals = "{name:path}", EvalPages(reports_folder)
     made = Starlette(
         routes=[
@@ -186,6 +188,8 @@ def _application(
             Route(f"/evals/{name}", evals.show),
             Route("/servers", servers.show),
             Route("/stats", stats.show),
+            Route("/durable", durable.show, methods=["GET"]),
+            Route("/durable", durable.act, methods=["POST"]),
         ],
         lifespan=lifespan,
         exception_handlers={HTTPException: _problem, SessionError: _problem, 500: _problem},
@@ -230,4 +234,5 @@ async def _static(request: Request) -> Response:
 async def _problem(request: Request, error: Exception) -> Response:
     problem = str(error) if isinstance(error, SessionError) else ""
     code = 409 if problem else getattr(error, "status_code", 500)
+    code = 503 if isinstance(error, SessionUnavailable) else code
     return await show_page("problem.html", request, code, code=code, told=problem)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
-from typing import TYPE_CHECKING, Final, get_args
+from typing import TYPE_CHECKING, Final
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -14,9 +14,9 @@ from starlette.responses import RedirectResponse, Response
 
 from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.errors import SetupError, ToolkeelError
-from toolkeel.events import EndReason
 from toolkeel.sessions.approval_queue import ApprovalQueue
-from toolkeel_studio.inspector.runs import SESSION, VERDICT_OF, WHO, Runs
+from toolkeel_studio.durable.orders import STATUSES
+from toolkeel_studio.inspector.runs import SESSION, VERDICT_OF, WHO, Runs, ask_durable
 from toolkeel_studio.inspector.site import TOO_LATE, UNTOUCHED, PageText, read_form, show_page
 from toolkeel_studio.inspector.waiting_count import WaitingCount
 
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 SHOWN: Final = 200
 """Maximum number of durable runs that their page shows."""
-STATUSES: Final = ("queued", "active", *get_args(EndReason))
-"""By which the page filters them."""
 
 
 class DeskPages:
@@ -115,14 +113,20 @@ class DurablePages:
 
     async def act(self, request: Request) -> Response:
         """Cancel a run, or retry a failed one."""
-        if self._durable is None:
+        if (durable := self._durable) is None:
             raise HTTPException(404)
         typed = await read_form(request)
-        act = self._durable.retry if typed.get("_do") == "retry" else self._durable.cancel
+        acts: dict[str, Callable[[str], object]] = {
+            "retry": durable.retry,
+            "cancel": durable.cancel,
+        }
+        if (act := acts.get(typed.get("_do", ""))) is None:
+            raise HTTPException(400)
         try:
-            await asyncio.to_thread(act, typed.get("id", ""))
+            await ask_durable(lambda: act(typed.get("id", "")))
         except SetupError as error:
             return await self._render(request, str(error), 409)
+        request.app.state.count_waiting.forget()
         return RedirectResponse("/durable", 303)
 
     async def _render(self, request: Request, told: str = "", code: int = 200) -> Response:
@@ -130,6 +134,7 @@ class DurablePages:
             raise HTTPException(404)
         status = request.query_params.get("status", "")
         wanted = status if status in STATUSES else None
-        found = await asyncio.to_thread(lambda: durable.list(status=wanted, limit=SHOWN))
-        fields = {"found": found, "told": told, "statuses": STATUSES, "chosen": wanted}
+        found = await ask_durable(lambda: durable.list(status=wanted, limit=SHOWN + 1))
+        fields = {"found": found[:SHOWN], "has_more": len(found) > SHOWN, "told": told}
+        fields |= {"statuses": STATUSES, "chosen": wanted}
         return await show_page("durable.html", request, code, **fields)

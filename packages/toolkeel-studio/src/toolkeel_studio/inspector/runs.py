@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from toolkeel import events
 from toolkeel._records.entries import Decided
@@ -21,7 +23,7 @@ from toolkeel.define.schema.json_schema_validator import compile_json_schema
 from toolkeel.errors import InvalidArguments
 from toolkeel.model_interface import CallDelta, TextDelta
 from toolkeel.observe.wording import one_line
-from toolkeel.sessions.errors import DecisionRefused
+from toolkeel.sessions.errors import DecisionRefused, SessionUnavailable
 from toolkeel.sessions.session import Session
 from toolkeel.sessions.sessions import Sessions
 from toolkeel_studio.inspector.forms import build_form, submitted_value
@@ -44,6 +46,35 @@ SESSION: Final = "session"
 """The button of a ticket that approves its scope for the session."""
 VERDICT_OF: Final[dict[str, Verdict]] = {**{each: each for each in VERDICTS}, SESSION: "approve"}
 """By button of a ticket: what it decides; any other denies."""
+DURABLE_SECONDS: Final = 10.0
+"""Seconds in which the database of durable runs must answer a page."""
+T = TypeVar("T")
+
+
+async def ask_durable(work: Callable[[], T]) -> T:
+    """Run `work` in a daemon thread: it may ask a silent database forever, and nothing may wait for it.
+
+    Raises:
+        SessionUnavailable: it has not ended after `DURABLE_SECONDS`.
+    """
+    found = Future[T]()
+
+    def run() -> None:
+        found.set_running_or_notify_cancel()  # it cannot be cancelled from here on
+        try:
+            found.set_result(work())
+        except Exception as error:
+            found.set_exception(error)
+
+    threading.Thread(target=run, name="toolkeel-durable-runs", daemon=True).start()
+    answer = asyncio.wrap_future(found)
+    await asyncio.wait([answer], timeout=DURABLE_SECONDS)
+    if not answer.done():
+        answer.cancel()
+        raise SessionUnavailable(
+            "the database of the durable runs does not answer; try again later"
+        )
+    return answer.result()
 
 
 class Live:
@@ -165,7 +196,7 @@ class Runs:
     async def decide(
         self, name: str, id: str, seal: str, form: Mapping[str, str]
     ) -> Decided | None:
-        """Decide a ticket; go on when nothing else waits, by a worker if the run is a durable one.
+        """Decide a ticket; go on when nothing else waits, by a worker if it is a durable run that waits.
 
         Args:
             name: The session's.
@@ -179,18 +210,20 @@ class Runs:
         Raises:
             ChannelError: there is no such ticket, it is another than was shown, or the edited
                 arguments do not fit.
+            SessionUnavailable: the sessions or the durable runs cannot be read now.
         """
         verdict: Verdict = VERDICT_OF.get(form.get("verdict", ""), "deny")
         arguments = _object(form.get("arguments", "")) if verdict == "edit" else None
         extends = form.get("verdict") == SESSION
-        if (durable := self._durable) is not None and await asyncio.to_thread(
-            lambda: bool(durable.list(session=name, scope="", limit=1))
-        ):
-            reach: Reach = "session" if extends else "call"
-            choice = Choice(
-                verdict, form.get("reason", ""), arguments, form.get("value", ""), reach
-            )
-            return await asyncio.to_thread(self._queue_decision, durable, (name, id, seal), choice)
+        reach: Reach = "session" if extends else "call"
+        if (durable := self._durable) is not None:
+            reason, value, shown = form.get("reason", ""), form.get("value", ""), (name, id, seal)
+            choice = Choice(verdict, reason, arguments, value, reach)
+            first = await asyncio.to_thread(self._find_decision, shown)
+            if await ask_durable(lambda: durable.awaits_decision(name, id)):
+                return await ask_durable(
+                    lambda: self._queue_decision(durable, shown, choice, first)
+                )
         waiting = self.open_tickets(self.sessions[name]) if extends else {}
         channel, ticket = self._channels.open(name), waiting.get(id)
         first = await channel.decide(
@@ -199,7 +232,7 @@ class Runs:
             reason=form.get("reason", ""),
             arguments=arguments,
             value=form.get("value", ""),
-            reach="session" if extends else "call",
+            reach=reach,
             who=WHO,
         )
         tools = self._channels.agent.tools
@@ -210,23 +243,44 @@ class Runs:
                     await channel.decide(f"{each.id}.{each.seal}", "approve", who=WHO)
         return first
 
-    def _queue_decision(
-        self, durable: DurableRuns, shown: tuple[str, str, str], choice: Choice
-    ) -> Decided | None:
-        """Decide a ticket of a durable run, and leave the run to a worker. Return an earlier decision."""
+    def _find_decision(self, shown: tuple[str, str, str]) -> Decided | None:
+        """Return the earlier decision of a ticket; None if it waits.
+
+        Raises:
+            UnknownApproval: neither, or the ticket is another than was shown.
+        """
         name, id, seal = shown
         session = self.sessions[name]
         first = session.find_decision(id)
         if first is None:
-            ticket = find_ticket(session, id, seal)
-            decision = decide_ticket(ticket, choice, self._channels.agent.tools)
-            try:
-                durable.decide(name, decision, who=WHO)
-            except DecisionRefused:  # it was canceled since it was read
-                raise UnknownApproval("the call that was shown is no longer pending") from None
-            found = session.find_decision(id)
-            first = None if found is None or found.decision == decision else found
+            find_ticket(session, id, seal)
+        elif first.decision.seal != seal:
+            raise UnknownApproval("the call that was shown is no longer pending")
         return first
+
+    def _queue_decision(
+        self,
+        durable: DurableRuns,
+        shown: tuple[str, str, str],
+        choice: Choice,
+        first: Decided | None,
+    ) -> Decided | None:
+        """Decide a ticket of a durable run, and leave the run to a worker. Return an earlier decision.
+
+        The run of an earlier decision is queued if whoever made it did not come that far.
+        """
+        name, id, seal = shown
+        session, tools = self.sessions[name], self._channels.agent.tools
+        if first is None:
+            decision = decide_ticket(find_ticket(session, id, seal), choice, tools)
+        else:
+            decision = first.decision
+        try:
+            durable.decide(name, decision, who=WHO)
+        except DecisionRefused:  # it was canceled since it was read
+            raise UnknownApproval("the call that was shown is no longer pending") from None
+        found = first or session.find_decision(id)
+        return None if first is None and found and found.decision == decision else found
 
     def questions(self) -> list[tuple[str, Ticket]]:
         """List the servers' questions in runs of this process, as session name and ticket."""

@@ -8,7 +8,7 @@ import json
 import logging
 import re
 import secrets
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Coroutine, Mapping
 from contextlib import aclosing
 from itertools import islice
 from typing import Any, Literal, TypeAlias, TypeVar
@@ -177,17 +177,7 @@ class Service:
         """
         if self._on_disconnect == "cancel":
             batches = self._cancel_unread(channel, batches)
-        reading = asyncio.create_task(_collect(batches))
-        leaving = asyncio.create_task(_wait_for_disconnect(request))
-        try:
-            await asyncio.wait([reading, leaving], return_when=asyncio.FIRST_COMPLETED)
-            if not reading.done():
-                raise Disconnected("the client has disconnected")
-            return reading.result()
-        finally:
-            reading.cancel()
-            leaving.cancel()
-            await asyncio.gather(reading, leaving, return_exceptions=True)
+        return await while_connected(request, _collect(batches))
 
     async def _cancel_unread(
         self, channel: Channel, lines: AsyncGenerator[T, None]
@@ -213,6 +203,29 @@ class Service:
 async def _collect(batches: AsyncGenerator[T, None]) -> list[T]:
     async with aclosing(batches):
         return [each async for each in batches]
+
+
+async def while_connected(request: Request, work: Coroutine[Any, Any, T]) -> T:
+    """Return what `work` returns; cancel it when the client leaves.
+
+    Args:
+        request: The client's request, whose body was read.
+        work: What the client waits for.
+
+    Raises:
+        Disconnected: the client has left.
+    """
+    working = asyncio.create_task(work)
+    leaving = asyncio.create_task(_wait_for_disconnect(request))
+    try:
+        await asyncio.wait([working, leaving], return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            raise Disconnected("the client has disconnected")
+        return working.result()
+    finally:
+        working.cancel()
+        leaving.cancel()
+        await asyncio.gather(working, leaving, return_exceptions=True)
 
 
 async def _wait_for_disconnect(request: Request) -> None:

@@ -12,6 +12,9 @@ import pytest
 
 from tests.cli.commandline import environment
 from tests.cli.conftest import Here
+from toolkeel.errors import MissingExtraError
+from toolkeel.sessions import Sessions
+from toolkeel_studio.cli.commands.inspect import open_durable
 
 
 def test_the_address_that_is_printed_opens_the_users_tools(folder: Path, tmp_path: Path) -> None:
@@ -38,3 +41,19 @@ def test_the_address_that_is_printed_opens_the_users_tools(folder: Path, tmp_pat
 @pytest.mark.parametrize(("words", "code"), [(("nosuch.py",), 3), (("tools.py", "--port", "x"), 2)])
 def test_what_cannot_be_opened_is_said(words: tuple[str, ...], code: int, here: Here) -> None:
     assert here("inspect", *words).code == code
+
+
+def test_durable_runs_that_cannot_be_shown_without_the_extra_are_mentioned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Missing:
+        @property
+        def has_tables(self) -> None:
+            raise MissingExtraError("Durable runs", "dbos")
+
+    (tmp_path / "s.db.runs").touch()
+    monkeypatch.setitem(sys.modules, "toolkeel_studio.durable.engine", Missing())  # type: ignore[arg-type]
+    assert open_durable(Sessions(tmp_path / "s.db")) is None
+    assert (
+        "without the page of durable runs: Durable runs needs an extra" in capsys.readouterr().err
+    )

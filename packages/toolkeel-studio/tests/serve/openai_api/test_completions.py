@@ -12,6 +12,7 @@ import pytest
 from tests.serve.openai_api.test_routes import PICK, client_of, serving
 from tests.serve.talking import BOTH, RAN, Talk, calls, look, talking, text
 from tests.shared import peer
+from toolkeel import Agent
 from toolkeel.runs import RunLimits
 from toolkeel.testing import Scripted
 
@@ -167,6 +168,28 @@ async def test_a_completion_that_stands_alone_ends_when_its_client_leaves(talk: 
             await talk.idle()
             while talk.sessions.list():  # noqa: ASYNC110  # it sends no event
                 await asyncio.sleep(0.01)
+
+
+@talking
+async def test_what_a_chat_asks_for_itself_ends_when_its_client_leaves(talk: Talk) -> None:
+    begun, ended = asyncio.Event(), asyncio.Event()
+
+    async def run(*_: object) -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    async with serving(talk, [], [look]) as http:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Agent, "run", run)
+            body: Any = {"model": "agent", "messages": SAID}
+            body |= {"metadata": {"task": "title_generation"}}
+            asking = asyncio.create_task(http.post("/v1/chat/completions", json=body))
+            await begun.wait()
+            asking.cancel()
+            await asyncio.wait_for(ended.wait(), 30)
 
 
 @pytest.mark.slow

@@ -122,7 +122,9 @@ def _locate_in_user_code(error: BaseException, path: Path | None) -> str:
     """
     frames = traceback.extract_tb(error.__traceback__)
     own = [
-        f for f in frames if (_is_users(f.filename) if path is None else Path(f.filename) == path)
+        f
+        for f in frames
+        if (is_users_file(f.filename) if path is None else Path(f.filename) == path)
     ]
     if path is None:
         own = own or frames[-1:]  # of a package that is installed itself
@@ -141,7 +143,7 @@ _INSTALLED = (
 """Folders of code that is not the user's."""
 
 
-def _is_users(filename: str) -> bool:
+def is_users_file(filename: str) -> bool:
     """Return True if a file is neither part of Python or toolkeel nor of an installed package."""
     is_below = (filename.startswith(f"{folder}{os.sep}") for folder in _INSTALLED)
     return not filename.startswith("<frozen") and not any(is_below)

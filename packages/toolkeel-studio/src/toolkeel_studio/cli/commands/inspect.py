@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,7 +19,7 @@ from toolkeel_studio.cli.commands.launch import OFFLINE, Instructions, Launch, M
 from toolkeel_studio.cli.commands.serve import TOKEN_VARIABLE
 from toolkeel_studio.cli.commands.sessions import File
 from toolkeel_studio.cli.commands.stats import EventFiles
-from toolkeel_studio.cli.terminal.streams import DIM, echo, note, stdout_kept_clean
+from toolkeel_studio.cli.terminal.streams import DIM, YELLOW, echo, note, stdout_kept_clean
 
 if TYPE_CHECKING:
     from toolkeel_studio.durable.runs import Runs as DurableRuns
@@ -68,6 +69,7 @@ def command(
         agent = Launch(chosen, model, instructions, rules=rules).agent()
     desk = ApprovalQueue(KeyValueStore(store)) if store else None
     sessions = Sessions(file)
+    durable = open_durable(sessions)
     page = Inspector(
         agent,
         sessions,
@@ -77,7 +79,7 @@ def command(
         audit=audit,
         desk=desk,
         events=events or (),
-        durable=open_durable(sessions),
+        durable=durable,
     )
 
     def ready() -> None:
@@ -85,11 +87,12 @@ def command(
         note(f"token: {page.token}", DIM)
         note(f"model: {agent.model.name}; Ctrl-C ends it", DIM)
 
-    asyncio.run(page.serve(ready))
+    with nullcontext() if durable is None else closing(durable):
+        asyncio.run(page.serve(ready))
 
 
 def open_durable(sessions: Sessions) -> DurableRuns | None:
-    """Open the durable runs beside sessions; None if there are none, or the extra is not installed.
+    """Open the durable runs beside sessions; None if there are none, or, with a note, without the extra.
 
     Raises:
         SetupError: The database cannot be used.
@@ -100,7 +103,8 @@ def open_durable(sessions: Sessions) -> DurableRuns | None:
     try:
         from toolkeel_studio.durable.engine import has_tables
         from toolkeel_studio.durable.runs import Runs as DurableRuns
-    except MissingExtraError:
+    except MissingExtraError as error:
+        note(f"without the page of durable runs: {error}", YELLOW)
         return None
     if is_postgres(sessions.path) and not has_tables(sessions.path):
         return None

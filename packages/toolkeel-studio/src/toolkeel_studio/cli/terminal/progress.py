@@ -7,7 +7,6 @@ outcome. Elsewhere each start and each end is a line of its own, written once.
 from __future__ import annotations
 
 import sys
-import sysconfig
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -21,7 +20,7 @@ from rich.live import Live
 from rich.text import Text
 
 from toolkeel import events
-from toolkeel.builtin.loading import shorten_path
+from toolkeel.builtin.loading import is_users_file, shorten_path
 from toolkeel.errors import ToolkeelError, describe_error
 from toolkeel.messages import ToolCall, ToolMessage
 from toolkeel.model_interface import TextDelta
@@ -198,10 +197,9 @@ def _place(file: str) -> str:
 
 
 def _is_own(frame: FrameType) -> bool:
-    """Return True for code of the user's program: of no installed package, and not the standard library's."""
-    module, file = str(frame.f_globals.get("__name__")), frame.f_code.co_filename
-    is_installed = file.startswith(sysconfig.get_path("stdlib")) or "site-packages" in file
-    return not is_installed and module.partition(".")[0] not in OURS
+    """Return True for code of the user's program, also where our packages are not installed."""
+    module = str(frame.f_globals.get("__name__"))
+    return is_users_file(frame.f_code.co_filename) and module.partition(".")[0] not in OURS
 
 
 def _waits(event: events.ToolSuspended) -> str:

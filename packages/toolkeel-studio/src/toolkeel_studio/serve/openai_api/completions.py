@@ -30,7 +30,7 @@ from toolkeel_studio.serve.openai_api.chat import ChatEncoder, Chunk
 from toolkeel_studio.serve.openai_api.decode import ChatRequest, decode_chat_request
 from toolkeel_studio.serve.openai_api.ids import parse_call_id
 from toolkeel_studio.serve.requests import ClientRequest, apply_request, check_idle
-from toolkeel_studio.serve.service import Service, mask_error
+from toolkeel_studio.serve.service import Service, mask_error, while_connected
 from toolkeel_studio.serve.snapshot import Snapshot
 from toolkeel_studio.serve.stream import DONE, encode_run, to_event
 
@@ -54,7 +54,7 @@ class Completions:
         user = await self._service.user_of(request)
         sent = decode_chat_request(await self._service.read_json(request))
         if sent.task:
-            return await self._do_task(sent)
+            return await self._do_task(request, sent)
         named = next((v for h in SESSION_HEADERS if (v := request.headers.get(h))), "")
         channel, results = self._place(sent.asked, named, user)
         now = await channel.status()
@@ -117,11 +117,12 @@ class Completions:
         delete = self._service.channels.sessions.delete
         await asyncio.to_thread(delete, session.name, scope=session.scope)
 
-    async def _do_task(self, sent: ChatRequest) -> Response:
+    async def _do_task(self, request: Request, sent: ChatRequest) -> Response:
         """Answer a request of the chat program itself, such as for a title, by the model alone, within a run's limits."""
         encoder, channels = self._encoder("", sent), self._service.channels
         limits = channels.options.get("limits") or channels.agent.plan_for({}).limits
-        made = await Agent(channels.agent.model, limits=limits).run(sent.asked.content)
+        task = Agent(channels.agent.model, limits=limits)
+        made = await while_connected(request, task.run(sent.asked.content))
         encoder.usage, last = made.usage, made.messages[-1]
         said = last.text if isinstance(last, AssistantMessage) else ""
         chunks = [encoder.start(time()), encoder.write(said), *encoder.end(made.reason)]
