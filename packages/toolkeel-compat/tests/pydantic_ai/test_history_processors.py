@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 from toolkeel.testing import Scripted, call
@@ -52,3 +53,11 @@ def test_earlier_versions_name_it_as_an_option() -> None:
     result = agent.run_sync("old")
     assert [one.text for one in model.requests[0].messages] == ["new", "old"]
     assert len(result.new_messages()) == 2
+
+
+def test_copies_of_messages_are_new_ones_too() -> None:
+    agent, _ = make_agent(lambda messages: [dataclasses.replace(one) for one in messages])
+    first = agent.run_sync("one")
+    assert len(first.new_messages()) == 4
+    second = agent.run_sync("two", message_history=first.all_messages())
+    assert [one.kind for one in second.new_messages()] == ["request", "response"]

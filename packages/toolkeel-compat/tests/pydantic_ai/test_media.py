@@ -31,6 +31,9 @@ PARTS: list[Any] = [
 def test_media_are_blocks_of_the_core() -> None:
     assert [type(one) for one in PARTS] == [Image, Audio, File, Image, File]
     assert (PARTS[3].media_type, PARTS[4].media_type) == ("image/png", "application/pdf")
+    assert ImageUrl("https://a.example/b.jpg?sig=1#c.png").media_type == "image/jpeg"
+    with pytest.raises(SetupError, match=r"identifier=.*as text"):
+        BinaryContent(b"a", media_type="image/png", identifier="first")
     with pytest.raises(SetupError, match="give BinaryContent"):
         ImageUrl("https://a.example/b.png", force_download=True)
 

@@ -211,12 +211,14 @@ class OutputError(ModelError):
         message: What happened.
         text: The last text of the model.
         errors: What was wrong with that, field by field.
+        attempts: Number of answers of a wrong form, if these ended the run; else 0.
     """
 
-    def __init__(self, message: str, text: str = "", errors: Sequence[FieldError] = ()) -> None:
+    def __init__(
+        self, message: str, text: str = "", errors: Sequence[FieldError] = (), attempts: int = 0
+    ) -> None:
         super().__init__(message)
-        self.text = text
-        self.errors = tuple(errors)
+        self.text, self.errors, self.attempts = text, tuple(errors), attempts
 
 
 # — for a person —

@@ -31,7 +31,7 @@ from toolkeel_compat.langchain.messages import SystemMessage, convert_to_message
 from toolkeel_compat.langchain.models.chat_models import convert_tool_choice, use_model
 from toolkeel_compat.langchain.runtime import C, S
 from toolkeel_compat.langchain.streaming.stream_modes import HookUpdate
-from toolkeel_compat.langchain.threads.interrupts import CHANGES_KEY, HIDDEN_KEYS
+from toolkeel_compat.langchain.threads.interrupts import CHANGES_KEY
 from toolkeel_compat.langchain.threads.message_ids import (
     get_id,
     make_id_step,
@@ -224,10 +224,7 @@ def split_instructions(
 
 def build_runtime(run: RunContext[Any]) -> Runtime[Any]:
     """Return middleware's view of a run."""
-
-    def emit(value: object) -> None:
-        run.emit(Emitted(*run.next_event_fields(), "", value))
-
+    emit = lambda value: run.emit(Emitted(*run.next_event_fields(), "", value))  # noqa: E731
     return Runtime(run.deps, run.store, emit, run.id)
 
 
@@ -279,9 +276,7 @@ class HookStep:
                 elif key != "jump_to":
                     write_state(state, key, value, self._reducers)
                     run.state[key] = state[key]
-            shown = {key: value for key, value in update.items() if key not in HIDDEN_KEYS}
-            told = HookUpdate(f"{name}.{kind}", returned if shown == update else shown or None)
-            (report or partial(_emit, run))(told)
+            (report or partial(_emit, run))(HookUpdate(f"{name}.{kind}", returned))
             if goal is not None:
                 return "end"
         return None

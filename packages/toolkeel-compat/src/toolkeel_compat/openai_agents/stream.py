@@ -103,8 +103,10 @@ class RunResultStreaming:
                         self._record(made)
                         yield made
             except (asyncio.CancelledError, GeneratorExit):  # the latter if the reader has left
-                await self._stream.aclose()
-                await self._begun.save_cancelled()
+                try:
+                    await self._stream.aclose()
+                finally:
+                    await self._begun.save_cancelled()
                 raise
             except Exception as error:
                 failed = await self._begun.to_raised_error(error)

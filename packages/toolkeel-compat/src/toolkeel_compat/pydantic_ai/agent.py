@@ -18,7 +18,7 @@ from toolkeel.agent.turn.steps import ModelStep, SendRequest
 from toolkeel.call.body.sync_bridge import run_sync
 from toolkeel.context import RunContext as CoreRun
 from toolkeel.define.output_type import is_output_tool
-from toolkeel.errors import SetupError
+from toolkeel.errors import OutputError, SetupError
 from toolkeel.model_interface import Model, ModelRequest, Settings
 from toolkeel_compat.check_options import check_options
 from toolkeel_compat.missing import refuse_attributes
@@ -33,7 +33,7 @@ from toolkeel_compat.pydantic_ai.messages import (
     to_core_messages,
 )
 from toolkeel_compat.pydantic_ai.models.settings import to_settings
-from toolkeel_compat.pydantic_ai.models.vendors import SETTINGS_KEY
+from toolkeel_compat.pydantic_ai.models.vendors import SETTINGS_KEY, is_sdk_model
 from toolkeel_compat.pydantic_ai.names import AGENT_HINTS
 from toolkeel_compat.pydantic_ai.options import (
     REFUSED,
@@ -232,7 +232,8 @@ class Agent(ToolCollection, Generic[_D, _T]):
                 made = to_run_error(error, agent.model.name, self.count_retries("output"))
                 if made is error:
                     raise
-                raise made from get_last_problem(run.context) or error
+                is_wrong = isinstance(error, OutputError)
+                raise made from (get_last_problem(run.context) if is_wrong else None) or error
             finally:
                 if usage is not None and not outer:
                     usage.incr(RunUsage.from_core(run.context.usage, run.context.messages[known:]))
@@ -332,9 +333,9 @@ class Agent(ToolCollection, Generic[_D, _T]):
         """Return the settings of a run over those of the agent, and those over the model's."""
         own, given = self._options.get("model_settings"), options.get("model_settings")
         settings = {**getattr(model, SETTINGS_KEY, {}), **(own or {}), **(given or {})}
-        if output.is_json and type(model).__name__ == "OpenAIChat":
+        if output.is_json and is_sdk_model(model, "openai_chat.model.OpenAIChat"):
             settings.setdefault("response_format", {"type": "json_object"})
-        return to_settings(settings)
+        return to_settings(settings, model)
 
     def count_retries(self, kind: str) -> int:
         """Return how often the model may correct an answer (``output``) or the calls of a tool (``tools``)."""

@@ -79,7 +79,7 @@ def to_run_error(error: Exception, model_name: str, retries: int) -> Exception:
         retries: How often the model may correct its answer.
     """
     if isinstance(error, OutputError):
-        is_wrong = error.text and not str(error).startswith("the model refused")
+        is_wrong = error.text and error.attempts
         return make_retries_error(retries) if is_wrong else UnexpectedModelBehavior(str(error))
     status = error.status if isinstance(error, ModelError) else None
     return error if status is None else ModelHTTPError(status, model_name, str(error))

@@ -7,6 +7,7 @@ import hashlib
 import mimetypes
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 from toolkeel.content import Audio, Block, File, Image, Text
 from toolkeel.errors import SetupError
@@ -26,9 +27,13 @@ def BinaryContent(  # noqa: N802
     Args:
         data: The bytes.
         media_type: What they are, such as ``image/png``.
-        identifier: Makes no difference: it is no part of requests.
+        identifier: Refused: no request has it.
         vendor_metadata: Further keys for the provider.
+
+    Raises:
+        SetupError: An identifier is given.
     """
+    _refuse_identifier("BinaryContent", identifier)
     extra = dict(vendor_metadata or {})
     kind = media_type.partition("/")[0]
     if kind == "image":
@@ -49,12 +54,12 @@ def ImageUrl(url: str, *, media_type: str | None = None, **options: Any) -> Imag
     Args:
         url: The address.
         media_type: What it is; guessed by default.
-        options: ``vendor_metadata`` and ``identifier``; ``force_download`` is refused.
+        options: ``vendor_metadata``; ``force_download`` and ``identifier`` are refused.
 
     Raises:
-        SetupError: The picture shall be downloaded first.
+        SetupError: The picture shall be downloaded first, or has an identifier.
     """
-    kind = media_type or mimetypes.guess_type(url)[0] or "image/png"
+    kind = media_type or _guess_type(url) or "image/png"
     return Image(b"", kind, url, _read_options("ImageUrl", options))
 
 
@@ -64,26 +69,39 @@ def DocumentUrl(url: str, *, media_type: str | None = None, **options: Any) -> F
     Args:
         url: The address.
         media_type: What it is; guessed by default.
-        options: ``vendor_metadata`` and ``identifier``; ``force_download`` is refused.
+        options: ``vendor_metadata``; ``force_download`` and ``identifier`` are refused.
 
     Raises:
-        SetupError: The file shall be downloaded first.
+        SetupError: The file shall be downloaded first, or has an identifier.
     """
-    kind = media_type or mimetypes.guess_type(url)[0] or "application/pdf"
+    kind = media_type or _guess_type(url) or "application/pdf"
     return File(b"", "file", kind, url, _read_options("DocumentUrl", options))
+
+
+def _guess_type(url: str) -> str | None:
+    """Return the media type that the path of an address ends with; None if it is unknown."""
+    return mimetypes.guess_type(urlsplit(url).path)[0]
+
+
+def _refuse_identifier(name: str, identifier: object) -> None:
+    if identifier is not None:
+        raise SetupError(
+            f"{name}(identifier=...): no request has it; write it as text beside the content"
+        )
 
 
 def _read_options(name: str, options: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return what the provider gets beside an address.
 
     Raises:
-        SetupError: It shall be downloaded first.
+        SetupError: It shall be downloaded first, or has an identifier.
         TypeError: An option is unknown.
     """
     if options.get("force_download"):
         raise SetupError(f"{name}(force_download=True): read the bytes, and give BinaryContent")
     if strange := sorted(options.keys() - {"vendor_metadata", "identifier", "force_download"}):
         raise TypeError(f"{name} has no option {strange[0]!r}")
+    _refuse_identifier(name, options.get("identifier"))
     return dict(options.get("vendor_metadata") or {})
 
 

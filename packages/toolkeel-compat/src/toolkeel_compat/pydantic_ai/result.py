@@ -45,10 +45,15 @@ def leave_out_repeated(messages: Sequence[Message]) -> list[Message]:
     return [one for one in messages if getattr(one, "model", "") != FIRST_TEXT]
 
 
-def keep_added(messages: Sequence[Message], added: Sequence[Message]) -> list[Message]:
-    """Return those of the messages that are among the added ones: none that a processor made."""
-    known = {id(one) for one in added}
-    return [one for one in messages if id(one) in known]
+def keep_added(made: Sequence[Message], count: int, given: int) -> list[Message]:
+    """Return the messages that a run added: the last ones, as many as there are after the given ones.
+
+    Args:
+        made: The run's messages, processed.
+        count: Their number before a processor changed the history.
+        given: Number of messages that the run started with.
+    """
+    return [*made[max(given - (count - len(made)), 0) :]]
 
 
 class AgentRunResult:
@@ -103,7 +108,7 @@ class AgentRunResult:
 
     def new_messages(self) -> list[Any]:
         """Return the messages that the run added, with its prompt."""
-        added = keep_added(self._messages, self._result.messages[self._given :])
+        added = keep_added(self._messages, len(self._result.messages), self._given)
         return to_model_messages(leave_out_repeated(added), self._values)
 
     def all_messages_json(self) -> bytes:
@@ -181,5 +186,6 @@ class StreamedRunResult:
     def new_messages(self) -> list[Any]:
         """Return the messages that the run has added so far, with its prompt."""
         run = self._run.context
-        added = keep_added(replace_processed(run, run.messages), run.messages[self._given :])
+        made = replace_processed(run, run.messages)
+        added = keep_added(made, len(run.messages), self._given)
         return to_model_messages(leave_out_repeated(added), get_values(run))

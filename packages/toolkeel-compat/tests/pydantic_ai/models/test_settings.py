@@ -8,7 +8,12 @@ import pytest
 
 from toolkeel import SetupError
 from toolkeel.testing import Scripted
-from toolkeel_compat.pydantic_ai import Agent, OpenAIChatModelSettings
+from toolkeel_compat.pydantic_ai import (
+    Agent,
+    OpenAIChatModel,
+    OpenAIChatModelSettings,
+    OpenAIProvider,
+)
 from toolkeel_compat.pydantic_ai.models.settings import to_settings
 
 
@@ -42,3 +47,14 @@ def test_settings_of_a_vendor_are_keys_of_the_body() -> None:
 def test_a_setting_without_a_counterpart_is_refused(setting: dict[str, Any]) -> None:
     with pytest.raises(SetupError, match=f"'{next(iter(setting))}' has no counterpart"):
         to_settings(setting)
+
+
+def test_settings_of_another_vendor_are_left_out() -> None:
+    asked = {"openai_user": "ada", "anthropic_metadata": {"user_id": "ada"}}
+    chat = OpenAIChatModel("x", provider=OpenAIProvider(api_key="k"))
+    assert to_settings(asked, chat).extra_body == {"user": "ada"}
+
+
+def test_an_effort_that_is_none_is_refused() -> None:
+    with pytest.raises(SetupError, match="thinking="):
+        to_settings({"thinking": ["high"]})

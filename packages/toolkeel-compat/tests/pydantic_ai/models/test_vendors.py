@@ -13,11 +13,14 @@ from toolkeel_compat.pydantic_ai import (
     AnthropicModel,
     AnthropicProvider,
     AzureProvider,
+    GroqModel,
+    OllamaModel,
     OllamaProvider,
     OpenAIChatModel,
     OpenAIProvider,
     OpenAIResponsesModel,
 )
+from toolkeel_compat.pydantic_ai.models.settings import to_settings
 from toolkeel_compat.pydantic_ai.models.vendors import SETTINGS_KEY
 
 HERE = OpenAIProvider(base_url="http://127.0.0.1:9/v1", api_key="k")
@@ -46,6 +49,8 @@ def test_a_model_is_where_its_provider_says() -> None:
 def test_another_vendors_model_takes_its_own_provider() -> None:
     made = AnthropicModel("claude-sonnet-4-5", provider=AnthropicProvider(api_key="k"))
     assert place(made) == ("AnthropicMessages", "https://api.anthropic.com", "k")
+    asked = {"openai_user": "ada", "anthropic_metadata": {"user_id": "ada"}}
+    assert to_settings(asked, made).extra_body == {"metadata": {"user_id": "ada"}}
 
 
 def test_what_is_no_place_is_refused() -> None:
@@ -55,6 +60,13 @@ def test_what_is_no_place_is_refused() -> None:
         OpenAIChatModel("x", provider=object())  # type: ignore[arg-type]
     with pytest.raises(SetupError, match=r"http_client=.*openai_client"):
         OpenAIProvider(http_client=object())
+    with pytest.raises(TypeError, match="by position; name 'c'"):
+        OpenAIProvider("a", "b", "c")
+    for make in (AnthropicModel, GroqModel, OllamaModel):
+        with pytest.raises(SetupError, match="one of 'openai', whose key"):
+            make("x", provider=HERE)
+    with pytest.raises(SetupError, match="one of 'ollama'"):
+        OpenAIResponsesModel("x", provider=OllamaProvider())
     with pytest.raises(TypeError, match="no option 'key'"):
         OpenAIProvider(key="k")
 

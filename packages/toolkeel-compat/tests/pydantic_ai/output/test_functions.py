@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from typing import Any
 
 import pytest
@@ -126,3 +127,20 @@ def test_open_parameters_are_refused() -> None:
         run(several, "x")
     with pytest.raises(SetupError, match="one TextOutput"):
         run([TextOutput(shout), TextOutput(shout)], "x")
+
+
+def test_a_function_of_the_text_gets_the_context_only_if_it_asks_for_it() -> None:
+    def parse(text: str, sep: str = " ") -> list[str]:
+        return [*text.split(sep), str(threading.current_thread() is threading.main_thread())]
+
+    assert Agent(Scripted(["a b"]), output_type=TextOutput(parse)).run_sync("go").output == [
+        "a", "b", "False"
+    ]  # fmt: skip
+
+
+def test_a_parameter_by_position_alone_is_refused() -> None:
+    def query(sql: str, /, limit: int) -> str:
+        return sql
+
+    with pytest.raises(SetupError, match=r"sql of query is given by name"):
+        Agent(Scripted(["a"]), output_type=query).run_sync("go")

@@ -50,3 +50,13 @@ def test_a_wrong_answer_is_explained_and_a_fence_is_left_out() -> None:
     _, output, model = run(PromptedOutput(Row), "nope", '```json\n{"name": "a"}\n```')
     assert output == Row(name="a")
     assert '"type":"json_invalid"' in model.requests[1].messages[-1].text
+    fences = "```\n{" * 5_000
+    assert (
+        run(PromptedOutput(Row), fences, 'So:\n```json\n{"name": "```"}\n``` is it')[1].name
+        == "```"
+    )
+
+
+def test_kinds_of_one_name_are_numbered() -> None:
+    reply = '{"result": {"kind": "list_2", "data": {"response": ["1"]}}}'
+    assert run(PromptedOutput([list[int], list[str]]), reply)[1] == ["1"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from typing import Any
 
 import pytest
@@ -60,3 +61,15 @@ def test_text_that_stays_wrong_is_an_exception(retries: int) -> None:
     with pytest.raises(UnexpectedModelBehavior, match=f"maximum output retries .{retries}."):
         agent.run_sync("go")
     assert seen == [*range(retries + 1)]
+
+
+def test_a_sync_validator_runs_in_a_thread_and_a_second_parameter_is_the_answer() -> None:
+    agent: Any = Agent(Scripted(["a"]))
+    seen: list[Any] = []
+
+    @agent.output_validator
+    def check(ctx: Any, text: str) -> str:
+        seen.append((type(ctx), threading.current_thread() is threading.main_thread()))
+        return text
+
+    assert (agent.run_sync("go").output, seen) == ("a", [(RunContext, False)])

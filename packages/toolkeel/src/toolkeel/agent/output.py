@@ -262,6 +262,7 @@ class OutputAttempts:
                 f"the model gave no answer of the form asked for, {self._failed} times: {why}",
                 text,
                 errors,
+                self._failed,
             )
 
 

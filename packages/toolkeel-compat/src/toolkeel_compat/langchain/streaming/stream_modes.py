@@ -152,10 +152,13 @@ class StreamParts:
 
     def _report_hook(self, hook: HookUpdate) -> Iterator[tuple[str, Any]]:
         self._changes = self._get_changes()
-        yield "updates", {hook.node: hook.update}
-        jumps = bool(hook.update) and hook.update.get("jump_to") == "end"
+        update = hook.update
+        if update:
+            update = {k: v for k, v in update.items() if k not in HIDDEN_KEYS} or None
+        yield "updates", {hook.node: update}
+        jumps = bool(update) and update.get("jump_to") == "end"
         self._has_jumped = jumps and ".before_" in hook.node
-        if hook.update and not self._has_jumped:
+        if update and not self._has_jumped:
             yield "values", self.state()
 
     def _add_result(self, call_id: str, result: Message) -> Iterator[tuple[str, Any]]:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from toolkeel.errors import SetupError
 from toolkeel.model_interface import Settings
+from toolkeel_compat.pydantic_ai.models.vendors import is_sdk_model
 
 ModelSettings = dict
 """Settings of requests are a dict: ``temperature``, ``max_tokens``, and keys of the request's body."""
@@ -64,8 +65,8 @@ _REFUSED: Mapping[str, str] = {
 }
 
 
-def to_settings(given: Mapping[str, Any]) -> Settings:
-    """Convert a dict of settings to the core's.
+def to_settings(given: Mapping[str, Any], model: object = None) -> Settings:
+    """Convert a dict of settings to the core's; those of another vendor than the model's are left out.
 
     Raises:
         SetupError: A setting has no counterpart; the message says what to write.
@@ -77,11 +78,12 @@ def to_settings(given: Mapping[str, Any]) -> Settings:
         if name in _SETTINGS:
             known[_SETTINGS[name]] = value
         elif name == "thinking":
-            known["reasoning_effort"] = _EFFORTS.get(value, value)
+            known["reasoning_effort"] = _read_effort(value)
         elif name == "tool_choice" and (value is None or isinstance(value, str)):
             known["tool_choice"] = value
         elif key is not None:
-            body[key[key.lastindex or 1]] = value
+            if _reads(model, name.partition("_")[0]):
+                body[key[key.lastindex or 1]] = value
         elif name in _REFUSED or name == "tool_choice" or _is_strange(name):
             instead = _REFUSED.get(name, "a key of the request's body is extra_body={...}")
             raise SetupError(f"model_settings: {name!r} has no counterpart; {instead}")
@@ -90,7 +92,25 @@ def to_settings(given: Mapping[str, Any]) -> Settings:
     return Settings(extra_body=body, **known)
 
 
-_EFFORTS: Mapping[Any, str] = {True: "medium", False: "none"}
+def _read_effort(value: object) -> str | None:
+    """Return the core's effort of a ``thinking``."""
+    if isinstance(value, bool):
+        return "medium" if value else "none"
+    if value is None or isinstance(value, str):
+        return value
+    raise SetupError(f"model_settings: thinking={value!r:.60}: write True, False or an effort")
+
+
+_CLASSES: Mapping[str, str] = {
+    "openai": "wire.openai_client.OpenAIModel",
+    "anthropic": "anthropic.model.AnthropicMessages",
+}
+"""The class of the models that a vendor's settings are for."""
+
+
+def _reads(model: object, vendor: str) -> bool:
+    """Return False for a model of another vendor."""
+    return not is_sdk_model(model) or is_sdk_model(model, _CLASSES[vendor])
 
 
 def _is_strange(name: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any, Final
@@ -39,6 +40,10 @@ def _make_provider(vendor: str, **renamed: str) -> Callable[..., Provider]:
     known = {"api_key": "api_key", "base_url": "base_url", **renamed}
 
     def create(*place: Any, **options: Any) -> Provider:
+        if len(place) > 2:
+            raise TypeError(
+                f"{create.__name__} takes base_url and api_key by position; name {place[2]!r:.60}"
+            )
         given = {**dict(zip(("base_url", "api_key"), place, strict=False)), **options}
         made: dict[str, Any] = {}
         for name, value in given.items():
@@ -98,13 +103,13 @@ _BY_NAME: Mapping[str, str] = {
 """The core's vendor by a provider's name in Pydantic AI, if it differs."""
 
 
-def _make_class(vendor: str, *others: str) -> Callable[..., Model]:
+def _make_class(vendor: str) -> Callable[..., Model]:
     """Return the function for a vendor's class of models.
 
     Args:
-        vendor: The vendor.
-        others: Vendors whose providers it takes, too; any for ``openai``.
+        vendor: The vendor; ``openai`` takes the provider of any other, which has the same API.
     """
+    own = vendor.partition("-")[0]
 
     def create(
         model_name: str,
@@ -123,12 +128,30 @@ def _make_class(vendor: str, *others: str) -> Callable[..., Model]:
             raise SetupError(
                 f"{create.__name__}(provider={provider!r:.60}): write OpenAIProvider(...)"
             )
-        place = vendor if provider.vendor in ("openai", *others) else provider.vendor
+        if vendor != "openai" and provider.vendor not in (own, vendor):
+            raise SetupError(
+                f"{create.__name__}(provider=...): it is one of {provider.vendor!r}, whose key and address "
+                f"are not for {own!r}"
+            )
+        place = vendor if provider.vendor == own else provider.vendor
         made = connect_model(f"{place}:{model_name}", provider.options)
         vars(made).update({"model_name": model_name, SETTINGS_KEY: dict(settings or {})})
         return made
 
     return create
+
+
+def is_sdk_model(model: object, name: str = "wire.sdk_model.SdkModel") -> bool:
+    """Return True for an instance of one of the core's classes of models.
+
+    Args:
+        model: Any object.
+        name: Module and class within `toolkeel.providers`. A module that nobody has imported has no
+            instances, so that this imports no vendor's SDK.
+    """
+    module, _, cls = name.rpartition(".")
+    known = getattr(sys.modules.get(f"toolkeel.providers.{module}"), cls, None)
+    return known is not None and isinstance(model, known)
 
 
 def connect_model(name: str, options: Mapping[str, Any]) -> Model:
@@ -182,6 +205,8 @@ __all__ = [
 ]
 for _name in __all__:
     if not globals()[_name].__doc__:
-        kind = "a model" if _name.endswith("Model") else "where models are"
         globals()[_name].__name__ = globals()[_name].__qualname__ = _name
-        globals()[_name].__doc__ = f"Return {kind}; see `connect` of toolkeel.models."
+        globals()[_name].__doc__ = (
+            f"Return {'a model' if _name.endswith('Model') else 'where models are'}; see `connect` of "
+            "toolkeel.models."
+        )

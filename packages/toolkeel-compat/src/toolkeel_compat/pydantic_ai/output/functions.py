@@ -61,7 +61,7 @@ def read_output_function(function: Callable[..., Any]) -> NamedType:
         function: The function; a parameter annotated with `RunContext` is left out.
 
     Raises:
-        SetupError: It takes ``*args`` or ``**kwargs``.
+        SetupError: It takes ``*args`` or ``**kwargs``, or a parameter by position alone.
         DefinitionError: An annotation cannot be resolved.
     """
     name = function.__name__.strip("<>")
@@ -70,6 +70,8 @@ def read_output_function(function: Callable[..., Any]) -> NamedType:
     for one in parameters:
         if one.kind in (Kind.VAR_POSITIONAL, Kind.VAR_KEYWORD):
             raise SetupError(f"output_type: name the parameters of {name} instead of *{one.name}")
+        if one.kind is Kind.POSITIONAL_ONLY:
+            raise SetupError(f"output_type: {one.name} of {name} is given by name: leave out the /")
     if len(parameters) == 1 and _is_model(kind := parameters[0].annotation):
         [only] = parameters
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain, count
 from typing import Any, Final
 
 from pydantic import TypeAdapter
@@ -59,7 +62,7 @@ def prompt_output(
         types: The types of the answer; of several, the answer says its kind.
         template: The instructions, with ``{schema}``; None for those of Pydantic AI.
     """
-    forms = [_make_form(one) for one in types]
+    forms = [_make_form(one) for one in _number(types)]
     schema = forms[0].schema if len(forms) == 1 else _join_schemas(forms, types)
 
     def read(text: str) -> Any:
@@ -78,6 +81,16 @@ def prompt_output(
 
     said = json.dumps(schema, ensure_ascii=False)
     return read, (TEMPLATE if template is None else template).replace("{schema}", said)
+
+
+def _number(types: Sequence[NamedType]) -> list[NamedType]:
+    """Return the types with a number behind each name that one before has: ``list``, ``list_2``."""
+    made: dict[str, NamedType] = {}
+    for one in types:
+        names = chain([one.name], (f"{one.name}_{n}" for n in count(2)))
+        name = next(each for each in names if each not in made)
+        made[name] = dataclasses.replace(one, name=name)
+    return [*made.values()]
 
 
 def _make_form(kind: NamedType) -> _Form:
@@ -140,5 +153,7 @@ def _strip_fences(text: str) -> str:
     >>> _strip_fences('```json\\n{"a": 1}\\n```')
     '{"a": 1}'
     """
-    fenced = re.search(r"```(?:\w+)?\s*\n(\{.*\})\s*\n?```", text, re.DOTALL)
-    return fenced[1] if fenced else text.strip()
+    begin = re.search(r"```\w*\s*\n(?=\{)", text)
+    ends = () if begin is None else re.compile(r"\}\s*```").finditer(text, begin.end())
+    last = deque(ends, maxlen=1)
+    return text[begin.end() : last[0].start() + 1] if begin and last else text.strip()

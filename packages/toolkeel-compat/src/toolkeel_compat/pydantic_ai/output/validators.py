@@ -23,7 +23,7 @@ from toolkeel.errors import RunStopped
 from toolkeel.messages import AssistantMessage, UserMessage
 from toolkeel.messages import ToolOutput as CoreToolOutput
 from toolkeel.model_interface import ModelRequest
-from toolkeel_compat.check_options import maybe_await
+from toolkeel_compat.check_options import call_in_thread, maybe_await
 from toolkeel_compat.pydantic_ai.context import RunContext
 from toolkeel_compat.pydantic_ai.exceptions import ModelRetry, make_retries_error
 from toolkeel_compat.pydantic_ai.failures import describe_errors, write_feedback
@@ -96,14 +96,13 @@ def make_text_step(
         validators: Output validators: they take the answer, or the `RunContext` and the answer.
         retries: How often the model may correct its answer.
     """
-    functions = [*([] if read_text is None else [read_text]), *validators]
     failed: dict[str, int] = {}
 
     async def step(
         request: ModelRequest, run: CoreRun[Any], proceed: SendRequest
     ) -> AssistantMessage:
         reply = await proceed(request)
-        if reply.tool_calls or (output_type is str and not functions):
+        if reply.tool_calls or (output_type is str and read_text is None and not validators):
             return reply
         answer = _read_answer(output_type, request, reply)
         if answer is NO_OUTPUT:
@@ -111,7 +110,7 @@ def make_text_step(
         context: RunContext[Any] = RunContext(run)
         context.retry = failed.get(run.id, 0)
         try:
-            answer = await _finish(functions, context, answer)
+            answer = await _finish(validators, context, answer, read_text)
         except (ModelRetry, ValidationError) as error:
             if context.retry >= retries:
                 raise make_retries_error(retries) from error
@@ -177,28 +176,46 @@ def make_first_text_step() -> ModelStep:
 
 
 async def _finish(
-    functions: Sequence[Callable[..., Any]], context: RunContext[Any], answer: Any
+    validators: Sequence[Callable[..., Any]],
+    context: RunContext[Any],
+    answer: Any,
+    read_text: Callable[..., Any] | None = None,
 ) -> Any:
-    """Return what functions make of an answer, each of the one before; the output function is the first.
+    """Return what functions make of an answer, each of the one before; an output function is the first.
 
     Raises:
         ModelRetry: The model shall answer anew.
         Exception: What a function raises.
     """
-    for one in (None, *functions):
-        if one is not None:
-            answer = await call_with_context(one, context, answer)
-        if isinstance(answer, OutputCall):
-            first = (context,) if takes_run_context(answer.function) else ()
-            answer = await maybe_await(answer.function(*first, **answer.arguments))
+    if read_text is not None:
+        answer = await _call_output_function(read_text, context, answer)
+    if isinstance(answer, OutputCall):
+        answer = await _call_output_function(answer.function, context, **answer.arguments)
+    for one in validators:
+        answer = await call_with_context(one, context, answer)
     return answer
+
+
+async def _call_output_function(
+    function: Callable[..., Any], context: RunContext[Any], *more: Any, **named: Any
+) -> Any:
+    """Call a function of the model's answer; the context comes first if it is annotated so."""
+    about = (context, *more) if takes_run_context(function) else more
+    return await _call(function, *about, **named)
 
 
 async def call_with_context(
     function: Callable[..., Any], context: RunContext[Any], *more: Any
 ) -> Any:
-    """Call a function with the context, if it takes it."""
+    """Call a validator, or a function of instructions, with the context if it has one parameter more."""
     takes = takes_run_context(function)
     count = len(inspect.signature(function).parameters)
     about = (context, *more) if takes or count > len(more) else more
-    return await maybe_await(function(*about))
+    return await _call(function, *about)
+
+
+async def _call(function: Callable[..., Any], *args: Any, **named: Any) -> Any:
+    """Call a function and return its result; run a sync one in a thread, so that it may block."""
+    if inspect.iscoroutinefunction(function):
+        return await function(*args, **named)
+    return await maybe_await(await call_in_thread(function, *args, **named))
